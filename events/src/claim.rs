@@ -1,0 +1,67 @@
+//! What a source claims about a session, apart from the conversation itself.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Confidence, Reason, State, Timestamp, TurnOutcome};
+
+/// One claim of one source. The adapter that read it also says how strong it is and how long it
+/// holds, so that no reducer needs to know the provider.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Signal {
+    /// What is claimed.
+    #[serde(flatten)]
+    pub claim: Claim,
+    /// How far the source can be trusted in this.
+    pub strength: Confidence,
+    /// The moment the claim ends by itself, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid_until: Option<Timestamp>,
+    /// The source's own words, for `explain`: `waiting: permission prompt`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+}
+
+/// The things a source can claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "claim", rename_all = "snake_case")]
+pub enum Claim {
+    /// The session is in this state. It holds until the same source says something else, it is
+    /// overruled, or `valid_until` passes.
+    State {
+        /// The state.
+        state: State,
+        /// Why, when the source says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<Reason>,
+    },
+    /// The agent's main turn is over. Says nothing of sub-agents or background commands.
+    TurnEnded {
+        /// How it ended.
+        outcome: TurnOutcome,
+        /// Sub-agents the agent knows to be still at work.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pending_subagents: u32,
+    },
+    /// This process runs the session.
+    ProcessAlive {
+        /// Process id.
+        pid: u32,
+        /// Start time in clock ticks since boot (`/proc/<pid>/stat`, field 22); tells a reused
+        /// pid from the process that was meant.
+        start_ticks: u64,
+    },
+    /// The process that ran the session is gone.
+    ProcessGone {
+        /// Process id.
+        pid: u32,
+        /// Whether the agent said goodbye first (removed its registry file, wrote its end).
+        clean: bool,
+    },
+    /// The source takes back what it last said and has nothing to say now.
+    Withdrawn,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}

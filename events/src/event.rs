@@ -1,0 +1,288 @@
+//! Events: what a source hands in ([`NewEvent`]) and what is committed and leaves the program
+//! ([`Event`]).
+
+use std::{borrow::Cow, sync::Arc};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{EventId, Identity, Kind, Payload, Provider, SessionId, Source, Timestamp, TurnId, provider::names};
+use std::{fmt, str::FromStr};
+
+names! {
+    /// How far something can be trusted.
+    Confidence {
+        /// A guess with a reason.
+        Low = "low" / 1,
+        /// Likely.
+        Medium = "medium" / 2,
+        /// Said by the one who knows.
+        High = "high" / 3,
+    }
+}
+
+names! {
+    /// How much an event should worry a person.
+    Severity {
+        /// Worth knowing.
+        Info = "info" / 1,
+        /// Worth a look.
+        Warning = "warning" / 2,
+        /// Something failed.
+        Error = "error" / 3,
+    }
+}
+
+/// Which bytes, or which delivery, an event was made from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A range of a file.
+    File {
+        /// Absolute path.
+        path: Arc<str>,
+        /// Which of the files that had this path, from 1.
+        generation: u32,
+        /// Start of the record, bytes.
+        offset: u64,
+        /// Length of the record without its newline, bytes.
+        length: u64,
+    },
+    /// A delivery of a hook, telemetry or host frame.
+    Delivery {
+        /// The id minted by the sender.
+        id: Arc<str>,
+    },
+    /// Concluded by capture.
+    Derived,
+}
+
+/// Whether a record can rightly occur more than once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Repeat {
+    /// It carries an id of its own: a second one is a copy.
+    #[default]
+    Unique,
+    /// It has none: the identity is that of its content, and this is its next occurrence.
+    Next,
+}
+
+/// An event as a source hands it in: it has no position, no sequence and no session id of ours
+/// yet, and may turn out to be known already.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewEvent {
+    /// The agent.
+    pub provider: Provider,
+    /// The provider's id of the session it belongs to.
+    pub provider_session_id: Arc<str>,
+    /// What makes it the same event when it is read again.
+    pub identity: Identity,
+    /// Whether that identity may occur again.
+    pub repeat: Repeat,
+    /// Where it came from.
+    pub source: Source,
+    /// The provider's clock, when the record has a time.
+    pub created_at: Option<Timestamp>,
+    /// Capture's clock.
+    pub observed_at: Timestamp,
+    /// The event it answers: the call of a result.
+    pub parent: Option<Identity>,
+    /// The provider's id of the sub-agent it came from, when it is not a session of its own.
+    pub agent_id: Option<Arc<str>>,
+    /// How sure the source is.
+    pub confidence: Confidence,
+    /// How bad it is.
+    pub severity: Option<Severity>,
+    /// The text a person would read.
+    pub text: Option<String>,
+    /// What happened.
+    pub payload: Payload,
+    /// Where its bytes are.
+    pub origin: Origin,
+}
+
+/// A text that is longer than what an event carries, and where the whole of it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TextRef {
+    /// BLAKE3 of the text, first 16 bytes, hexadecimal.
+    pub hash: String,
+    /// Length, bytes.
+    pub length: u64,
+    /// Whether the text itself is kept; false above the cap, where only `origin` leads to it.
+    pub stored: bool,
+}
+
+/// A committed event, as it leaves the program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// Global commit order, from 1.
+    pub position: u64,
+    /// Its id.
+    pub id: EventId,
+    /// Its session.
+    pub session_id: SessionId,
+    /// Order within the session, from 1 without gaps.
+    pub sequence: u64,
+    /// The agent.
+    pub provider: Provider,
+    /// The provider's id of the session.
+    pub provider_session_id: Arc<str>,
+    /// Where it came from.
+    pub source: Source,
+    /// The provider's clock; capture's where the record has no time.
+    pub created_at: Timestamp,
+    /// Capture's clock.
+    pub observed_at: Timestamp,
+    /// The turn it belongs to.
+    pub turn_id: Option<TurnId>,
+    /// The event it answers.
+    pub parent_id: Option<EventId>,
+    /// The sub-agent it came from.
+    pub agent_id: Option<Arc<str>>,
+    /// How sure the source is.
+    pub confidence: Confidence,
+    /// How bad it is.
+    pub severity: Option<Severity>,
+    /// The text, cut to what an event carries.
+    pub text: Option<String>,
+    /// Where the whole text is, when it was cut.
+    pub text_ref: Option<TextRef>,
+    /// What happened.
+    pub payload: Payload,
+    /// Where its bytes are.
+    pub origin: Origin,
+    /// Concluded by a reducer; ignored when the log is folded.
+    pub derived: bool,
+}
+
+/// The wire form, and the one place that names its fields.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Wire<'a> {
+    position: u64,
+    id: EventId,
+    session_id: SessionId,
+    sequence: u64,
+    provider: Provider,
+    provider_session_id: &'a str,
+    source: Source,
+    kind: Kind,
+    created_at: Timestamp,
+    observed_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<TurnId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_id: Option<EventId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text_ref: Option<&'a TextRef>,
+    data: &'a Payload,
+    confidence: Confidence,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<Severity>,
+    origin: &'a Origin,
+    derived: bool,
+}
+
+impl Serialize for Event {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        Wire {
+            position: self.position,
+            id: self.id,
+            session_id: self.session_id,
+            sequence: self.sequence,
+            provider: self.provider,
+            provider_session_id: &self.provider_session_id,
+            source: self.source,
+            kind: self.payload.kind(),
+            created_at: self.created_at,
+            observed_at: self.observed_at,
+            turn_id: self.turn_id,
+            parent_id: self.parent_id,
+            agent_id: self.agent_id.as_deref(),
+            text: self.text.as_deref(),
+            text_ref: self.text_ref.as_ref(),
+            data: &self.payload,
+            confidence: self.confidence,
+            severity: self.severity,
+            origin: &self.origin,
+            derived: self.derived,
+        }
+        .serialize(s)
+    }
+}
+
+/// Why a JSON text is not an event.
+#[derive(Debug)]
+pub struct WireError(serde_json::Error);
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not an event in wire form: {}", self.0)
+    }
+}
+
+impl std::error::Error for WireError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+impl Event {
+    /// Reads the wire form.
+    ///
+    /// # Errors
+    /// When the text is not JSON, a field is missing, or the data does not fit the kind.
+    pub fn from_json(json: &str) -> Result<Self, WireError> {
+        #[derive(Deserialize)]
+        struct Read<'a> {
+            position: u64,
+            id: EventId,
+            session_id: SessionId,
+            sequence: u64,
+            provider: Provider,
+            #[serde(borrow)]
+            provider_session_id: Cow<'a, str>,
+            source: Source,
+            kind: Kind,
+            created_at: Timestamp,
+            observed_at: Timestamp,
+            turn_id: Option<TurnId>,
+            parent_id: Option<EventId>,
+            agent_id: Option<Arc<str>>,
+            text: Option<String>,
+            text_ref: Option<TextRef>,
+            #[serde(borrow)]
+            data: &'a RawValue,
+            confidence: Confidence,
+            severity: Option<Severity>,
+            origin: Origin,
+            derived: bool,
+        }
+        let r: Read<'_> = serde_json::from_str(json).map_err(WireError)?;
+        Ok(Self {
+            position: r.position,
+            id: r.id,
+            session_id: r.session_id,
+            sequence: r.sequence,
+            provider: r.provider,
+            provider_session_id: Arc::from(&*r.provider_session_id),
+            source: r.source,
+            created_at: r.created_at,
+            observed_at: r.observed_at,
+            turn_id: r.turn_id,
+            parent_id: r.parent_id,
+            agent_id: r.agent_id,
+            confidence: r.confidence,
+            severity: r.severity,
+            text: r.text,
+            text_ref: r.text_ref,
+            payload: Payload::from_json(r.kind, r.data.get()).map_err(WireError)?,
+            origin: r.origin,
+            derived: r.derived,
+        })
+    }
+}

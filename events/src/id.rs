@@ -1,0 +1,258 @@
+//! Ids. All of ours are 128 bits, shown as 26 characters of Crockford's base 32 (the ULID
+//! alphabet), and are derived from what they name, never drawn at random: a store that is built
+//! again from the same transcripts has the same ids.
+
+use std::{fmt, str::FromStr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Provider, Timestamp};
+
+const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/// Why a text is not an id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseIdError {
+    /// The text as given, cut to 64 characters.
+    pub given: String,
+}
+
+impl fmt::Display for ParseIdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not an id (26 characters of 0-9 A-Z)", self.given)
+    }
+}
+
+impl std::error::Error for ParseIdError {}
+
+fn encode(value: u128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut text = [0_u8; 26];
+    let mut rest = value;
+    for slot in text.iter_mut().rev() {
+        *slot = ALPHABET[(rest & 31) as usize];
+        rest >>= 5;
+    }
+    f.write_str(std::str::from_utf8(&text).unwrap_or_default())
+}
+
+fn decode(text: &str) -> Result<u128, ParseIdError> {
+    let bad = || ParseIdError { given: text.chars().take(64).collect() };
+    if text.len() != 26 {
+        return Err(bad());
+    }
+    let mut value: u128 = 0;
+    for (i, byte) in text.bytes().enumerate() {
+        let byte = byte.to_ascii_uppercase();
+        let digit = ALPHABET.iter().position(|a| *a == byte).ok_or_else(bad)? as u128;
+        if i == 0 && digit > 7 {
+            return Err(bad());
+        }
+        value = (value << 5) | digit;
+    }
+    Ok(value)
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(u128);
+
+        impl $name {
+            /// Makes the id from its 128 bits.
+            #[must_use]
+            pub const fn from_bits(bits: u128) -> Self {
+                Self(bits)
+            }
+
+            /// Gives the 128 bits.
+            #[must_use]
+            pub const fn bits(self) -> u128 {
+                self.0
+            }
+
+            /// Makes the id from 16 big-endian bytes.
+            #[must_use]
+            pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(u128::from_be_bytes(bytes))
+            }
+
+            /// Gives 16 big-endian bytes; they sort as the text does.
+            #[must_use]
+            pub const fn to_bytes(self) -> [u8; 16] {
+                self.0.to_be_bytes()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                encode(self.0, f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseIdError;
+            fn from_str(text: &str) -> Result<Self, ParseIdError> {
+                decode(text).map(Self)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(d)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "pattern": "^[0-7][0-9A-HJKMNP-TV-Z]{25}$" })
+            }
+        }
+    };
+}
+
+id! {
+    /// Names a session: one conversation of one agent. Starts with the time it was first seen, so
+    /// ids sort by age.
+    SessionId
+}
+id! {
+    /// Names an event. Equal to the [`Identity`] of the record it was made from.
+    EventId
+}
+id! {
+    /// Names a turn. Equal to the id of the event that opened it.
+    TurnId
+}
+
+impl SessionId {
+    /// Mints the id of a session: 48 bits of the time it was first seen, 80 bits of what it is.
+    #[must_use]
+    pub fn mint(first_seen: Timestamp, provider: Provider, provider_session_id: &str) -> Self {
+        let ms = (first_seen.as_millisecond().max(0) as u128) & 0xffff_ffff_ffff;
+        let hash = Identity::of(provider, "session", &[provider_session_id.as_bytes()]).bits();
+        Self((ms << 80) | (hash & ((1 << 80) - 1)))
+    }
+}
+
+/// What makes a record one and the same wherever it is read again: (provider, record id, block).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Identity(u128);
+
+impl Identity {
+    /// Hashes the parts of an identity; `space` keeps different kinds of record ids apart.
+    #[must_use]
+    pub fn of(provider: Provider, space: &str, parts: &[&[u8]]) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(provider.as_str().as_bytes());
+        hasher.update(&[0]);
+        hasher.update(space.as_bytes());
+        for part in parts {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        let mut bits = [0_u8; 16];
+        bits.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        Self(u128::from_be_bytes(bits))
+    }
+
+    /// The identity of one block of a record that carries an id of its own.
+    #[must_use]
+    pub fn record(provider: Provider, record: &str, block: u32) -> Self {
+        Self::of(provider, "record", &[record.as_bytes(), &block.to_le_bytes()])
+    }
+
+    /// The identity of the `occurrence`-th copy of this one: for records without an id, of which
+    /// a session may rightly hold several equal ones. Occurrence 0 is the identity itself.
+    #[must_use]
+    pub fn occurrence(self, occurrence: u32) -> Self {
+        Self(self.0 ^ (u128::from(occurrence).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)))
+    }
+
+    /// Gives the 128 bits.
+    #[must_use]
+    pub const fn bits(self) -> u128 {
+        self.0
+    }
+
+    /// Makes an identity from its bits.
+    #[must_use]
+    pub const fn from_bits(bits: u128) -> Self {
+        Self(bits)
+    }
+
+    /// The id of the event that has this identity.
+    #[must_use]
+    pub const fn event_id(self) -> EventId {
+        EventId(self.0)
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Identity(")?;
+        encode(self.0, f)?;
+        write!(f, ")")
+    }
+}
+
+impl From<EventId> for TurnId {
+    fn from(id: EventId) -> Self {
+        Self(id.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn text_and_back(bits: u128) {
+            let id = EventId::from_bits(bits);
+            prop_assert_eq!(id.to_string().parse::<EventId>(), Ok(id));
+            prop_assert_eq!(id.to_string().to_lowercase().parse::<EventId>(), Ok(id));
+        }
+
+        #[test]
+        fn text_sorts_as_bytes_do(a: u128, b: u128) {
+            let (a, b) = (EventId::from_bits(a), EventId::from_bits(b));
+            prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));
+            prop_assert_eq!(a.cmp(&b), a.to_bytes().cmp(&b.to_bytes()));
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_not_an_id() {
+        for bad in ["", "01J", "81J0000000000000000000000Z", "0000000000000000000000000U", "é"] {
+            assert!(bad.parse::<SessionId>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn parts_do_not_run_into_each_other() {
+        let p = Provider::Claude;
+        assert_ne!(Identity::of(p, "a", &[b"xy", b"z"]), Identity::of(p, "a", &[b"x", b"yz"]));
+        assert_ne!(Identity::record(p, "u", 0), Identity::record(p, "u", 1));
+        assert_ne!(Identity::record(p, "u", 0), Identity::record(Provider::Codex, "u", 0));
+        assert_ne!(Identity::record(p, "u", 0), Identity::record(p, "u", 0).occurrence(1));
+    }
+}

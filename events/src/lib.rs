@@ -1,0 +1,31 @@
+//! The vocabulary every part of capture speaks: ids, time, events and their wire form.
+//!
+//! Owns the closed set of things that can be known about a session ([`Payload`]), how an event is
+//! told apart from every other ([`Identity`]) and the JSON form that leaves the program
+//! ([`Event`]). Does no I/O, reads no clock, knows no provider's format. Start at [`event`].
+
+pub mod claim;
+pub mod cursor;
+pub mod event;
+pub mod id;
+pub mod payload;
+pub mod provider;
+pub mod schema;
+pub mod status;
+pub mod time;
+
+pub use claim::{Claim, Signal};
+pub use cursor::{Cursor, FileKey};
+pub use event::{Confidence, Event, NewEvent, Origin, Repeat, Severity, TextRef, WireError};
+pub use id::{EventId, Identity, ParseIdError, SessionId, TurnId};
+pub use payload::{
+    Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, AssistantDelta,
+    AssistantMessage, Block, CompactTrigger, ContextCompacted, ErrorClass, ErrorReported,
+    Heartbeat, Kind, Payload, PromptOrigin, QuestionAnswered, QuestionAsked, SessionExited,
+    SessionForked, SessionStarted, StartKind, StatusChanged, Stop, ToolCall, ToolKind,
+    ToolOutcome, ToolResult, Topic, TurnCompleted, TurnOutcome, TurnStarted, TurnTrigger, Unrecognized,
+    UsageReported, UserPrompt,
+};
+pub use provider::{Provider, Source};
+pub use status::{Reason, State};
+pub use time::Timestamp;

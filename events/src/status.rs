@@ -1,0 +1,82 @@
+//! The words for what a session is doing and why.
+
+use crate::provider::names;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr};
+
+names! {
+    /// What a session is doing.
+    State {
+        /// Working: model, tool, retry, compaction or sub-agents.
+        Running = "running" / 1,
+        /// The user's move: nothing goes on until somebody types.
+        Waiting = "waiting" / 2,
+        /// A dialog asks for permission.
+        WaitingApproval = "waiting_approval" / 3,
+        /// Nothing open and nothing said for a while.
+        Idle = "idle" / 4,
+        /// The process is gone.
+        Exited = "exited" / 5,
+        /// No evidence; better than a guess.
+        Unknown = "unknown" / 6,
+    }
+}
+
+names! {
+    /// Why a session is in its state. Each belongs to the state its line names.
+    Reason {
+        /// running: the model was asked and has not answered yet.
+        Thinking = "thinking" / 1,
+        /// running: the model's answer is arriving.
+        Streaming = "streaming" / 2,
+        /// running: a tool was called and has not returned; waiting_approval: a command asks.
+        Tool = "tool" / 3,
+        /// running: the model call failed and is being tried again.
+        Retrying = "retrying" / 4,
+        /// running: the context is being compacted.
+        Compacting = "compacting" / 5,
+        /// running: sub-agents work while the main turn rests.
+        Subagents = "subagents" / 6,
+        /// waiting: no prompt has been given yet.
+        NewSession = "new_session" / 10,
+        /// waiting: the agent finished its turn.
+        TurnComplete = "turn_complete" / 11,
+        /// waiting: the agent asked a question.
+        Question = "question" / 12,
+        /// waiting: the user interrupted the turn.
+        Interrupted = "interrupted" / 13,
+        /// waiting: the user refused a permission, which ended the turn.
+        Denied = "denied" / 14,
+        /// waiting: the turn ended in an error.
+        Error = "error" / 15,
+        /// waiting: not signed in, or the key was refused.
+        Auth = "auth" / 16,
+        /// waiting: a quota or rate limit stopped the turn.
+        Quota = "quota" / 17,
+        /// waiting: the turn is over while a background command still runs.
+        Background = "background" / 18,
+        /// waiting_approval: an edit of files.
+        Edit = "edit" / 31,
+        /// waiting_approval: a plan.
+        Plan = "plan" / 32,
+        /// waiting_approval: a call of an MCP tool.
+        Mcp = "mcp" / 33,
+        /// waiting_approval: a fetch from the network.
+        Fetch = "fetch" / 34,
+        /// waiting_approval: trust in a folder, a hook or a key.
+        Trust = "trust" / 35,
+        /// idle: no open turn, and silence.
+        Quiet = "quiet" / 40,
+        /// exited: ended by itself.
+        Clean = "clean" / 50,
+        /// exited: with an error.
+        Failed = "failed" / 51,
+        /// exited: by a signal, or without a goodbye.
+        Killed = "killed" / 52,
+        /// unknown: nothing ever told us.
+        NoEvidence = "no_evidence" / 60,
+        /// unknown: what told us is gone.
+        Lost = "lost" / 61,
+    }
+}

@@ -1,0 +1,163 @@
+//! Everything that can be asked about one session, as it stands after an event.
+
+use events::{Confidence, Provider, Reason, SessionId, Source, State, Timestamp, TurnId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One session: a conversation of one agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Session {
+    /// Ours.
+    pub id: SessionId,
+    /// The agent.
+    pub provider: Provider,
+    /// The agent's own id of it.
+    pub provider_session_id: Option<String>,
+    /// The run that hosts it, when capture started its process.
+    pub run_id: Option<String>,
+    /// The session whose helper this is.
+    pub parent_session_id: Option<SessionId>,
+    /// The session this one turned out to be; ask there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged_into: Option<SessionId>,
+    /// The session whose history this one continues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<String>,
+    /// Title: the agent's or user's name for it, else its first prompt.
+    pub title: Option<String>,
+    /// Working directory.
+    pub cwd: Option<String>,
+    /// Git branch.
+    pub git_branch: Option<String>,
+    /// Model.
+    pub model: Option<String>,
+    /// Version of the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cli_version: Option<String>,
+    /// Permission mode, in the agent's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<String>,
+    /// Process id, while it is alive.
+    pub pid: Option<u32>,
+    /// First sign of it.
+    pub started_at: Timestamp,
+    /// Last event of it.
+    pub last_event_at: Timestamp,
+    /// Last prompt of a person.
+    pub last_user_prompt_at: Option<Timestamp>,
+    /// Last output of the model.
+    pub last_assistant_output_at: Option<Timestamp>,
+    /// What it is doing, and why we say so.
+    pub status: Status,
+    /// Ids of the approvals it waits for.
+    pub pending_approvals: Vec<String>,
+    /// The open turn.
+    pub turn: Option<OpenTurn>,
+    /// Turns so far, the open one included.
+    pub turns: u32,
+    /// Tokens so far.
+    pub usage: Usage,
+    /// What it is about, in three lines.
+    pub summary: Summary,
+    /// Its files.
+    pub transcripts: Vec<TranscriptView>,
+    /// Whether capture sees all of it.
+    pub health: Health,
+    /// Sequence of its last event.
+    pub last_sequence: u64,
+}
+
+/// What a session is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Status {
+    /// The state.
+    pub state: State,
+    /// Why.
+    pub reason: Option<Reason>,
+    /// Since when, by the clock of the evidence.
+    pub since: Timestamp,
+    /// How sure we are.
+    pub confidence: Confidence,
+    /// What is going on, in one line: the command, the tool, the question.
+    pub activity: Option<String>,
+    /// The claims that decided.
+    pub evidence: Vec<Evidence>,
+    /// Claims that say otherwise and were overruled.
+    pub disagreements: Vec<Evidence>,
+}
+
+/// A claim about the state and who made it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// Who.
+    pub source: Source,
+    /// What, in the source's words.
+    pub claim: String,
+    /// When.
+    pub at: Timestamp,
+    /// How far it can be trusted.
+    pub strength: Confidence,
+}
+
+/// The turn that is going on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OpenTurn {
+    /// Its id.
+    pub id: TurnId,
+    /// What was asked, shortened.
+    pub prompt: Option<String>,
+    /// When.
+    pub started_at: Timestamp,
+}
+
+/// Tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    /// Input tokens that no cache served.
+    pub input_tokens: u64,
+    /// Output tokens.
+    pub output_tokens: u64,
+    /// Input tokens read from a cache.
+    pub cache_read_tokens: u64,
+    /// Input tokens written to a cache.
+    pub cache_write_tokens: u64,
+}
+
+/// What a session is about, without asking a model.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// What it is doing now.
+    pub current: Option<String>,
+    /// What it did lately.
+    pub recent: Option<String>,
+    /// What was asked last.
+    pub last_prompt: Option<String>,
+}
+
+/// One file of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TranscriptView {
+    /// Absolute path.
+    pub path: String,
+    /// Size when last looked at, bytes.
+    pub size: u64,
+    /// Read up to here, bytes.
+    pub offset: u64,
+    /// Which of the files that had this path, from 1.
+    pub generation: u32,
+    /// Records that were damaged or not understood.
+    pub issues: u64,
+}
+
+/// Whether capture sees all of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Health {
+    /// All is read.
+    #[default]
+    Ok,
+    /// There is more in its files than was read so far.
+    Behind,
+    /// Some of its records were damaged or not understood.
+    Issues,
+}

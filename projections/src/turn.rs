@@ -1,0 +1,40 @@
+//! Turns: what was asked, what came of it.
+
+use events::{Timestamp, TurnId, TurnOutcome, TurnTrigger};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Usage;
+
+/// One turn of a session, open or over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Turn {
+    /// Its id.
+    pub id: TurnId,
+    /// Its number within the session, from 1.
+    pub number: u32,
+    /// What opened it.
+    pub trigger: TurnTrigger,
+    /// What was asked, shortened.
+    pub prompt: Option<String>,
+    /// What the agent said, shortened: the end of its last message.
+    pub text: Option<String>,
+    /// Messages of the model.
+    pub messages: u32,
+    /// Tool calls.
+    pub tool_calls: u32,
+    /// Tool calls that failed.
+    pub tool_errors: u32,
+    /// Approvals asked for.
+    pub approvals: u32,
+    /// Prompts typed while it ran.
+    pub steering: u32,
+    /// How it ended; absent while it is open.
+    pub outcome: Option<TurnOutcome>,
+    /// Start.
+    pub started_at: Timestamp,
+    /// End.
+    pub completed_at: Option<Timestamp>,
+    /// Tokens spent.
+    pub usage: Usage,
+}
