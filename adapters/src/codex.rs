@@ -1,1 +1,286 @@
-//! Codex.
+//! Codex: what its rollout files say.
+//!
+//! Owns the meaning of `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-*.jsonl`, in both forms Codex has
+//! written: the older one (`event_msg/user_message`, `event_msg/agent_message`) and the paginated
+//! one of 0.16x (`event_msg/item_completed`). Reads no file and no clock. The facts are those of
+//! codex-cli 0.169.0 as recorded in `fixtures/codex`; forms marked "read" are known from Codex's
+//! sources only.
+//!
+//! Three rules shape it:
+//! - Everything said twice is taken once. Messages come from `item_completed` (older: their own
+//!   events), tool calls and their results from `response_item`, usage from `token_usage_record`
+//!   (older: `token_count`). `response_item/message` is always the copy and never parsed.
+//! - A dialog leaves no trace in a rollout, so nothing here claims one.
+//! - A turn begins with `task_started` and ends with `task_complete` or `turn_aborted`. What comes
+//!   later with an old turn id (a background command that ends) opens nothing.
+//!
+//! `history.jsonl` has no decoder. It holds each prompt once more, without an id, without its turn
+//! and with seconds for a clock, less than a second before the rollout does (which says at once,
+//! by `task_started`, that something was asked). All it could add is a prompt told twice.
+//!
+//! Start at [`CodexDecoder`]; `line` finds the envelope, `records` has the shapes, the other
+//! modules say what one family of records means.
+
+mod ends;
+mod errors;
+mod line;
+mod memory;
+mod messages;
+mod outcome;
+mod patch;
+mod records;
+mod script;
+mod session;
+mod text;
+mod tools;
+mod turns;
+mod usage;
+mod writer;
+
+use std::{path::Path, sync::Arc};
+
+use events::Provider;
+
+use crate::decode::{Decoded, Decoder, Malformed, Record};
+use line::Line;
+use memory::Memory;
+use records::Field;
+use writer::Writer;
+
+/// Understands the records of one rollout file.
+#[derive(Debug)]
+pub struct CodexDecoder {
+    /// The thread the file belongs to: by its name until `session_meta` says so itself.
+    session: Option<Arc<str>>,
+    memory: Memory,
+}
+
+impl CodexDecoder {
+    /// A decoder for the rollout at `path`, from its start or, with a `state` that an earlier
+    /// decoder of the file gave, from where that one was. A state that cannot be read counts as
+    /// none.
+    #[must_use]
+    pub fn new(path: &str, state: Option<&str>) -> Self {
+        let memory: Memory = state
+            .and_then(|s| serde_json::from_str(s).ok())
+            .unwrap_or_default();
+        let session = memory
+            .thread
+            .clone()
+            .or_else(|| session_hint(Path::new(path)));
+        Self {
+            session: session.map(Arc::from),
+            memory,
+        }
+    }
+}
+
+impl Decoder for CodexDecoder {
+    fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
+        let line = Line::find(record.bytes)?;
+        let session = self.session.clone().unwrap_or_else(|| Arc::from(""));
+        let mut writer = Writer::new(record, line.timestamp, session, out);
+        dispatch(&line, &mut self.memory, &mut writer)?;
+        if let Some(thread) = &self.memory.thread
+            && self.session.as_deref() != Some(thread.as_str())
+        {
+            self.session = Some(Arc::from(thread.as_str()));
+        }
+        Ok(())
+    }
+
+    fn state(&self) -> Option<String> {
+        serde_json::to_string(&self.memory).ok()
+    }
+
+    fn session(&self) -> Option<&Arc<str>> {
+        self.session.as_ref()
+    }
+}
+
+/// Says whether a path relative to `CODEX_HOME` is that of a rollout: below `sessions/YYYY/MM/DD`
+/// or anywhere below `archived_sessions`.
+#[must_use]
+pub fn recognize(relative: &Path) -> bool {
+    let parts: Option<Vec<&str>> = relative.iter().map(|part| part.to_str()).collect();
+    let Some(parts) = parts else { return false };
+    let digits =
+        |text: &str, count: usize| text.len() == count && text.bytes().all(|b| b.is_ascii_digit());
+    let name = match parts.as_slice() {
+        ["sessions", year, month, day, name]
+            if digits(year, 4) && digits(month, 2) && digits(day, 2) =>
+        {
+            name
+        }
+        ["archived_sessions", .., name] => name,
+        _ => return false,
+    };
+    name.starts_with("rollout-") && name.ends_with(".jsonl")
+}
+
+/// The thread a rollout belongs to, from its name
+/// `rollout-<local time>-<thread>[_<segment>].jsonl`.
+#[must_use]
+pub fn session_hint(path: &Path) -> Option<String> {
+    /// `2026-11-20T04-41-53-`
+    const TIME: usize = 20;
+    const UUID: usize = 36;
+    let name = path.file_name()?.to_str()?;
+    let ids = name
+        .strip_prefix("rollout-")?
+        .strip_suffix(".jsonl")?
+        .get(TIME..)?;
+    let thread = ids.get(..UUID)?;
+    let rest = &ids[UUID..];
+    let uuid = thread.bytes().enumerate().all(|(i, b)| match i {
+        8 | 13 | 18 | 23 => b == b'-',
+        _ => b.is_ascii_hexdigit(),
+    });
+    (uuid && (rest.is_empty() || rest.starts_with('_'))).then(|| thread.to_owned())
+}
+
+/// Hands a line to the module that knows its kind. Nothing is put out and nothing remembered
+/// before the line was read to its end.
+fn dispatch(line: &Line<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
+    match (line.kind, line.tag) {
+        ("session_meta", _) => session::meta(line.read()?, memory, w),
+        ("turn_context", _) => session::turn_context(&line.read()?, memory, w),
+        ("token_usage_record", _) => usage::record(&line.read()?, memory, w),
+        ("compacted", _) => turns::compacted(&line.read()?, memory, w),
+        ("retained_context", "verified_answer") => {
+            tools::verified_answer(&line.read()?, memory, w);
+        }
+        ("inter_agent_communication_metadata", _) => messages::mail_ahead(&line.read()?, memory),
+        ("world_state" | "inter_agent_communication" | "retained_context", _) => line.skip()?,
+        ("event_msg", tag) => event_msg(tag, line, memory, w)?,
+        ("response_item", tag) => response_item(tag, line, memory, w)?,
+        (kind, _) => {
+            line.skip()?;
+            w.unrecognized(kind);
+        }
+    }
+    Ok(())
+}
+
+fn event_msg(
+    tag: &str,
+    line: &Line<'_>,
+    memory: &mut Memory,
+    w: &mut Writer<'_, '_>,
+) -> Result<(), Malformed> {
+    match tag {
+        "item_completed" => item_completed(line, memory, w)?,
+        "task_started" | "turn_started" => turns::started(&line.read()?, memory, w),
+        "task_complete" | "turn_complete" => turns::complete(&line.read()?, memory, w),
+        "turn_aborted" => turns::aborted(&line.read()?, memory, w),
+        "user_message" => messages::older_prompt(&line.read()?, memory, w),
+        "agent_message" => messages::older_answer(&line.read()?, memory, w),
+        "token_count" if memory.usage_records => line.skip()?,
+        "token_count" => usage::token_count(&line.read()?, memory, w),
+        "thread_settings_applied" => session::settings(&line.read()?, memory, w),
+        "thread_rolled_back" => session::rolled_back(&line.read()?, w),
+        "thread_name_updated" => session::renamed(&line.read()?, w),
+        "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" => {
+            ends::older_end(&line.read()?, memory, w);
+        }
+        "error" => errors::reported(&line.read()?, memory, w),
+        "stream_error" => errors::retrying(&line.read()?, w),
+        // Said elsewhere in the file, or of no use to an observer.
+        "agent_reasoning"
+        | "agent_reasoning_raw_content"
+        | "agent_reasoning_section_break"
+        | "context_compacted"
+        | "entered_review_mode"
+        | "exited_review_mode"
+        | "image_generation_end"
+        | "sub_agent_activity"
+        | "thread_goal_updated"
+        | "turn_diff"
+        | "view_image_tool_call"
+        | "web_search_end" => line.skip()?,
+        other => {
+            line.skip()?;
+            w.unrecognized(&format!("event_msg/{other}"));
+        }
+    }
+    Ok(())
+}
+
+fn item_completed(
+    line: &Line<'_>,
+    memory: &mut Memory,
+    w: &mut Writer<'_, '_>,
+) -> Result<(), Malformed> {
+    let completed: records::ItemCompleted<'_> = line.read()?;
+    let item = &completed.item;
+    match item.kind.name().unwrap_or_default().as_ref() {
+        "UserMessage" => messages::prompt(&completed, memory, w),
+        "AgentMessage" => messages::answer(item, memory, w),
+        "Plan" => messages::plan(item, memory, w),
+        "CommandExecution" | "FileChange" | "McpToolCall" => ends::item_end(&completed, memory, w),
+        // Said by a response_item as well, or of no use to an observer.
+        "Reasoning"
+        | "SubAgentActivity"
+        | "CollabAgentToolCall"
+        | "ContextCompaction"
+        | "DynamicToolCall"
+        | "EnteredReviewMode"
+        | "ExitedReviewMode"
+        | "HookPrompt"
+        | "ImageGeneration"
+        | "ImageView"
+        | "Sleep"
+        | "WebSearch" => {}
+        other => w.unrecognized(&format!("event_msg/item_completed/{other}")),
+    }
+    Ok(())
+}
+
+fn response_item(
+    tag: &str,
+    line: &Line<'_>,
+    memory: &mut Memory,
+    w: &mut Writer<'_, '_>,
+) -> Result<(), Malformed> {
+    match tag {
+        // Messages of every role are copies of what `event_msg` says, or injected context.
+        "message" | "additional_tools" | "compaction" | "context_compaction" | "ghost_snapshot"
+        | "other" => {
+            line.skip()?;
+        }
+        "reasoning" if line.has_no_summary() => line.skip()?,
+        "reasoning" => messages::reasoning(&line.read()?, w),
+        "agent_message" => messages::mail(&line.read()?, memory, w),
+        "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
+            tools::call(tag, &line.read()?, memory, w);
+        }
+        "web_search_call" | "image_generation_call" => tools::served(tag, &line.read()?, w),
+        "function_call_output" | "custom_tool_call_output" | "tool_search_output" => {
+            output(line, memory, w)?;
+        }
+        other => {
+            line.skip()?;
+            w.unrecognized(&format!("response_item/{other}"));
+        }
+    }
+    Ok(())
+}
+
+/// An output: mostly one long string, which is taken out before the rest is parsed.
+fn output(line: &Line<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
+    if let Some((text, rest)) = line.take_text(b"\"output\":\"") {
+        let mut output: records::Output<'_> = line::read_rest(&rest)?;
+        if output.output.plain && output.output.text.is_empty() {
+            output.output.text = text;
+            tools::output(output, memory, w);
+            return Ok(());
+        }
+    }
+    tools::output(line.read()?, memory, w);
+    Ok(())
+}
+
+const PROVIDER: Provider = Provider::Codex;
+
+#[cfg(test)]
+mod tests;

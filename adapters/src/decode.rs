@@ -46,6 +46,9 @@ pub trait Decoder: Send {
     /// one explains it must be put out.
     fn pause(&mut self, _out: &mut Decoded) {}
 
+    /// The file is gone from the disk. It may come back; then a new decoder is made for it.
+    fn removed(&mut self, _observed_at: Timestamp, _out: &mut Decoded) {}
+
     /// What is needed to go on from the next record after a restart, as JSON.
     fn state(&self) -> Option<String> {
         None
@@ -53,6 +56,21 @@ pub trait Decoder: Send {
 
     /// The provider's id of the session this file belongs to, once known.
     fn session(&self) -> Option<&Arc<str>>;
+}
+
+/// A line of which only place and hash are kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Stub<'a> {
+    /// `oversized` or `damaged`.
+    pub raw_kind: &'a str,
+    /// Why it was not decoded.
+    pub issue: &'a str,
+    /// Where it starts in the file, bytes.
+    pub offset: u64,
+    /// Its length without the newline, bytes.
+    pub length: u64,
+    /// BLAKE3 of its bytes.
+    pub hash: [u8; 32],
 }
 
 /// What decoders put out, for one file.
@@ -135,6 +153,32 @@ impl Decoded {
         );
         event.created_at = created_at;
         event.text = Some(String::from_utf8_lossy(record.bytes).into_owned());
+        self.push(event);
+    }
+
+    /// Puts out what stands for a line that was not decoded: where its bytes are and their hash,
+    /// never the text. Counted as an issue.
+    pub fn stub(&mut self, stub: &Stub<'_>, observed_at: Timestamp, session: &Arc<str>) {
+        self.issues += 1;
+        let record = Record { bytes: &[], offset: stub.offset, observed_at };
+        let hash: String = stub.hash[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let identity = Identity::of(self.provider, "stub", &[session.as_bytes(), &stub.hash]);
+        let mut event = self.event(
+            &record,
+            session,
+            identity,
+            Unrecognized {
+                raw_kind: stub.raw_kind.into(),
+                issue: Some(stub.issue.into()),
+                length: stub.length,
+                hash: Some(hash),
+            },
+        );
+        event.repeat = Repeat::Next;
+        event.confidence = Confidence::Low;
+        if let Origin::File { length, .. } = &mut event.origin {
+            *length = stub.length;
+        }
         self.push(event);
     }
 

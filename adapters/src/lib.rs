@@ -5,6 +5,25 @@
 //! its callers. Start at [`decode`] for the interface of a provider, at `tail` for how bytes
 //! become records.
 
+pub mod borrowed;
+pub mod claude;
 pub mod codex;
+pub mod collect;
 pub mod decode;
 pub mod gemini;
+pub mod process;
+pub mod providers;
+pub mod tail;
+pub mod watch;
+
+use events::Provider;
+
+/// Whether a path is a session's transcript, and not a file that tells something else about it.
+#[must_use]
+pub fn is_transcript(provider: Provider, path: &str) -> bool {
+    match provider {
+        Provider::Claude | Provider::Codex => path.ends_with(".jsonl"),
+        Provider::Gemini => path.contains("/chats/"),
+        Provider::Pi | Provider::Capture | Provider::Unknown => true,
+    }
+}

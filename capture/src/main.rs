@@ -1,1 +1,7 @@
-fn main() {}
+//! `capture`: observes coding-agent sessions.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    capture::commands::main()
+}

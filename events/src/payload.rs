@@ -136,6 +136,16 @@ payload! {
     Unrecognized(Unrecognized),
 }
 
+macro_rules! by_default {
+    ($name:ident :: $variant:ident) => {
+        impl Default for $name {
+            fn default() -> Self {
+                Self::$variant
+            }
+        }
+    };
+}
+
 fn is_zero(n: &u32) -> bool {
     *n == 0
 }
@@ -168,11 +178,7 @@ names! {
     }
 }
 
-impl Default for StartKind {
-    fn default() -> Self {
-        Self::Unknown
-    }
-}
+by_default!(StartKind::Unknown);
 
 data! {
     /// A session was first seen. Repeated when a later record knows more.
@@ -195,6 +201,9 @@ data! {
         /// The provider's id of the session whose helper this is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent_provider_session_id: Option<String>,
+        /// Our id of that session; filled in when the event is committed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent_session_id: Option<crate::SessionId>,
         /// What kind of helper: `general-purpose`, `/root/helper`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent_type: Option<String>,
@@ -225,11 +234,7 @@ names! {
     }
 }
 
-impl Default for TurnTrigger {
-    fn default() -> Self {
-        Self::Prompt
-    }
-}
+by_default!(TurnTrigger::Prompt);
 
 data! {
     /// A turn was opened (derived).
@@ -261,11 +266,7 @@ names! {
     }
 }
 
-impl Default for TurnOutcome {
-    fn default() -> Self {
-        Self::Completed
-    }
-}
+by_default!(TurnOutcome::Completed);
 
 data! {
     /// A turn is over (derived).
@@ -295,11 +296,7 @@ names! {
     }
 }
 
-impl Default for PromptOrigin {
-    fn default() -> Self {
-        Self::Human
-    }
-}
+by_default!(PromptOrigin::Human);
 
 data! {
     /// Something was asked of the agent. The text is the event's text.
@@ -325,11 +322,7 @@ names! {
     }
 }
 
-impl Default for Block {
-    fn default() -> Self {
-        Self::Text
-    }
-}
+by_default!(Block::Text);
 
 data! {
     /// A part of a message that came after the message's event was committed, or live output.
@@ -415,11 +408,7 @@ names! {
     }
 }
 
-impl Default for ToolKind {
-    fn default() -> Self {
-        Self::Other
-    }
-}
+by_default!(ToolKind::Other);
 
 data! {
     /// The agent called a tool. The input, as the agent wrote it, is the event's text.
@@ -458,11 +447,7 @@ names! {
     }
 }
 
-impl Default for ToolOutcome {
-    fn default() -> Self {
-        Self::Ok
-    }
-}
+by_default!(ToolOutcome::Ok);
 
 data! {
     /// A tool call returned. Its output is the event's text.
@@ -568,11 +553,7 @@ names! {
     }
 }
 
-impl Default for ErrorClass {
-    fn default() -> Self {
-        Self::Other
-    }
-}
+by_default!(ErrorClass::Other);
 
 data! {
     /// The agent reported an error. Its message is the event's text.
@@ -708,11 +689,7 @@ names! {
     }
 }
 
-impl Default for Topic {
-    fn default() -> Self {
-        Self::Note
-    }
-}
+by_default!(Topic::Note);
 
 data! {
     /// A remark about the session: a title, a mode, a note.

@@ -1,11 +1,20 @@
 //! Pure reducers: events in; session status, turns, summary and usage out.
 //!
 //! No I/O, no clock (`now` is an argument), no provider's format. Folding the event log gives the
-//! live state and the same transitions. Start at [`session`] for what can be asked about a
-//! session.
+//! live state and the same transitions. [`state::SessionState`] is the reducer of one session,
+//! [`session::Session`] what can be asked about it, [`status`] the rules that decide between
+//! claims.
 
+pub mod ring;
 pub mod session;
+pub mod shorten;
+pub mod state;
+pub mod status;
+pub mod summary;
+pub mod talk;
 pub mod turn;
 
+pub use ring::Ring;
 pub use session::{Evidence, Health, OpenTurn, Session, Status, Summary, TranscriptView, Usage};
+pub use state::{Conclusion, Rules, SessionState};
 pub use turn::Turn;

@@ -1,5 +1,17 @@
-//! The store: one SQLite file with the event log, texts, cursors and snapshots.
+//! The store: one SQLite file with the event log, texts, cursors, turns and snapshots.
+//!
+//! The only crate that names rusqlite. One [`Writer`] (held by a lock file) commits events, texts,
+//! derived events, snapshots and cursors in one transaction; any number of [`Reader`]s look on.
+//! It decides nothing about what events mean. Start at [`schema`] for the tables.
 
+pub mod lock;
 pub mod reader;
+mod rows;
+pub mod schema;
+pub mod text;
+pub mod writer;
 
-pub use reader::{ReadError, Reader};
+pub use lock::{InstanceLock, LockError};
+pub use reader::{ReadError, Reader, SessionFilter};
+pub use text::{PackedText, TEXT_CAP_BYTES};
+pub use writer::{CommitError, Known, OpenError, SessionRow, Writer};

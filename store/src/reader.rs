@@ -1,7 +1,22 @@
-//! Reading: a pool of read-only connections, cheap to clone.
+//! Reading: a pool of read-only connections, cheap to clone. Calls block: from async code, use
+//! `spawn_blocking`.
 
-use events::{Event, Kind, SessionId};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use events::{Event, Kind, Provider, SessionId};
 use projections::{Session, Turn, Usage};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+
+use crate::{
+    rows::{COLUMNS, event},
+    text::{unhex, unpack},
+};
+
+/// Connections kept for the next call.
+const POOL: usize = 4;
 
 /// Why something could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -35,31 +50,264 @@ pub struct SessionFilter {
     pub limit: usize,
 }
 
-/// Reads the store. Calls block: from async code, use `spawn_blocking`.
+/// Reads the store.
 #[derive(Debug, Clone)]
-pub struct Reader {}
+pub struct Reader {
+    path: Arc<PathBuf>,
+    pool: Arc<Mutex<Vec<Connection>>>,
+}
 
 impl Reader {
+    /// A reader of the database at `path`; nothing is opened before it is needed.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
+        Self { path: Arc::new(path), pool: Arc::default() }
+    }
+
+    fn with<T>(&self, what: &'static str, read: impl FnOnce(&Connection) -> Result<T, ReadError>) -> Result<T, ReadError> {
+        let sqlite = |source| ReadError::Sqlite { what, source };
+        let pooled = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let connection = match pooled {
+            Some(connection) => connection,
+            None => {
+                let connection = Connection::open_with_flags(&*self.path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(sqlite)?;
+                connection.busy_timeout(std::time::Duration::from_secs(5)).map_err(sqlite)?;
+                connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -2048;").map_err(sqlite)?;
+                connection
+            }
+        };
+        let result = read(&connection);
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        if pool.len() < POOL {
+            pool.push(connection);
+        }
+        result
+    }
+
+    fn view(json: &str, place: impl Fn() -> String) -> Result<Session, ReadError> {
+        serde_json::from_str(json).map_err(|e| ReadError::Damaged { what: "session", place: place(), detail: e.to_string() })
+    }
+
     /// The session as last committed.
-    pub fn session(&self, _id: SessionId) -> Result<Option<Session>, ReadError> { Ok(None) }
+    ///
+    /// # Errors
+    /// When SQLite cannot read, or the row is damaged.
+    pub fn session(&self, id: SessionId) -> Result<Option<Session>, ReadError> {
+        self.session_json(id)?.map(|json| Self::view(&json, || id.to_string())).transpose()
+    }
+
+    /// The session as last committed, as the JSON that was stored.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn session_json(&self, id: SessionId) -> Result<Option<String>, ReadError> {
+        self.with("session", |c| {
+            c.prepare_cached("SELECT view FROM sessions WHERE id = ?1")
+                .and_then(|mut s| s.query_row([id.to_bytes().as_slice()], |row| row.get::<_, Option<String>>(0)).optional())
+                .map(Option::flatten)
+                .map_err(|source| ReadError::Sqlite { what: "session", source })
+        })
+    }
+
     /// Sessions by last event, newest first.
-    pub fn sessions(&self, _filter: &SessionFilter) -> Result<Vec<Session>, ReadError> { Ok(vec![]) }
-    /// Finds a session by the provider's id (`None` when unknown).
-    pub fn find(&self, _provider_session_id: &str) -> Result<Option<SessionId>, ReadError> { Ok(None) }
+    ///
+    /// # Errors
+    /// When SQLite cannot read, or a row is damaged.
+    pub fn sessions(&self, filter: &SessionFilter) -> Result<Vec<Session>, ReadError> {
+        self.views(filter)?.iter().map(|json| Self::view(json, || "a listing".into())).collect()
+    }
+
+    /// Sessions by last event, newest first, each as the JSON that was stored.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn views(&self, filter: &SessionFilter) -> Result<Vec<String>, ReadError> {
+        let (before, id) = filter.before.map_or((i64::MAX, [0xff; 16]), |(at, id)| (at, id.to_bytes()));
+        self.with("sessions", |c| {
+            let sqlite = |source| ReadError::Sqlite { what: "sessions", source };
+            let mut statement = c
+                .prepare_cached(
+                    "SELECT view FROM sessions WHERE view IS NOT NULL AND (last_event_at, id) < (?1, ?2) ORDER BY last_event_at DESC, id DESC LIMIT ?3",
+                )
+                .map_err(sqlite)?;
+            let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
+            let rows = statement.query_map(params![before, id.as_slice(), limit], |row| row.get::<_, String>(0)).map_err(sqlite)?;
+            rows.collect::<Result<_, _>>().map_err(sqlite)
+        })
+    }
+
+    /// Finds a session by the provider's id.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn find(&self, provider_session_id: &str) -> Result<Option<SessionId>, ReadError> {
+        self.with("session", |c| {
+            c.prepare_cached("SELECT id FROM sessions WHERE provider_session_id = ?1")
+                .and_then(|mut s| s.query_row([provider_session_id], |row| row.get::<_, [u8; 16]>(0)).optional())
+                .map(|found| found.map(SessionId::from_bytes))
+                .map_err(|source| ReadError::Sqlite { what: "session", source })
+        })
+    }
+
+    fn select(&self, tail: &str, parameters: &[&dyn rusqlite::ToSql]) -> Result<Vec<Event>, ReadError> {
+        self.with("events", |c| {
+            let sqlite = |source| ReadError::Sqlite { what: "events", source };
+            let mut statement = c.prepare_cached(&format!("SELECT {COLUMNS} {tail}")).map_err(sqlite)?;
+            let mut rows = statement.query(parameters).map_err(sqlite)?;
+            let mut events = Vec::new();
+            while let Some(row) = rows.next().map_err(sqlite)? {
+                events.push(event(row)?);
+            }
+            Ok(events)
+        })
+    }
+
     /// Events of a session with a sequence above `after`, in order; `kinds` empty means all.
-    pub fn events(&self, _id: SessionId, _after: u64, _limit: usize, _kinds: &[Kind]) -> Result<Vec<Event>, ReadError> { Ok(vec![]) }
-    /// Events with a position above `after`, in order, of one session or of all.
-    pub fn log(&self, _after: u64, _limit: usize, _session: Option<SessionId>) -> Result<Vec<Event>, ReadError> { Ok(vec![]) }
+    ///
+    /// # Errors
+    /// When SQLite cannot read, or a row is damaged (its position is named).
+    pub fn events(&self, id: SessionId, after: u64, limit: usize, kinds: &[Kind]) -> Result<Vec<Event>, ReadError> {
+        let tail = format!(
+            "WHERE e.session = (SELECT key FROM sessions WHERE id = ?1) AND e.sequence > ?2 {} ORDER BY e.sequence LIMIT ?3",
+            among(kinds)
+        );
+        self.select(&tail, &[&id.to_bytes().as_slice(), &clamp(after), &clamp(limit as u64)])
+    }
+
     /// The last `limit` events of a session, in order.
-    pub fn last_events(&self, _id: SessionId, _limit: usize, _kinds: &[Kind]) -> Result<Vec<Event>, ReadError> { Ok(vec![]) }
-    /// Turns of a session, in order; those with a number above `after`.
-    pub fn turns(&self, _id: SessionId, _after: u32, _limit: usize) -> Result<Vec<Turn>, ReadError> { Ok(vec![]) }
+    ///
+    /// # Errors
+    /// When SQLite cannot read, or a row is damaged.
+    pub fn last_events(&self, id: SessionId, limit: usize, kinds: &[Kind]) -> Result<Vec<Event>, ReadError> {
+        let tail = format!("WHERE e.session = (SELECT key FROM sessions WHERE id = ?1) {} ORDER BY e.sequence DESC LIMIT ?2", among(kinds));
+        let mut events = self.select(&tail, &[&id.to_bytes().as_slice(), &clamp(limit as u64)])?;
+        events.reverse();
+        Ok(events)
+    }
+
+    /// Events with a position above `after`, in order, of one session or of all.
+    ///
+    /// # Errors
+    /// When SQLite cannot read, or a row is damaged.
+    pub fn log(&self, after: u64, limit: usize, session: Option<SessionId>) -> Result<Vec<Event>, ReadError> {
+        match session {
+            None => self.select("WHERE e.position > ?1 ORDER BY e.position LIMIT ?2", &[&clamp(after), &clamp(limit as u64)]),
+            Some(id) => self.select(
+                "WHERE e.session = (SELECT key FROM sessions WHERE id = ?3) AND e.position > ?1 ORDER BY e.sequence LIMIT ?2",
+                &[&clamp(after), &clamp(limit as u64), &id.to_bytes().as_slice()],
+            ),
+        }
+    }
+
+    /// Finished turns of a session with a number above `after`, in order.
+    ///
+    /// # Errors
+    /// When SQLite cannot read, or a row is damaged.
+    pub fn turns(&self, id: SessionId, after: u32, limit: usize) -> Result<Vec<Turn>, ReadError> {
+        self.with("turns", |c| {
+            let sqlite = |source| ReadError::Sqlite { what: "turns", source };
+            let mut statement = c
+                .prepare_cached("SELECT turn FROM turns WHERE session = (SELECT key FROM sessions WHERE id = ?1) AND number > ?2 ORDER BY number LIMIT ?3")
+                .map_err(sqlite)?;
+            let rows = statement.query_map(params![id.to_bytes().as_slice(), after, clamp(limit as u64)], |row| row.get::<_, String>(0)).map_err(sqlite)?;
+            rows.map(|row| {
+                serde_json::from_str(&row.map_err(sqlite)?)
+                    .map_err(|e| ReadError::Damaged { what: "turn", place: format!("session {id}"), detail: e.to_string() })
+            })
+            .collect()
+        })
+    }
+
     /// The whole text an event's `text_ref` points to (hash as hexadecimal).
-    pub fn text(&self, _hash: &str) -> Result<Option<String>, ReadError> { Ok(None) }
-    /// Tokens of all sessions, by provider and model: (provider, model, tokens).
-    pub fn usage(&self) -> Result<Vec<(events::Provider, Option<String>, Usage)>, ReadError> { Ok(vec![]) }
+    ///
+    /// # Errors
+    /// When SQLite cannot read, or the text is damaged.
+    pub fn text(&self, hash: &str) -> Result<Option<String>, ReadError> {
+        let Some(bytes) = unhex(hash) else { return Ok(None) };
+        self.with("text", |c| {
+            let row: Option<(u8, Vec<u8>)> = c
+                .prepare_cached("SELECT codec, body FROM texts WHERE hash = ?1")
+                .and_then(|mut s| s.query_row([bytes.as_slice()], |row| Ok((row.get(0)?, row.get(1)?))).optional())
+                .map_err(|source| ReadError::Sqlite { what: "text", source })?;
+            row.map(|(codec, body)| {
+                unpack(codec, &body).ok_or_else(|| ReadError::Damaged { what: "text", place: hash.to_owned(), detail: "does not unpack".into() })
+            })
+            .transpose()
+        })
+    }
+
+    /// Tokens of all sessions, by provider and model.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn usage(&self) -> Result<Vec<(Provider, Option<String>, Usage)>, ReadError> {
+        self.usage_rows("", &[])
+    }
+
+    /// Tokens of one session, by model.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn session_usage(&self, id: SessionId) -> Result<Vec<(Provider, Option<String>, Usage)>, ReadError> {
+        self.usage_rows("WHERE s.id = ?1", &[&id.to_bytes().as_slice()])
+    }
+
+    fn usage_rows(&self, filter: &str, parameters: &[&dyn rusqlite::ToSql]) -> Result<Vec<(Provider, Option<String>, Usage)>, ReadError> {
+        self.with("usage", |c| {
+            let sqlite = |source| ReadError::Sqlite { what: "usage", source };
+            let mut statement = c
+                .prepare_cached(&format!(
+                    "SELECT s.provider, u.model, sum(u.input_tokens), sum(u.output_tokens), sum(u.cache_read_tokens), sum(u.cache_write_tokens) \
+                     FROM usage u JOIN sessions s ON s.key = u.session {filter} GROUP BY 1, 2 ORDER BY 1, 2"
+                ))
+                .map_err(sqlite)?;
+            let rows = statement
+                .query_map(parameters, |row| {
+                    let count = |index: usize| row.get::<_, i64>(index).map(|n| n.max(0) as u64);
+                    let model: String = row.get(1)?;
+                    Ok((
+                        Provider::from_code(row.get(0)?).unwrap_or(Provider::Unknown),
+                        (!model.is_empty()).then_some(model),
+                        Usage { input_tokens: count(2)?, output_tokens: count(3)?, cache_read_tokens: count(4)?, cache_write_tokens: count(5)? },
+                    ))
+                })
+                .map_err(sqlite)?;
+            rows.collect::<Result<_, _>>().map_err(sqlite)
+        })
+    }
+
     /// The last committed position; 0 when the log is empty.
-    pub fn position(&self) -> Result<u64, ReadError> { Ok(0) }
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn position(&self) -> Result<u64, ReadError> {
+        self.number("position", "SELECT ifnull(max(position), 0) FROM events")
+    }
+
     /// How many sessions there are.
-    pub fn session_count(&self) -> Result<u64, ReadError> { Ok(0) }
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn session_count(&self) -> Result<u64, ReadError> {
+        self.number("sessions", "SELECT count(*) FROM sessions")
+    }
+
+    fn number(&self, what: &'static str, sql: &str) -> Result<u64, ReadError> {
+        self.with(what, |c| {
+            c.prepare_cached(sql).and_then(|mut s| s.query_row([], |row| row.get::<_, i64>(0))).map(|n| n.max(0) as u64).map_err(|source| ReadError::Sqlite { what, source })
+        })
+    }
+}
+
+fn clamp(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+/// A condition on the kind; the codes are numbers of ours.
+fn among(kinds: &[Kind]) -> String {
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let codes: Vec<String> = kinds.iter().map(|k| k.code().to_string()).collect();
+    format!("AND e.kind IN ({})", codes.join(","))
 }

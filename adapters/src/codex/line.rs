@@ -1,0 +1,180 @@
+//! The envelope of a line, `{"timestamp":…,"ordinal":…,"type":…,"payload":…}`, found by its first
+//! bytes, so that lines of no interest cost no parsing.
+
+use events::Timestamp;
+use memchr::{memchr, memmem};
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::value::RawValue;
+
+use super::{
+    records::{Field, Raw},
+    text,
+};
+
+/// How every line Codex writes begins. Inside a JSON string its quotes are escaped, so a second
+/// one in a line is another record glued to it.
+const HEAD: &[u8] = b"{\"timestamp\":\"";
+
+/// One line and what kind of record it is.
+pub(super) struct Line<'a> {
+    /// When it was written, by Codex's clock.
+    pub(super) timestamp: Option<Timestamp>,
+    /// Its `type`.
+    pub(super) kind: &'a str,
+    /// The `type` of its payload; empty when it has none.
+    pub(super) tag: &'a str,
+    whole: &'a [u8],
+    /// From the payload's first byte: to the line's end, or only the payload when `read_through`.
+    payload: &'a [u8],
+    /// The line was read to its end already.
+    read_through: bool,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default)]
+    timestamp: Option<Raw<'a>>,
+    #[serde(borrow, rename = "type")]
+    kind: &'a str,
+    #[serde(borrow)]
+    payload: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Tagged<'a> {
+    #[serde(borrow, rename = "type")]
+    tag: Option<&'a str>,
+}
+
+impl<'a> Line<'a> {
+    /// Finds the envelope. Only [`read`](Self::read) and [`skip`](Self::skip) say whether the
+    /// line is whole.
+    pub(super) fn find(bytes: &'a [u8]) -> Result<Self, serde_json::Error> {
+        match Self::glance(bytes) {
+            Some(line) => Ok(line),
+            None => Self::parse(bytes),
+        }
+    }
+
+    /// The order of fields that Codex writes, without white space.
+    fn glance(bytes: &'a [u8]) -> Option<Self> {
+        let (timestamp, rest) = name(bytes.strip_prefix(HEAD)?)?;
+        let rest = rest.strip_prefix(b",")?;
+        let rest = match rest.strip_prefix(b"\"ordinal\":") {
+            Some(number) => number[memchr(b',', number.get(..24)?)?..].strip_prefix(b",")?,
+            None => rest,
+        };
+        let (kind, rest) = name(rest.strip_prefix(b"\"type\":\"")?)?;
+        let payload = rest.strip_prefix(b",\"payload\":")?;
+        let tag = match payload.strip_prefix(b"{\"type\":\"") {
+            Some(rest) => name(rest)?.0,
+            None if matches!(kind, "event_msg" | "response_item" | "retained_context") => {
+                return None;
+            }
+            None => "",
+        };
+        Some(Self {
+            timestamp: Timestamp::parse(timestamp),
+            kind,
+            tag,
+            whole: bytes,
+            payload,
+            read_through: false,
+        })
+    }
+
+    fn parse(bytes: &'a [u8]) -> Result<Self, serde_json::Error> {
+        let envelope: Envelope<'a> = serde_json::from_slice(bytes)?;
+        let tagged: Tagged<'a> =
+            serde_json::from_str(envelope.payload.get()).unwrap_or(Tagged { tag: None });
+        Ok(Self {
+            timestamp: envelope
+                .timestamp
+                .name()
+                .and_then(|time| Timestamp::parse(&time)),
+            kind: envelope.kind,
+            tag: tagged.tag.unwrap_or_default(),
+            whole: bytes,
+            payload: envelope.payload.get().as_bytes(),
+            read_through: true,
+        })
+    }
+
+    /// Reads the payload, and the rest of the line for its form only.
+    pub(super) fn read<T: Deserialize<'a>>(&self) -> Result<T, serde_json::Error> {
+        if self.read_through {
+            return serde_json::from_slice(self.payload);
+        }
+        read_rest(self.payload)
+    }
+
+    /// Takes the text of a field out of the payload, when the field is a string and among the
+    /// first: the text, and the line from its payload on with the text empty, for
+    /// [`read_rest`].
+    pub(super) fn take_text(&self, field: &[u8]) -> Option<(String, Vec<u8>)> {
+        if self.read_through {
+            return None;
+        }
+        let head = &self.payload[..self.payload.len().min(256)];
+        let begin = memmem::find(head, field)? + field.len();
+        let (text, length) = text::read(&self.payload[begin..])?;
+        let end = begin + length - 1;
+        Some((
+            text,
+            [&self.payload[..begin], &self.payload[end..]].concat(),
+        ))
+    }
+
+    /// Passes over the line. That it is one whole record is taken from its last byte and from
+    /// there being no second head in it; only in doubt is it parsed.
+    pub(super) fn skip(&self) -> Result<(), serde_json::Error> {
+        let whole = self.read_through
+            || self.whole.ends_with(b"}") && memmem::find(&self.whole[1..], HEAD).is_none();
+        if whole {
+            return Ok(());
+        }
+        serde_json::from_slice::<IgnoredAny>(self.whole).map(|_| ())
+    }
+
+    /// Whether the payload says it has no summary: most reasoning is encrypted and nothing else.
+    pub(super) fn has_no_summary(&self) -> bool {
+        let head = &self.payload[..self.payload.len().min(256)];
+        memmem::find(head, b"\"summary\":[]").is_some()
+    }
+}
+
+/// Reads a payload and checks the rest of its line behind it.
+pub(super) fn read_rest<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> Result<T, serde_json::Error> {
+    let mut values = serde_json::Deserializer::from_slice(payload).into_iter::<T>();
+    let Some(value) = values.next() else {
+        return Err(serde::de::Error::custom("the payload is missing"));
+    };
+    let value = value?;
+    let tail = &payload[values.byte_offset()..];
+    if tail != b"}" {
+        check_tail(tail)?;
+    }
+    Ok(value)
+}
+
+/// Takes a name up to its closing quote: at most 64 bytes, without escapes.
+fn name(bytes: &[u8]) -> Option<(&str, &[u8])> {
+    let end = memchr(b'"', &bytes[..bytes.len().min(64)])?;
+    let name = std::str::from_utf8(&bytes[..end]).ok()?;
+    (!name.contains('\\')).then_some((name, &bytes[end + 1..]))
+}
+
+/// Checks the fields behind the payload (`,"metadata":{…}}`).
+fn check_tail(tail: &[u8]) -> Result<(), serde_json::Error> {
+    let mut object = Vec::with_capacity(tail.len());
+    object.extend_from_slice(tail);
+    match object.first_mut() {
+        Some(comma) if *comma == b',' => *comma = b'{',
+        Some(_) | None => {
+            return Err(serde::de::Error::custom(
+                "the line does not end behind its payload",
+            ));
+        }
+    }
+    serde_json::from_slice::<IgnoredAny>(&object).map(|_| ())
+}

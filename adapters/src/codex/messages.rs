@@ -1,0 +1,213 @@
+//! What was said: prompts, answers, thinking, mail between agents.
+
+use events::{AssistantDelta, AssistantMessage, Block, PromptOrigin, Stop, UserPrompt};
+
+use super::{
+    memory::{Form, Memory, Starter, Told},
+    records::{
+        Field, Item, ItemCompleted, Mail, MailAhead, OlderMessage, Raw, Reasoning, join_parts,
+        parts,
+    },
+    writer::Writer,
+};
+
+/// How context that Codex injects in the user's name begins.
+const INJECTED: &[&str] = &[
+    "<turn_aborted>",
+    "<environment_context>",
+    "<user_instructions>",
+    "<user_shell_command>",
+    "<subagent_notification>",
+    "# AGENTS.md instructions",
+];
+
+/// `item_completed` UserMessage.
+pub(super) fn prompt(completed: &ItemCompleted<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+    let item = &completed.item;
+    let text = join_parts(item.content, "\n");
+    let images = parts(item.content)
+        .iter()
+        .filter(|part| part.kind.name().is_some_and(|kind| kind.contains("mage")))
+        .count();
+    if injected(&text) || Told::repeats(&mut memory.last_prompt, Form::Item, &text) {
+        return;
+    }
+    let prompt = UserPrompt {
+        origin: origin(memory),
+        attachments: u32::try_from(images).unwrap_or(u32::MAX),
+        provider_turn_id: completed.turn_id.text(),
+    };
+    put_prompt(item.id, prompt, text, memory, w);
+}
+
+/// `user_message`: the older form of a prompt.
+pub(super) fn older_prompt(
+    message: &OlderMessage<'_>,
+    memory: &mut Memory,
+    w: &mut Writer<'_, '_>,
+) {
+    let text = message.message.text().unwrap_or_default();
+    if injected(&text) || Told::repeats(&mut memory.last_prompt, Form::Event, &text) {
+        return;
+    }
+    let count = |list: Option<Raw<'_>>| list.parse::<Vec<Raw<'_>>>().map_or(0, |list| list.len());
+    let images = count(message.images) + count(message.local_images);
+    let prompt = UserPrompt {
+        origin: origin(memory),
+        attachments: u32::try_from(images).unwrap_or(u32::MAX),
+        provider_turn_id: memory.turn.as_ref().and_then(|turn| turn.id.clone()),
+    };
+    put_prompt(None, prompt, text, memory, w);
+}
+
+fn put_prompt(
+    id: Option<Raw<'_>>,
+    prompt: UserPrompt,
+    text: String,
+    memory: &mut Memory,
+    w: &mut Writer<'_, '_>,
+) {
+    if let Some(turn) = &mut memory.turn {
+        turn.prompted = true;
+    }
+    let mut event = w.event("prompt", id.name().as_deref(), prompt);
+    event.text = Some(text);
+    w.push(event);
+}
+
+fn injected(text: &str) -> bool {
+    let text = text.trim_start();
+    INJECTED.iter().any(|head| text.starts_with(head))
+}
+
+fn origin(memory: &Memory) -> PromptOrigin {
+    let turn = memory.turn.as_ref();
+    if turn.is_some_and(|turn| turn.prompted) {
+        return PromptOrigin::Steering;
+    }
+    match turn.map_or(Starter::Unsaid, |turn| turn.starter) {
+        Starter::Itself => PromptOrigin::Wakeup,
+        Starter::Agent => PromptOrigin::Agent,
+        Starter::User => PromptOrigin::Human,
+        Starter::Command | Starter::Unsaid if memory.subagent => PromptOrigin::Agent,
+        Starter::Command | Starter::Unsaid => PromptOrigin::Human,
+    }
+}
+
+/// `item_completed` AgentMessage.
+pub(super) fn answer(item: &Item<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+    let text = join_parts(item.content, "");
+    if !Told::repeats(&mut memory.last_answer, Form::Item, &text) {
+        put_answer(item.id, item.phase, text, memory, w);
+    }
+}
+
+/// `agent_message`: the older form of an answer.
+pub(super) fn older_answer(
+    message: &OlderMessage<'_>,
+    memory: &mut Memory,
+    w: &mut Writer<'_, '_>,
+) {
+    let text = message.message.text().unwrap_or_default();
+    if !Told::repeats(&mut memory.last_answer, Form::Event, &text) {
+        put_answer(None, message.phase, text, memory, w);
+    }
+}
+
+/// `item_completed` Plan: what the model proposes in plan mode. Codex cuts it out of the answer
+/// beside it (0.169.0, S18-plan), so it is an answer of its own: the reader must get it.
+pub(super) fn plan(item: &Item<'_>, memory: &Memory, w: &mut Writer<'_, '_>) {
+    put_answer(
+        item.id,
+        None,
+        item.text.text().unwrap_or_default(),
+        memory,
+        w,
+    );
+}
+
+/// The phase is only there when the model sent it, so an answer without one says nothing about
+/// the turn's end.
+fn put_answer(
+    id: Option<Raw<'_>>,
+    phase: Option<Raw<'_>>,
+    text: String,
+    memory: &Memory,
+    w: &mut Writer<'_, '_>,
+) {
+    let id = id.name();
+    let last = phase.name().is_some_and(|phase| phase == "final_answer");
+    let message = AssistantMessage {
+        message_id: id.as_deref().map(str::to_owned),
+        model: memory.model.clone(),
+        stop: last.then_some(Stop::EndTurn),
+        blocks: 1,
+        ..AssistantMessage::default()
+    };
+    let mut event = w.event("message", id.as_deref(), message);
+    event.text = Some(text);
+    w.push(event);
+}
+
+/// `response_item/reasoning`: once for each piece of thinking in both forms of rollouts, while
+/// the events beside it are one for each paragraph (older) or a copy (paginated).
+pub(super) fn reasoning(reasoning: &Reasoning<'_>, w: &mut Writer<'_, '_>) {
+    let text = join_parts(reasoning.summary, "\n\n");
+    if text.is_empty() {
+        return;
+    }
+    let id = reasoning.id.name();
+    let delta = AssistantDelta {
+        message_id: id.as_deref().map(str::to_owned),
+        block: Block::Thinking,
+        ..AssistantDelta::default()
+    };
+    let mut event = w.event("reasoning", id.as_deref(), delta);
+    event.text = Some(text);
+    w.push(event);
+}
+
+/// `inter_agent_communication_metadata`: says whether the mail in the next line starts a turn.
+pub(super) fn mail_ahead(ahead: &MailAhead<'_>, memory: &mut Memory) {
+    memory.mail_triggers = ahead.trigger_turn.is_true();
+}
+
+/// `response_item/agent_message`: mail from another agent. Mail that starts a turn is its prompt:
+/// the task of a sub-agent (0.169.0, S12-subagent), or what wakes a main agent. Other mail is a
+/// sub-agent's answer, which is in the sub-agent's own file.
+pub(super) fn mail(mail: &Mail<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+    if !std::mem::take(&mut memory.mail_triggers) {
+        return;
+    }
+    let prompt = UserPrompt {
+        origin: if memory.subagent {
+            PromptOrigin::Agent
+        } else {
+            PromptOrigin::Wakeup
+        },
+        attachments: 0,
+        provider_turn_id: memory.turn.as_ref().and_then(|turn| turn.id.clone()),
+    };
+    put_prompt(mail.id, prompt, letter(mail), memory, w);
+}
+
+/// What mail says below its header (`Message Type: …` to `Payload:`). OpenAI's models write it
+/// encrypted: then only the header is readable, and it is better than nothing.
+fn letter(mail: &Mail<'_>) -> String {
+    let mut text = String::new();
+    for part in parts(mail.content) {
+        if let Some(piece) = part.text.text() {
+            text.push_str(&piece);
+        } else if let Some(piece) = part
+            .encrypted_content
+            .text()
+            .filter(|piece| !piece.starts_with("gAAAA"))
+        {
+            text.push_str(&piece);
+        }
+    }
+    match text.split_once("\nPayload:\n") {
+        Some((_, body)) if !body.trim().is_empty() => body.to_owned(),
+        Some(_) | None => text,
+    }
+}

@@ -1,0 +1,374 @@
+//! The shapes of rollout records, borrowed from the line. Only what is used is named. Fields are
+//! [`Raw`]: a value of another type than expected is as good as absent, since Codex has changed
+//! the types of its fields before, and one odd field must not cost the record.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
+};
+use serde_json::value::RawValue;
+
+use super::text;
+
+/// A JSON value, not read yet.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Raw<'a>(#[serde(borrow)] &'a RawValue);
+
+impl<'a> Raw<'a> {
+    /// The JSON as it stands in the line.
+    pub(super) fn json(self) -> &'a str {
+        self.0.get()
+    }
+
+    fn quoted(self) -> Option<&'a str> {
+        self.json().strip_prefix('"')?.strip_suffix('"')
+    }
+
+    /// The text, if it is one.
+    pub(super) fn text(self) -> Option<String> {
+        self.quoted().map(text::unescape)
+    }
+
+    /// The text, if it is one, borrowed when it has no escapes: for ids and names.
+    pub(super) fn name(self) -> Option<Cow<'a, str>> {
+        let inner = self.quoted()?;
+        if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+            return Some(Cow::Borrowed(inner));
+        }
+        self.text().map(Cow::Owned)
+    }
+
+    /// The value as a `T`, if it is one.
+    pub(super) fn parse<T: Deserialize<'a>>(self) -> Option<T> {
+        serde_json::from_str(self.json()).ok()
+    }
+
+    /// Whether it is `true`.
+    pub(super) fn is_true(self) -> bool {
+        self.json() == "true"
+    }
+}
+
+/// Reads of optional fields.
+pub(super) trait Field<'a> {
+    /// The text, if there is one.
+    fn text(&self) -> Option<String>;
+    /// The text, borrowed when it can be, if there is one and it is not empty.
+    fn name(&self) -> Option<Cow<'a, str>>;
+    /// The value, if there is one of that type.
+    fn parse<T: Deserialize<'a>>(&self) -> Option<T>;
+    /// Whether it is there and `true`.
+    fn is_true(&self) -> bool;
+}
+
+impl<'a> Field<'a> for Option<Raw<'a>> {
+    fn text(&self) -> Option<String> {
+        (*self)?.text()
+    }
+    fn name(&self) -> Option<Cow<'a, str>> {
+        (*self)?.name().filter(|name| !name.is_empty())
+    }
+    fn parse<T: Deserialize<'a>>(&self) -> Option<T> {
+        (*self)?.parse()
+    }
+    fn is_true(&self) -> bool {
+        self.is_some_and(Raw::is_true)
+    }
+}
+
+macro_rules! record {
+    ($(#[$doc:meta])* $name:ident { $($(#[$attr:meta])* $field:ident),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, Default, Deserialize)]
+        pub(super) struct $name<'a> {
+            $($(#[$attr])* #[serde(borrow, default)] pub(super) $field: Option<Raw<'a>>,)*
+        }
+    };
+}
+
+record! {
+    /// `session_meta`: who the file belongs to.
+    SessionMeta {
+        id, session_id, cwd, cli_version, source, thread_source, parent_thread_id, agent_path,
+        forked_from_id, forked_from_ordinal_exclusive, history_base, git,
+    }
+}
+record! {
+    /// `session_meta.source` when it is an object, and its inner objects.
+    Helper { subagent, thread_spawn, parent_thread_id, agent_path, agent_role, other }
+}
+record! {
+    /// `session_meta.git`.
+    Git { branch }
+}
+record! {
+    /// `session_meta.history_base`: where the history before this file ends.
+    HistoryBase { thread_id, end_ordinal_exclusive }
+}
+record! {
+    /// `turn_context`, and `thread_settings_applied.thread_settings`.
+    Settings { cwd, model, approval_policy, collaboration_mode }
+}
+record! {
+    /// `collaboration_mode`.
+    Mode { mode }
+}
+record! {
+    /// `thread_settings_applied`.
+    SettingsApplied { thread_settings }
+}
+record! {
+    /// `thread_rolled_back` (read), `thread_name_updated` (read).
+    ThreadChange { num_turns, thread_name }
+}
+record! {
+    /// `task_started`, `task_complete`, `turn_aborted`.
+    Turn { turn_id, turn_attribution, error, reason }
+}
+record! {
+    /// `task_started.turn_attribution`.
+    Attribution { turn_trigger, initiating_agent_path }
+}
+record! {
+    /// `task_complete.error`, `error` (read), `stream_error` (read).
+    Failure { message, codex_error_info }
+}
+record! {
+    /// The inside of an error that came by HTTP.
+    HttpFailure { http_status_code }
+}
+record! {
+    /// `compacted`.
+    Compacted { message, window_id }
+}
+record! {
+    /// `user_message` and `agent_message` of the older form.
+    OlderMessage { message, phase, images, local_images }
+}
+record! {
+    /// A part of a message, an output or a summary.
+    Part { #[serde(rename = "type")] kind, text, encrypted_content }
+}
+record! {
+    /// `response_item/reasoning`.
+    Reasoning { id, summary }
+}
+record! {
+    /// `response_item/agent_message`: mail between agents.
+    Mail { id, content }
+}
+record! {
+    /// `inter_agent_communication_metadata`.
+    MailAhead { trigger_turn }
+}
+record! {
+    /// The calls of tools, in all their forms.
+    Call { id, call_id, name, namespace, arguments, input, action, status }
+}
+record! {
+    /// The arguments of the tools whose calls get a title.
+    Arguments {
+        cmd, command, sandbox_permissions, with_escalated_permissions, questions, task_name,
+        message, path, query, url, chars, input,
+    }
+}
+record! {
+    /// A question of `request_user_input`, and one of its answers offered.
+    Question { question, options, label }
+}
+/// The outputs of tools.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Output<'a> {
+    #[serde(borrow, default)]
+    pub(super) call_id: Option<Raw<'a>>,
+    #[serde(borrow, default)]
+    pub(super) id: Option<Raw<'a>>,
+    /// What the tool said.
+    #[serde(default)]
+    pub(super) output: OutputText,
+}
+
+/// The text of an output: a string, a list of parts, or an object (older). Most of a rollout's
+/// bytes are in here, so it is read in one go and not by way of [`Raw`].
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct OutputText {
+    /// The text.
+    pub(super) text: String,
+    /// It came as a string and not as parts.
+    pub(super) plain: bool,
+    /// An object said that the call failed.
+    pub(super) failed: bool,
+}
+
+impl<'de> Deserialize<'de> for OutputText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OutputVisitor)
+    }
+}
+
+struct OutputVisitor;
+
+impl<'de> Visitor<'de> for OutputVisitor {
+    type Value = OutputText;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an output")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<OutputText, E> {
+        Ok(OutputText {
+            text: text.to_owned(),
+            plain: true,
+            failed: false,
+        })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<OutputText, A::Error> {
+        let mut text = String::new();
+        while let Some(part) = parts.next_element::<Raw<'de>>()? {
+            if let Some(piece) = part.parse::<Part<'de>>().and_then(|part| part.text.text()) {
+                text.push_str(&piece);
+            }
+        }
+        Ok(OutputText {
+            text,
+            ..OutputText::default()
+        })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<OutputText, A::Error> {
+        let object = OutputObject::deserialize(MapAccessDeserializer::new(fields))?;
+        Ok(OutputText {
+            text: object
+                .content
+                .text()
+                .or_else(|| object.output.text())
+                .unwrap_or_default(),
+            failed: object
+                .success
+                .is_some_and(|success| success.json() == "false"),
+            plain: false,
+        })
+    }
+
+    fn visit_unit<E>(self) -> Result<OutputText, E> {
+        Ok(OutputText::default())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<OutputText, E> {
+        Ok(OutputText::default())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<OutputText, E> {
+        Ok(OutputText::default())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<OutputText, E> {
+        Ok(OutputText::default())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<OutputText, E> {
+        Ok(OutputText::default())
+    }
+}
+
+record! {
+    /// An output that is an object (older).
+    OutputObject { content, success, output, metadata }
+}
+record! {
+    /// `metadata` of an output that is JSON in a string (older).
+    OutputMetadata { exit_code, duration_seconds }
+}
+record! {
+    /// `retained_context/verified_answer`.
+    VerifiedAnswer { call_id, questions }
+}
+record! {
+    /// A question with the answer given.
+    Answered { answer }
+}
+record! {
+    /// `exec_command_end`, `patch_apply_end`, `mcp_tool_call_end` (read).
+    OlderEnd { call_id, turn_id, exit_code, success, status, aggregated_output, stdout, duration, result }
+}
+record! {
+    /// A duration.
+    Duration { secs, nanos }
+}
+record! {
+    /// The result of an MCP call in the older form: one of both.
+    McpResult {
+        #[serde(rename = "Ok")] ok,
+        #[serde(rename = "Err")] err,
+    }
+}
+record! {
+    /// `token_usage_record`.
+    UsageRecord { response_id, usage }
+}
+record! {
+    /// `token_count`.
+    TokenCount { info }
+}
+record! {
+    /// `token_count.info`.
+    TokenInfo { total_token_usage, last_token_usage }
+}
+
+/// `item_completed`.
+#[derive(Debug, Deserialize)]
+pub(super) struct ItemCompleted<'a> {
+    /// The turn it belongs to, which may be over.
+    #[serde(borrow, default)]
+    pub(super) turn_id: Option<Raw<'a>>,
+    /// When what it tells of began, milliseconds since 1970.
+    #[serde(borrow, default)]
+    pub(super) started_at_ms: Option<Raw<'a>>,
+    /// What was completed.
+    #[serde(borrow)]
+    pub(super) item: Item<'a>,
+}
+
+record! {
+    /// An item of any kind.
+    Item {
+        #[serde(rename = "type")] kind,
+        id, content, phase, text, command, status, exit_code, aggregated_output, duration,
+    }
+}
+
+/// Token counts of one response or of all so far. `input_tokens` holds the cached ones too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(super) struct Tokens {
+    pub(super) input_tokens: u64,
+    pub(super) cached_input_tokens: u64,
+    pub(super) cache_write_input_tokens: u64,
+    pub(super) output_tokens: u64,
+    pub(super) total_tokens: u64,
+}
+
+/// The parts of a list; what is no part is left out.
+pub(super) fn parts(list: Option<Raw<'_>>) -> Vec<Part<'_>> {
+    let list: Vec<Raw<'_>> = list.parse().unwrap_or_default();
+    list.into_iter().filter_map(Raw::parse).collect()
+}
+
+/// The texts of a list of parts, those that have one, joined.
+pub(super) fn join_parts(list: Option<Raw<'_>>, between: &str) -> String {
+    let mut text = String::new();
+    for part in parts(list) {
+        let Some(piece) = part.text.text() else {
+            continue;
+        };
+        if !text.is_empty() && !piece.is_empty() {
+            text.push_str(between);
+        }
+        text.push_str(&piece);
+    }
+    text
+}

@@ -1,0 +1,94 @@
+//! Damaged lines.
+
+use super::*;
+
+const PROMPT: &str = r#"{"timestamp":"2026-11-20T04:39:08.299Z","ordinal":12,"type":"event_msg","payload":{"type":"item_completed","thread_id":"t","turn_id":"u1","item":{"type":"UserMessage","id":"p1","content":[{"type":"text","text":"touch the file"}]}}}"#;
+
+fn damaged(line: &[u8]) -> (Vec<String>, u64) {
+    let (events, issues) = decode("/x", line);
+    (events.iter().map(show).collect(), issues)
+}
+
+#[test]
+fn records_glued_to_one_that_is_passed_over_are_found() {
+    let copy = r#"{"timestamp":"2026-11-20T04:39:08.299Z","ordinal":11,"type":"response_item","payload":{"type":"message","id":"m","role":"user","content":[]}}"#;
+    let prompt = "user.prompt human \"touch the file\"".to_owned();
+    assert_eq!(
+        damaged(format!("{copy}{PROMPT}").as_bytes()),
+        (vec![prompt.clone()], 0)
+    );
+    let (seen, issues) = damaged(format!("{}{PROMPT}", &copy[..90]).as_bytes());
+    assert_eq!((seen[0].as_str(), issues), (prompt.as_str(), 1));
+    let (seen, issues) = damaged(format!("{}\0\0\0", &copy[..90]).as_bytes());
+    assert_eq!(
+        (seen.as_slice(), issues),
+        (&["unrecognized damaged".to_owned()][..], 2)
+    );
+}
+
+#[test]
+fn a_record_behind_a_cut_output_is_found() {
+    let cut = r#"{"timestamp":"2026-11-20T04:39:08.299Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"half of it"#;
+    let (seen, issues) = damaged(format!("{cut}{PROMPT}").as_bytes());
+    assert_eq!(
+        (seen[0].as_str(), issues),
+        ("user.prompt human \"touch the file\"", 1)
+    );
+    assert_eq!(seen.len(), 2);
+}
+
+#[test]
+fn invalid_text_is_repaired() {
+    let line = br#"{"timestamp":"2026-11-20T04:39:08.299Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"a~b"}}"#;
+    let line: Vec<u8> = line
+        .iter()
+        .map(|byte| if *byte == b'~' { 0xff } else { *byte })
+        .collect();
+    assert_eq!(
+        damaged(&line),
+        (vec!["tool.result c ok \"a\u{fffd}b\"".to_owned()], 1)
+    );
+}
+
+#[test]
+fn what_is_no_envelope_is_kept_as_damage() {
+    for line in [
+        "{}",
+        r#"{"type":"event_msg"}"#,
+        r#"{"payload":{}}"#,
+        "[1,2]",
+        "7",
+        "rollout",
+    ] {
+        let (seen, issues) = damaged(line.as_bytes());
+        assert_eq!(
+            (seen, issues),
+            (vec!["unrecognized damaged".to_owned()], 1),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn fields_of_other_types_cost_no_more_than_themselves() {
+    check(
+        r#"
+        @event_msg {"type":"item_completed","turn_id":7,"item":{"type":"UserMessage","id":{"x":1},"content":[{"type":"text","text":"a"},3]}}
+        @event_msg {"type":"task_complete","turn_id":null,"error":"bad"}
+        @response_item {"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"a"},{"type":"input_image"},4]}
+        @response_item {"type":"function_call_output","call_id":"d","output":null}
+        @response_item {"type":"function_call_output","call_id":"e","output":{"content":"no","success":false}}
+        @event_msg {"type":"token_count","info":{"last_token_usage":"x"}}
+        @turn_context {"model":3,"cwd":null,"approval_policy":{"granular":{}}}
+        "#,
+        &[
+            "user.prompt human \"a\"",
+            "error other - ends_turn \"bad\"",
+            "signal ended failed",
+            "tool.result c ok \"a\"",
+            "tool.result d ok \"\"",
+            "tool.result e error \"no\"",
+            "annotation permission_mode {\"granular\":{}}",
+        ],
+    );
+}

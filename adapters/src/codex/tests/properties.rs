@@ -1,0 +1,130 @@
+//! What must hold for every file and every byte.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn all_rollouts() -> Vec<(String, Vec<u8>)> {
+    scenarios()
+        .iter()
+        .flat_map(|scenario| rollouts(scenario))
+        .collect()
+}
+
+/// Decodes with a fresh decoder from the last one's state at each of the cuts, given in lines.
+fn in_pieces(path: &str, bytes: &[u8], cuts: &[usize]) -> (Vec<NewEvent>, u64) {
+    let ends: Vec<usize> = bytes
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'\n')
+        .map(|(at, _)| at + 1)
+        .collect();
+    let mut cuts: Vec<usize> = cuts.iter().map(|cut| ends[cut % ends.len()]).collect();
+    cuts.push(bytes.len());
+    cuts.sort_unstable();
+    let mut out = output(path);
+    let mut state = None;
+    let mut from = 0;
+    for to in cuts {
+        state = resume(
+            path,
+            &bytes[from..to],
+            from as u64,
+            state.as_deref(),
+            &mut out,
+        );
+        from = to;
+    }
+    (out.events, out.issues)
+}
+
+#[test]
+fn a_restart_after_any_one_record_changes_nothing() {
+    for (path, bytes) in all_rollouts() {
+        let whole = decode(&path, &bytes);
+        assert_eq!(whole.1, 0, "{path}");
+        for cut in 0..bytes.iter().filter(|byte| **byte == b'\n').count() {
+            assert_eq!(
+                in_pieces(&path, &bytes, &[cut]),
+                whole,
+                "{path} cut behind line {cut}"
+            );
+        }
+    }
+}
+
+fn any_line() -> impl Strategy<Value = Vec<u8>> {
+    let lines: Vec<Vec<u8>> = all_rollouts()
+        .iter()
+        .flat_map(|(_, bytes)| {
+            bytes
+                .split(|byte| *byte == b'\n')
+                .map(<[u8]>::to_vec)
+                .collect::<Vec<_>>()
+        })
+        .filter(|line| !line.is_empty() && line.len() < 4000)
+        .collect();
+    proptest::sample::select(lines)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn restarts_after_any_records_change_nothing(
+        file in 0..all_rollouts().len(),
+        cuts in proptest::collection::vec(any::<usize>(), 0..12),
+    ) {
+        let (path, bytes) = all_rollouts().swap_remove(file);
+        prop_assert_eq!(in_pieces(&path, &bytes, &cuts), decode(&path, &bytes));
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_taken(lines: Vec<Vec<u8>>, state: String) {
+        let mut out = output("/x");
+        let bytes = lines.join(&b'\n');
+        resume("/x", &bytes, 0, Some(&state), &mut out);
+    }
+
+    #[test]
+    fn a_changed_line_is_taken(mut line in any_line(), changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6)) {
+        for (at, byte) in changes {
+            let at = at % line.len();
+            line[at] = byte;
+        }
+        decode("/x", &line);
+    }
+
+    /// A record cut anywhere with a whole one glued to it: the whole one is never lost.
+    #[test]
+    fn a_record_behind_a_cut_one_is_found(first in any_line(), second in any_line(), at: proptest::sample::Index) {
+        // Cut within the first record but not within the record's own end.
+        let cut = at.index(first.len() - 1);
+        let glued = [&first[..cut], &second[..]].concat();
+        let kinds = |line: &[u8]| decode("/x", line).0.iter().map(|e| (e.payload.kind(), e.text.clone())).collect::<Vec<_>>();
+        let alone = kinds(&second);
+        let both = kinds(&glued);
+        for event in alone {
+            prop_assert!(both.contains(&event), "{event:?} is missing in {both:?}");
+        }
+    }
+
+    /// White space and another order of fields take the slow way and say the same.
+    #[test]
+    fn the_order_of_the_envelope_does_not_matter(line in any_line()) {
+        let text = String::from_utf8(line.clone()).unwrap();
+        let (head, rest) = text.split_once(",\"type\":").unwrap();
+        let (kind, payload) = rest.split_once(",\"payload\":").unwrap();
+        // Codex writes `metadata` behind the payload of a response item.
+        let moved = match payload.rsplit_once(",\"metadata\":") {
+            Some((payload, metadata)) if kind == "\"response_item\"" => {
+                format!("{{\"payload\" : {payload}, \"type\": {kind}, \"metadata\": {}, {}}}", &metadata[..metadata.len() - 1], &head[1..])
+            }
+            _ => format!("{{ \"payload\": {}, \"type\": {kind} , {}}}", &payload[..payload.len() - 1], &head[1..]),
+        };
+        let said = |line: &str| decode("/x", line.as_bytes()).0.iter().map(|e| (e.payload.clone(), e.text.clone(), e.created_at)).collect::<Vec<_>>();
+        prop_assert_eq!(said(&moved), said(&text), "{}", moved);
+    }
+}

@@ -1,0 +1,171 @@
+//! JSON strings, read in one pass: most bytes of a rollout are the texts of tools' outputs.
+
+/// The text that the inside of a JSON string stands for. The string was checked when it was cut
+/// out of its line; half a surrogate pair becomes U+FFFD.
+pub(super) fn unescape(inner: &str) -> String {
+    let mut text = Vec::with_capacity(inner.len() + WORD);
+    let mut rest = inner.as_bytes();
+    while !rest.is_empty() {
+        rest = &rest[plain(rest, &mut text)..];
+        match rest.first() {
+            Some(b'\\') => rest = &rest[1 + escape(&rest[1..], &mut text).unwrap_or(0)..],
+            Some(other) => {
+                text.push(*other);
+                rest = &rest[1..];
+            }
+            None => {}
+        }
+    }
+    String::from_utf8(text)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// Reads a JSON string from behind its opening quote: the text, and how many bytes it took with
+/// its closing quote. `None` when the string is not a whole and valid one.
+pub(super) fn read(bytes: &[u8]) -> Option<(String, usize)> {
+    let mut text = Vec::with_capacity(bytes.len() + WORD);
+    let mut at = 0;
+    loop {
+        at += plain(&bytes[at..], &mut text);
+        match bytes.get(at)? {
+            b'"' => break,
+            _ => at += 1 + escape(&bytes[at + 1..], &mut text)?,
+        }
+    }
+    Some((String::from_utf8(text).ok()?, at + 1))
+}
+
+/// Bytes looked at together.
+const WORD: usize = 8;
+
+/// Appends what comes before the next quote or backslash and gives its length. Outputs have one
+/// about every 20 bytes, too close for a call to a searching function to pay.
+#[inline]
+fn plain(bytes: &[u8], text: &mut Vec<u8>) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    // The top bit of each byte that is zero, exact up to the first.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & TOPS;
+    let mut at = 0;
+    while let Some(word) = bytes[at..].first_chunk::<WORD>() {
+        let value = u64::from_le_bytes(*word);
+        let found =
+            zeros(value ^ (ONES * u64::from(b'"'))) | zeros(value ^ (ONES * u64::from(b'\\')));
+        text.extend_from_slice(word);
+        if found != 0 {
+            let before = (found.trailing_zeros() / 8) as usize;
+            text.truncate(text.len() - (WORD - before));
+            return at + before;
+        }
+        at += WORD;
+    }
+    let rest = &bytes[at..];
+    let before = rest
+        .iter()
+        .position(|byte| matches!(byte, b'"' | b'\\'))
+        .unwrap_or(rest.len());
+    text.extend_from_slice(&rest[..before]);
+    at + before
+}
+
+/// What the one-letter escapes stand for; zero for what is none.
+const ESCAPES: [u8; 256] = {
+    let mut table = [0; 256];
+    table[b'n' as usize] = b'\n';
+    table[b't' as usize] = b'\t';
+    table[b'r' as usize] = b'\r';
+    table[b'b' as usize] = 8;
+    table[b'f' as usize] = 12;
+    table[b'"' as usize] = b'"';
+    table[b'\\' as usize] = b'\\';
+    table[b'/' as usize] = b'/';
+    table
+};
+
+/// Appends what the escape behind a backslash stands for and gives its length.
+#[inline]
+fn escape(bytes: &[u8], text: &mut Vec<u8>) -> Option<usize> {
+    let letter = *bytes.first()?;
+    match ESCAPES[usize::from(letter)] {
+        0 if letter == b'u' => {
+            let (code, length) = unit(bytes)?;
+            text.extend_from_slice(code.encode_utf8(&mut [0; 4]).as_bytes());
+            Some(length)
+        }
+        0 => None,
+        byte => {
+            text.push(byte);
+            Some(1)
+        }
+    }
+}
+
+/// The character of `uXXXX`, or of a pair `uXXXX\uXXXX`, and its length.
+fn unit(bytes: &[u8]) -> Option<(char, usize)> {
+    let hex = |bytes: &[u8]| -> Option<u32> {
+        let digits = bytes
+            .get(1..5)?
+            .iter()
+            .map(|digit| char::from(*digit).to_digit(16));
+        digits
+            .into_iter()
+            .try_fold(0, |code, digit| Some(code * 16 + digit?))
+    };
+    let first = hex(bytes)?;
+    if (0xd800..0xdc00).contains(&first) {
+        let second = bytes
+            .get(5..)
+            .filter(|rest| rest.starts_with(b"\\u"))
+            .and_then(|rest| hex(&rest[1..]));
+        if let Some(second @ 0xdc00..0xe000) = second {
+            let code = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+            return Some((char::from_u32(code)?, 11));
+        }
+    }
+    Some((
+        char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER),
+        5,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn halves_of_a_pair_become_replacement_characters() {
+        assert_eq!(unescape(r"\ud800x\udc00"), "\u{fffd}x\u{fffd}");
+        assert_eq!(unescape(r"\ud83d\ude80"), "🚀");
+        assert_eq!(read(br#"a\ud83d\ude80b" rest"#), Some(("a🚀b".into(), 15)));
+    }
+
+    #[test]
+    fn what_is_cut_or_no_escape_is_no_string() {
+        for bad in [
+            &b"abc"[..],
+            br"a\",
+            br#"a\x""#,
+            br#"a\u12"#,
+            br#"a\u12g4""#,
+            b"\xff\"",
+        ] {
+            assert_eq!(read(bad), None, "{:?}", String::from_utf8_lossy(bad));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn reads_what_serde_writes(text: String) {
+            let json = serde_json::to_string(&text).unwrap();
+            prop_assert_eq!(read(&json.as_bytes()[1..]), Some((text.clone(), json.len() - 1)));
+            prop_assert_eq!(unescape(&json[1..json.len() - 1]), text);
+        }
+
+        #[test]
+        fn takes_any_bytes(bytes: Vec<u8>) {
+            let _ = read(&bytes);
+            let _ = unescape(&String::from_utf8_lossy(&bytes));
+        }
+    }
+}

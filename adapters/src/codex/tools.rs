@@ -1,0 +1,297 @@
+//! Calls of tools and what became of them.
+//!
+//! A call and its output are `response_item`s with the same `call_id`. That its command, patch or
+//! MCP call ended is told once more by an item, see `ends`.
+
+use events::{
+    Confidence, QuestionAnswered, QuestionAsked, ToolCall, ToolKind, ToolOutcome, ToolResult,
+};
+
+use super::{
+    memory::{Memory, OpenCall},
+    outcome, patch,
+    records::{Answered, Arguments, Call, Field, Output, Question, Raw, VerifiedAnswer},
+    script,
+    writer::Writer,
+};
+
+/// `function_call`, `custom_tool_call`, `local_shell_call` (read), `tool_search_call` (read).
+pub(super) fn call(tag: &str, call: &Call<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+    let Some(id) = call.call_id.name().or_else(|| call.id.name()) else {
+        w.unrecognized(&format!("response_item/{tag}"));
+        return;
+    };
+    let name = call
+        .name
+        .name()
+        .unwrap_or(tag.trim_end_matches("_call").into());
+    let text = call
+        .input
+        .or(call.arguments)
+        .or(call.action)
+        .map(|raw| raw.text().unwrap_or_else(|| raw.json().to_owned()))
+        .unwrap_or_default();
+    let scripted = tag == "custom_tool_call" && name == "exec";
+    let said = if scripted {
+        let script::Script {
+            tool,
+            title,
+            escalated,
+        } = script::look(&text);
+        Said {
+            tool,
+            title,
+            escalated,
+            questions: Vec::new(),
+        }
+    } else {
+        Said::read(&name, call.namespace, &text)
+    };
+
+    memory.open(OpenCall {
+        id: id.clone().into_owned(),
+        at_ms: w.now().as_millisecond(),
+        script: scripted,
+        escalated: said.escalated,
+        asks: said.title.clone().filter(|_| scripted && said.escalated),
+        question: said.tool == ToolKind::Question,
+        ..OpenCall::default()
+    });
+    let data = ToolCall {
+        call_id: id.clone().into_owned(),
+        name: match call.namespace.name() {
+            Some(space) => format!("{space}.{name}"),
+            None => name.into_owned(),
+        },
+        tool: said.tool,
+        title: said.title,
+        escalated: said.escalated,
+        ..ToolCall::default()
+    };
+    let mut event = w.event("call", Some(&id), data);
+    event.text = Some(text);
+    w.push(event);
+    if said.tool == ToolKind::Question {
+        ask(&id, &said.questions, w);
+    }
+}
+
+/// One event for all the questions of a call: they are one dialog. The options are the first's.
+fn ask(call: &str, questions: &[Asked], w: &mut Writer<'_, '_>) {
+    let data = QuestionAsked {
+        call_id: Some(call.to_owned()),
+        options: questions
+            .first()
+            .map(|first| first.options.clone())
+            .unwrap_or_default(),
+    };
+    let mut event = w.event("question", Some(call), data);
+    event.parent = Some(w.call_identity(call));
+    event.text = Some(join(questions));
+    w.push(event);
+}
+
+struct Asked {
+    text: String,
+    options: Vec<String>,
+}
+
+fn join(questions: &[Asked]) -> String {
+    questions
+        .iter()
+        .map(|asked| asked.text.as_str())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// What the name and arguments of a function call say.
+struct Said {
+    tool: ToolKind,
+    title: Option<String>,
+    escalated: bool,
+    questions: Vec<Asked>,
+}
+
+impl Said {
+    fn read(name: &str, namespace: Option<Raw<'_>>, text: &str) -> Self {
+        let space = namespace.name().unwrap_or_default();
+        let tool = if space.starts_with("mcp__") {
+            ToolKind::Mcp
+        } else {
+            script::kind(name)
+        };
+        let arguments: Arguments<'_> = serde_json::from_str(text).unwrap_or_default();
+        let escalated = arguments
+            .sandbox_permissions
+            .name()
+            .is_some_and(|said| said == "require_escalated")
+            || arguments.with_escalated_permissions.is_true();
+        let mut questions = Vec::new();
+        let title = match tool {
+            ToolKind::Execute => arguments
+                .cmd
+                .or(arguments.command)
+                .and_then(command)
+                .or_else(|| arguments.chars.text()),
+            ToolKind::Edit => {
+                patch::files(&arguments.input.text().unwrap_or_else(|| text.to_owned()))
+            }
+            ToolKind::Mcp => Some(script::full_name(&match space.as_ref() {
+                "" => name.to_owned(),
+                space => format!("{}__{name}", space.trim_end_matches("__")),
+            })),
+            ToolKind::Question => {
+                questions = asked(arguments.questions);
+                Some(join(&questions))
+            }
+            ToolKind::Subagent => arguments.task_name.or(arguments.message).text(),
+            ToolKind::Read | ToolKind::Fetch => {
+                arguments.path.or(arguments.query).or(arguments.url).text()
+            }
+            ToolKind::Plan | ToolKind::Other => None,
+        };
+        Self {
+            tool,
+            title: title.and_then(|title| patch::title(&title)),
+            escalated,
+            questions,
+        }
+    }
+}
+
+/// A command is a text, or words of which the last is the command when a shell runs it.
+pub(super) fn command(raw: Raw<'_>) -> Option<String> {
+    if let Some(text) = raw.text() {
+        return Some(text);
+    }
+    let words: Vec<String> = raw.parse()?;
+    match words.as_slice() {
+        [_, flag, command] if flag.starts_with('-') && flag.ends_with('c') => Some(command.clone()),
+        words => Some(words.join(" ")),
+    }
+}
+
+fn asked(questions: Option<Raw<'_>>) -> Vec<Asked> {
+    let questions: Vec<Question<'_>> = questions.parse().unwrap_or_default();
+    questions
+        .iter()
+        .map(|question| Asked {
+            text: question.question.text().unwrap_or_default(),
+            options: question
+                .options
+                .parse::<Vec<Question<'_>>>()
+                .unwrap_or_default()
+                .iter()
+                .filter_map(|option| option.label.text())
+                .collect(),
+        })
+        .collect()
+}
+
+/// `web_search_call`, `image_generation_call` (read): run by the model's provider and written when
+/// done, so call and result in one.
+pub(super) fn served(tag: &str, call: &Call<'_>, w: &mut Writer<'_, '_>) {
+    let text = call.action.map(|action| action.json().to_owned());
+    let arguments: Arguments<'_> = call.action.parse().unwrap_or_default();
+    let id = call.id.name().or_else(|| call.call_id.name());
+    let failed = call.status.name().is_some_and(|status| status == "failed");
+    let shown = id.as_deref().unwrap_or(tag).to_owned();
+    let data = ToolCall {
+        call_id: shown.clone(),
+        name: tag.trim_end_matches("_call").to_owned(),
+        tool: script::kind(tag),
+        title: arguments
+            .query
+            .or(arguments.url)
+            .text()
+            .and_then(|title| patch::title(&title)),
+        ..ToolCall::default()
+    };
+    let mut event = w.event("call", id.as_deref(), data);
+    event.text = text;
+    let parent = event.identity;
+    w.push(event);
+    let data = ToolResult {
+        call_id: shown,
+        outcome: if failed {
+            ToolOutcome::Error
+        } else {
+            ToolOutcome::Ok
+        },
+        ..ToolResult::default()
+    };
+    let mut event = w.event("result", id.as_deref(), data);
+    event.parent = id.is_some().then_some(parent);
+    w.push(event);
+}
+
+/// `function_call_output`, `custom_tool_call_output`, `tool_search_output` (read).
+pub(super) fn output(output: Output<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+    let Some(id) = output.call_id.name().or_else(|| output.id.name()) else {
+        w.unrecognized("response_item/output");
+        return;
+    };
+    let call = memory.close(&id);
+    let returned = outcome::read(output.output, call.as_ref());
+    if call
+        .as_ref()
+        .is_some_and(|call| call.question && !call.answered)
+    {
+        let answer = (returned.outcome == ToolOutcome::Ok).then(|| returned.text.clone());
+        answered(&id, answer, w);
+    }
+    if returned.outcome == ToolOutcome::Denied
+        && let Some(turn) = &mut memory.turn
+    {
+        turn.denied = true;
+    }
+    let data = ToolResult {
+        call_id: id.clone().into_owned(),
+        outcome: returned.outcome,
+        exit_code: returned.exit_code,
+        duration_ms: returned.duration_ms,
+        ..ToolResult::default()
+    };
+    let mut event = w.event("result", Some(&id), data);
+    event.parent = Some(w.call_identity(&id));
+    event.text = Some(returned.text);
+    if returned.outcome == ToolOutcome::Denied {
+        event.confidence = Confidence::Medium;
+    }
+    w.push(event);
+}
+
+/// `retained_context/verified_answer`: written at the key press, before the output.
+pub(super) fn verified_answer(
+    answer: &VerifiedAnswer<'_>,
+    memory: &mut Memory,
+    w: &mut Writer<'_, '_>,
+) {
+    let Some(id) = answer.call_id.name() else {
+        return;
+    };
+    if let Some(call) = memory.call(&id)
+        && std::mem::replace(&mut call.answered, true)
+    {
+        return;
+    }
+    let answers: Vec<Answered<'_>> = answer.questions.parse().unwrap_or_default();
+    let texts: Vec<String> = answers
+        .iter()
+        .filter_map(|answered| answered.answer.text())
+        .collect();
+    answered(&id, Some(texts.join("\n")), w);
+}
+
+fn answered(call: &str, text: Option<String>, w: &mut Writer<'_, '_>) {
+    let mut event = w.event(
+        "answer",
+        Some(call),
+        QuestionAnswered {
+            call_id: Some(call.to_owned()),
+        },
+    );
+    event.parent = Some(w.identity("question", call));
+    event.text = text;
+    w.push(event);
+}

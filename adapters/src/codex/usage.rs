@@ -1,0 +1,56 @@
+//! Tokens spent, once for each response.
+
+use events::UsageReported;
+
+use super::{
+    memory::Memory,
+    records::{Field, TokenCount, TokenInfo, Tokens, UsageRecord},
+    writer::Writer,
+};
+
+/// `token_usage_record`: one for each response, with its id.
+pub(super) fn record(record: &UsageRecord<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+    memory.usage_records = true;
+    if let Some(tokens) = record.usage.parse::<Tokens>() {
+        let response = record.response_id.name();
+        report(&tokens, response.as_deref(), memory, w);
+    }
+}
+
+/// `token_count`: after each response, and again without a new one, with the same total.
+pub(super) fn token_count(count: &TokenCount<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+    let Some(info) = count.info.parse::<TokenInfo<'_>>() else {
+        return;
+    };
+    let total = info
+        .total_token_usage
+        .parse::<Tokens>()
+        .map(|total| total.total_tokens);
+    let Some(last) = info.last_token_usage.parse::<Tokens>() else {
+        return;
+    };
+    if total.is_some() && total == memory.total_tokens {
+        return;
+    }
+    memory.total_tokens = total;
+    report(&last, None, memory, w);
+}
+
+fn report(tokens: &Tokens, response: Option<&str>, memory: &Memory, w: &mut Writer<'_, '_>) {
+    if tokens.input_tokens == 0 && tokens.output_tokens == 0 {
+        return;
+    }
+    let cached = tokens
+        .cached_input_tokens
+        .saturating_add(tokens.cache_write_input_tokens);
+    let usage = UsageReported {
+        message_id: response.map(str::to_owned),
+        model: memory.model.clone(),
+        input_tokens: tokens.input_tokens.saturating_sub(cached),
+        output_tokens: tokens.output_tokens,
+        cache_read_tokens: tokens.cached_input_tokens,
+        cache_write_tokens: tokens.cache_write_input_tokens,
+    };
+    let event = w.event("response", response, usage);
+    w.push(event);
+}

@@ -1,0 +1,157 @@
+//! Puts events out for one line: their identities, their time, their parents.
+
+use std::sync::Arc;
+
+use events::{
+    Claim, Confidence, Identity, NewEvent, Payload, Reason, Repeat, Signal, State, Timestamp,
+    TurnOutcome,
+};
+
+use super::PROVIDER;
+use crate::decode::{Decoded, Record, line_identity};
+
+/// Puts out the events of one line.
+pub(super) struct Writer<'r, 'o> {
+    record: Record<'r>,
+    at: Option<Timestamp>,
+    session: Arc<str>,
+    out: &'o mut Decoded,
+    /// Events without an id so far.
+    nameless: u32,
+}
+
+impl<'r, 'o> Writer<'r, 'o> {
+    pub(super) fn new(
+        record: Record<'r>,
+        at: Option<Timestamp>,
+        session: Arc<str>,
+        out: &'o mut Decoded,
+    ) -> Self {
+        Self {
+            record,
+            at,
+            session,
+            out,
+            nameless: 0,
+        }
+    }
+
+    /// The session turned out to be this one.
+    pub(super) fn set_session(&mut self, thread: &str) {
+        if &*self.session != thread {
+            self.session = Arc::from(thread);
+        }
+    }
+
+    /// The session events are put out for.
+    pub(super) fn session(&self) -> &str {
+        &self.session
+    }
+
+    /// When the line was written, or else read.
+    pub(super) fn now(&self) -> Timestamp {
+        self.at.unwrap_or(self.record.observed_at)
+    }
+
+    /// The identity of what carries an id. Ids of calls are unique in their thread only.
+    pub(super) fn identity(&self, kind: &str, id: &str) -> Identity {
+        Identity::record(PROVIDER, &format!("{}/{kind}/{id}", self.session), 0)
+    }
+
+    /// The identity of a tool's call, which its results name as their parent.
+    pub(super) fn call_identity(&self, call_id: &str) -> Identity {
+        self.identity("call", call_id)
+    }
+
+    /// The identity of the next event without an id: the line's beginning, which has its time to
+    /// the millisecond, and its length tell it apart. Megabytes need not be hashed for that.
+    fn line_identity(&self) -> Identity {
+        const HEAD: usize = 184;
+        let bytes = self.record.bytes;
+        let mut mark = [0_u8; HEAD + 8];
+        let head = &bytes[..bytes.len().min(HEAD)];
+        mark[..head.len()].copy_from_slice(head);
+        mark[HEAD..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+        line_identity(PROVIDER, &self.session, &mark, self.nameless)
+    }
+
+    /// Begins an event of a record with an id, or of one without.
+    pub(super) fn event(
+        &mut self,
+        kind: &str,
+        id: Option<&str>,
+        payload: impl Into<Payload>,
+    ) -> NewEvent {
+        let identity = match id {
+            Some(id) => self.identity(kind, id),
+            None => {
+                let identity = self.line_identity();
+                self.nameless += 1;
+                identity
+            }
+        };
+        let mut event = self
+            .out
+            .event(&self.record, &self.session, identity, payload);
+        event.created_at = self.at;
+        if id.is_none() {
+            event.repeat = Repeat::Next;
+        }
+        event
+    }
+
+    /// Puts an event out.
+    pub(super) fn push(&mut self, event: NewEvent) {
+        self.out.push(event);
+    }
+
+    /// Puts out that the session is running.
+    pub(super) fn running(&mut self, turn: Option<&str>, reason: Reason, words: String) {
+        let signal = Signal {
+            claim: Claim::State {
+                state: State::Running,
+                reason: Some(reason),
+            },
+            strength: Confidence::Medium,
+            valid_until: None,
+            words: Some(words),
+        };
+        let mut event = self.event("turn_started", turn, signal);
+        event.confidence = Confidence::Medium;
+        self.push(event);
+    }
+
+    /// Puts out that the turn is over.
+    pub(super) fn turn_ended(
+        &mut self,
+        turn: Option<&str>,
+        outcome: TurnOutcome,
+        strength: Confidence,
+        words: String,
+    ) {
+        let signal = Signal {
+            claim: Claim::TurnEnded {
+                outcome,
+                pending_subagents: 0,
+            },
+            strength,
+            valid_until: None,
+            words: Some(words),
+        };
+        let mut event = self.event("turn_ended", turn, signal);
+        event.confidence = strength;
+        self.push(event);
+    }
+
+    /// Puts out a record of a kind not known here.
+    pub(super) fn unrecognized(&mut self, raw_kind: &str) {
+        let identity = self.line_identity();
+        self.nameless += 1;
+        let before = self.out.events.len();
+        self.out
+            .unrecognized(&self.record, &self.session, identity, raw_kind, self.at);
+        if let Some(event) = self.out.events.get_mut(before) {
+            event.repeat = Repeat::Next;
+        }
+    }
+}

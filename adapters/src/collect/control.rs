@@ -1,0 +1,141 @@
+//! The handle to a running collector, and what it tells about itself.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use super::inbox::Inbox;
+use crate::watch::{Hint, Mode};
+
+/// How far the reading of history is. Counts what had to be read since the start.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Files to read.
+    pub files_total: AtomicU64,
+    /// Files read to their end.
+    pub files_done: AtomicU64,
+    /// Bytes to read.
+    pub bytes_total: AtomicU64,
+    /// Bytes read.
+    pub bytes_done: AtomicU64,
+}
+
+impl Progress {
+    pub(super) fn add(counter: &AtomicU64, n: u64) {
+        counter.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// Whether all history that was found is read.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.files_done.load(Ordering::Relaxed) >= self.files_total.load(Ordering::Relaxed)
+    }
+}
+
+/// A file or directory that is not read, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// Its path.
+    pub path: String,
+    /// What went wrong.
+    pub message: String,
+}
+
+/// What a collector says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// Files known.
+    pub files: u64,
+    /// Of these, those that changed lately or tell of live sessions.
+    pub active: u64,
+    /// Of these, those whose history is not read yet.
+    pub queued: u64,
+    /// Directories known.
+    pub directories: u64,
+    /// Bytes that are in files and not read yet.
+    pub lag_bytes: u64,
+    /// Lines that could not be understood, in the files as they are.
+    pub issues: u64,
+    /// Things that are not read now; at most 64 of them.
+    pub errors: Vec<Trouble>,
+    /// All things that are not read now.
+    pub errors_total: u64,
+    /// How changes are noticed.
+    pub watch: Mode,
+    /// Directories watched.
+    pub watched: u64,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self {
+            files: 0,
+            active: 0,
+            queued: 0,
+            directories: 0,
+            lag_bytes: 0,
+            issues: 0,
+            errors: Vec::new(),
+            errors_total: 0,
+            watch: Mode::Polling("not started yet"),
+            watched: 0,
+        }
+    }
+}
+
+/// What the threads of a collector share with each other and with handles.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub(super) inbox: Inbox,
+    pub(super) stop: AtomicBool,
+    pub(super) progress: Arc<Progress>,
+    pub(super) health: Mutex<Health>,
+}
+
+/// A handle to a collector.
+#[derive(Debug, Clone)]
+pub struct Control {
+    shared: Arc<Shared>,
+}
+
+impl Control {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Looks at a file or directory now. Only what a root recognizes is ever read.
+    pub fn look_at(&self, path: &Path) {
+        self.shared.inbox.hint(Hint::Path(path.to_owned()));
+    }
+
+    /// Looks at everything now.
+    pub fn look_everywhere(&self) {
+        self.shared.inbox.hint(Hint::Everything);
+    }
+
+    /// Reads nothing in or below these files and directories of transcripts, instead of those
+    /// given before. What is written meanwhile is read when one is taken off the list.
+    pub fn ignore(&self, paths: Vec<PathBuf>) {
+        self.shared.inbox.ignore(paths);
+    }
+
+    /// How far the reading of history is.
+    #[must_use]
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.shared.progress)
+    }
+
+    /// How it is doing, as of the last round.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.shared.health.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

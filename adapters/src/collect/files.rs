@@ -1,0 +1,214 @@
+//! The table of files. An entry is small: a quiet file is its cursor and its path, and neither
+//! open nor decoded.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use events::{Cursor, Provider};
+
+use crate::tail::{
+    FileSpec, Tail,
+    disk::{Place, Stat},
+};
+
+/// A place in the table.
+pub(super) type FileId = u32;
+
+/// Who has a file now.
+#[derive(Debug)]
+pub(super) enum Slot {
+    /// Nobody ever read it.
+    Fresh,
+    /// It was read up to here and is closed.
+    Resting(Box<Cursor>),
+    /// It is held open.
+    Open(Box<Tail>),
+    /// The queue or a worker has it.
+    Away,
+}
+
+/// What of the cursor was not handed on yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owed {
+    Nothing,
+    /// Size and time of the last look.
+    Stat,
+    /// Lines without events, since then.
+    Lines(Duration),
+}
+
+/// One path.
+#[derive(Debug)]
+pub(super) struct File {
+    pub(super) place: Place,
+    pub(super) root: u16,
+    pub(super) spec: FileSpec,
+    pub(super) slot: Slot,
+    pub(super) owed: Owed,
+    pub(super) hot_until: Duration,
+    /// Look again then, changed or not.
+    pub(super) again_at: Option<Duration>,
+    pub(super) looked_at: Duration,
+    pub(super) lag: u64,
+    pub(super) issues: u64,
+    pub(super) hot: bool,
+    pub(super) dirty: bool,
+    pub(super) gone: bool,
+    pub(super) ignored: bool,
+    pub(super) troubled: bool,
+}
+
+impl File {
+    pub(super) fn new(place: Place, root: u16, spec: FileSpec, cursor: Option<Cursor>) -> Self {
+        let slot = match cursor {
+            Some(cursor) => Slot::Resting(rest(cursor)),
+            None => Slot::Fresh,
+        };
+        Self {
+            place,
+            root,
+            spec,
+            slot,
+            owed: Owed::Nothing,
+            hot_until: Duration::ZERO,
+            again_at: None,
+            looked_at: Duration::ZERO,
+            lag: 0,
+            issues: 0,
+            hot: false,
+            dirty: false,
+            gone: false,
+            ignored: false,
+            troubled: false,
+        }
+    }
+
+    /// Where it stands, unless somebody else has it or nobody read it.
+    pub(super) fn cursor(&self) -> Option<&Cursor> {
+        match &self.slot {
+            Slot::Fresh | Slot::Away => None,
+            Slot::Resting(cursor) => Some(cursor),
+            Slot::Open(tail) => Some(tail.cursor()),
+        }
+    }
+
+    /// Where the next read begins.
+    pub(super) fn resume_offset(&self) -> u64 {
+        match &self.slot {
+            Slot::Fresh | Slot::Away => 0,
+            Slot::Resting(cursor) if cursor.caught_up => cursor.offset,
+            Slot::Resting(_) => 0,
+            Slot::Open(tail) => tail.cursor().offset,
+        }
+    }
+
+    /// Whether what is on disk is not what was last looked at.
+    pub(super) fn differs(&self, stat: Option<&Stat>) -> bool {
+        match (stat, self.cursor()) {
+            (None, Some(_)) => !self.gone,
+            (None, None) => false,
+            (Some(_), None) => true,
+            (Some(stat), Some(cursor)) => {
+                self.gone
+                    || !cursor.caught_up
+                    || (stat.key, stat.size, stat.changed_ns) != (cursor.key, cursor.size, cursor.changed_ns)
+            }
+        }
+    }
+
+    /// Takes the tail out, making it when the file was closed. `None`: somebody else has it.
+    pub(super) fn take_tail(&mut self, provider: Provider) -> Option<Box<Tail>> {
+        let cursor = match std::mem::replace(&mut self.slot, Slot::Away) {
+            Slot::Away => return None,
+            Slot::Open(tail) => return Some(tail),
+            Slot::Resting(cursor) => Some(*cursor),
+            Slot::Fresh => None,
+        };
+        Some(Box::new(Tail::new(self.place.clone(), provider, self.spec, cursor)))
+    }
+
+    /// Closes the file, unless a first pass is under way.
+    pub(super) fn close(&mut self) {
+        let slot = std::mem::replace(&mut self.slot, Slot::Away);
+        self.slot = match slot {
+            Slot::Open(tail) if tail.cursor().generation == 0 => Slot::Fresh,
+            Slot::Open(tail) if !tail.is_passing() => Slot::Resting(rest(tail.into_cursor())),
+            Slot::Open(_) | Slot::Fresh | Slot::Resting(_) | Slot::Away => slot,
+        };
+    }
+}
+
+/// A cursor at rest does without its path: the table has it.
+fn rest(mut cursor: Cursor) -> Box<Cursor> {
+    cursor.path = String::new();
+    Box::new(cursor)
+}
+
+/// All files, by path and by number.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    table: Vec<Option<File>>,
+    free: Vec<FileId>,
+    index: HashMap<Arc<str>, FileId>,
+    lag: u64,
+    issues: u64,
+}
+
+impl Files {
+    pub(super) fn find(&self, path: &str) -> Option<FileId> {
+        self.index.get(path).copied()
+    }
+
+    pub(super) fn get_mut(&mut self, id: FileId) -> Option<&mut File> {
+        self.table.get_mut(id as usize)?.as_mut()
+    }
+
+    pub(super) fn add(&mut self, file: File) -> FileId {
+        let path = Arc::clone(file.place.path());
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.table.push(None);
+            self.table.len() as FileId - 1
+        });
+        self.table[id as usize] = Some(file);
+        self.index.insert(path, id);
+        id
+    }
+
+    pub(super) fn remove(&mut self, id: FileId) {
+        self.measure(id, 0, 0);
+        if let Some(file) = self.table.get_mut(id as usize).and_then(Option::take) {
+            self.index.remove(file.place.path());
+            self.free.push(id);
+        }
+    }
+
+    /// Notes what of a file is not read yet, and its issues.
+    pub(super) fn measure(&mut self, id: FileId, lag: u64, issues: u64) {
+        let Some(file) = self.table.get_mut(id as usize).and_then(Option::as_mut) else { return };
+        self.lag = self.lag - file.lag + lag;
+        self.issues = self.issues - file.issues + issues;
+        (file.lag, file.issues) = (lag, issues);
+    }
+
+    pub(super) fn lag(&self) -> u64 {
+        self.lag
+    }
+
+    pub(super) fn issues(&self) -> u64 {
+        self.issues
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Room in the table: numbers are below it.
+    pub(super) fn room(&self) -> FileId {
+        self.table.len() as FileId
+    }
+
+    /// The files at or below a path.
+    pub(super) fn below(&self, path: &std::path::Path) -> Vec<FileId> {
+        let inside = |(name, id): (&Arc<str>, &FileId)| std::path::Path::new(&**name).starts_with(path).then_some(*id);
+        self.index.iter().filter_map(inside).collect()
+    }
+}

@@ -1,0 +1,103 @@
+//! What others tell the collector between two rounds. Bounded: too many paths become one "look
+//! everywhere", and readers of history wait until their results are taken.
+
+use std::{
+    collections::HashSet,
+    path::PathBuf,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use super::queue::Done;
+use crate::watch::Hint;
+
+/// So many paths are remembered; more mean everywhere.
+const PATHS: usize = 4096;
+/// So many results of workers wait at most.
+const RESULTS: usize = 64;
+
+/// What came in.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    pub(super) paths: HashSet<PathBuf>,
+    pub(super) everything: bool,
+    pub(super) ignore: Option<Vec<PathBuf>>,
+    pub(super) done: Vec<Done>,
+    closed: bool,
+}
+
+impl News {
+    fn is_empty(&self) -> bool {
+        self.paths.is_empty() && !self.everything && self.ignore.is_none() && self.done.is_empty() && !self.closed
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    news: Mutex<News>,
+    arrived: Condvar,
+    taken: Condvar,
+}
+
+impl Inbox {
+    fn lock(&self) -> MutexGuard<'_, News> {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Never blocks for long: called by the watcher.
+    pub(super) fn hint(&self, hint: Hint) {
+        let mut news = self.lock();
+        let quiet = news.is_empty();
+        match hint {
+            Hint::Path(path) if news.paths.len() < PATHS => drop(news.paths.insert(path)),
+            Hint::Path(_) | Hint::Everything => {
+                news.everything = true;
+                news.paths.clear();
+            }
+        }
+        drop(news);
+        if quiet {
+            self.arrived.notify_one();
+        }
+    }
+
+    pub(super) fn ignore(&self, paths: Vec<PathBuf>) {
+        self.lock().ignore = Some(paths);
+        self.arrived.notify_one();
+    }
+
+    /// Gives back a file; waits while too many results are not taken.
+    pub(super) fn done(&self, done: Done) {
+        let mut news = self.lock();
+        while news.done.len() >= RESULTS && !news.closed {
+            news = self.taken.wait(news).unwrap_or_else(PoisonError::into_inner);
+        }
+        news.done.push(done);
+        drop(news);
+        self.arrived.notify_one();
+    }
+
+    /// Takes what came in, without waiting.
+    pub(super) fn take(&self) -> News {
+        let mut news = self.lock();
+        let closed = news.closed;
+        let taken = std::mem::take(&mut *news);
+        news.closed = closed;
+        drop(news);
+        self.taken.notify_all();
+        taken
+    }
+
+    /// Waits until something came in, for `timeout` at most.
+    pub(super) fn wait(&self, timeout: Duration) {
+        let waited = self.arrived.wait_timeout_while(self.lock(), timeout, |news| news.is_empty());
+        drop(waited);
+    }
+
+    /// Wakes everyone for good.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.arrived.notify_all();
+        self.taken.notify_all();
+    }
+}

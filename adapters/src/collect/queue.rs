@@ -1,0 +1,270 @@
+//! The history: files to be read to their end, by threads that do nothing else.
+//!
+//! What tells of live sessions goes before what changed lately, and that before the rest; in each
+//! the newest first. Between two batches a worker puts its file back when a better one waits.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+};
+
+use events::{Cursor, Provider};
+
+use super::{Batch, Progress, Stopped, control::Shared, files::FileId};
+use crate::tail::{FileSpec, Now, Reader, Tail, TailError, disk::Place};
+
+/// What is read first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Class {
+    Live,
+    Recent,
+    Rest,
+}
+
+/// Order in the queue: class, newest first, number.
+type Rank = (Class, std::cmp::Reverse<i64>, FileId);
+
+/// A file that waits. The tail is made when its turn comes: fifty thousand may wait.
+#[derive(Debug)]
+pub(super) enum Waiting {
+    Cursor { place: Place, provider: Provider, spec: FileSpec, cursor: Option<Box<Cursor>> },
+    Tail(Box<Tail>),
+}
+
+/// A file to be read to its end.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) file: FileId,
+    pub(super) class: Class,
+    pub(super) modified_ns: i64,
+    pub(super) waiting: Waiting,
+    /// Bytes the progress expects of it and did not get yet.
+    pub(super) expected: u64,
+}
+
+impl Job {
+    fn rank(&self) -> Rank {
+        (self.class, std::cmp::Reverse(self.modified_ns), self.file)
+    }
+
+    fn path(&self) -> &Path {
+        match &self.waiting {
+            Waiting::Cursor { place, .. } => Path::new(&**place.path()),
+            Waiting::Tail(tail) => Path::new(&**tail.place().path()),
+        }
+    }
+
+    pub(super) fn tail(self) -> Box<Tail> {
+        match self.waiting {
+            Waiting::Tail(tail) => tail,
+            Waiting::Cursor { place, provider, spec, cursor } => {
+                Box::new(Tail::new(place, provider, spec, cursor.map(|cursor| *cursor)))
+            }
+        }
+    }
+}
+
+/// A file that comes back.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) file: FileId,
+    pub(super) tail: Box<Tail>,
+    pub(super) error: Option<TailError>,
+}
+
+#[derive(Debug)]
+struct State {
+    jobs: BTreeMap<Rank, Job>,
+    ignored: Arc<[PathBuf]>,
+    closed: bool,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self { jobs: BTreeMap::new(), ignored: Arc::from([]), closed: false }
+    }
+}
+
+/// Files that wait to be read.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// What a worker does after a batch.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    GoOn,
+    GiveWay,
+    GiveBack,
+    Stop,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn push(&self, job: Job) {
+        self.lock().jobs.insert(job.rank(), job);
+        self.changed.notify_one();
+    }
+
+    /// The best one, without waiting.
+    pub(super) fn pop(&self) -> Option<Job> {
+        self.lock().jobs.pop_first().map(|(_, job)| job)
+    }
+
+    fn wait(&self) -> Option<Job> {
+        let mut state = self.lock();
+        loop {
+            if state.closed {
+                return None;
+            }
+            if let Some((_, job)) = state.jobs.pop_first() {
+                return Some(job);
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Lifts files that wait to the front: they changed.
+    pub(super) fn lift(&self, file: FileId, modified_ns: i64) {
+        let mut state = self.lock();
+        let Some(rank) = state.jobs.keys().find(|rank| rank.2 == file && rank.0 > Class::Recent).copied() else { return };
+        if let Some(mut job) = state.jobs.remove(&rank) {
+            job.class = Class::Recent;
+            job.modified_ns = modified_ns;
+            state.jobs.insert(job.rank(), job);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lock().jobs.len()
+    }
+
+    pub(super) fn ignore(&self, paths: Arc<[PathBuf]>) {
+        self.lock().ignored = paths;
+    }
+
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    fn next(&self, class: Class, path: &Path) -> Next {
+        let state = self.lock();
+        if state.closed {
+            Next::Stop
+        } else if is_ignored(&state.ignored, path) {
+            Next::GiveBack
+        } else if state.jobs.first_key_value().is_some_and(|(rank, _)| rank.0 < class) {
+            Next::GiveWay
+        } else {
+            Next::GoOn
+        }
+    }
+}
+
+/// Whether a path is one of those, or below one.
+pub(super) fn is_ignored(ignored: &[PathBuf], path: &Path) -> bool {
+    ignored.iter().any(|one| path.starts_with(one))
+}
+
+/// A thread that reads history.
+pub(super) struct Worker {
+    pub(super) queue: Arc<Queue>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) clock: fn() -> Now,
+    pub(super) reader: Reader,
+}
+
+impl Worker {
+    pub(super) fn run(&mut self, sink: &mut impl FnMut(Batch) -> Result<(), Stopped>) {
+        while let Some(job) = self.queue.wait() {
+            if self.work(job, sink).is_err() {
+                self.shared.stop.store(true, std::sync::atomic::Ordering::Release);
+                self.queue.close();
+                self.shared.inbox.close();
+                return;
+            }
+        }
+    }
+
+    fn work(&mut self, job: Job, sink: &mut impl FnMut(Batch) -> Result<(), Stopped>) -> Result<(), Stopped> {
+        let (file, class, modified_ns, mut expected) = (job.file, job.class, job.modified_ns, job.expected);
+        let mut next = self.queue.next(class, job.path());
+        let mut tail = job.tail();
+        loop {
+            match next {
+                Next::GoOn => {}
+                Next::Stop => return Ok(()),
+                Next::GiveBack => {
+                    self.give_back(file, tail, None, expected);
+                    return Ok(());
+                }
+                Next::GiveWay => {
+                    self.queue.push(Job { file, class, modified_ns, waiting: Waiting::Tail(tail), expected });
+                    return Ok(());
+                }
+            }
+            match step(&mut tail, &mut self.reader, (self.clock)(), class, &mut expected, &self.shared.progress, sink)? {
+                Step::More => next = self.queue.next(class, Path::new(&**tail.place().path())),
+                Step::Done(error) => {
+                    self.give_back(file, tail, error, expected);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn give_back(&self, file: FileId, tail: Box<Tail>, error: Option<TailError>, expected: u64) {
+        finish(&self.shared.progress, expected);
+        self.shared.inbox.done(Done { file, tail, error });
+    }
+}
+
+/// What one batch came to.
+#[derive(Debug)]
+pub(super) enum Step {
+    More,
+    Done(Option<TailError>),
+}
+
+/// Reads and hands on one batch.
+pub(super) fn step(
+    tail: &mut Tail,
+    reader: &mut Reader,
+    now: Now,
+    class: Class,
+    expected: &mut u64,
+    progress: &Progress,
+    sink: &mut (impl FnMut(Batch) -> Result<(), Stopped> + ?Sized),
+) -> Result<Step, Stopped> {
+    let before = tail.cursor().offset;
+    let look = match tail.read(reader, now) {
+        Ok(look) => look,
+        Err(error) => return Ok(Step::Done(Some(error))),
+    };
+    let read = tail.cursor().offset.saturating_sub(before).min(*expected);
+    *expected -= read;
+    Progress::add(&progress.bytes_done, read);
+    if !look.events.is_empty() || look.vanished || !look.more {
+        sink(Batch {
+            cursor: tail.cursor().clone(),
+            provider: tail.provider(),
+            events: look.events,
+            vanished: look.vanished,
+            backfill: class == Class::Rest,
+        })?;
+    }
+    Ok(if look.more { Step::More } else { Step::Done(None) })
+}
+
+/// Counts a file as read, and what was expected of it and did not come.
+pub(super) fn finish(progress: &Progress, expected: u64) {
+    Progress::add(&progress.bytes_done, expected);
+    Progress::add(&progress.files_done, 1);
+}

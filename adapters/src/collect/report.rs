@@ -1,0 +1,99 @@
+//! What cannot be read now, why, and when it is tried again.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use super::{Trouble, files::FileId};
+use crate::tail::disk::Stat;
+
+/// So many messages are kept; of the others only that they are there.
+const SHOWN: usize = 64;
+/// The first wait after an error that may pass, and the longest.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// One thing that is not read.
+#[derive(Debug)]
+pub(super) struct Setback {
+    message: Option<String>,
+    file: Option<FileId>,
+    /// What it looked like then: it is tried again when it looks different.
+    pub(super) seen: Option<Stat>,
+    /// It is tried again then in any case.
+    pub(super) retry_at: Option<Duration>,
+    wait: Duration,
+}
+
+/// All of them, by path.
+#[derive(Debug, Default)]
+pub(super) struct Errors {
+    setbacks: HashMap<Arc<str>, Setback>,
+    shown: usize,
+    /// Counts changes, so that a report is made only when there is a new one.
+    pub(super) version: u64,
+}
+
+impl Errors {
+    pub(super) fn get(&self, path: &str) -> Option<&Setback> {
+        self.setbacks.get(path)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.setbacks.len()
+    }
+
+    /// Notes an error. It is logged when it is not the one that is known already.
+    pub(super) fn note(&mut self, path: &Arc<str>, file: Option<FileId>, message: String, passing: Option<Duration>, seen: Option<Stat>) {
+        let old = self.setbacks.remove(path);
+        let known = old.as_ref().is_some_and(|old| old.message.as_deref() == Some(&message));
+        let wait = old.as_ref().map_or(FIRST_WAIT, |old| (old.wait * 2).min(LONGEST_WAIT));
+        self.shown -= usize::from(old.is_some_and(|old| old.message.is_some()));
+        if !known {
+            tracing::warn!("{message}");
+            self.version += 1;
+        }
+        let show = self.shown < SHOWN;
+        self.shown += usize::from(show);
+        let setback =
+            Setback { message: show.then_some(message), file, seen, retry_at: passing.map(|now| now + wait), wait };
+        self.setbacks.insert(Arc::clone(path), setback);
+    }
+
+    pub(super) fn clear(&mut self, path: &str) {
+        if let Some(old) = self.setbacks.remove(path) {
+            self.shown -= usize::from(old.message.is_some());
+            self.version += 1;
+        }
+    }
+
+    /// Forgets what is directly in a directory, no file of the table (a link to a directory) and
+    /// not to be kept.
+    pub(super) fn keep_in(&mut self, directory: &str, keep: impl Fn(&str) -> bool) {
+        let in_it = |path: &str| path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')).is_some_and(|name| !name.contains('/'));
+        let over = |(path, setback): (&Arc<str>, &Setback)| {
+            (setback.file.is_none() && in_it(path) && !keep(path)).then(|| Arc::clone(path))
+        };
+        let over: Vec<_> = self.setbacks.iter().filter_map(over).collect();
+        over.iter().for_each(|path| self.clear(path));
+    }
+
+    /// Files to be tried again now.
+    pub(super) fn due(&self, now: Duration) -> Vec<FileId> {
+        let due = |setback: &Setback| setback.retry_at.is_some_and(|at| at <= now);
+        self.setbacks.values().filter(|setback| due(setback)).filter_map(|setback| setback.file).collect()
+    }
+
+    /// When the next one is to be tried again.
+    pub(super) fn next_at(&self) -> Option<Duration> {
+        self.setbacks.values().filter(|setback| setback.file.is_some()).filter_map(|setback| setback.retry_at).min()
+    }
+
+    pub(super) fn list(&self) -> Vec<Trouble> {
+        let shown = |(path, setback): (&Arc<str>, &Setback)| {
+            let message = setback.message.clone()?;
+            Some(Trouble { path: path.to_string(), message })
+        };
+        let mut list: Vec<_> = self.setbacks.iter().filter_map(shown).collect();
+        list.sort_by(|a, b| a.path.cmp(&b.path));
+        list
+    }
+}

@@ -1,0 +1,440 @@
+//! One turn of the collector.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    Batch, Collector, Health, Now, Progress, Stopped,
+    files::{FileId, Owed, Slot},
+    queue::{self, Class, Done, Job, Step, Waiting},
+};
+use crate::{
+    tail::{Format, Tail, TailError, disk::{self, Stat}},
+    watch::Mode,
+};
+
+/// A cursor that moved over lines without events is handed on after this time.
+const OWED_FOR: Duration = Duration::from_secs(2);
+/// Or when it moved so far.
+const OWED_BYTES: u64 = 256 * 1024;
+/// A change may leave no trace in a file's times for so long.
+const RACY: Duration = Duration::from_secs(2);
+/// Lost hints lead to a look at everything, at most so often.
+const EVERYTHING_GAP: Duration = Duration::from_millis(200);
+/// So many files that are gone are remembered, should they come back.
+const GONE: usize = 4096;
+
+/// Who takes batches.
+pub(super) type Sink<'a> = &'a mut dyn FnMut(Batch) -> Result<(), Stopped>;
+
+impl Collector {
+    /// Does what is to be done at `now` and says when to come again (by the steady clock); sooner
+    /// when something was told.
+    ///
+    /// # Errors
+    /// When `sink` says so.
+    pub fn round(&mut self, now: Now, sink: &mut dyn FnMut(Batch) -> Result<(), Stopped>) -> Result<Duration, Stopped> {
+        let everything = self.take_news(now);
+        if now.steady >= self.due.quiet || everything {
+            self.walk(now);
+            if self.due.first_done {
+                self.poll_quiet(now, everything);
+            }
+            self.due.quiet = now.steady + self.config.quiet_poll;
+            self.due.first_done = true;
+        }
+        if now.steady >= self.due.hot || everything {
+            self.poll_hot(now, sink)?;
+            self.due.hot = now.steady + self.hot_poll();
+        }
+        for id in self.errors.due(now.steady) {
+            self.check(id, now);
+        }
+        self.read_dirty(now, sink)?;
+        self.close_some();
+        self.add_watches();
+        if self.config.workers == 0 {
+            self.backfill(now, sink)?;
+        }
+        self.publish();
+        Ok(self.next_at(now))
+    }
+
+    fn hot_poll(&self) -> Duration {
+        match self.watch.mode() {
+            Mode::Watching => self.config.hot_poll_watched,
+            Mode::Polling(_) => self.config.hot_poll,
+        }
+    }
+
+    /// Returns whether to look everywhere.
+    fn take_news(&mut self, now: Now) -> bool {
+        let news = self.shared.inbox.take();
+        if let Some(paths) = news.ignore {
+            self.set_ignored(paths, now);
+        }
+        for done in news.done {
+            self.take_back(done, now);
+        }
+        if self.due.first_done {
+            for path in &news.paths {
+                self.look_at_path(path, now);
+            }
+        }
+        self.due.everything_wanted |= news.everything;
+        let everything = self.due.everything_wanted && now.steady >= self.due.everything;
+        if everything {
+            self.due.everything = now.steady + EVERYTHING_GAP;
+            self.due.everything_wanted = false;
+        }
+        everything
+    }
+
+    fn poll_quiet(&mut self, now: Now, all: bool) {
+        let room = self.files.room();
+        let count = if all { room } else { room.min(self.config.quiet_files as FileId) };
+        for n in 0..count {
+            let id = (self.due.quiet_from + n) % room.max(1);
+            if self.files.get_mut(id).is_some_and(|file| !file.gone && !file.hot) {
+                self.check(id, now);
+            }
+        }
+        self.due.quiet_from = (self.due.quiet_from + count) % room.max(1);
+    }
+
+    fn poll_hot(&mut self, now: Now, sink: Sink<'_>) -> Result<(), Stopped> {
+        let mut kept = Vec::with_capacity(self.hot.len());
+        for id in std::mem::take(&mut self.hot) {
+            self.check(id, now);
+            let Some(file) = self.files.get_mut(id).filter(|file| file.hot) else { continue };
+            let owed = file.owed;
+            let cool = now.steady >= file.hot_until && !file.dirty && file.again_at.is_none();
+            file.hot = !cool || file.spec.live;
+            if file.hot {
+                kept.push(id);
+            }
+            match owed {
+                Owed::Lines(since) if now.steady.saturating_sub(since) >= OWED_FOR => self.pay(id, sink)?,
+                Owed::Lines(_) | Owed::Stat if cool => self.pay(id, sink)?,
+                Owed::Lines(_) | Owed::Stat | Owed::Nothing => {}
+            }
+            if let Some(file) = self.files.get_mut(id).filter(|file| !file.hot) {
+                file.close();
+            }
+        }
+        kept.append(&mut self.hot);
+        self.hot = kept;
+        Ok(())
+    }
+
+    /// Looks at a file: is it worth reading?
+    pub(super) fn check(&mut self, id: FileId, now: Now) {
+        let Some(file) = self.files.get_mut(id) else { return };
+        if file.ignored || matches!(file.slot, Slot::Away) {
+            return;
+        }
+        match disk::stat_path(file.place.path()) {
+            Ok(stat) => self.check_stat(id, stat, now),
+            Err(source) => {
+                let (path, offset) = (Arc::clone(file.place.path()), file.resume_offset());
+                if self.errors.get(&path).is_none_or(|old| old.retry_at.is_none_or(|at| at <= now.steady)) {
+                    self.set_back(id, &TailError::Io { path, offset, source }, None, now);
+                }
+            }
+        }
+    }
+
+    /// The same when it was just looked at.
+    pub(super) fn check_stat(&mut self, id: FileId, stat: Option<Stat>, now: Now) {
+        let Some(file) = self.files.get_mut(id) else { return };
+        if file.ignored || file.dirty || matches!(file.slot, Slot::Away) {
+            return;
+        }
+        let mut changed = file.differs(stat.as_ref());
+        if file.again_at.is_some_and(|at| at <= now.steady) {
+            file.again_at = None;
+            changed = true;
+        } else if file.troubled {
+            let known = self.errors.get(file.place.path());
+            match known.map(|known| (known.retry_at, known.seen)) {
+                Some((Some(at), _)) if at > now.steady => return,
+                Some((None, seen)) if seen == stat => return,
+                Some(_) | None => changed = true,
+            }
+        } else if changed && self.due.first_done || file.spec.live {
+            self.heat(id, now.steady);
+        } else if let Some(stat) = &stat {
+            let age = now.wall.as_millisecond() - stat.modified_ns / 1_000_000;
+            if changed && (0..self.config.hot_for.as_millis() as i64).contains(&age) {
+                self.heat(id, now.steady);
+            }
+        }
+        if changed {
+            self.wake(id, stat, now);
+        }
+    }
+
+    fn heat(&mut self, id: FileId, steady: Duration) {
+        let until = steady + self.config.hot_for;
+        let Some(file) = self.files.get_mut(id) else { return };
+        file.hot_until = until;
+        if !file.hot {
+            file.hot = true;
+            if self.hot.is_empty() {
+                self.due.hot = self.due.hot.max(steady + self.hot_poll());
+            }
+            self.hot.push(id);
+        }
+    }
+
+    /// Has a file read: now when it is little, by the workers when it is much.
+    fn wake(&mut self, id: FileId, stat: Option<Stat>, now: Now) {
+        let first = !self.due.first_done;
+        let Some(file) = self.files.get_mut(id) else { return };
+        let backlog = stat.map_or(0, |stat| stat.size.saturating_sub(file.resume_offset()));
+        let queued = file.spec.format == Format::Lines && stat.is_some() && (first || backlog > self.config.limits.batch_bytes);
+        if !queued {
+            file.dirty = true;
+            if file.spec.live {
+                self.dirty.push_front(id);
+            } else {
+                self.dirty.push_back(id);
+            }
+            return;
+        }
+        let (issues, live) = (file.issues, file.spec.live);
+        self.files.measure(id, backlog, issues);
+        let modified_ns = stat.map_or(0, |stat| stat.modified_ns);
+        let age = now.wall.as_millisecond() - modified_ns / 1_000_000;
+        let fresh = age < self.config.fresh_for.as_millis() as i64;
+        let class = if live || (fresh && !first) {
+            Class::Live
+        } else if fresh {
+            Class::Recent
+        } else {
+            Class::Rest
+        };
+        self.send_away(id, class, modified_ns, backlog);
+    }
+
+    fn send_away(&mut self, id: FileId, class: Class, modified_ns: i64, backlog: u64) {
+        let Some(file) = self.files.get_mut(id) else { return };
+        let provider = self.roots[usize::from(file.root)].provider;
+        let of_cursor = |cursor| Waiting::Cursor { place: file.place.clone(), provider, spec: file.spec, cursor };
+        let waiting = match std::mem::replace(&mut file.slot, Slot::Away) {
+            Slot::Fresh => of_cursor(None),
+            Slot::Resting(cursor) => of_cursor(Some(cursor)),
+            Slot::Open(tail) => Waiting::Tail(tail),
+            Slot::Away => return,
+        };
+        Progress::add(&self.shared.progress.files_total, 1);
+        Progress::add(&self.shared.progress.bytes_total, backlog);
+        self.queue.push(Job { file: id, class, modified_ns, waiting, expected: backlog });
+    }
+
+    fn read_dirty(&mut self, now: Now, sink: Sink<'_>) -> Result<(), Stopped> {
+        for id in std::mem::take(&mut self.dirty) {
+            if self.files.get_mut(id).is_some_and(|file| std::mem::take(&mut file.dirty)) {
+                self.read(id, now, sink)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, id: FileId, now: Now, sink: Sink<'_>) -> Result<(), Stopped> {
+        let Some(file) = self.files.get_mut(id) else { return Ok(()) };
+        let provider = self.roots[usize::from(file.root)].provider;
+        let Some(mut tail) = file.take_tail(provider) else { return Ok(()) };
+        let before = tail.cursor().offset;
+        let result = tail.read(&mut self.reader, now);
+        self.put_back(id, tail, now);
+        let look = match result {
+            Ok(look) => look,
+            Err(error) => {
+                let stat = self.files.get_mut(id).and_then(|file| disk::stat_path(file.place.path()).ok().flatten());
+                self.set_back(id, &error, stat, now);
+                return Ok(());
+            }
+        };
+        self.clear_trouble(id);
+        let Some(file) = self.files.get_mut(id) else { return Ok(()) };
+        let wait = if file.spec.format == Format::Whole { Duration::ZERO } else { RACY };
+        file.again_at = look.unsettled.then(|| now.steady + wait);
+        let offset = file.cursor().map_or(0, |cursor| cursor.offset);
+        file.owed = match file.owed {
+            Owed::Lines(since) => Owed::Lines(since),
+            Owed::Stat | Owed::Nothing if look.moved => Owed::Lines(now.steady),
+            Owed::Stat | Owed::Nothing => Owed::Stat,
+        };
+        if !look.events.is_empty() || look.vanished || offset.saturating_sub(before) >= OWED_BYTES {
+            self.deliver(id, look.events, look.vanished, sink)?;
+        }
+        if look.more {
+            self.read_on(id, now);
+        }
+        if self.files.get_mut(id).is_some_and(|file| !file.hot && file.owed != Owed::Nothing) {
+            self.pay(id, sink)?;
+        }
+        self.forget_gone(id);
+        Ok(())
+    }
+
+    /// Puts a tail back into the table, and notes how it stands.
+    fn put_back(&mut self, id: FileId, tail: Box<Tail>, now: Now) {
+        let cursor = tail.cursor();
+        let (lag, issues) = (cursor.size.saturating_sub(cursor.offset), cursor.issues);
+        self.files.measure(id, lag, issues);
+        let Some(file) = self.files.get_mut(id) else { return };
+        file.gone = tail.is_gone();
+        file.looked_at = now.steady;
+        file.slot = Slot::Open(tail);
+        if !file.hot || file.gone || file.ignored {
+            file.close();
+        }
+    }
+
+    fn read_on(&mut self, id: FileId, now: Now) {
+        let Some(file) = self.files.get_mut(id) else { return };
+        let stat = disk::stat_path(file.place.path()).ok().flatten();
+        self.wake(id, stat, now);
+    }
+
+    fn pay(&mut self, id: FileId, sink: Sink<'_>) -> Result<(), Stopped> {
+        self.deliver(id, Vec::new(), false, sink)
+    }
+
+    fn deliver(&mut self, id: FileId, events: Vec<events::NewEvent>, vanished: bool, sink: Sink<'_>) -> Result<(), Stopped> {
+        let Some(file) = self.files.get_mut(id) else { return Ok(()) };
+        file.owed = Owed::Nothing;
+        let Some(mut cursor) = file.cursor().cloned() else { return Ok(()) };
+        cursor.path = file.place.path().to_string();
+        let provider = self.roots[usize::from(file.root)].provider;
+        sink(Batch { cursor, provider, events, vanished, backfill: false })
+    }
+
+    /// A file that is gone is quiet. The longest gone are forgotten.
+    fn forget_gone(&mut self, id: FileId) {
+        let Some(file) = self.files.get_mut(id).filter(|file| file.gone) else { return };
+        file.hot = false;
+        file.again_at = None;
+        self.hot.retain(|hot| *hot != id);
+        self.gone.push_back(id);
+        if self.gone.len() > GONE
+            && let Some(oldest) = self.gone.pop_front()
+            && self.files.get_mut(oldest).is_some_and(|file| file.gone && !file.dirty)
+        {
+            self.files.remove(oldest);
+        }
+    }
+
+    fn set_back(&mut self, id: FileId, error: &TailError, seen: Option<Stat>, now: Now) {
+        let Some(file) = self.files.get_mut(id) else { return };
+        file.troubled = true;
+        let path = Arc::clone(file.place.path());
+        let passing = error.is_passing().then_some(now.steady);
+        self.errors.note(&path, Some(id), error.to_string(), passing, seen);
+    }
+
+    fn clear_trouble(&mut self, id: FileId) {
+        if let Some(file) = self.files.get_mut(id).filter(|file| file.troubled) {
+            file.troubled = false;
+            let path = Arc::clone(file.place.path());
+            self.errors.clear(&path);
+        }
+    }
+
+    /// Takes back a file from the queue.
+    fn take_back(&mut self, done: Done, now: Now) {
+        let Done { file: id, tail, error } = done;
+        self.put_back(id, tail, now);
+        let Some(file) = self.files.get_mut(id) else { return };
+        file.owed = Owed::Nothing;
+        match error {
+            Some(error) => {
+                let stat = disk::stat_path(file.place.path()).ok().flatten();
+                self.set_back(id, &error, stat, now);
+            }
+            None => {
+                let changed_ms = file.cursor().map_or(0, |cursor| cursor.changed_ns / 1_000_000);
+                let age_ms = now.wall.as_millisecond() - changed_ms;
+                let racy = age_ms.unsigned_abs() < RACY.as_millis() as u64;
+                file.again_at = racy.then(|| now.steady + RACY);
+                self.clear_trouble(id);
+                self.check(id, now);
+                self.forget_gone(id);
+            }
+        }
+    }
+
+    /// One batch of history, when there are no workers.
+    fn backfill(&mut self, now: Now, sink: Sink<'_>) -> Result<(), Stopped> {
+        let Some(job) = self.queue.pop() else { return Ok(()) };
+        let (file, class, modified_ns, mut expected) = (job.file, job.class, job.modified_ns, job.expected);
+        let mut tail = job.tail();
+        let progress = Arc::clone(&self.shared.progress);
+        match queue::step(&mut tail, &mut self.reader, now, class, &mut expected, &progress, sink)? {
+            Step::More => self.queue.push(Job { file, class, modified_ns, waiting: Waiting::Tail(tail), expected }),
+            Step::Done(error) => {
+                queue::finish(&progress, expected);
+                self.take_back(Done { file, tail, error }, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the files looked at longest ago when too many are open.
+    fn close_some(&mut self) {
+        let mut open: Vec<_> = Vec::new();
+        for id in &self.hot {
+            if let Some(file) = self.files.get_mut(*id).filter(|file| matches!(file.slot, Slot::Open(_))) {
+                open.push((file.looked_at, *id));
+            }
+        }
+        if open.len() > self.config.open_files {
+            open.sort_unstable();
+            for (_, id) in &open[..open.len() - self.config.open_files] {
+                if let Some(file) = self.files.get_mut(*id) {
+                    file.close();
+                }
+            }
+        }
+    }
+
+    fn publish(&mut self) {
+        let mut health = self.shared.health.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let errors = if self.due.reported == self.errors.version {
+            std::mem::take(&mut health.errors)
+        } else {
+            self.errors.list()
+        };
+        self.due.reported = self.errors.version;
+        *health = Health {
+            files: self.files.len() as u64,
+            active: self.hot.len() as u64,
+            queued: self.queue.len() as u64,
+            directories: self.tree.len() as u64,
+            lag_bytes: self.files.lag(),
+            issues: self.files.issues(),
+            errors,
+            errors_total: self.errors.len() as u64,
+            watch: self.watch.mode().clone(),
+            watched: self.watch.directories() as u64,
+        };
+    }
+
+    fn next_at(&self, now: Now) -> Duration {
+        let busy = !self.dirty.is_empty()
+            || self.tree.has_to_watch()
+            || (self.config.workers == 0 && self.queue.len() > 0);
+        if busy {
+            return now.steady;
+        }
+        let mut next = self.due.quiet;
+        if !self.hot.is_empty() {
+            next = next.min(self.due.hot);
+        }
+        if self.due.everything_wanted {
+            next = next.min(self.due.everything);
+        }
+        self.errors.next_at().map_or(next, |at| next.min(at))
+    }
+}

@@ -1,0 +1,466 @@
+use std::{
+    cell::RefCell,
+    fs::{self, File, OpenOptions},
+    io::Write,
+    os::unix::fs::symlink,
+};
+
+use super::*;
+use crate::tail::tests::{Ingest, LINES, WHOLE, note, now, plain};
+
+mod model;
+
+/// `*.jsonl` are lines, `*.json` are whole, `junk` is not entered.
+struct Notes;
+
+impl Recognize for Notes {
+    fn file(&self, relative: &Path) -> Option<FileSpec> {
+        match relative.extension()?.to_str()? {
+            "jsonl" => Some(LINES),
+            "json" => Some(WHOLE),
+            _ => None,
+        }
+    }
+
+    fn enter(&self, relative: &Path) -> bool {
+        !relative.ends_with("junk")
+    }
+}
+
+/// A collector whose rounds and clock are turned by hand.
+struct Case {
+    home: tempfile::TempDir,
+    config: Config,
+    collector: Collector,
+    ingest: RefCell<Ingest>,
+    steady: Duration,
+    /// After so many more batches the sink stops.
+    batches_left: usize,
+}
+
+fn config() -> Config {
+    Config { watches: 0, workers: 0, ..Config::new(|| now(Duration::ZERO)) }
+}
+
+fn root(dir: &Path) -> Root {
+    Root { provider: Provider::Unknown, dir: dir.to_owned(), recognize: Arc::new(Notes) }
+}
+
+fn case() -> Case {
+    case_of(config())
+}
+
+fn case_of(config: Config) -> Case {
+    let home = tempfile::tempdir().unwrap();
+    let collector = Collector::new(config.clone(), vec![root(&home.path().join("root"))], Vec::new());
+    fs::create_dir(home.path().join("root")).unwrap();
+    Case { home, config, collector, ingest: RefCell::default(), steady: Duration::ZERO, batches_left: usize::MAX }
+}
+
+impl Case {
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join("root").join(name)
+    }
+
+    fn append(&self, name: &str, content: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(content.as_bytes()).unwrap();
+    }
+
+    fn round(&mut self) -> Result<Duration, Stopped> {
+        let (ingest, left) = (&self.ingest, &mut self.batches_left);
+        self.collector.round(now(self.steady), &mut |batch| {
+            *left = left.checked_sub(1).ok_or(Stopped)?;
+            ingest.borrow_mut().commit(batch.events, &batch.cursor, batch.vanished);
+            Ok(())
+        })
+    }
+
+    /// Rounds until there is nothing to do at this moment.
+    fn settle(&mut self) -> Result<Duration, Stopped> {
+        loop {
+            let next = self.round()?;
+            if next > self.steady {
+                return Ok(next);
+            }
+        }
+    }
+
+    /// Rounds as a thread would make them, for so long; returns how many.
+    fn run(&mut self, time: Duration) -> usize {
+        let end = self.steady + time;
+        let mut rounds = 0;
+        loop {
+            let next = self.round().unwrap();
+            rounds += 1;
+            if next > end {
+                self.steady = end;
+                return rounds;
+            }
+            self.steady = self.steady.max(next);
+        }
+    }
+
+    fn seen(&self) -> Vec<String> {
+        let mut seen = self.ingest.borrow().order.clone();
+        seen.sort();
+        seen
+    }
+
+    fn restart(&mut self) {
+        let cursors = self.ingest.borrow().cursors.values().cloned().collect();
+        self.collector = Collector::new(self.config.clone(), vec![root(&self.path(""))], cursors);
+    }
+
+    fn health(&self) -> Health {
+        self.collector.control().health()
+    }
+}
+
+fn seconds(n: f64) -> Duration {
+    Duration::from_secs_f64(n)
+}
+
+#[test]
+fn tail_collect_finds_reads_and_follows() {
+    let mut case = case();
+    case.append("a/b/one.jsonl", &note(1, "v1"));
+    case.append("a/junk/no.jsonl", &note(2, "no"));
+    case.append("a/other.txt", &note(3, "no"));
+    case.append("live.json", &note(4, "v4"));
+    case.settle().unwrap();
+    assert_eq!(case.seen(), ["v1", "v4"]);
+    assert!(case.collector.control().progress().is_done());
+    // Hot files are looked at every half second.
+    case.append("a/b/one.jsonl", &note(5, "v5"));
+    case.run(seconds(0.5));
+    assert_eq!(case.seen(), ["v1", "v4", "v5"]);
+    // New directories and files within five seconds.
+    case.append("c/d/two.jsonl", &note(6, "v6"));
+    case.run(seconds(5.0));
+    assert_eq!(case.seen(), ["v1", "v4", "v5", "v6"]);
+    let health = case.health();
+    assert_eq!((health.files, health.directories, health.lag_bytes, health.errors_total), (3, 5, 0, 0));
+    assert_eq!(health.watch.to_string(), "polling: watching is switched off");
+}
+
+#[test]
+fn tail_collect_quiet_files_are_noticed_in_five_seconds_and_cost_little() {
+    let mut case = case();
+    case.append("one.jsonl", &note(1, "v1"));
+    case.run(seconds(100.0));
+    assert_eq!(case.health().active, 0, "it has cooled down");
+    let rounds = case.run(seconds(90.0));
+    assert!(rounds <= 21, "{rounds} rounds in 90 s without anything to do");
+    case.append("one.jsonl", &note(2, "v2"));
+    case.run(seconds(5.0));
+    assert_eq!(case.seen(), ["v1", "v2"]);
+}
+
+#[test]
+fn tail_collect_a_poke_is_answered_at_once() {
+    let mut case = case();
+    case.append("one.jsonl", &note(1, "v1"));
+    case.settle().unwrap();
+    let control = case.collector.control();
+    case.append("one.jsonl", &note(2, "v2"));
+    control.look_at(&case.path("one.jsonl"));
+    case.append("new/deep/er/two.jsonl", &note(3, "v3"));
+    control.look_at(&case.path("new/deep/er/two.jsonl"));
+    control.look_at(Path::new("/etc/passwd"));
+    control.look_at(&case.path("none.txt"));
+    case.settle().unwrap();
+    assert_eq!(case.seen(), ["v1", "v2", "v3"]);
+}
+
+#[test]
+fn tail_collect_a_root_that_appears_is_found() {
+    let mut case = case();
+    fs::remove_dir(case.path("")).unwrap();
+    case.settle().unwrap();
+    case.append("p/one.jsonl", &note(1, "v1"));
+    case.run(seconds(5.0));
+    assert_eq!(case.seen(), ["v1"]);
+}
+
+#[test]
+fn tail_collect_an_unchanged_restart_opens_nothing() {
+    let mut case = case();
+    for n in 0..50 {
+        case.append(&format!("p{}/f{n}.jsonl", n % 7), &note(n, "v"));
+    }
+    case.append("live.json", &note("live", "v"));
+    case.run(seconds(5.0));
+    let (batches, cursors) = (case.ingest.borrow().batches, case.ingest.borrow().cursors.len());
+    assert_eq!(cursors, 51);
+    case.restart();
+    case.settle().unwrap();
+    let progress = case.collector.control().progress();
+    assert_eq!(progress.files_total.load(Ordering::Relaxed), 0);
+    case.run(seconds(60.0));
+    assert_eq!(case.ingest.borrow().batches, batches);
+    // While we were away one grew, one went, one came.
+    case.append("p1/f1.jsonl", &note("more", "v"));
+    fs::remove_file(case.path("p2/f2.jsonl")).unwrap();
+    case.append("p3/new.jsonl", &note("new", "v"));
+    case.restart();
+    case.settle().unwrap();
+    let ingest = case.ingest.borrow();
+    assert_eq!((ingest.events.len(), ingest.repeats), (54, 0));
+    assert_eq!(ingest.vanished, [case.path("p2/f2.jsonl").display().to_string()]);
+}
+
+#[test]
+fn tail_collect_a_cursor_inside_a_file_is_gone_on_from() {
+    let mut case = case_of(Config { limits: Limits { batch_bytes: 64, ..Limits::default() }, ..config() });
+    case.append("f.jsonl", &note("first", "v"));
+    case.run(seconds(3.0));
+    case.append("f.jsonl", &(0..50).map(|n| note(n, "v")).collect::<String>());
+    case.batches_left = 3;
+    case.steady += seconds(1.0);
+    while case.round().is_ok() {}
+    case.batches_left = usize::MAX;
+    case.restart();
+    case.settle().unwrap();
+    let ingest = case.ingest.borrow();
+    assert_eq!((ingest.events.len(), ingest.repeats), (51, 0));
+}
+
+#[test]
+fn tail_collect_the_history_is_read_newest_first_and_live_before_it() {
+    let mut case = case();
+    let now_ = std::time::SystemTime::now();
+    for (name, age) in [("old", 9000), ("older", 90_000), ("fresh", 100), ("newest", 10)] {
+        let name = format!("{name}.jsonl");
+        case.append(&name, &note(&name, &name));
+        let file = File::options().append(true).open(case.path(&name)).unwrap();
+        file.set_modified(now_ - Duration::from_secs(age)).unwrap();
+    }
+    case.append("live.json", &note("live", "live"));
+    case.settle().unwrap();
+    let expected = ["live", "newest.jsonl", "fresh.jsonl", "old.jsonl", "older.jsonl"];
+    assert_eq!(case.ingest.borrow().order(), expected);
+}
+
+#[test]
+fn tail_collect_live_files_do_not_wait_for_history() {
+    let limits = Limits { batch_bytes: 1000, ..Limits::default() };
+    let mut case = case_of(Config { limits, ..config() });
+    let history: String = (0..2000).map(|n| note(n, "history")).collect();
+    case.append("old.jsonl", &history);
+    case.append("live.jsonl", &note("l1", "live"));
+    let day = Duration::from_secs(86_400);
+    let file = File::options().append(true).open(case.path("old.jsonl")).unwrap();
+    file.set_modified(std::time::SystemTime::now() - day).unwrap();
+    for _ in 0..5 {
+        case.round().unwrap();
+    }
+    let control = case.collector.control();
+    assert!(!control.progress().is_done());
+    case.append("live.jsonl", &note("l2", "live"));
+    case.steady += seconds(0.5);
+    case.round().unwrap();
+    case.round().unwrap();
+    let live = case.ingest.borrow().order().iter().filter(|value| **value == "live").count();
+    assert_eq!(live, 2);
+    assert!(control.health().queued == 1 && control.health().lag_bytes > 0);
+    case.settle().unwrap();
+    assert_eq!(case.ingest.borrow().events.len(), 2002);
+    let progress = control.progress();
+    assert_eq!(progress.bytes_done.load(Ordering::Relaxed), progress.bytes_total.load(Ordering::Relaxed));
+    assert_eq!(control.health().lag_bytes, 0);
+}
+
+#[test]
+fn tail_collect_cursors_without_events_are_gathered() {
+    let mut case = case();
+    case.append("f.jsonl", &note(1, "v"));
+    case.run(seconds(3.0));
+    let batches = case.ingest.borrow().batches;
+    for _ in 0..100 {
+        case.append("f.jsonl", "\n");
+        case.run(seconds(0.1));
+    }
+    let more = case.ingest.borrow().batches - batches;
+    assert!((3..=6).contains(&more), "{more} batches for 100 lines in 10 s");
+    case.run(seconds(100.0));
+    assert_eq!(case.ingest.borrow().cursors.values().next().unwrap().offset, note(1, "v").len() as u64 + 100);
+}
+
+#[test]
+fn tail_collect_vanished_is_said_once() {
+    let mut case = case();
+    case.append("one.jsonl", &note(1, "v1"));
+    case.append("live.json", &note(2, "v2"));
+    case.settle().unwrap();
+    fs::remove_file(case.path("one.jsonl")).unwrap();
+    fs::remove_file(case.path("live.json")).unwrap();
+    case.run(seconds(30.0));
+    assert_eq!(case.seen(), ["removed", "removed", "v1", "v2"]);
+    assert_eq!(case.ingest.borrow().vanished.len(), 2);
+    case.append("one.jsonl", &note(3, "v3"));
+    case.append("live.json", &note(4, "v4"));
+    case.run(seconds(5.0));
+    assert_eq!(case.seen(), ["removed", "removed", "v1", "v2", "v3", "v4"]);
+    let cursors = &case.ingest.borrow().cursors;
+    assert!(cursors.values().all(|cursor| cursor.generation == 2), "{cursors:?}");
+}
+
+#[test]
+fn tail_t14_links_and_copies_are_files_of_their_own() {
+    let mut case = case();
+    case.append("a.jsonl", &(note(1, "v1") + &plain("p") + &plain("p")));
+    fs::hard_link(case.path("a.jsonl"), case.path("link.jsonl")).unwrap();
+    fs::copy(case.path("a.jsonl"), case.path("copy.jsonl")).unwrap();
+    case.settle().unwrap();
+    case.append("copy.jsonl", &note(2, "fork"));
+    case.append("a.jsonl", &note(3, "on"));
+    case.run(seconds(10.0));
+    assert_eq!(case.seen(), ["fork", "on", "p", "p", "v1"]);
+    assert_eq!(case.ingest.borrow().cursors.len(), 3);
+}
+
+#[test]
+fn tail_t15_links_are_refused_and_said_once() {
+    let mut case = case();
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("x.jsonl"), note(1, "secret")).unwrap();
+    symlink(outside.path(), case.path("folder")).unwrap();
+    symlink(outside.path().join("x.jsonl"), case.path("x.jsonl")).unwrap();
+    case.append("sub/f.jsonl", &note(2, "ours"));
+    case.run(seconds(20.0));
+    assert_eq!(case.seen(), ["ours"]);
+    let errors = case.health().errors;
+    let paths: Vec<_> = errors.iter().map(|error| error.path.rsplit('/').next().unwrap()).collect();
+    assert_eq!(paths, ["folder", "x.jsonl"], "{errors:?}");
+    // A directory that was read is swapped for a link, and back.
+    case.append("sub/f.jsonl", &note(3, "more"));
+    fs::rename(case.path("sub"), case.path("junk")).unwrap();
+    fs::write(outside.path().join("f.jsonl"), note(4, "secret")).unwrap();
+    symlink(outside.path(), case.path("sub")).unwrap();
+    case.run(seconds(20.0));
+    fs::remove_file(case.path("sub")).unwrap();
+    fs::rename(case.path("junk"), case.path("sub")).unwrap();
+    case.run(seconds(20.0));
+    assert_eq!(case.seen(), ["more", "ours"]);
+    fs::remove_file(case.path("x.jsonl")).unwrap();
+    fs::remove_file(case.path("folder")).unwrap();
+    case.run(seconds(20.0));
+    assert_eq!(case.health().errors_total, 0, "{:?}", case.health().errors);
+}
+
+#[test]
+fn tail_t16_lost_hints_mean_looking_everywhere() {
+    let mut case = case();
+    for n in 0..20 {
+        case.append(&format!("p{n}/f.jsonl"), &note(n, "v"));
+    }
+    case.run(seconds(100.0));
+    for n in 0..20 {
+        case.append(&format!("p{n}/f.jsonl"), &note(100 + n, "w"));
+        case.append(&format!("q{n}/f.jsonl"), &note(200 + n, "x"));
+    }
+    // More paths than are remembered.
+    let control = case.collector.control();
+    for n in 0..5000 {
+        control.look_at(&case.path(&format!("nothing{n}")));
+    }
+    case.settle().unwrap();
+    assert_eq!(case.ingest.borrow().events.len(), 60);
+}
+
+#[test]
+fn tail_t18_permissions_lost_and_given_back() {
+    use std::os::unix::fs::PermissionsExt;
+    if rustix::process::geteuid().is_root() {
+        println!("skipped: root may read everything (tail_t18_t21_errors_move_nothing injects EACCES)");
+        return;
+    }
+    let mut case = case();
+    case.append("p/f.jsonl", &note(1, "v1"));
+    case.run(seconds(5.0));
+    let mode = |mode| fs::set_permissions(case.path("p"), fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o000);
+    let collector_root = case.path("p");
+    case.run(seconds(20.0));
+    assert!(case.health().errors_total > 0);
+    fs::set_permissions(&collector_root, fs::Permissions::from_mode(0o755)).unwrap();
+    case.append("p/f.jsonl", &note(2, "v2"));
+    case.run(seconds(15.0));
+    assert_eq!(case.seen(), ["v1", "v2"]);
+    assert_eq!(case.health().errors_total, 0);
+}
+
+#[test]
+fn tail_t19_many_files_and_directories_that_come_back() {
+    let mut case = case();
+    for n in 0..3000 {
+        case.append(&format!("p{}/f{n}.jsonl", n / 20), &note(n, "v"));
+    }
+    let descriptors = || fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    let before = descriptors();
+    case.settle().unwrap();
+    assert!(descriptors() <= before + 256, "{} files open", descriptors() - before);
+    assert_eq!(case.ingest.borrow().events.len(), 3000);
+    assert!(size_of::<files::File>() + size_of::<Cursor>() <= 400, "{}", size_of::<files::File>());
+    fs::remove_dir_all(case.path("")).unwrap();
+    case.run(seconds(5.0));
+    assert_eq!(case.ingest.borrow().vanished.len(), 3000);
+    for n in 0..3000 {
+        case.append(&format!("p{}/f{n}.jsonl", n / 20), &(note(n, "v") + &note(10_000 + n, "w")));
+    }
+    case.run(seconds(10.0));
+    assert_eq!(case.ingest.borrow().events.len(), 9000, "two notes each, and `removed`");
+}
+
+#[test]
+fn tail_collect_what_is_ignored_is_left_alone() {
+    let mut case = case();
+    let control = case.collector.control();
+    control.ignore(vec![case.path("off")]);
+    case.append("on/f.jsonl", &note(1, "on"));
+    case.append("off/f.jsonl", &note(2, "off"));
+    case.run(seconds(20.0));
+    control.look_at(&case.path("off/f.jsonl"));
+    case.run(seconds(1.0));
+    assert_eq!(case.seen(), ["on"]);
+    control.ignore(Vec::new());
+    case.settle().unwrap();
+    assert_eq!(case.seen(), ["off", "on"]);
+}
+
+#[test]
+fn tail_collect_threads_read_history_follow_and_stop() {
+    let home = tempfile::tempdir().unwrap();
+    for n in 0..200 {
+        fs::write(home.path().join(format!("f{n}.jsonl")), (0..50).map(|k| note(n * 50 + k, "v")).collect::<String>()).unwrap();
+    }
+    fn clock() -> Now {
+        static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+        Now { steady: START.get_or_init(std::time::Instant::now).elapsed(), ..now(Duration::ZERO) }
+    }
+    let collector = Collector::new(Config::new(clock), vec![root(home.path())], Vec::new());
+    let (send, batches) = crossbeam_channel::bounded::<Batch>(4);
+    let running = collector.start(move |batch| send.send(batch).map_err(|_| Stopped)).unwrap();
+    let mut ingest = Ingest::default();
+    let mut take_until = |count: usize| {
+        while ingest.events.len() < count {
+            let batch = batches.recv_timeout(Duration::from_secs(60)).unwrap();
+            ingest.commit(batch.events, &batch.cursor, batch.vanished);
+        }
+        ingest.repeats
+    };
+    assert_eq!(take_until(10_000), 0);
+    for n in 0..20 {
+        let path = home.path().join(format!("f{n}.jsonl"));
+        OpenOptions::new().append(true).open(path).unwrap().write_all(note(100_000 + n, "w").as_bytes()).unwrap();
+        assert_eq!(take_until(10_001 + n), 0);
+    }
+    let control = running.control();
+    assert!(control.progress().is_done());
+    // The sink may be blocked when it is stopped: the receiver goes first.
+    let receiver = std::thread::spawn(move || while batches.recv().is_ok() {});
+    running.stop();
+    receiver.join().unwrap();
+}

@@ -1,0 +1,390 @@
+//! Finds directories and files below the roots.
+//!
+//! A directory is listed when its ctime says that it changed, and once more a little later when
+//! that change was so recent that the next might leave no trace. Nobody can set a ctime.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use events::FileKey;
+use rustix::fs::{Dir, FileType};
+
+use super::{Collector, Now, files::{File, FileId}, queue};
+use crate::{
+    tail::disk::{self, Kind, OpenError, Place, Refusal, Stat},
+    watch::Mode,
+};
+
+/// No provider nests its files deeper.
+const DEEPEST: usize = 12;
+/// A directory that changed so short a time before it was listed is listed again after it.
+const RACY: Duration = Duration::from_secs(2);
+/// So many directories are given to the watcher in one turn: each costs a round trip.
+const WATCHES_A_TURN: usize = 32;
+
+/// A directory in which files of interest can be.
+#[derive(Debug)]
+struct Directory {
+    path: Arc<str>,
+    root: u16,
+    key: FileKey,
+    /// Its ctime when it was listed last; `None` when it has to be listed in any case.
+    listed_ns: Option<i64>,
+    again_at: Option<Duration>,
+    watched: bool,
+}
+
+/// All directories.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    directories: Vec<Directory>,
+    index: HashMap<Arc<str>, usize>,
+    to_watch: VecDeque<Arc<str>>,
+}
+
+impl Tree {
+    pub(super) fn len(&self) -> usize {
+        self.directories.len()
+    }
+
+    pub(super) fn has_to_watch(&self) -> bool {
+        !self.to_watch.is_empty()
+    }
+
+    fn add(&mut self, path: Arc<str>, root: u16) -> usize {
+        let at = self.directories.len();
+        let directory = Directory {
+            path: Arc::clone(&path),
+            root,
+            key: FileKey::default(),
+            listed_ns: None,
+            again_at: None,
+            watched: false,
+        };
+        self.directories.push(directory);
+        self.index.insert(path, at);
+        at
+    }
+
+    fn remove(&mut self, at: usize) -> Directory {
+        let removed = self.directories.swap_remove(at);
+        self.index.remove(&removed.path);
+        if let Some(moved) = self.directories.get(at) {
+            self.index.insert(Arc::clone(&moved.path), at);
+        }
+        removed
+    }
+}
+
+/// What is in a directory.
+struct Listing {
+    directory: Dir,
+    names: Vec<(String, FileType)>,
+}
+
+impl Collector {
+    /// Looks at every directory, and lists those that changed.
+    pub(super) fn walk(&mut self, now: Now) {
+        self.find_roots(now);
+        self.look_at_directories(0, now);
+        if !self.due.first_done {
+            self.plan_watches();
+        }
+    }
+
+    fn find_roots(&mut self, now: Now) {
+        for number in 0..self.roots.len() {
+            let Some(path) = self.roots[number].dir.to_str().map(|path| path.trim_end_matches('/')) else {
+                let path: Arc<str> = Arc::from(self.roots[number].dir.to_string_lossy());
+                let message = format!("{path} is not read: its path is not valid UTF-8");
+                self.errors.note(&path, None, message, None, None);
+                continue;
+            };
+            if self.tree.index.contains_key(path) || !Path::new(path).is_dir() {
+                continue;
+            }
+            let path: Arc<str> = Arc::from(path);
+            let at = self.tree.add(Arc::clone(&path), number as u16);
+            self.look_at_directories(at, now);
+            self.claim_missing(number as u16, &path, now);
+        }
+    }
+
+    /// Cursors of files below a root that are not there any more: their end is news.
+    fn claim_missing(&mut self, root: u16, dir: &str, now: Now) {
+        let below = |path: &String| path.strip_prefix(dir)?.strip_prefix('/').map(str::to_owned);
+        let missing: Vec<_> = self.unclaimed.keys().filter_map(|path| Some((path.clone(), below(path)?))).collect();
+        for (path, relative) in missing {
+            let Some(spec) = self.roots[usize::from(root)].recognize.file(Path::new(&relative)) else { continue };
+            let mut file = File::new(Place::new(dir, &relative), root, spec, self.unclaimed.remove(&path));
+            file.ignored = queue::is_ignored(&self.ignored, Path::new(&path));
+            let id = self.files.add(file);
+            self.check(id, now);
+        }
+    }
+
+    /// Looks at the directories from this number on, and at those that are found on the way.
+    fn look_at_directories(&mut self, from: usize, now: Now) {
+        let mut at = from;
+        while at < self.tree.directories.len() {
+            if self.look_at_directory(at, now) {
+                at += 1;
+            }
+        }
+    }
+
+    /// Lists a directory if it changed. `false`: it is gone, and another one has its number.
+    fn look_at_directory(&mut self, at: usize, now: Now) -> bool {
+        let directory = &self.tree.directories[at];
+        let is_root = self.roots[usize::from(directory.root)].dir == Path::new(&*directory.path);
+        let stat = if is_root {
+            rustix::fs::stat(&*directory.path).map(|stat| Some(Stat::from(stat))).unwrap_or(None)
+        } else {
+            disk::stat_path(&directory.path).unwrap_or(None)
+        };
+        let Some(stat) = stat.filter(|stat| stat.kind == Kind::Directory) else {
+            self.drop_directory(at);
+            return false;
+        };
+        let same = directory.key == stat.key && directory.listed_ns == Some(stat.changed_ns);
+        if !same || directory.again_at.is_some_and(|again| again <= now.steady) {
+            self.list_directory(at, stat, now);
+        }
+        true
+    }
+
+    /// Its files are found gone by the poll.
+    fn drop_directory(&mut self, at: usize) {
+        let removed = self.tree.remove(at);
+        if removed.watched {
+            self.watch.remove(Path::new(&*removed.path));
+        }
+        self.errors.clear(&removed.path);
+    }
+
+    fn list_directory(&mut self, at: usize, stat: Stat, now: Now) {
+        let directory = &mut self.tree.directories[at];
+        let known = directory.listed_ns.is_some();
+        let replaced = known && directory.key != stat.key;
+        let age_ms = now.wall.as_millisecond() - stat.changed_ns / 1_000_000;
+        let racy = known && directory.listed_ns != Some(stat.changed_ns)
+            || age_ms.unsigned_abs() < RACY.as_millis() as u64;
+        directory.key = stat.key;
+        directory.listed_ns = Some(stat.changed_ns);
+        directory.again_at = racy.then(|| now.steady + RACY);
+        let (path, root) = (Arc::clone(&directory.path), directory.root);
+        if replaced && directory.watched {
+            directory.watched = false;
+            self.watch.remove(Path::new(&*path));
+        }
+        if self.due.first_done {
+            // Before it is listed: what appears after that is told or listed.
+            self.watch_directory(at);
+        }
+        let top = self.roots[usize::from(root)].dir.to_str().unwrap_or_default().trim_end_matches('/').to_owned();
+        let relative = path[top.len()..].trim_start_matches('/');
+        match entries(&top, relative) {
+            Ok(listing) => {
+                self.errors.clear(&path);
+                self.take_entries(&top, relative, root, &listing, now);
+            }
+            Err(OpenError::Gone) => self.tree.directories[at].listed_ns = None,
+            Err(error) => {
+                self.tree.directories[at].listed_ns = None;
+                let message = match error {
+                    OpenError::Refused(reason) => format!("{path} is not read: {reason}"),
+                    OpenError::Io(error) => format!("cannot list {path}: {error}"),
+                    OpenError::Gone => return,
+                };
+                self.errors.note(&path, None, message, None, None);
+            }
+        }
+    }
+
+    fn take_entries(&mut self, top: &str, relative: &str, root: u16, listing: &Listing, now: Now) {
+        let mut below = String::with_capacity(relative.len() + 64);
+        let mut full = String::with_capacity(top.len() + relative.len() + 64);
+        let mut refused = Vec::new();
+        for (name, kind) in &listing.names {
+            below.clear();
+            if !relative.is_empty() {
+                below.extend([relative, "/"]);
+            }
+            below.push_str(name);
+            full.clear();
+            full.extend([top, "/", &below]);
+            let stat = || disk::stat_in(listing.directory.fd().ok()?, name);
+            // Some file systems do not say what a name is.
+            let kind = if *kind == FileType::Unknown {
+                stat().map_or(Kind::Special, |stat| stat.kind)
+            } else {
+                Kind::from(*kind)
+            };
+            match kind {
+                Kind::Directory => self.take_directory(&full, &below, root),
+                Kind::File | Kind::Special => self.take_file(top, &full, &below, root, &stat, now),
+                Kind::Symlink => {
+                    self.take_file(top, &full, &below, root, &stat, now);
+                    refused.extend(self.refuse_link(&full, &below, root));
+                }
+            }
+        }
+        let directory = if relative.is_empty() { top.to_owned() } else { format!("{top}/{relative}") };
+        let index = &self.tree.index;
+        self.errors.keep_in(&directory, |path| index.contains_key(path) || refused.iter().any(|one| one == path));
+    }
+
+    fn take_directory(&mut self, full: &str, below: &str, root: u16) {
+        let known = self.tree.index.contains_key(full);
+        if !known && below.split('/').count() <= DEEPEST && self.roots[usize::from(root)].recognize.enter(Path::new(below)) {
+            self.tree.add(Arc::from(full), root);
+        }
+    }
+
+    /// A link where a directory of sessions could be is not entered, and that is said.
+    fn refuse_link(&mut self, full: &str, below: &str, root: u16) -> Option<String> {
+        if !self.roots[usize::from(root)].recognize.enter(Path::new(below)) || !Path::new(full).is_dir() {
+            return None;
+        }
+        let message = format!("{full} is not read: {}", Refusal::Symlink);
+        self.errors.note(&Arc::from(full), None, message, None, None);
+        Some(full.to_owned())
+    }
+
+    fn take_file(&mut self, top: &str, full: &str, below: &str, root: u16, stat: &dyn Fn() -> Option<Stat>, now: Now) {
+        let id = match self.files.find(full) {
+            Some(id) if self.files.get_mut(id).is_some_and(|file| !file.gone) => return,
+            Some(id) => id,
+            None => {
+                let Some(spec) = self.roots[usize::from(root)].recognize.file(Path::new(below)) else { return };
+                let mut file = File::new(Place::new(top, below), root, spec, self.unclaimed.remove(full));
+                file.ignored = queue::is_ignored(&self.ignored, Path::new(full));
+                self.files.add(file)
+            }
+        };
+        self.check_stat(id, stat(), now);
+    }
+
+    /// Looks at a path somebody named, whatever it is.
+    pub(super) fn look_at_path(&mut self, path: &Path, now: Now) {
+        let Some(text) = path.to_str() else { return };
+        if let Some(id) = self.files.find(text) {
+            self.queue.lift(id, now.wall.as_millisecond().saturating_mul(1_000_000));
+            return self.check(id, now);
+        }
+        // The nearest directory that is known leads to everything that is new below it.
+        let mut above = Some(path);
+        while let Some(directory) = above {
+            if let Some(at) = directory.to_str().and_then(|text| self.tree.index.get(text).copied()) {
+                let first_new = self.tree.directories.len();
+                if directory == path || self.is_of_interest(at, path) {
+                    if directory != path {
+                        self.tree.directories[at].listed_ns = None;
+                    }
+                    if self.look_at_directory(at, now) {
+                        self.look_at_directories(first_new, now);
+                    } else {
+                        self.files.below(directory).into_iter().for_each(|file| self.check(file, now));
+                    }
+                }
+                return;
+            }
+            above = directory.parent();
+        }
+    }
+
+    fn is_of_interest(&self, directory: usize, path: &Path) -> bool {
+        let root = &self.roots[usize::from(self.tree.directories[directory].root)];
+        let Ok(relative) = path.strip_prefix(&root.dir) else { return false };
+        root.recognize.file(relative).is_some() || (root.recognize.enter(relative) && path.is_dir())
+    }
+
+    /// The directories to watch after the first walk: the roots, then those that changed last.
+    fn plan_watches(&mut self) {
+        let mut order: Vec<_> = (0..self.tree.directories.len()).collect();
+        order.sort_by_key(|at| {
+            let directory = &self.tree.directories[*at];
+            let is_root = self.roots.iter().any(|root| root.dir == Path::new(&*directory.path));
+            (!is_root, std::cmp::Reverse(directory.listed_ns))
+        });
+        order.truncate(self.config.watches);
+        self.tree.to_watch = order.iter().map(|at| Arc::clone(&self.tree.directories[*at].path)).collect();
+    }
+
+    /// Watches some of the directories that were planned.
+    pub(super) fn add_watches(&mut self) {
+        for _ in 0..WATCHES_A_TURN {
+            let Some(path) = self.tree.to_watch.pop_front() else { return };
+            if let Some(at) = self.tree.index.get(&path).copied() {
+                self.watch_directory(at);
+                // What changed in it between its listing and now was not told.
+                self.tree.directories[at].again_at.get_or_insert(Duration::ZERO);
+            }
+        }
+    }
+
+    fn watch_directory(&mut self, at: usize) {
+        if self.tree.directories[at].watched || *self.watch.mode() != Mode::Watching {
+            return;
+        }
+        if self.watch.directories() >= self.config.watches {
+            self.unwatch_one();
+        }
+        let watched = self.watch.add(Path::new(&*self.tree.directories[at].path));
+        self.tree.directories[at].watched = watched;
+        if *self.watch.mode() != Mode::Watching {
+            tracing::warn!("changes of files are noticed later: {}", self.watch.mode());
+            self.tree.to_watch.clear();
+            self.tree.directories.iter_mut().for_each(|directory| directory.watched = false);
+        }
+    }
+
+    /// Gives up the watch of the directory that changed longest ago.
+    fn unwatch_one(&mut self) {
+        let roots = &self.roots;
+        let is_root = |directory: &Directory| roots.iter().any(|root| root.dir == Path::new(&*directory.path));
+        let candidates = self.tree.directories.iter_mut().filter(|directory| directory.watched && !is_root(directory));
+        if let Some(oldest) = candidates.min_by_key(|directory| directory.listed_ns) {
+            oldest.watched = false;
+            self.watch.remove(Path::new(&*oldest.path));
+        }
+    }
+
+    /// Takes over a new list of what to leave alone.
+    pub(super) fn set_ignored(&mut self, paths: Vec<PathBuf>, now: Now) {
+        self.ignored = Arc::from(paths);
+        self.queue.ignore(Arc::clone(&self.ignored));
+        for id in 0..self.files.room() as FileId {
+            let Some(file) = self.files.get_mut(id) else { continue };
+            let ignored = queue::is_ignored(&self.ignored, Path::new(&**file.place.path()));
+            let back = file.ignored && !ignored;
+            file.ignored = ignored;
+            if ignored {
+                file.dirty = false;
+                file.close();
+            } else if back {
+                self.check(id, now);
+            }
+        }
+    }
+}
+
+/// Lists a directory without following links on the way to it.
+fn entries(root: &str, relative: &str) -> Result<Listing, OpenError> {
+    let io = |errno: rustix::io::Errno| OpenError::Io(errno.into());
+    let mut directory = Dir::new(disk::open_directory(root, relative)?).map_err(io)?;
+    let mut names = Vec::new();
+    while let Some(entry) = directory.read() {
+        let entry = entry.map_err(io)?;
+        match entry.file_name().to_str() {
+            Ok("." | "..") => {}
+            Ok(name) => names.push((name.to_owned(), entry.file_type())),
+            Err(_) => tracing::debug!(directory = relative, "a name that is not UTF-8 is left alone"),
+        }
+    }
+    Ok(Listing { directory, names })
+}

@@ -1,0 +1,120 @@
+//! The tool calls of one message: their events, and what became of them together.
+
+use std::sync::Arc;
+
+use events::{
+    Confidence, NewEvent, SessionStarted, Severity, StartKind, Timestamp, ToolOutcome, ToolResult,
+    TurnOutcome,
+};
+
+use super::{
+    record::ToolCall,
+    scene::{Scene, identity},
+    tools,
+};
+
+/// What became of the calls of a message that were not known before.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// Calls with a result.
+    pub(super) finished: u32,
+    /// Those of them that a person stopped.
+    pub(super) stopped: u32,
+    /// A person refused one.
+    pub(super) denied: bool,
+    /// A sub-agent handed in its result.
+    pub(super) completed_task: bool,
+    /// When the last of them ended.
+    pub(super) at: Option<Timestamp>,
+}
+
+impl Batch {
+    /// Puts out a call, and its result if it has one; says whether it has.
+    pub(super) fn tell(
+        &mut self,
+        mut call: ToolCall<'_>,
+        session: &Arc<str>,
+        called_at: Option<Timestamp>,
+        confidence: Confidence,
+        scene: &mut Scene<'_, '_>,
+    ) -> bool {
+        let kind = tools::kind(&call);
+        let about = tools::about(&call, kind);
+        let agent: Option<Arc<str>> = call.agent_id.as_deref().map(Arc::from);
+        let payload = events::ToolCall {
+            call_id: call.id.to_string(),
+            name: call.name.to_string(),
+            tool: kind,
+            title: about.title,
+            escalated: false,
+            background: about.background,
+        };
+        let called = NewEvent {
+            text: call.args.map(|a| a.get().to_owned()),
+            agent_id: agent.clone(),
+            confidence,
+            ..scene.event(session, "call", &call.id, 0, called_at, payload)
+        };
+        scene.out.push(called);
+        if let Some(agent) = &agent {
+            // The helper's own file does not say what kind of helper it is.
+            let known = SessionStarted {
+                how: StartKind::Subagent,
+                parent_provider_session_id: Some(session.to_string()),
+                agent_type: about.agent_type,
+                ..SessionStarted::default()
+            };
+            let started = scene.event(agent, "session", &call.id, 0, called_at, known);
+            scene.out.push(started);
+        }
+        let Some(ending) = tools::ending(&mut call, kind) else {
+            return false;
+        };
+        let at = call.timestamp.as_deref().and_then(Timestamp::parse);
+        self.finished += 1;
+        self.at = at.or(self.at);
+        match ending.outcome {
+            ToolOutcome::Denied => {
+                self.stopped += 1;
+                self.denied = true;
+            }
+            ToolOutcome::Cancelled => self.stopped += 1,
+            ToolOutcome::Ok => self.completed_task |= &*call.name == "complete_task",
+            ToolOutcome::Error | ToolOutcome::Blocked => {}
+        }
+        if let Some(agent) = &agent {
+            // A helper that was stopped writes no end of its own.
+            let outcome = match ending.outcome {
+                ToolOutcome::Ok => TurnOutcome::Completed,
+                ToolOutcome::Error | ToolOutcome::Blocked => TurnOutcome::Failed,
+                ToolOutcome::Denied => TurnOutcome::Denied,
+                ToolOutcome::Cancelled => TurnOutcome::Interrupted,
+            };
+            scene.end(
+                agent,
+                &call.id,
+                at,
+                outcome,
+                Confidence::High,
+                "its call returned",
+            );
+        }
+        let result = ToolResult {
+            call_id: call.id.to_string(),
+            outcome: ending.outcome,
+            exit_code: ending.exit_code,
+            duration_ms: None,
+            detail: false,
+        };
+        let returned = NewEvent {
+            parent: Some(identity(session, "call", &call.id, 0)),
+            text: Some(ending.text).filter(|t| !t.is_empty()),
+            agent_id: agent,
+            confidence,
+            severity: (ending.outcome == ToolOutcome::Error).then_some(Severity::Warning),
+            ..scene.event(session, "result", &call.id, 0, at.or(called_at), result)
+        };
+        scene.out.push(returned);
+        true
+    }
+}

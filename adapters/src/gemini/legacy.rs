@@ -1,0 +1,94 @@
+//! Chat files that are one JSON document, rewritten as a whole (up to 0.38.2).
+//!
+//! The file is one record. At each rewrite everything in it is put out again with the identities
+//! it had, so that the caller keeps what is new: a tool call added to an old message, say. Only
+//! text added to an old message needs a memory: its message is known, the addition is not.
+
+use std::{collections::VecDeque, path::Path, sync::Arc};
+
+use events::Timestamp;
+use serde::de::Error as _;
+
+use super::{
+    memory::{Memory, Told},
+    record::Document,
+    story::{Header, Scene, Story},
+};
+use crate::decode::{Decoded, Decoder, Malformed, Record};
+
+/// Decodes a chat file that is rewritten as a whole. Give it the whole file as one record, each
+/// time it changed.
+#[derive(Debug)]
+pub struct GeminiLegacyDecoder {
+    story: Story,
+}
+
+impl GeminiLegacyDecoder {
+    /// A decoder for the file at `path`. `state` is what [`Decoder::state`] returned last; one
+    /// that cannot be read is ignored.
+    #[must_use]
+    pub fn new(path: &str, state: Option<&str>) -> Self {
+        let stem = Path::new(path)
+            .file_stem()
+            .and_then(|s| s.to_str())
+            .unwrap_or_default();
+        let nameless = stem.rsplit('-').next().unwrap_or(stem);
+        let told = state
+            .and_then(|s| serde_json::from_str::<VecDeque<Told>>(s).ok())
+            .unwrap_or_default();
+        let mut story = Story::new(
+            Memory {
+                told,
+                ..Memory::default()
+            },
+            Arc::from(nameless),
+            None,
+        );
+        story.whole = true;
+        Self { story }
+    }
+
+    /// The decoder, told the working directory of the project the file belongs to.
+    #[must_use]
+    pub fn with_cwd(mut self, cwd: Option<String>) -> Self {
+        self.story.cwd = cwd;
+        self
+    }
+}
+
+impl Decoder for GeminiLegacyDecoder {
+    fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
+        let text = std::str::from_utf8(record.bytes)
+            .map_err(|e| Malformed(serde_json::Error::custom(e)))?;
+        let document: Document<'_> = serde_json::from_str(text)?;
+        self.story.again();
+        let mut scene = Scene {
+            record: &record,
+            out,
+        };
+        let header = Header {
+            session: &document.session_id,
+            at: document.start_time.as_deref().and_then(Timestamp::parse),
+            subagent: false,
+            directory: None,
+            summary: document.summary,
+        };
+        self.story.header(&header, &mut scene);
+        for message in document.messages {
+            self.story.message(message, &mut scene);
+        }
+        Ok(())
+    }
+
+    fn pause(&mut self, out: &mut Decoded) {
+        self.story.pause(out);
+    }
+
+    fn state(&self) -> Option<String> {
+        serde_json::to_string(&self.story.memory.told).ok()
+    }
+
+    fn session(&self) -> Option<&Arc<str>> {
+        self.story.memory.session.as_ref()
+    }
+}

@@ -1,0 +1,144 @@
+//! Chat files with one record per line (0.39.1 and later).
+
+use std::{path::Path, sync::Arc};
+
+use events::Timestamp;
+use serde::de::Error as _;
+
+use super::{
+    memory::Memory,
+    record::{Line, Message, Odd},
+    story::{Header, Scene, Story},
+};
+use crate::decode::{Decoded, Decoder, Malformed, Record};
+
+/// How the most frequent line starts: `$set` with the time of the last write, and nothing else.
+const TOUCHED: &[u8] = br#"{"$set":{"lastUpdated":""#;
+/// The longest line of that kind.
+const TOUCHED_LENGTH: usize = TOUCHED.len() + 40;
+
+/// Decodes a chat file of one record per line, main session or sub-agent.
+#[derive(Debug)]
+pub struct GeminiDecoder {
+    story: Story,
+}
+
+impl GeminiDecoder {
+    /// A decoder for the file at `path`, whose two last folders tell a sub-agent's file from a
+    /// session's. `state` is what [`Decoder::state`] returned where the last decoder stopped; one
+    /// that cannot be read is ignored, which leads to events told again, never to lost ones.
+    #[must_use]
+    pub fn new(path: &str, state: Option<&str>) -> Self {
+        let path = Path::new(path);
+        let name = |p: Option<&Path>| {
+            p.and_then(Path::file_name)
+                .and_then(|n| n.to_str())
+                .map(str::to_owned)
+        };
+        let stem = path
+            .file_stem()
+            .and_then(|s| s.to_str())
+            .unwrap_or_default();
+        let folder = name(path.parent());
+        let inside_chats = name(path.parent().and_then(Path::parent)).as_deref() == Some("chats");
+        let parent = folder.filter(|_| inside_chats);
+        let memory = state
+            .and_then(|s| serde_json::from_str::<Memory>(s).ok())
+            .unwrap_or_default();
+        let nameless = if parent.is_some() {
+            stem
+        } else {
+            stem.rsplit('-').next().unwrap_or(stem)
+        };
+        Self {
+            story: Story::new(memory, Arc::from(nameless), parent),
+        }
+    }
+
+    /// The decoder, told the working directory of the project the file belongs to.
+    #[must_use]
+    pub fn with_cwd(mut self, cwd: Option<String>) -> Self {
+        self.story.cwd = cwd;
+        self
+    }
+}
+
+impl Decoder for GeminiDecoder {
+    fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
+        let story = &mut self.story;
+        let mut scene = Scene {
+            record: &record,
+            out,
+        };
+        if record.bytes.len() <= TOUCHED_LENGTH
+            && record.bytes.starts_with(TOUCHED)
+            && record.bytes.ends_with(br#""}}"#)
+        {
+            story.touched(&mut scene);
+            return Ok(());
+        }
+        let text = std::str::from_utf8(record.bytes)
+            .map_err(|e| Malformed(serde_json::Error::custom(e)))?;
+        match serde_json::from_str::<Line<'_>>(text) {
+            Ok(line) => tell(story, line, &mut scene),
+            Err(error) => {
+                // A record, but not of a form known here?
+                let odd: Odd<'_> = serde_json::from_str(text).map_err(|_| error)?;
+                let kind = odd.kind.map_or("record", |k| k.get().trim_matches('"'));
+                story.unknown(&format!("{kind} of another form"), None, None, &mut scene);
+            }
+        }
+        Ok(())
+    }
+
+    fn pause(&mut self, out: &mut Decoded) {
+        self.story.pause(out);
+    }
+
+    fn state(&self) -> Option<String> {
+        serde_json::to_string(&self.story.memory).ok()
+    }
+
+    fn session(&self) -> Option<&Arc<str>> {
+        self.story.memory.session.as_ref()
+    }
+}
+
+fn tell(story: &mut Story, line: Line<'_>, scene: &mut Scene<'_, '_>) {
+    if let Some(set) = line.set {
+        story.set(set, scene);
+    } else if let Some(id) = line.rewind_to {
+        story.rewound(&id, scene);
+    } else if line.id.is_some() || line.kind_of_message.is_some() {
+        let message = Message {
+            id: line.id,
+            timestamp: line.timestamp,
+            kind: line.kind_of_message,
+            content: line.content,
+            display_content: line.display_content,
+            thoughts: line.thoughts,
+            tokens: line.tokens,
+            model: line.model,
+            tool_calls: line.tool_calls,
+        };
+        story.message(message, scene);
+    } else if let Some(session) = line.session_id {
+        story.header(
+            &Header {
+                session: &session,
+                at: line.start_time.as_deref().and_then(Timestamp::parse),
+                subagent: line.kind.as_deref() == Some("subagent"),
+                directory: line.directories.and_then(|d| {
+                    serde_json::from_str::<Vec<String>>(d.get())
+                        .ok()?
+                        .into_iter()
+                        .next()
+                }),
+                summary: line.summary,
+            },
+            scene,
+        );
+    } else {
+        story.unknown("record", None, None, scene);
+    }
+}

@@ -1,0 +1,187 @@
+//! Which files below the Gemini home are chat files, and where their working directory is said.
+//!
+//! Paths are relative to the directory that holds `tmp/` (`~/.gemini`, or
+//! `$GEMINI_CLI_HOME/.gemini`). Pure: nothing here looks on the disk.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde::Deserialize;
+use std::collections::HashMap;
+
+/// A chat file, by its path alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChatFile {
+    /// `tmp/<slug>/chats/session-<minute>-<8 of the id>.jsonl`
+    Session {
+        /// The project's folder below `tmp/`.
+        slug: String,
+    },
+    /// `tmp/<slug>/chats/<session id of the parent>/<session id>.jsonl`
+    Subagent {
+        /// The project's folder below `tmp/`.
+        slug: String,
+        /// The provider's id of the session whose helper this is.
+        parent: String,
+        /// The provider's id of this session.
+        session: String,
+    },
+    /// `tmp/<slug>/chats/session-<minute>-<8 of the id>.json`, rewritten as a whole (up to
+    /// 0.38.2). Stale once the file named by [`supersedes`] exists.
+    Legacy {
+        /// The project's folder below `tmp/`: a name, or the SHA-256 of its path (0.24.5).
+        slug: String,
+    },
+}
+
+/// Says what chat file a path names, relative to the Gemini home; `None` for everything else
+/// (`logs.json`, `checkpoint-*.json`, `*.unreadable-<ms>`, `*.tmp-<pid>`).
+#[must_use]
+pub fn recognize(relative: &Path) -> Option<ChatFile> {
+    let mut parts = Vec::with_capacity(5);
+    for part in relative.components() {
+        match part {
+            Component::Normal(name) => parts.push(name.to_str()?),
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::ParentDir => return None,
+        }
+    }
+    match parts[..] {
+        ["tmp", slug, "chats", file] => {
+            let name = file.strip_prefix("session-")?;
+            if name.strip_suffix(".jsonl").is_some_and(|n| !n.is_empty()) {
+                Some(ChatFile::Session {
+                    slug: slug.to_owned(),
+                })
+            } else if name.strip_suffix(".json").is_some_and(|n| !n.is_empty()) {
+                Some(ChatFile::Legacy {
+                    slug: slug.to_owned(),
+                })
+            } else {
+                None
+            }
+        }
+        ["tmp", slug, "chats", parent, file] => {
+            let session = file.strip_suffix(".jsonl").filter(|s| !s.is_empty())?;
+            Some(ChatFile::Subagent {
+                slug: slug.to_owned(),
+                parent: parent.to_owned(),
+                session: session.to_owned(),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The file that, once it exists, makes a legacy chat file stale: the same name with `.jsonl`.
+/// `None` when `path` is not a legacy chat file's name (S92: 0.61.0 resumes `X.json` by writing
+/// all of it again into `X.jsonl` and leaves `X.json` behind).
+#[must_use]
+pub fn supersedes(path: &Path) -> Option<PathBuf> {
+    (path.extension()? == "json").then(|| path.with_extension("jsonl"))
+}
+
+/// Where the working directory of a chat file is written, best first, relative to the Gemini
+/// home: the project's own note, and the list of all projects.
+#[must_use]
+pub fn cwd_files(relative: &Path) -> Option<[PathBuf; 2]> {
+    let (ChatFile::Session { slug } | ChatFile::Subagent { slug, .. } | ChatFile::Legacy { slug }) =
+        recognize(relative)?;
+    Some([
+        PathBuf::from("tmp").join(slug).join(".project_root"),
+        PathBuf::from("projects.json"),
+    ])
+}
+
+/// The working directory as `.project_root` says it.
+#[must_use]
+pub fn cwd_from_project_root(content: &str) -> Option<String> {
+    let line = content.lines().next()?.trim();
+    line.starts_with('/').then(|| line.to_owned())
+}
+
+/// The working directory of a project's folder, as `projects.json` says it.
+#[must_use]
+pub fn cwd_from_projects(content: &str, slug: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Projects {
+        projects: HashMap<String, String>,
+    }
+    let known: Projects = serde_json::from_str(content).ok()?;
+    known
+        .projects
+        .into_iter()
+        .filter(|(_, s)| s == slug)
+        .map(|(root, _)| root)
+        .min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chat_files_by_their_paths() {
+        let slug = || "proj".to_owned();
+        let check = |path: &str, expected: Option<ChatFile>| {
+            assert_eq!(recognize(Path::new(path)), expected, "{path}")
+        };
+        check(
+            "tmp/proj/chats/session-2026-11-20T04-38-10828683.jsonl",
+            Some(ChatFile::Session { slug: slug() }),
+        );
+        check(
+            "tmp/proj/chats/session-2026-11-20T04-38-10828683.json",
+            Some(ChatFile::Legacy { slug: slug() }),
+        );
+        check(
+            "tmp/proj/chats/df13ceb6-0e35-4c9f-9a26-9edffeca6c94/08986023-93ba-4389-b7ce-5c0d8d19e23e.jsonl",
+            Some(ChatFile::Subagent {
+                slug: slug(),
+                parent: "df13ceb6-0e35-4c9f-9a26-9edffeca6c94".into(),
+                session: "08986023-93ba-4389-b7ce-5c0d8d19e23e".into(),
+            }),
+        );
+        for other in [
+            "tmp/proj/logs.json",
+            "tmp/proj/checkpoint-mytag.json",
+            "tmp/proj/chats/session-2026-11-20T04-38-10828683.jsonl.unreadable-1795149528930",
+            "tmp/proj/chats/session-2026-11-20T04-38-10828683.jsonl.tmp-4711",
+            "tmp/proj/chats/session-.jsonl",
+            "tmp/proj/chats/../../session-x.jsonl",
+            "/tmp/proj/chats/session-x.jsonl",
+            "history/proj/chats/session-x.jsonl",
+            "",
+        ] {
+            check(other, None);
+        }
+    }
+
+    #[test]
+    fn the_working_directory_is_said_beside_the_chats() {
+        let files = cwd_files(Path::new("tmp/proj/chats/session-x.jsonl"));
+        assert_eq!(
+            files,
+            Some(["tmp/proj/.project_root".into(), "projects.json".into()])
+        );
+        assert_eq!(cwd_files(Path::new("tmp/proj/logs.json")), None);
+        assert_eq!(
+            cwd_from_project_root("/home/dev/proj"),
+            Some("/home/dev/proj".into())
+        );
+        assert_eq!(cwd_from_project_root(""), None);
+        let projects = r#"{"projects":{"/home/dev/a":"a","/home/dev/proj":"proj"}}"#;
+        assert_eq!(
+            cwd_from_projects(projects, "proj"),
+            Some("/home/dev/proj".into())
+        );
+        assert_eq!(cwd_from_projects(projects, "x"), None);
+        assert_eq!(cwd_from_projects("[]", "x"), None);
+    }
+
+    #[test]
+    fn a_legacy_file_is_stale_once_its_successor_exists() {
+        let next = supersedes(Path::new("tmp/p/chats/session-a.json"));
+        assert_eq!(next, Some("tmp/p/chats/session-a.jsonl".into()));
+        assert_eq!(supersedes(Path::new("tmp/p/chats/session-a.jsonl")), None);
+    }
+}

@@ -1,0 +1,125 @@
+//! Making events of one record.
+
+use std::sync::Arc;
+
+use events::{
+    Claim, Confidence, Identity, NewEvent, Payload, Provider, Repeat, Signal, Timestamp,
+    TurnOutcome,
+};
+
+use super::memory::Place;
+use crate::decode::{Decoded, Record, line_identity};
+
+/// The record being read and where its events go.
+pub(super) struct Scene<'a, 'r> {
+    pub(super) record: &'a Record<'r>,
+    pub(super) out: &'a mut Decoded,
+}
+
+impl Scene<'_, '_> {
+    /// Begins an event about something that has an id. The identity names the session too: ids of
+    /// messages that the CLI derives from their content are the same in all sessions.
+    pub(super) fn event(
+        &self,
+        session: &Arc<str>,
+        kind: &str,
+        id: &str,
+        block: u32,
+        at: Option<Timestamp>,
+        payload: impl Into<Payload>,
+    ) -> NewEvent {
+        let identity = identity(session, kind, id, block);
+        NewEvent {
+            created_at: at,
+            ..self.out.event(self.record, session, identity, payload)
+        }
+    }
+
+    /// Begins an event made from a record without an id.
+    pub(super) fn nameless(
+        &self,
+        session: &Arc<str>,
+        index: u32,
+        payload: impl Into<Payload>,
+    ) -> NewEvent {
+        let identity = line_identity(Provider::Gemini, session, self.record.bytes, index);
+        NewEvent {
+            repeat: Repeat::Next,
+            ..self.out.event(self.record, session, identity, payload)
+        }
+    }
+
+    /// Puts out that the turn is over.
+    pub(super) fn end(
+        &mut self,
+        session: &Arc<str>,
+        id: &str,
+        at: Option<Timestamp>,
+        outcome: TurnOutcome,
+        strength: Confidence,
+        words: &str,
+    ) {
+        let claim = Claim::TurnEnded {
+            outcome,
+            pending_subagents: 0,
+        };
+        let signal = self.event(session, "end", id, 0, at, signal(claim, strength, words));
+        self.out.push(signal);
+    }
+
+    /// Where the record is, for an event that is put out later.
+    pub(super) fn place(&self) -> Place {
+        Place {
+            origin: self.out.origin(self.record),
+            observed_at: self.record.observed_at,
+        }
+    }
+}
+
+/// The identity of an event about something that has an id.
+pub(super) fn identity(session: &str, kind: &str, id: &str, block: u32) -> Identity {
+    let mut name = String::with_capacity(session.len() + kind.len() + id.len() + 2);
+    for (i, part) in [session, kind, id].into_iter().enumerate() {
+        if i > 0 {
+            name.push('/');
+        }
+        name.push_str(part);
+    }
+    Identity::record(Provider::Gemini, &name, block)
+}
+
+/// A claim without an end of its own.
+pub(super) fn signal(claim: Claim, strength: Confidence, words: &str) -> Signal {
+    Signal {
+        claim,
+        strength,
+        valid_until: None,
+        words: Some(words.to_owned()),
+    }
+}
+
+/// Puts out an event about a record read before.
+pub(super) fn later(
+    out: &mut Decoded,
+    session: &Arc<str>,
+    place: &Place,
+    identity: Identity,
+    at: Option<Timestamp>,
+    payload: impl Into<Payload>,
+    text: Option<String>,
+    confidence: Confidence,
+) {
+    let stand_in = Record {
+        bytes: &[],
+        offset: 0,
+        observed_at: place.observed_at,
+    };
+    let event = NewEvent {
+        created_at: at,
+        origin: place.origin.clone(),
+        text,
+        confidence,
+        ..out.event(&stand_in, session, identity, payload)
+    };
+    out.push(event);
+}

@@ -1,0 +1,521 @@
+//! What happens in a session, message by message, whichever file tells it.
+//!
+//! Every message is told once; a message with a known id adds only what is new in it. What the
+//! last record means for the state is kept in [`Memory::standing`] and said at a pause; a turn is
+//! known to have been completed when the next prompt comes.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use events::{
+    Annotation, AssistantDelta, AssistantMessage, Block, CompactTrigger, Confidence,
+    ContextCompacted, NewEvent, PromptOrigin, Severity, Stop, Timestamp, Topic, TurnOutcome,
+    UsageReported, UserPrompt,
+};
+
+pub(super) use self::session::Header;
+pub(super) use super::scene::Scene;
+use super::{
+    batch::Batch,
+    content::{self, Content, Said},
+    memory::{Held, LONGEST_HELD, Memory, Restated, Told, hash},
+    record::{Message, Tokens, ToolCall},
+    scene::{identity, later, signal},
+    standing::{Stance, Standing},
+};
+use crate::decode::Decoded;
+
+mod remarks;
+mod session;
+
+/// The story of one file.
+#[derive(Debug)]
+pub(super) struct Story {
+    pub(super) memory: Memory,
+    pub(super) cwd: Option<String>,
+    /// The file is told again as a whole at each change.
+    pub(super) whole: bool,
+    /// What was put out of the file as it was before.
+    before: VecDeque<Told>,
+    /// The session's name while no header has named it.
+    nameless: Arc<str>,
+    /// The session whose helper this is, by the file's folder.
+    parent: Option<String>,
+}
+
+/// How much of a message is news.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum News {
+    /// It happens now, or happened when the file says.
+    Live,
+    /// It is part of a history that is written again.
+    History,
+}
+
+impl News {
+    fn confidence(self) -> Confidence {
+        match self {
+            Self::Live => Confidence::High,
+            Self::History => Confidence::Low,
+        }
+    }
+}
+
+impl Story {
+    pub(super) fn new(memory: Memory, nameless: Arc<str>, parent: Option<String>) -> Self {
+        Self {
+            memory,
+            cwd: None,
+            whole: false,
+            before: VecDeque::new(),
+            nameless,
+            parent,
+        }
+    }
+
+    /// Begins to tell the whole file again.
+    pub(super) fn again(&mut self) {
+        self.before = std::mem::take(&mut self.memory.told);
+        self.memory = Memory::default();
+    }
+
+    fn session(&self) -> Arc<str> {
+        Arc::clone(self.memory.session.as_ref().unwrap_or(&self.nameless))
+    }
+
+    /// A message with a record of its own.
+    pub(super) fn message(&mut self, message: Message<'_>, scene: &mut Scene<'_, '_>) {
+        self.release(News::Live, Some(&message), scene.out);
+        let at = message.timestamp.as_deref().and_then(Timestamp::parse);
+        let talk = matches!(message.kind.as_deref(), Some("user" | "gemini"));
+        let mut news = News::Live;
+        if let Some(restated) = self.memory.restated.filter(|_| talk) {
+            if !restated.covers(at) {
+                self.memory.restated = None;
+            } else if restated.known {
+                return;
+            } else {
+                news = News::History;
+            }
+        }
+        self.one(message, news, scene);
+    }
+
+    fn one(&mut self, mut message: Message<'_>, news: News, scene: &mut Scene<'_, '_>) {
+        let Some(id) = message.id.take() else {
+            return self.unknown("message without an id", None, None, scene);
+        };
+        let at = message.timestamp.as_deref().and_then(Timestamp::parse);
+        let text = |m: &Message<'_>| content::read(m.content).text.into_owned();
+        match message.kind.as_deref() {
+            Some("user") => self.user(&id, at, &message, news, scene),
+            Some("gemini") => self.answer(&id, at, message, news, scene),
+            Some("info") => self.info(&id, at, text(&message), scene),
+            Some("error") => self.error(&id, at, text(&message), scene),
+            Some("warning") => self.notice(&id, at, text(&message), Severity::Warning, scene),
+            kind => {
+                let kind = kind.unwrap_or("message").to_owned();
+                self.unknown(&kind, Some(&id), at, scene);
+            }
+        }
+    }
+
+    fn user(
+        &mut self,
+        id: &str,
+        at: Option<Timestamp>,
+        message: &Message<'_>,
+        news: News,
+        scene: &mut Scene<'_, '_>,
+    ) {
+        let said = content::said(message.content, message.display_content);
+        if said == Said::Responses || said == Said::Context || self.memory.told(hash(id)).is_some()
+        {
+            return;
+        }
+        self.memory.tell(Told {
+            id: hash(id),
+            ..Told::default()
+        });
+        let session = self.session();
+        match said {
+            Said::Responses | Said::Context => {}
+            Said::Prompt { text, attachments } => {
+                let held = Held::Prompt {
+                    id: id.to_owned(),
+                    at,
+                    place: scene.place(),
+                    text: text.into_owned(),
+                    attachments,
+                };
+                self.prompt(held, news, scene.out);
+            }
+            Said::Snapshot { text } => {
+                self.memory.restated = at.map(|at| Restated { at, known: true });
+                self.memory.held = Some(Held::Compaction {
+                    id: id.to_owned(),
+                    at,
+                    place: scene.place(),
+                    summary: text.into_owned(),
+                });
+            }
+            Said::Injected { shown } => {
+                self.notice(id, at, shown.into_owned(), Severity::Warning, scene)
+            }
+            Said::Command { text } => {
+                let value = content::one_line(&text);
+                let event = scene.event(
+                    &session,
+                    "command",
+                    id,
+                    0,
+                    at,
+                    Annotation {
+                        topic: Topic::Command,
+                        value,
+                    },
+                );
+                scene.out.push(event);
+            }
+        }
+    }
+
+    /// A prompt: held until the next record has shown whether it is the first of a restored
+    /// history, unless nothing of that kind can follow.
+    fn prompt(&mut self, held: Held, news: News, out: &mut Decoded) {
+        let short = matches!(&held, Held::Prompt { text, .. } if text.len() <= LONGEST_HELD);
+        self.memory.held = Some(held);
+        if news == News::History || !short || self.whole || self.parent.is_some() {
+            self.release(news, None, out);
+        }
+    }
+
+    /// Puts out what is held, now that `next` (or nothing more) follows.
+    fn release(&mut self, news: News, next: Option<&Message<'_>>, out: &mut Decoded) {
+        let Some(held) = self.memory.held.take() else {
+            return;
+        };
+        let session = self.session();
+        let kind = next.and_then(|n| n.kind.as_deref());
+        match held {
+            Held::Compaction {
+                id,
+                at,
+                place,
+                summary,
+            } => {
+                let by_hand = kind == Some("info")
+                    && next.is_some_and(|n| content::read(n.content).text.is_empty());
+                let trigger = if by_hand {
+                    CompactTrigger::Manual
+                } else {
+                    CompactTrigger::Auto
+                };
+                let compacted = ContextCompacted {
+                    trigger: Some(trigger),
+                    ..ContextCompacted::default()
+                };
+                let identity = identity(&session, "compacted", &id, 0);
+                later(
+                    out,
+                    &session,
+                    &place,
+                    identity,
+                    at,
+                    compacted,
+                    Some(summary),
+                    Confidence::High,
+                );
+            }
+            Held::Prompt {
+                id,
+                at,
+                place,
+                text,
+                attachments,
+            } => {
+                let restated = at.map(|at| Restated { at, known: false });
+                let next_at = next
+                    .and_then(|n| n.timestamp.as_deref())
+                    .and_then(Timestamp::parse);
+                let copied = matches!(kind, Some("user" | "gemini"))
+                    && restated.is_some_and(|r| r.covers(next_at));
+                let news = if copied { News::History } else { news };
+                if copied {
+                    self.memory.restated = restated;
+                }
+                self.settle(out);
+                self.memory.open = news == News::Live;
+                self.memory.denied = false;
+                let origin = if self.parent.is_some() {
+                    PromptOrigin::Agent
+                } else {
+                    PromptOrigin::Human
+                };
+                let prompt = UserPrompt {
+                    origin,
+                    attachments,
+                    provider_turn_id: None,
+                };
+                later(
+                    out,
+                    &session,
+                    &place,
+                    identity(&session, "prompt", &id, 0),
+                    at,
+                    prompt,
+                    Some(text),
+                    news.confidence(),
+                );
+            }
+        }
+    }
+
+    /// The next prompt is there (or the session was left): the answer before it was the last.
+    fn settle(&mut self, out: &mut Decoded) {
+        let Some(last) = self.memory.standing.take() else {
+            return;
+        };
+        if last.stance.may_end() {
+            self.memory.open = false;
+            let session = self.session();
+            let claim = signal(
+                Stance::Answer.claim().0,
+                Confidence::Medium,
+                "a text without a tool call, and then the next prompt",
+            );
+            later(
+                out,
+                &session,
+                &last.place,
+                identity(&session, "turn", &last.id, 1),
+                last.at,
+                claim,
+                None,
+                Confidence::High,
+            );
+        }
+    }
+
+    /// A message of the model, or an update of one.
+    fn answer(
+        &mut self,
+        id: &str,
+        at: Option<Timestamp>,
+        message: Message<'_>,
+        news: News,
+        scene: &mut Scene<'_, '_>,
+    ) {
+        let session = self.session();
+        let key = hash(id);
+        let known = self.memory.told(key).map(|t| *t);
+        let new = known.is_none();
+        let mut told = known.unwrap_or(Told {
+            id: key,
+            ..Told::default()
+        });
+        // An update repeats the whole message; what did not change is not read again.
+        let raw = message.content.map_or(0, |c| length(c.get()));
+        let content = if new || raw != told.raw {
+            content::read(message.content)
+        } else {
+            Content::default()
+        };
+        let calls = message.tool_calls.unwrap_or_default();
+        let thinking = message.thoughts.filter(|_| new).and_then(content::thinking);
+        let tokens = message.tokens.filter(|_| !told.usage);
+        let tokens = tokens.and_then(|t| serde_json::from_str::<Tokens>(t.get()).ok());
+        // A history written again has only the texts; whoever answers says how and for how much.
+        let bare = message.thoughts.is_none()
+            && message.tokens.is_none()
+            && message.model.is_none()
+            && calls.is_empty();
+        let news = if bare && !self.whole {
+            News::History
+        } else {
+            news
+        };
+
+        // The carrier of a cancelled call: the CLI could not add it to the message before it.
+        let carrier =
+            content.text.is_empty() && thinking.is_none() && tokens.is_none() && !calls.is_empty();
+        if new && !carrier {
+            let payload = AssistantMessage {
+                message_id: Some(id.to_owned()),
+                model: message.model.as_deref().map(str::to_owned),
+                stop: (!calls.is_empty()).then_some(Stop::ToolUse),
+                blocks: 1,
+                tool_calls: u32::try_from(calls.len()).unwrap_or(u32::MAX),
+                thinking,
+            };
+            let text = (!content.text.is_empty()).then(|| content.text.to_string());
+            let event = NewEvent {
+                text,
+                confidence: news.confidence(),
+                ..scene.event(&session, "message", id, 0, at, payload)
+            };
+            scene.out.push(event);
+            self.memory.open |= news == News::Live;
+        }
+        let before = self
+            .before
+            .iter()
+            .find(|t| t.id == key)
+            .map(|t| t.text)
+            .or_else(|| known.map(|k| k.text));
+        if let Some(from) = before {
+            self.added(id, at, from, &content.text, scene);
+        }
+        told.text = told.text.max(length(&content.text));
+        told.raw = raw;
+
+        if let Some(t) = &tokens {
+            told.usage = true;
+            let usage = UsageReported {
+                message_id: Some(id.to_owned()),
+                model: message.model.as_deref().map(str::to_owned),
+                input_tokens: t.input.saturating_sub(t.cached),
+                output_tokens: t.output.saturating_add(t.thoughts),
+                cache_read_tokens: t.cached,
+                cache_write_tokens: 0,
+            };
+            let event = scene.event(&session, "usage", id, 0, at, usage);
+            scene.out.push(event);
+        }
+
+        let batch = self.calls(calls, &mut told, at, news, scene);
+        match self.memory.told(key) {
+            Some(slot) => *slot = told,
+            None => self.memory.tell(told),
+        }
+        let stance = new.then(|| Stance::of(&content.text, tokens.map(|t| t.output)));
+        self.stand(id, at, stance, &batch, told.calls, scene);
+    }
+
+    /// Text that a known message has gained at its end.
+    fn added(
+        &mut self,
+        id: &str,
+        at: Option<Timestamp>,
+        from: u32,
+        text: &str,
+        scene: &mut Scene<'_, '_>,
+    ) {
+        let Some(tail) = text.get(from as usize..).filter(|t| !t.is_empty()) else {
+            return;
+        };
+        let delta = AssistantDelta {
+            message_id: Some(id.to_owned()),
+            block: Block::Text,
+            stop: None,
+            blocks: 0,
+        };
+        let session = self.session();
+        let event = NewEvent {
+            text: Some(tail.to_owned()),
+            ..scene.event(&session, "delta", id, from, at, delta)
+        };
+        scene.out.push(event);
+    }
+
+    /// Puts out the tool calls that were not yet, and says what became of them.
+    fn calls(
+        &mut self,
+        calls: Vec<ToolCall<'_>>,
+        told: &mut Told,
+        at: Option<Timestamp>,
+        news: News,
+        scene: &mut Scene<'_, '_>,
+    ) -> Batch {
+        let session = self.session();
+        let mut batch = Batch::default();
+        let mut unbroken = true;
+        for call in calls.into_iter().skip(told.calls as usize) {
+            let finished = batch.tell(call, &session, at, news.confidence(), scene);
+            unbroken &= finished;
+            told.calls += u32::from(unbroken);
+        }
+        batch
+    }
+
+    /// What a model message says about the state; `stance` is that of a new one.
+    fn stand(
+        &mut self,
+        id: &str,
+        at: Option<Timestamp>,
+        stance: Option<Stance>,
+        batch: &Batch,
+        calls: u32,
+        scene: &mut Scene<'_, '_>,
+    ) {
+        let session = self.session();
+        let standing = |stance| {
+            Some(Standing {
+                stance,
+                id: id.to_owned(),
+                calls,
+                at,
+                place: scene.place(),
+                told: false,
+            })
+        };
+        if batch.finished > 0 {
+            self.memory.denied = batch.denied;
+            if self.parent.is_some() && batch.completed_task {
+                self.memory.standing = None;
+                self.memory.open = false;
+                scene.end(
+                    &session,
+                    id,
+                    batch.at.or(at),
+                    TurnOutcome::Completed,
+                    Confidence::High,
+                    "complete_task",
+                );
+            } else if batch.stopped == batch.finished {
+                // The turn ends with a record that says so (`Request cancelled.`), or has.
+                self.memory.standing = None;
+            } else if self.memory.open {
+                self.memory.standing = standing(Stance::Thinking);
+            }
+        } else if let Some(stance) = stance {
+            // A sub-agent that answers without `complete_task` is asked again.
+            let asked_again = self.parent.is_some() && stance.may_end();
+            self.memory.standing = match self.memory.open {
+                true if asked_again => standing(Stance::Thinking),
+                true => standing(stance),
+                false => standing(stance).filter(|_| stance.may_end()),
+            };
+        }
+    }
+
+    /// Nothing more is in the file for now: what stands last counts.
+    pub(super) fn pause(&mut self, out: &mut Decoded) {
+        self.release(News::Live, None, out);
+        let session = self.session();
+        let Some(standing) = self.memory.standing.as_mut().filter(|s| !s.told) else {
+            return;
+        };
+        standing.told = true;
+        let (claim, strength, words) = standing.stance.claim();
+        let (kind, block) = if standing.stance.may_end() {
+            ("turn", 0)
+        } else {
+            ("state", standing.calls)
+        };
+        let identity = identity(&session, kind, &standing.id, block);
+        later(
+            out,
+            &session,
+            &standing.place,
+            identity,
+            standing.at,
+            signal(claim, strength, words),
+            None,
+            Confidence::High,
+        );
+    }
+}
+
+fn length(text: &str) -> u32 {
+    u32::try_from(text.len()).unwrap_or(u32::MAX)
+}

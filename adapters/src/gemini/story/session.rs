@@ -1,0 +1,180 @@
+//! What is said about the session as a whole: headers, `$set`, `$rewindTo`.
+
+use std::sync::Arc;
+
+use events::{
+    Annotation, Confidence, SessionForked, SessionStarted, StartKind, Timestamp, Topic, TurnOutcome,
+};
+use serde_json::value::RawValue;
+
+use super::{News, Scene, Story};
+use crate::gemini::{
+    content::{self, Said},
+    memory::{Held, Restated, hash},
+    record::{Message, Set},
+    standing::{Stance, Standing},
+};
+
+/// The first record of a file, or of what a resume appended to it.
+pub(in crate::gemini) struct Header<'a> {
+    pub(in crate::gemini) session: &'a str,
+    pub(in crate::gemini) at: Option<Timestamp>,
+    pub(in crate::gemini) subagent: bool,
+    pub(in crate::gemini) directory: Option<String>,
+    pub(in crate::gemini) summary: Option<&'a RawValue>,
+}
+
+impl Story {
+    /// A header: the first one tells of the session; it is written again when the session is
+    /// resumed.
+    pub(in crate::gemini) fn header(&mut self, header: &Header<'_>, scene: &mut Scene<'_, '_>) {
+        self.release(News::Live, None, scene.out);
+        if self.memory.session.as_deref() != Some(header.session) {
+            self.memory.session = Some(Arc::from(header.session));
+            self.memory.started = false;
+        }
+        let session = self.session();
+        if !self.memory.started {
+            self.memory.started = true;
+            let parent = self.parent.clone();
+            let started = SessionStarted {
+                how: if header.subagent || parent.is_some() {
+                    StartKind::Subagent
+                } else {
+                    StartKind::New
+                },
+                cwd: self.cwd.clone().or_else(|| header.directory.clone()),
+                parent_provider_session_id: parent,
+                ..SessionStarted::default()
+            };
+            let event = scene.event(&session, "session", "started", 0, header.at, started);
+            scene.out.push(event);
+        }
+        self.title(header.summary, scene);
+    }
+
+    /// The `$set` that follows a message and only says when it was written: the message before it
+    /// is no copy, those are written in one go.
+    pub(in crate::gemini) fn touched(&mut self, scene: &mut Scene<'_, '_>) {
+        self.release(News::Live, None, scene.out);
+    }
+
+    /// Any other `$set`.
+    pub(in crate::gemini) fn set(&mut self, set: Set<'_>, scene: &mut Scene<'_, '_>) {
+        self.release(News::Live, None, scene.out);
+        self.title(set.summary, scene);
+        if set.session_id.is_some() {
+            self.memory.reopened = true;
+        }
+        let Some(messages) = set.messages else { return };
+        let written_at = set.last_updated.as_deref().and_then(Timestamp::parse);
+        let reopened = std::mem::take(&mut self.memory.reopened);
+        self.history(messages, written_at, scene);
+        if reopened && !matches!(self.memory.held, Some(Held::Compaction { .. })) {
+            let key = set.last_updated.as_deref().unwrap_or_default();
+            self.resumed(key, written_at, scene);
+        }
+    }
+
+    /// A history that replaces what was written before. Only what no other record told is told.
+    fn history(
+        &mut self,
+        messages: Vec<Message<'_>>,
+        written_at: Option<Timestamp>,
+        scene: &mut Scene<'_, '_>,
+    ) {
+        let copies = written_at.map(|at| Restated { at, known: true });
+        let mut prompted = None;
+        for message in messages {
+            let Some(id) = message.id.as_deref() else {
+                continue;
+            };
+            let at = message.timestamp.as_deref().and_then(Timestamp::parse);
+            if self.memory.told(hash(id)).is_some() {
+                continue;
+            }
+            let said = content::said(message.content, message.display_content);
+            if copies.is_some_and(|c| c.covers(at)) && !matches!(said, Said::Snapshot { .. }) {
+                continue;
+            }
+            if matches!(said, Said::Prompt { .. }) {
+                prompted = Some((id.to_owned(), at));
+            }
+            self.one(message, News::History, scene);
+        }
+        if let (Some((id, at)), None, false) = (prompted, &self.memory.standing, self.memory.open) {
+            // Whatever turn that history seemed to open is over.
+            self.memory.standing = Some(Standing {
+                stance: Stance::Answer,
+                id,
+                calls: 0,
+                at,
+                place: scene.place(),
+                told: false,
+            });
+        }
+    }
+
+    /// The session was taken up again, so no turn of before is open.
+    fn resumed(&mut self, key: &str, at: Option<Timestamp>, scene: &mut Scene<'_, '_>) {
+        let session = self.session();
+        self.settle(scene.out);
+        if std::mem::take(&mut self.memory.open) {
+            scene.end(
+                &session,
+                key,
+                at,
+                TurnOutcome::Exited,
+                Confidence::Medium,
+                "resumed with an open turn",
+            );
+        }
+        let again = SessionStarted {
+            how: StartKind::Resume,
+            cwd: self.cwd.clone(),
+            ..SessionStarted::default()
+        };
+        let event = scene.event(&session, "resumed", key, 0, at, again);
+        scene.out.push(event);
+    }
+
+    /// `$rewindTo`: the user went back; the message named and all after it are dropped.
+    pub(in crate::gemini) fn rewound(&mut self, id: &str, scene: &mut Scene<'_, '_>) {
+        self.release(News::Live, None, scene.out);
+        self.settle(scene.out);
+        self.memory.open = false;
+        let session = self.session();
+        let event = scene.nameless(
+            &session,
+            0,
+            SessionForked {
+                from: session.to_string(),
+                at: Some(id.to_owned()),
+            },
+        );
+        scene.out.push(event);
+    }
+
+    /// The session's title: a main session's summary (a sub-agent's is its result).
+    fn title(&mut self, summary: Option<&RawValue>, scene: &mut Scene<'_, '_>) {
+        let Some(value) = summary.and_then(|s| serde_json::from_str::<String>(s.get()).ok()) else {
+            return;
+        };
+        if self.parent.is_none() && !value.is_empty() {
+            let session = self.session();
+            let id = hash(&value).to_string();
+            let event = scene.event(
+                &session,
+                "title",
+                &id,
+                0,
+                None,
+                Annotation {
+                    topic: Topic::Title,
+                    value,
+                },
+            );
+            scene.out.push(event);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The single JSON file, made of the messages that 0.61.0 took over from 0.38.2 (S92).
+
+use std::collections::HashSet;
+
+use super::*;
+
+fn document(messages: &[&str]) -> String {
+    format!(
+        "{{\n  \"sessionId\": \"s1\",\n  \"projectHash\": \"ab\",\n  \"startTime\": \"2026-11-20T04:51:33.370Z\",\n  \"lastUpdated\": \"2026-11-20T04:51:44.717Z\",\n  \"messages\": [{}],\n  \"kind\": \"main\"\n}}",
+        messages.join(",\n")
+    )
+}
+
+/// Decodes each version of the file with a decoder of its own that is handed the last one's
+/// state; gives what each version adds.
+fn versions(documents: &[String]) -> Vec<Vec<String>> {
+    let path = "/h/.gemini/tmp/p/chats/session-2026-11-20T04-51-a1975ea0.json";
+    let mut known = HashSet::new();
+    let mut state: Option<String> = None;
+    documents
+        .iter()
+        .map(|document| {
+            let mut decoder = GeminiLegacyDecoder::new(path, state.as_deref());
+            let mut out = output(path);
+            give(&mut decoder, &mut out, &[document]);
+            decoder.pause(&mut out);
+            state = decoder.state();
+            out.events
+                .iter()
+                .filter(|e| known.insert(e.identity))
+                .map(short)
+                .collect()
+        })
+        .collect()
+}
+
+#[test]
+fn each_rewrite_adds_what_is_new() {
+    let update = with_calls(&call(
+        "read_file",
+        r#"{"file_path":"notes.txt"}"#,
+        "success",
+        r#"{"output":"alpha"}"#,
+    ));
+    let seen = versions(&[
+        document(&[PROMPT]),
+        document(&[PROMPT, EMPTY]),
+        document(&[PROMPT, &update]),
+        document(&[PROMPT, &update, ANSWER]),
+        document(&[PROMPT, &update, ANSWER, CANCELLED]),
+    ]);
+    assert_eq!(
+        seen[0],
+        [
+            "session.started new cwd=- parent=- type=-",
+            "user.prompt human | run the greeting command"
+        ]
+    );
+    assert_eq!(
+        seen[1],
+        [
+            "assistant.message calls=0 thinking=-",
+            "signal running tool low"
+        ]
+    );
+    assert_eq!(
+        seen[2],
+        [
+            r#"tool.call read_file read `notes.txt` | {"file_path":"notes.txt"}"#,
+            "tool.result ok None | alpha",
+            "signal running thinking medium"
+        ]
+    );
+    assert_eq!(
+        seen[3],
+        [
+            "assistant.message calls=0 thinking=- | The command printed a greeting.",
+            "usage.reported 1000+200>65",
+            "signal ended completed low"
+        ]
+    );
+    assert_eq!(seen[4], ["signal ended interrupted high"]);
+}
+
+#[test]
+fn text_that_a_message_gains_is_told_alone() {
+    let longer = ANSWER.replace("a greeting.", "a greeting. And more.");
+    let seen = versions(&[
+        document(&[PROMPT, ANSWER]),
+        document(&[PROMPT, &longer]),
+        document(&[PROMPT, &longer]),
+    ]);
+    assert_eq!(seen[1], ["assistant.delta |  And more."]);
+    assert!(seen[2].is_empty(), "{:?}", seen[2]);
+}
+
+/// 0.24.5 puts several rounds of tools into one message.
+#[test]
+fn a_message_may_gain_tool_calls() {
+    let one = call("glob", "{}", "success", "{}");
+    let two = one.replace("\"c1\"", "\"c2\"");
+    let seen = versions(&[
+        document(&[PROMPT, &with_calls(&one)]),
+        document(&[PROMPT, &with_calls(&format!("{one},{two}"))]),
+    ]);
+    assert_eq!(
+        seen[1],
+        [
+            "tool.call glob read `described` | {}",
+            "tool.result ok None",
+            "signal running thinking medium"
+        ]
+    );
+}
+
+#[test]
+fn the_jsonl_that_a_newer_cli_makes_of_it_adds_nothing() {
+    let update = with_calls(&call("read_file", "{}", "success", r#"{"output":"alpha"}"#));
+    let messages = [PROMPT, &update, ANSWER, CANCELLED];
+    let (mut old, mut new) = (output("/x.json"), output(SESSION));
+    let mut decoder = GeminiLegacyDecoder::new("/x.json", None);
+    give(&mut decoder, &mut old, &[&document(&messages)]);
+    decoder.pause(&mut old);
+    let mut decoder = GeminiDecoder::new(SESSION, None);
+    give(&mut decoder, &mut new, &[HEADER]);
+    give(&mut decoder, &mut new, &messages);
+    decoder.pause(&mut new);
+    let known: HashSet<_> = old.events.iter().map(|e| e.identity).collect();
+    let added: Vec<String> = new
+        .events
+        .iter()
+        .filter(|e| !known.contains(&e.identity))
+        .map(short)
+        .collect();
+    assert!(added.is_empty(), "{added:?}");
+    assert_eq!(old.events.len(), new.events.len());
+}
+
+#[test]
+fn half_a_document_is_an_issue_and_changes_nothing() {
+    let mut decoder = GeminiLegacyDecoder::new("/x.json", None);
+    let whole = document(&[PROMPT]);
+    let mut out = output("/x.json");
+    assert!(
+        decoder
+            .record(
+                Record {
+                    bytes: &whole.as_bytes()[..whole.len() / 2],
+                    offset: 0,
+                    observed_at: Timestamp::MIN
+                },
+                &mut out
+            )
+            .is_err()
+    );
+    assert!(out.events.is_empty());
+    give(&mut decoder, &mut out, &[&whole]);
+    assert_eq!(out.events.len(), 2);
+}

@@ -1,0 +1,264 @@
+//! The process table: which processes are agents, and when one of them ends.
+//!
+//! [`agents`] looks through `/proc` for agents of our own user; [`Watcher`] waits for processes to
+//! end (pidfd, so that it costs nothing while they live). A pid alone names nobody: it is always
+//! held together with the start time of its process.
+
+use std::{
+    collections::HashMap,
+    fs,
+    os::fd::{AsFd, OwnedFd},
+    path::{Path, PathBuf},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use events::Provider;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, pidfd_open},
+};
+
+/// A process that looks like an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentProcess {
+    /// Which agent.
+    pub provider: Provider,
+    /// Process id.
+    pub pid: u32,
+    /// Start in clock ticks since boot.
+    pub start_ticks: u64,
+    /// Working directory.
+    pub cwd: PathBuf,
+    /// Serves sessions for other processes (a daemon), so its directory says nothing.
+    pub shared: bool,
+    /// Regular files it has open below a home of agents, transcripts among them.
+    pub open_files: Vec<PathBuf>,
+}
+
+/// Start time of a live process in clock ticks since boot (`/proc/<pid>/stat`, field 22); `None`
+/// when there is no such process, or only its remains.
+#[must_use]
+pub fn start_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in parentheses and may hold anything, parentheses too.
+    let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+/// Whether the process that started at `start` (0: not known) is alive under this pid.
+#[must_use]
+pub fn is_alive(pid: u32, start: u64) -> bool {
+    start_ticks(pid).is_some_and(|now| start == 0 || now == start)
+}
+
+/// The agents of our own user that run now.
+#[must_use]
+pub fn agents() -> Vec<AgentProcess> {
+    let uid = rustix::process::geteuid().as_raw();
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+            use std::os::unix::fs::MetadataExt;
+            if entry.metadata().ok()?.uid() != uid {
+                return None;
+            }
+            let arguments = fs::read(entry.path().join("cmdline")).ok()?;
+            let (provider, shared) = which_agent(&arguments)?;
+            Some(AgentProcess {
+                provider,
+                pid,
+                start_ticks: start_ticks(pid)?,
+                cwd: fs::read_link(entry.path().join("cwd")).ok()?,
+                shared,
+                open_files: open_files(&entry.path()),
+            })
+        })
+        .collect()
+}
+
+/// Tells an agent by its command line: the program, or the script an interpreter runs.
+fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
+    let mut words = arguments.split(|b| *b == 0).map(|w| std::str::from_utf8(w).unwrap_or_default());
+    let first = words.next()?;
+    let base = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
+    let mut name = base(first);
+    if matches!(name.as_str(), "node" | "bun" | "deno") || name.starts_with("python") {
+        name = base(words.by_ref().find(|w| !w.starts_with('-'))?);
+    }
+    let provider = match name.trim_end_matches(".js") {
+        "claude" => Provider::Claude,
+        "codex" => Provider::Codex,
+        "gemini" => Provider::Gemini,
+        _ => return None,
+    };
+    Some((provider, words.next() == Some("app-server")))
+}
+
+/// At most so many descriptors of a process are looked at.
+const DESCRIPTORS: usize = 512;
+
+fn open_files(process: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(process.join("fd")) else { return Vec::new() };
+    entries
+        .take(DESCRIPTORS)
+        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
+        .filter(|target| target.extension().is_some_and(|e| e == "jsonl" || e == "json"))
+        .collect()
+}
+
+/// A process that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// Process id.
+    pub pid: u32,
+    /// Start in clock ticks since boot.
+    pub start_ticks: u64,
+}
+
+/// At most so many requests wait.
+const REQUESTS: usize = 4096;
+/// Without pidfd, processes are looked at so often.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Waits for processes to end, on a thread of its own.
+pub struct Watcher {
+    requests: Option<Sender<Ended>>,
+    wake: OwnedFd,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watcher {
+    /// Starts the thread; `ended` is called on it, once for each watched process.
+    ///
+    /// # Errors
+    /// When the thread or its wake-up descriptor cannot be made.
+    pub fn start(ended: impl FnMut(Ended) + Send + 'static) -> std::io::Result<Self> {
+        let (requests, incoming) = bounded(REQUESTS);
+        let (read, wake) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)?;
+        let thread = std::thread::Builder::new().name("processes".into()).spawn(move || watch(&incoming, &read, ended))?;
+        Ok(Self { requests: Some(requests), wake, thread: Some(thread) })
+    }
+
+    /// Watches a process. One that is gone already is reported at once. Never waits: the one who
+    /// calls may be the one the reports go to.
+    pub fn watch(&self, pid: u32, start_ticks: u64) {
+        if let Some(requests) = &self.requests {
+            if requests.try_send(Ended { pid, start_ticks }).is_err() {
+                tracing::warn!(pid, "too many processes to watch; the end of this one is not noticed");
+            }
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        // A full pipe has woken the thread already.
+        rustix::io::write(&self.wake, &[1]).ok();
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.requests = None;
+        self.wake();
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+fn watch(incoming: &Receiver<Ended>, wake: &OwnedFd, mut ended: impl FnMut(Ended)) {
+    let mut watched: HashMap<Ended, Option<OwnedFd>> = HashMap::new();
+    loop {
+        let mut stopped = false;
+        loop {
+            match incoming.try_recv() {
+                Ok(process) if watched.contains_key(&process) => {}
+                Ok(process) => {
+                    let descriptor = i32::try_from(process.pid).ok().and_then(Pid::from_raw).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+                    // Asked after the descriptor was made: now it can only be the right one.
+                    if is_alive(process.pid, process.start_ticks) {
+                        watched.insert(process, descriptor);
+                    } else {
+                        ended(process);
+                    }
+                }
+                Err(crossbeam_channel::TryRecvError::Empty) => break,
+                Err(crossbeam_channel::TryRecvError::Disconnected) => {
+                    stopped = true;
+                    break;
+                }
+            }
+        }
+        if stopped {
+            return;
+        }
+        let blind = watched.values().any(Option::is_none);
+        let mut fds: Vec<PollFd<'_>> = vec![PollFd::new(wake, PollFlags::IN)];
+        fds.extend(watched.values().flatten().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)));
+        let timeout = blind.then(|| Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY.as_nanos() as i64 });
+        let result = poll(&mut fds, timeout.as_ref());
+        drop(fds);
+        let mut drain = [0_u8; 64];
+        while matches!(rustix::io::read(wake, &mut drain), Ok(n) if n > 0) {}
+        if result.is_err() {
+            continue;
+        }
+        let gone: Vec<Ended> = watched.keys().filter(|p| !is_alive(p.pid, p.start_ticks)).copied().collect();
+        for process in gone {
+            watched.remove(&process);
+            ended(process);
+        }
+    }
+}
+
+impl std::hash::Hash for Ended {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.pid, self.start_ticks).hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(words: &[&str]) -> Vec<u8> {
+        words.join("\0").into_bytes()
+    }
+
+    #[test]
+    fn tells_agents_by_their_command_line() {
+        let who = |words: &[&str]| which_agent(&arguments(words));
+        assert_eq!(who(&["/usr/bin/claude", "--resume"]), Some((Provider::Claude, false)));
+        assert_eq!(who(&["node", "--max-old-space-size=8192", "/usr/lib/gemini.js", "-p"]), Some((Provider::Gemini, false)));
+        assert_eq!(who(&["/opt/codex/codex", "app-server", "--listen", "unix://"]), Some((Provider::Codex, true)));
+        assert_eq!(who(&["vim", "claude"]), None);
+        assert_eq!(who(&["grep", "codex"]), None);
+        assert_eq!(who(&[""]), None);
+    }
+
+    #[test]
+    fn reports_an_ended_process_once_and_a_reused_pid_as_ended() {
+        let (told, heard) = bounded(8);
+        let watcher = Watcher::start(move |e| told.send(e).unwrap()).unwrap();
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let start = start_ticks(child.id()).unwrap();
+        watcher.watch(child.id(), start);
+        watcher.watch(child.id(), start);
+        watcher.watch(child.id(), start + 1);
+        assert_eq!(heard.recv_timeout(Duration::from_secs(10)), Ok(Ended { pid: child.id(), start_ticks: start + 1 }));
+        child.kill().unwrap();
+        assert_eq!(heard.recv_timeout(Duration::from_secs(10)), Ok(Ended { pid: child.id(), start_ticks: start }));
+        child.wait().unwrap();
+        drop(watcher);
+        assert!(heard.try_recv().is_err());
+        assert!(!is_alive(child.id(), start));
+    }
+}

@@ -1,0 +1,497 @@
+//! Reads the records of one agent's file, however the file is treated meanwhile.
+//!
+//! A [`Tail`] owns what is known of one path: its [`Cursor`], the open file, the decoder. Each
+//! [`Tail::read`] gives a bounded [`Look`]: events and the cursor they lead to, to be committed
+//! together. It reads files and nothing else: when to look is decided in [`crate::collect`].
+//!
+//! A file that only grows is read from the offset on, whole lines only. What was read is held
+//! against the file after the bytes are in hand and before they are believed: (device, inode),
+//! the first 4096 bytes, the 64 bytes before the offset, before and after the read. When they are
+//! not what they were, the path has a new generation and is read from 0; that records come again
+//! is harmless, since events have identities. Not noticed is a change in place that leaves both
+//! windows and does not shorten the file: nobody can know without reading everything again.
+//!
+//! See [`disk`] for how files are opened, `lines` for lines of any length, `whole` for files that
+//! are rewritten instead of appended to.
+
+pub mod disk;
+mod lines;
+mod marks;
+mod occurrence;
+#[cfg(test)]
+pub(crate) mod tests;
+mod whole;
+
+use std::{io, path::Path, sync::Arc, time::Duration};
+
+use events::{Cursor, NewEvent, Provider, Timestamp};
+
+use crate::decode::{self, Decoded, Decoder, Record, Stub};
+use disk::{Disk, OpenError, Place, Refusal, Source, Stat, System};
+use lines::{Buffer, Half, Line};
+use marks::Marks;
+use occurrence::Occurrences;
+
+/// How a file is written by its agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Lines are appended.
+    Lines,
+    /// It is one record and rewritten whole.
+    Whole,
+}
+
+/// Makes the decoder of a file: from its path, and from [`Decoder::state`] to go on from there.
+pub type MakeDecoder = fn(&Path, Option<&str>) -> Box<dyn Decoder>;
+
+/// How a file is to be read.
+#[derive(Debug, Clone, Copy)]
+pub struct FileSpec {
+    /// How it is written.
+    pub format: Format,
+    /// Makes its decoder.
+    pub make: MakeDecoder,
+    /// It tells the state of a session that runs: looked at first and always as a hot file.
+    pub live: bool,
+}
+
+/// Bounds of reading.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Longer lines are not held but become a stub, bytes.
+    pub line_bytes: u64,
+    /// Larger files of [`Format::Whole`] are refused, bytes.
+    pub whole_bytes: u64,
+    /// About so many bytes of lines make one [`Look`].
+    pub batch_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { line_bytes: 16 << 20, whole_bytes: 64 << 20, batch_bytes: 1 << 20 }
+    }
+}
+
+/// The two clocks, read at one moment by the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Now {
+    /// Wall clock: stamps events and is compared with times of files, nothing else.
+    pub wall: Timestamp,
+    /// A clock that never jumps, since any fixed moment: all waiting goes by it.
+    pub steady: Duration,
+}
+
+/// Why a file was not read. The cursor stays where it is.
+#[derive(Debug, thiserror::Error)]
+pub enum TailError {
+    /// It must not be read.
+    #[error("{path} is not read: {reason}")]
+    Refused {
+        /// The file.
+        path: Arc<str>,
+        /// Why.
+        reason: Refusal,
+    },
+    /// It is too large to be read whole.
+    #[error("{path} is not read: {size} bytes, more than the {cap} a file of its kind may have")]
+    TooLarge {
+        /// The file.
+        path: Arc<str>,
+        /// Its size, bytes.
+        size: u64,
+        /// The most it may have, bytes.
+        cap: u64,
+    },
+    /// It stays a record that cannot be understood.
+    #[error("{path} cannot be understood: {error}")]
+    Malformed {
+        /// The file.
+        path: Arc<str>,
+        /// What the decoder said.
+        error: String,
+    },
+    /// The system said no.
+    #[error("cannot read {path} at byte {offset}: {source}")]
+    Io {
+        /// The file.
+        path: Arc<str>,
+        /// Where.
+        offset: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl TailError {
+    /// Whether trying again can help while the file stays as it is.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Io { .. } => true,
+            Self::Refused { .. } | Self::TooLarge { .. } | Self::Malformed { .. } => false,
+        }
+    }
+}
+
+/// What one read gave.
+#[derive(Debug, Default)]
+pub struct Look {
+    /// The events, in the order of the file.
+    pub events: Vec<NewEvent>,
+    /// The cursor moved: offset, generation, issues or the session changed.
+    pub moved: bool,
+    /// More is there: read again.
+    pub more: bool,
+    /// The file is gone. Said once.
+    pub vanished: bool,
+    /// Look again soon although nothing may change: it was half written, or changed so lately
+    /// that its times could not show another change.
+    pub unsettled: bool,
+}
+
+/// A change within this time before a look may leave no trace in the file's times.
+const RACY: Duration = Duration::from_secs(2);
+/// So often a file may change under one look before it is left for the next one.
+const TRIES: usize = 3;
+
+/// What a thread needs for reading, used for one file after another.
+pub struct Reader {
+    limits: Limits,
+    buffer: Buffer,
+    disk: Box<dyn Disk>,
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+impl Reader {
+    /// A reader of the real disk.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self::on(limits, Box::new(System))
+    }
+
+    pub(crate) fn on(limits: Limits, disk: Box<dyn Disk>) -> Self {
+        Self { limits, buffer: Buffer::new(), disk }
+    }
+}
+
+/// One path and what was read of it.
+pub struct Tail {
+    place: Place,
+    provider: Provider,
+    spec: FileSpec,
+    cursor: Cursor,
+    marks: Marks,
+    half: Half,
+    open: Option<Open>,
+    decoder: Option<Box<dyn Decoder>>,
+    /// Present while a generation is read for the first time.
+    occurrences: Option<Occurrences>,
+    gone: bool,
+    broken: Option<whole::Broken>,
+}
+
+struct Open {
+    source: Box<dyn Source>,
+    key: events::FileKey,
+}
+
+impl std::fmt::Debug for Tail {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tail").field("cursor", &self.cursor).finish_non_exhaustive()
+    }
+}
+
+impl Tail {
+    /// Begins where `cursor` stands, or with the start of a file never seen. A generation that
+    /// was not read to its end is read again from its start: the numbers its records without ids
+    /// got are not known any more.
+    #[must_use]
+    pub fn new(place: Place, provider: Provider, spec: FileSpec, cursor: Option<Cursor>) -> Self {
+        let mut cursor = cursor.unwrap_or_default();
+        cursor.path = place.path().to_string();
+        let mut tail = Self {
+            place,
+            provider,
+            spec,
+            cursor,
+            marks: Marks::default(),
+            half: Half::Unknown,
+            open: None,
+            decoder: None,
+            occurrences: None,
+            gone: false,
+            broken: None,
+        };
+        if !tail.cursor.caught_up {
+            tail.start_over();
+        }
+        tail
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub fn cursor(&self) -> &Cursor {
+        &self.cursor
+    }
+
+    /// Where it stands, when it is no longer needed.
+    #[must_use]
+    pub fn into_cursor(self) -> Cursor {
+        self.cursor
+    }
+
+    /// The path.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The agent.
+    #[must_use]
+    pub fn provider(&self) -> Provider {
+        self.provider
+    }
+
+    /// Whether a first pass is under way, which would have to begin anew if this were dropped.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        self.occurrences.is_some() && self.cursor.offset > 0
+    }
+
+    /// Whether the file was gone at the last look.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Reads about [`Limits::batch_bytes`] more.
+    ///
+    /// # Errors
+    /// When the file must not or cannot be read. Nothing is lost: the cursor has not moved.
+    pub fn read(&mut self, reader: &mut Reader, now: Now) -> Result<Look, TailError> {
+        match self.spec.format {
+            Format::Lines => self.read_lines(reader, now),
+            Format::Whole => self.read_whole(reader, now),
+        }
+    }
+
+    fn read_lines(&mut self, reader: &mut Reader, now: Now) -> Result<Look, TailError> {
+        let there = reader.disk.stat(&self.place).map_err(|e| self.io(e))?;
+        let before = (self.cursor.offset, self.cursor.generation, self.cursor.issues);
+        for _ in 0..TRIES {
+            if self.open.is_none() && !self.open(reader, there)? {
+                return Ok(self.vanish(now));
+            }
+            let Some(open) = &self.open else { break };
+            let left = there.is_none_or(|there| there.key != open.key);
+            let Some((mut look, at_end)) = self.take(reader, now)? else {
+                self.renew();
+                continue;
+            };
+            look.more = !at_end;
+            if left && at_end {
+                // The file that had this name is read to its end: now for the one that has it.
+                self.open = None;
+                look.more = true;
+            }
+            look.moved = before != (self.cursor.offset, self.cursor.generation, self.cursor.issues);
+            return Ok(look);
+        }
+        Ok(Look { more: true, unsettled: true, ..Look::default() })
+    }
+
+    /// Opens the file and finds out whether it is the one the cursor speaks of. `false`: it is
+    /// gone.
+    fn open(&mut self, reader: &Reader, there: Option<Stat>) -> Result<bool, TailError> {
+        let Some(source) = self.open_source(reader, there)? else { return Ok(false) };
+        let stat = source.stat().map_err(|e| self.io(e))?;
+        let marks = if self.cursor.generation > 0 && stat.key == self.cursor.key && stat.size >= self.cursor.offset {
+            Marks::of(&*source, &self.cursor).map_err(|e| self.io(e))?
+        } else {
+            None
+        };
+        match marks {
+            Some(marks) => self.marks = marks,
+            None => self.renew(),
+        }
+        self.half = Half::Unknown;
+        self.gone = false;
+        self.cursor.key = stat.key;
+        self.open = Some(Open { source, key: stat.key });
+        Ok(true)
+    }
+
+    /// Opens what `there` describes; `None` when it is gone.
+    fn open_source(&self, reader: &Reader, there: Option<Stat>) -> Result<Option<Box<dyn Source>>, TailError> {
+        let Some(there) = there else { return Ok(None) };
+        match disk::admit(&there).and_then(|()| reader.disk.open(&self.place)) {
+            Ok(source) => Ok(Some(source)),
+            Err(OpenError::Gone) => Ok(None),
+            Err(OpenError::Refused(reason)) => {
+                Err(TailError::Refused { path: Arc::clone(self.place.path()), reason })
+            }
+            Err(OpenError::Io(source)) => Err(self.io(source)),
+        }
+    }
+
+    /// Takes a batch from the open file. `None`: it is not the file it was.
+    fn take(&mut self, reader: &mut Reader, now: Now) -> Result<Option<(Look, bool)>, TailError> {
+        let Some(open) = &self.open else { return Ok(None) };
+        let stat = match open.source.stat() {
+            Ok(stat) => stat,
+            Err(error) => return Err(self.fail(error)),
+        };
+        if stat.size < self.cursor.offset {
+            return Ok(None);
+        }
+        let decoder = self.decoder.get_or_insert_with(|| {
+            (self.spec.make)(Path::new(&**self.place.path()), self.cursor.decoder_state.as_deref())
+        });
+        let mut out = Decoded::new(self.provider, Arc::clone(self.place.path()), self.cursor.generation);
+        let old = self.marks.before();
+        let mut each = |line: Line<'_>| feed(&mut **decoder, line, now.wall, &mut out);
+        let progress = lines::split(
+            &*open.source,
+            &mut reader.buffer,
+            &mut self.half,
+            &mut self.marks,
+            stat.size,
+            &reader.limits,
+            &mut each,
+        );
+        match old.hold(&*open.source).and_then(|held| Ok(held && self.marks.hold(&*open.source)?)) {
+            Ok(true) => {}
+            Ok(false) => return Ok(None),
+            Err(error) => return Err(self.fail(error)),
+        }
+        let stuck = self.marks.offset() == self.cursor.offset;
+        if let Some(error) = progress.error
+            && stuck
+        {
+            return Err(self.fail(error));
+        }
+        if self.cursor.caught_up || progress.at_end {
+            decoder.pause(&mut out);
+        }
+        self.settle(&stat, progress.at_end);
+        let unsettled = is_racy(&stat, now);
+        let events = self.put_out(out);
+        Ok(Some((Look { events, unsettled, ..Look::default() }, progress.at_end)))
+    }
+
+    /// Moves the cursor behind what was decoded.
+    fn settle(&mut self, stat: &Stat, at_end: bool) {
+        self.marks.store(&mut self.cursor);
+        self.cursor.size = stat.size.max(self.cursor.offset);
+        // A cursor that does not stand at the end must never look like that of an unchanged file.
+        self.cursor.changed_ns = if at_end { stat.changed_ns } else { 0 };
+        self.cursor.caught_up |= at_end;
+    }
+
+    /// Numbers the events of a first pass, and takes over what the decoder knows.
+    fn put_out(&mut self, out: Decoded) -> Vec<NewEvent> {
+        let Decoded { mut events, issues, .. } = out;
+        if let Some(seen) = &mut self.occurrences {
+            seen.number(&mut events);
+        }
+        if self.cursor.caught_up {
+            self.occurrences = None;
+        }
+        self.cursor.issues += issues;
+        if let Some(decoder) = &self.decoder {
+            self.cursor.decoder_state = decoder.state();
+            if self.cursor.provider_session_id.as_deref() != decoder.session().map(|id| &**id) {
+                self.cursor.provider_session_id = decoder.session().map(ToString::to_string);
+            }
+        }
+        events
+    }
+
+    /// The path has another file from now on.
+    fn renew(&mut self) {
+        self.cursor.generation += 1;
+        self.start_over();
+    }
+
+    /// Reads the generation from its start.
+    fn start_over(&mut self) {
+        self.cursor.caught_up = false;
+        self.cursor.issues = 0;
+        self.cursor.decoder_state = None;
+        self.decoder = None;
+        self.marks = Marks::default();
+        self.marks.store(&mut self.cursor);
+        self.half = Half::Unknown;
+        self.occurrences = Some(Occurrences::default());
+    }
+
+    /// The file is not at its path and nothing of it is open.
+    fn vanish(&mut self, now: Now) -> Look {
+        if self.gone || self.cursor.generation == 0 {
+            self.gone = true;
+            return Look::default();
+        }
+        self.gone = true;
+        let mut decoder = self.decoder.take().unwrap_or_else(|| {
+            (self.spec.make)(Path::new(&**self.place.path()), self.cursor.decoder_state.as_deref())
+        });
+        let mut out = Decoded::new(self.provider, Arc::clone(self.place.path()), self.cursor.generation);
+        decoder.removed(now.wall, &mut out);
+        decoder.pause(&mut out);
+        self.decoder = Some(decoder);
+        let events = self.put_out(out);
+        self.decoder = None;
+        self.broken = None;
+        if self.spec.format == Format::Whole {
+            self.cursor.decoder_state = None;
+            self.cursor.caught_up = false;
+        }
+        Look { events, moved: true, vanished: true, ..Look::default() }
+    }
+
+    /// After an error: the decoder may be ahead of the cursor, and the file is opened anew.
+    fn fail(&mut self, source: io::Error) -> TailError {
+        let error = self.io(source);
+        self.open = None;
+        self.decoder = None;
+        self.half = Half::Unknown;
+        if !self.cursor.caught_up {
+            self.start_over();
+        }
+        error
+    }
+
+    fn io(&self, source: io::Error) -> TailError {
+        TailError::Io { path: Arc::clone(self.place.path()), offset: self.cursor.offset, source }
+    }
+}
+
+fn is_racy(stat: &Stat, now: Now) -> bool {
+    let age_ms = now.wall.as_millisecond() - stat.changed_ns / 1_000_000;
+    age_ms.unsigned_abs() < RACY.as_millis() as u64
+}
+
+/// Gives a line to the decoder. One that makes it panic is kept as a stub: a fault of ours in one
+/// line must not be the end of the file.
+fn feed(decoder: &mut dyn Decoder, line: Line<'_>, observed_at: Timestamp, out: &mut Decoded) {
+    let (offset, length, hash, raw_kind, issue) = match line {
+        Line::Oversized { offset, length, hash } => (offset, length, hash, "oversized", "longer than a line may be"),
+        Line::Whole { offset, bytes } => {
+            let had = out.events.len();
+            let record = Record { bytes, offset, observed_at };
+            let fed = std::panic::AssertUnwindSafe(|| decode::feed(decoder, record, out));
+            if std::panic::catch_unwind(fed).is_ok() {
+                return;
+            }
+            out.events.truncate(had);
+            (offset, bytes.len() as u64, *blake3::hash(bytes).as_bytes(), "damaged", "the decoder panicked")
+        }
+    };
+    let session = decoder.session().cloned().unwrap_or_else(|| Arc::from(""));
+    out.stub(&Stub { raw_kind, issue, offset, length, hash }, observed_at, &session);
+}

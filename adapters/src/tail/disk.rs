@@ -1,0 +1,335 @@
+//! Opening agents' files without being led elsewhere.
+//!
+//! Nothing below a provider's root is followed when it is a symbolic link, nothing but regular
+//! files of our own user is read, and no open can block (a FIFO is refused before it is opened).
+//! The root itself may be a link: people keep their dot files elsewhere.
+
+use std::{fmt, io, sync::Arc};
+
+use events::FileKey;
+use rustix::{
+    fd::{AsFd, OwnedFd},
+    fs::{self, AtFlags, FileType, Mode, OFlags},
+};
+
+/// Where a file is: a path below a root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    path: Arc<str>,
+    root_bytes: u32,
+}
+
+impl Place {
+    /// The place of `relative` (separated by `/`, not empty) below the absolute path `root`.
+    #[must_use]
+    pub fn new(root: &str, relative: &str) -> Self {
+        let root = root.trim_end_matches('/');
+        let root_bytes = u32::try_from(root.len()).unwrap_or(u32::MAX);
+        Self { path: Arc::from(format!("{root}/{relative}")), root_bytes }
+    }
+
+    /// The absolute path.
+    #[must_use]
+    pub fn path(&self) -> &Arc<str> {
+        &self.path
+    }
+
+    /// The root.
+    #[must_use]
+    pub fn root(&self) -> &str {
+        if self.root_bytes == 0 { "/" } else { &self.path[..self.root_bytes as usize] }
+    }
+
+    /// The path below the root.
+    #[must_use]
+    pub fn relative(&self) -> &str {
+        &self.path[self.root_bytes as usize + 1..]
+    }
+}
+
+/// What is known of a file without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// Device and inode.
+    pub key: FileKey,
+    /// Size, bytes.
+    pub size: u64,
+    /// Last change of content or inode (ctime), nanoseconds since 1970. Nobody can set it.
+    pub changed_ns: i64,
+    /// Last change of content as the file says (mtime), nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// What it is.
+    pub kind: Kind,
+    /// The owner's user id.
+    pub owner: u32,
+}
+
+/// What a path leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A FIFO, socket or device.
+    Special,
+}
+
+impl From<fs::Stat> for Stat {
+    // The widths of the fields differ between platforms.
+    #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
+    fn from(stat: fs::Stat) -> Self {
+        let ns = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+        Self {
+            key: FileKey { device: stat.st_dev as u64, inode: stat.st_ino as u64 },
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            changed_ns: ns(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+            modified_ns: ns(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            kind: Kind::from(FileType::from_raw_mode(stat.st_mode)),
+            owner: stat.st_uid,
+        }
+    }
+}
+
+impl From<FileType> for Kind {
+    fn from(kind: FileType) -> Self {
+        match kind {
+            FileType::RegularFile => Self::File,
+            FileType::Directory => Self::Directory,
+            FileType::Symlink => Self::Symlink,
+            FileType::Fifo
+            | FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice
+            | FileType::Unknown => Self::Special,
+        }
+    }
+}
+
+/// Why a file is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// It, or a directory on the way from the root, is a symbolic link.
+    Symlink,
+    /// It is a directory, FIFO, socket or device.
+    NotRegular,
+    /// It belongs to another user.
+    Owner(u32),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Symlink => f.write_str("a symbolic link is in its path"),
+            Self::NotRegular => f.write_str("it is not a regular file"),
+            Self::Owner(uid) => write!(f, "it belongs to user {uid}"),
+        }
+    }
+}
+
+/// Why a file could not be opened.
+#[derive(Debug)]
+pub(crate) enum OpenError {
+    /// It is not there (any more).
+    Gone,
+    /// It must not be read.
+    Refused(Refusal),
+    /// The system said no.
+    Io(io::Error),
+}
+
+impl OpenError {
+    fn from_errno(errno: rustix::io::Errno) -> Self {
+        use rustix::io::Errno;
+        match errno {
+            Errno::NOENT | Errno::NOTDIR => Self::Gone,
+            Errno::LOOP | Errno::XDEV => Self::Refused(Refusal::Symlink),
+            Errno::NXIO => Self::Refused(Refusal::NotRegular),
+            other => Self::Io(other.into()),
+        }
+    }
+}
+
+/// An open file that is read by position. The second one is the tests' that fails on demand.
+pub(crate) trait Source: Send {
+    /// Looks at the open file.
+    fn stat(&self) -> io::Result<Stat>;
+    /// Reads up to `into.len()` bytes from `offset`; 0 at the end.
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
+}
+
+/// How files are found and opened.
+pub(crate) trait Disk: Send {
+    /// Looks at a path, not following a link at its end; `None` when nothing is there.
+    fn stat(&self, place: &Place) -> io::Result<Option<Stat>>;
+    /// Opens a file for reading.
+    fn open(&self, place: &Place) -> Result<Box<dyn Source>, OpenError>;
+}
+
+/// The real disk.
+pub(crate) struct System;
+
+struct SystemFile(OwnedFd);
+
+impl Source for SystemFile {
+    fn stat(&self) -> io::Result<Stat> {
+        Ok(fs::fstat(&self.0)?.into())
+    }
+
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        loop {
+            match rustix::io::pread(&self.0, &mut *into, offset) {
+                Err(rustix::io::Errno::INTR) => {}
+                other => return Ok(other?),
+            }
+        }
+    }
+}
+
+impl Disk for System {
+    fn stat(&self, place: &Place) -> io::Result<Option<Stat>> {
+        stat_path(place.path())
+    }
+
+    fn open(&self, place: &Place) -> Result<Box<dyn Source>, OpenError> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = open_beneath(place.root(), place.relative(), flags)?;
+        let stat = Stat::from(fs::fstat(&file).map_err(OpenError::from_errno)?);
+        admit(&stat)?;
+        Ok(Box::new(SystemFile(file)))
+    }
+}
+
+/// Looks at an absolute path, not following a link at its end.
+pub(crate) fn stat_path(path: &str) -> io::Result<Option<Stat>> {
+    use rustix::io::Errno;
+    match fs::lstat(path) {
+        Ok(stat) => Ok(Some(stat.into())),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// Looks at a name in an open directory, not following a link.
+pub(crate) fn stat_in(directory: impl AsFd, name: &str) -> Option<Stat> {
+    fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(Stat::from)
+}
+
+/// Whether what a path leads to may be read.
+pub(crate) fn admit(stat: &Stat) -> Result<(), OpenError> {
+    match stat.kind {
+        Kind::File => {}
+        Kind::Symlink => return Err(OpenError::Refused(Refusal::Symlink)),
+        Kind::Directory | Kind::Special => return Err(OpenError::Refused(Refusal::NotRegular)),
+    }
+    if stat.owner != rustix::process::geteuid().as_raw() {
+        return Err(OpenError::Refused(Refusal::Owner(stat.owner)));
+    }
+    Ok(())
+}
+
+/// Opens a directory for listing; `relative` is empty for the root.
+pub(crate) fn open_directory(root: &str, relative: &str) -> Result<OwnedFd, OpenError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    if relative.is_empty() {
+        return fs::open(root, flags | OFlags::CLOEXEC, Mode::empty()).map_err(OpenError::from_errno);
+    }
+    // A link that stands where a directory was is an ENOTDIR of the last component only.
+    open_beneath(root, relative, flags)
+}
+
+fn open_beneath(root: &str, relative: &str, flags: OFlags) -> Result<OwnedFd, OpenError> {
+    let top = fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(OpenError::from_errno)?;
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match resolve(&top, relative, flags) {
+        Some(opened) => opened.map_err(OpenError::from_errno),
+        None => walk(top, relative, flags),
+    }
+}
+
+/// One call where the kernel has it (Linux 5.6); `None` where not, or where a sandbox forbids it.
+#[cfg(target_os = "linux")]
+fn resolve(top: &OwnedFd, relative: &str, flags: OFlags) -> Option<rustix::io::Result<OwnedFd>> {
+    use rustix::{fs::ResolveFlags, io::Errno};
+    let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match fs::openat2(top, relative, flags, Mode::empty(), how) {
+        Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN | Errno::INVAL) => None,
+        other => Some(other),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn resolve(_: &OwnedFd, _: &str, _: OFlags) -> Option<rustix::io::Result<OwnedFd>> {
+    None
+}
+
+/// Component by component, none of them a link.
+fn walk(top: OwnedFd, relative: &str, flags: OFlags) -> Result<OwnedFd, OpenError> {
+    let (folders, name) = relative.rsplit_once('/').unwrap_or(("", relative));
+    let mut at = top;
+    for folder in folders.split('/').filter(|part| !part.is_empty()) {
+        at = step(&at, folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC)?;
+    }
+    step(&at, name, flags)
+}
+
+fn step(at: &OwnedFd, name: &str, flags: OFlags) -> Result<OwnedFd, OpenError> {
+    if name == ".." {
+        return Err(OpenError::Refused(Refusal::Symlink));
+    }
+    fs::openat(at, name, flags, Mode::empty()).map_err(|errno| {
+        // O_DIRECTORY on a link says ENOTDIR: tell a link from a file that took the name.
+        match stat_in(at, name) {
+            Some(Stat { kind: Kind::Symlink, .. }) => OpenError::Refused(Refusal::Symlink),
+            _ => OpenError::from_errno(errno),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn refused(result: Result<OwnedFd, OpenError>) -> bool {
+        matches!(result, Err(OpenError::Refused(Refusal::Symlink)))
+    }
+
+    #[test]
+    fn tail_both_ways_of_opening_refuse_links() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().join("root");
+        let outside = home.path().join("outside");
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::fs::create_dir_all(outside.join("b")).unwrap();
+        for folder in [root.join("a/b"), outside.join("b")] {
+            std::fs::write(folder.join("f"), "x\n").unwrap();
+        }
+        symlink(&outside, root.join("link")).unwrap();
+        symlink(outside.join("b/f"), root.join("a/direct")).unwrap();
+        let root_text = root.to_str().unwrap();
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let top = || fs::open(root_text, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
+        assert!(open_beneath(root_text, "a/b/f", flags).is_ok());
+        assert!(walk(top(), "a/b/f", flags).is_ok());
+        for path in ["link/b/f", "a/direct", "a/../../outside/b/f"] {
+            assert!(refused(open_beneath(root_text, path, flags)), "{path}");
+            assert!(refused(walk(top(), path, flags)), "walk {path}");
+        }
+        assert!(open_directory(root_text, "link").is_err());
+        assert!(matches!(walk(top(), "none/f", flags), Err(OpenError::Gone)));
+    }
+
+    #[test]
+    fn tail_a_linked_root_is_followed() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join("real")).unwrap();
+        std::fs::write(home.path().join("real/f"), "x\n").unwrap();
+        symlink(home.path().join("real"), home.path().join("dot")).unwrap();
+        let place = Place::new(home.path().join("dot").to_str().unwrap(), "f");
+        assert!(System.open(&place).is_ok());
+    }
+}

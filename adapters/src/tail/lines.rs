@@ -1,0 +1,266 @@
+//! Splits bytes into whole lines, in memory that does not grow with the file or its lines.
+//!
+//! A line without its newline stays in the file. Above the cap a line is not held but streamed
+//! through a hasher, and becomes [`Line::Oversized`].
+
+use std::io;
+
+use super::{Limits, disk::Source, marks::Marks};
+
+/// Size of one read, bytes, and of a buffer at rest.
+const CHUNK: usize = 256 * 1024;
+/// A half line longer than this is not read again from its start to find its newline.
+const LONG_HALF: u64 = 256 * 1024;
+/// In one call so many times the batch's bytes of an oversized line are hashed at most.
+const STREAM_BATCHES: u64 = 16;
+
+/// A read buffer. Owned by a thread and used for one file after another.
+#[derive(Debug)]
+pub(super) struct Buffer {
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Buffer {
+    pub(super) fn new() -> Self {
+        Self { bytes: vec![0; CHUNK] }
+    }
+
+    /// Twice the room, within `most`.
+    pub(super) fn grow(&mut self, most: usize) {
+        let room = (self.bytes.len() * 2).min(most).max(CHUNK);
+        self.bytes.resize(room, 0);
+    }
+
+    /// Gives back what a long line needed.
+    pub(super) fn rest(&mut self) {
+        if self.bytes.len() > CHUNK {
+            self.bytes.truncate(CHUNK);
+            self.bytes.shrink_to_fit();
+        }
+    }
+}
+
+/// What a file's bytes are split into.
+#[derive(Debug)]
+pub(super) enum Line<'a> {
+    /// A line, without its newline.
+    Whole { offset: u64, bytes: &'a [u8] },
+    /// A line above the cap.
+    Oversized { offset: u64, length: u64, hash: [u8; 32] },
+}
+
+/// What is known of the line that has no newline yet.
+#[derive(Debug, Default)]
+pub(super) enum Half {
+    /// Nothing: it is read again from its start.
+    #[default]
+    Unknown,
+    /// There is no newline before this place in the file.
+    Searched(u64),
+    /// It is above the cap already.
+    Giant(Box<Giant>),
+}
+
+/// A line above the cap, as far as it was hashed.
+#[derive(Debug)]
+pub(super) struct Giant {
+    hasher: blake3::Hasher,
+    length: u64,
+    ends: Marks,
+}
+
+impl Giant {
+    fn new() -> Box<Self> {
+        Box::new(Self { hasher: blake3::Hasher::new(), length: 0, ends: Marks::default() })
+    }
+
+    fn pass(&mut self, bytes: &[u8]) {
+        self.hasher.update(bytes);
+        self.ends.pass(bytes);
+        self.length += bytes.len() as u64;
+    }
+}
+
+/// How far a call came.
+#[derive(Debug)]
+pub(super) struct Progress {
+    /// Nothing more is there now.
+    pub(super) at_end: bool,
+    /// What stopped it. What was split before is good.
+    pub(super) error: Option<io::Error>,
+}
+
+/// What became of the search for the end of a line.
+enum Search {
+    Found,
+    AtEnd,
+    Enough,
+}
+
+/// Reads whole lines from `marks.offset()` on and moves the marks behind them. `half` is what is
+/// known of the half line there; `size` is that of the file now.
+pub(super) fn split(
+    source: &dyn Source,
+    buffer: &mut Buffer,
+    half: &mut Half,
+    marks: &mut Marks,
+    size: u64,
+    limits: &Limits,
+    each: &mut dyn FnMut(Line<'_>),
+) -> Progress {
+    let known = match half {
+        Half::Unknown => marks.offset(),
+        Half::Searched(to) => *to,
+        Half::Giant(giant) => marks.offset() + giant.length,
+    };
+    if size < known {
+        // What was searched is not there any more.
+        *half = Half::Unknown;
+    }
+    let mut pass = Pass { source, buffer, half, marks, size, limits };
+    let result = pass.run(each);
+    buffer.rest();
+    match result {
+        Ok(at_end) => Progress { at_end, error: None },
+        Err(error) => Progress { at_end: false, error: Some(error) },
+    }
+}
+
+struct Pass<'a> {
+    source: &'a dyn Source,
+    buffer: &'a mut Buffer,
+    half: &'a mut Half,
+    marks: &'a mut Marks,
+    size: u64,
+    limits: &'a Limits,
+}
+
+impl Pass<'_> {
+    fn run(&mut self, each: &mut dyn FnMut(Line<'_>)) -> io::Result<bool> {
+        let start = self.marks.offset();
+        while self.marks.offset() - start < self.limits.batch_bytes {
+            let found = match self.half {
+                Half::Unknown => self.whole_lines(start, each)?,
+                Half::Searched(_) => self.search()?,
+                Half::Giant(_) => self.stream(each)?,
+            };
+            match found {
+                Search::Found => {}
+                Search::AtEnd => return Ok(true),
+                Search::Enough => return Ok(false),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Lines that fit: `Found` when the line in hand turned out to be above the cap.
+    fn whole_lines(&mut self, start: u64, each: &mut dyn FnMut(Line<'_>)) -> io::Result<Search> {
+        let mut filled = 0;
+        loop {
+            if filled == self.buffer.bytes.len() {
+                if filled as u64 > self.limits.line_bytes {
+                    let mut giant = Giant::new();
+                    giant.pass(&self.buffer.bytes[..filled]);
+                    *self.half = Half::Giant(giant);
+                    return Ok(Search::Found);
+                }
+                self.buffer.grow(usize::try_from(self.limits.line_bytes).unwrap_or(usize::MAX).saturating_add(CHUNK));
+            }
+            let base = self.marks.offset();
+            let most = self.buffer.bytes.len().min(filled + self.read_bytes());
+            let n = self.source.read_at(&mut self.buffer.bytes[filled..most], base + filled as u64)?;
+            if n == 0 {
+                return Ok(self.stop_at(base + filled as u64));
+            }
+            let mut searched = filled;
+            filled += n;
+            let mut from = 0;
+            let bytes = &self.buffer.bytes[..filled];
+            while let Some(found) = memchr::memchr(b'\n', &bytes[searched..]) {
+                let end = searched + found;
+                each(self.line(base + from as u64, &bytes[from..end]));
+                from = end + 1;
+                searched = from;
+            }
+            if from > 0 {
+                self.marks.pass(&self.buffer.bytes[..from]);
+                if self.marks.offset() - start >= self.limits.batch_bytes {
+                    return Ok(Search::Enough);
+                }
+                self.buffer.bytes.copy_within(from..filled, 0);
+                filled -= from;
+            }
+            let reached = self.marks.offset() + filled as u64;
+            if reached >= self.size {
+                return Ok(self.stop_at(reached));
+            }
+        }
+    }
+
+    /// No read is larger than a batch.
+    fn read_bytes(&self) -> usize {
+        usize::try_from(self.limits.batch_bytes).unwrap_or(usize::MAX).clamp(16, CHUNK)
+    }
+
+    /// The end was reached at `reached`, with a half line in hand.
+    fn stop_at(&mut self, reached: u64) -> Search {
+        if reached - self.marks.offset() > LONG_HALF {
+            *self.half = Half::Searched(reached);
+        }
+        Search::AtEnd
+    }
+
+    /// A line that came in one read may still be above a cap that is smaller than a read.
+    fn line<'b>(&self, offset: u64, bytes: &'b [u8]) -> Line<'b> {
+        if bytes.len() as u64 <= self.limits.line_bytes {
+            return Line::Whole { offset, bytes };
+        }
+        Line::Oversized { offset, length: bytes.len() as u64, hash: *blake3::hash(bytes).as_bytes() }
+    }
+
+    /// Looks for the newline of a long half line behind what was searched. `Found` when it is
+    /// there, or when the line turned out to be above the cap.
+    fn search(&mut self) -> io::Result<Search> {
+        let Half::Searched(mut at) = *self.half else { return Ok(Search::Found) };
+        loop {
+            if at - self.marks.offset() > self.limits.line_bytes {
+                *self.half = Half::Giant(Giant::new());
+                return Ok(Search::Found);
+            }
+            let n = self.source.read_at(&mut self.buffer.bytes, at)?;
+            if n == 0 {
+                *self.half = Half::Searched(at);
+                return Ok(Search::AtEnd);
+            }
+            if memchr::memchr(b'\n', &self.buffer.bytes[..n]).is_some() {
+                *self.half = Half::Unknown;
+                return Ok(Search::Found);
+            }
+            at += n as u64;
+        }
+    }
+
+    fn stream(&mut self, each: &mut dyn FnMut(Line<'_>)) -> io::Result<Search> {
+        let Half::Giant(giant) = &mut *self.half else { return Ok(Search::Found) };
+        let offset = self.marks.offset();
+        let enough = giant.length + self.limits.batch_bytes.saturating_mul(STREAM_BATCHES);
+        while giant.length < enough {
+            let n = self.source.read_at(&mut self.buffer.bytes, offset + giant.length)?;
+            if n == 0 {
+                return Ok(Search::AtEnd);
+            }
+            let Some(end) = memchr::memchr(b'\n', &self.buffer.bytes[..n]) else {
+                giant.pass(&self.buffer.bytes[..n]);
+                continue;
+            };
+            giant.pass(&self.buffer.bytes[..end]);
+            let (length, hash) = (giant.length, *giant.hasher.finalize().as_bytes());
+            giant.ends.pass(b"\n");
+            self.marks.append(&giant.ends);
+            *self.half = Half::Unknown;
+            each(Line::Oversized { offset, length, hash });
+            return Ok(Search::Found);
+        }
+        Ok(Search::Enough)
+    }
+}

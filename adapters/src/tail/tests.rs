@@ -1,0 +1,513 @@
+use std::{
+    fs::{self, File, OpenOptions},
+    io::Write,
+    os::unix::fs::{MetadataExt, symlink},
+    path::PathBuf,
+};
+
+use super::*;
+use faults::{Fault, Faulty};
+pub(crate) use ingest::{Ingest, LINES, WHOLE, note, now, plain};
+
+mod faults;
+pub(crate) mod ingest;
+
+/// One file, one tail, and who commits what it reads.
+struct Case {
+    home: tempfile::TempDir,
+    reader: Reader,
+    spec: FileSpec,
+    tail: Tail,
+    ingest: Ingest,
+    steady: Duration,
+}
+
+fn case() -> Case {
+    case_of(LINES, Limits::default())
+}
+
+fn case_of(spec: FileSpec, limits: Limits) -> Case {
+    let home = tempfile::tempdir().unwrap();
+    let tail = Tail::new(Place::new(home.path().to_str().unwrap(), "f"), Provider::Unknown, spec, None);
+    Case { home, reader: Reader::new(limits), spec, tail, ingest: Ingest::default(), steady: Duration::ZERO }
+}
+
+impl Case {
+    fn path(&self) -> PathBuf {
+        self.home.path().join("f")
+    }
+
+    fn write(&self, content: impl AsRef<[u8]>) {
+        fs::write(self.path(), content).unwrap();
+    }
+
+    fn append(&self, content: impl AsRef<[u8]>) {
+        let mut file = OpenOptions::new().append(true).create(true).open(self.path()).unwrap();
+        file.write_all(content.as_ref()).unwrap();
+    }
+
+    fn try_look(&mut self) -> Result<Look, TailError> {
+        self.steady += Duration::from_secs(3);
+        let mut last;
+        loop {
+            last = self.tail.read(&mut self.reader, now(self.steady))?;
+            let events = std::mem::take(&mut last.events);
+            self.ingest.commit(events, self.tail.cursor(), last.vanished);
+            if !last.more {
+                return Ok(last);
+            }
+        }
+    }
+
+    fn look(&mut self) -> Vec<String> {
+        let had = self.ingest.order.len();
+        self.try_look().unwrap();
+        self.ingest.order[had..].to_vec()
+    }
+
+    /// Kill and start again from what was committed.
+    fn restart(&mut self) {
+        let cursor = self.ingest.cursors.get(self.path().to_str().unwrap()).cloned();
+        self.tail = Tail::new(self.tail.place().clone(), Provider::Unknown, self.spec, cursor);
+    }
+
+    fn generation(&self) -> u32 {
+        self.tail.cursor().generation
+    }
+}
+
+#[test]
+fn tail_t1_a_line_counts_when_it_ends() {
+    let mut case = case();
+    let line = note(1, "one");
+    for byte in line.bytes().take(line.len() - 1) {
+        case.append([byte]);
+        assert!(case.look().is_empty());
+        assert_eq!(case.tail.cursor().offset, 0);
+    }
+    case.append("\n");
+    assert_eq!(case.look(), ["one"]);
+    assert_eq!(case.tail.cursor().offset, line.len() as u64);
+    assert_eq!(case.ingest.origins, [(case.path().display().to_string(), 1, 0, line.len() as u64 - 1)]);
+}
+
+#[test]
+fn tail_t1_a_long_half_line_is_not_read_again_and_again() {
+    let mut case = case();
+    let (disk, log) = Faulty::new(Fault::None);
+    case.reader = Reader::on(Limits::default(), Box::new(disk));
+    case.append("{\"id\":\"1\",\"v\":\"");
+    for _ in 0..64 {
+        case.append(vec![b'x'; 100_000]);
+        assert!(case.look().is_empty());
+    }
+    assert!(log.bytes() < 30_000_000, "{} bytes were read for a line of 6.4 MB", log.bytes());
+    case.append("\"}\n");
+    assert_eq!(case.look(), ["x".repeat(6_400_000)]);
+    assert_eq!(case.reader.buffer.bytes.len(), 256 * 1024);
+}
+
+#[test]
+fn tail_t2_any_cut_with_a_restart_loses_and_doubles_nothing() {
+    let text: String = (0..8).map(|n| if n % 3 == 0 { plain("same") } else { note(n, &format!("v{n}")) }).collect();
+    for first in 0..text.len() {
+        for second in [first, first + 1, (first + 40).min(text.len())] {
+            let second = second.min(text.len());
+            let mut case = case();
+            case.append(&text[..first]);
+            case.look();
+            case.restart();
+            case.append(&text[first..second]);
+            case.look();
+            case.restart();
+            case.append(&text[second..]);
+            case.look();
+            let expected = ["same", "v1", "v2", "same", "v4", "v5", "same", "v7"];
+            assert_eq!(case.ingest.order(), expected, "cut at {first} and {second}");
+        }
+    }
+}
+
+#[test]
+fn tail_t3_t4_t5_damage_is_the_end_of_nothing() {
+    let mut case = case();
+    let (one, two, three) = (note(1, "one"), note(2, "two"), note(3, "three"));
+    case.append(&one[..9]);
+    case.append(&two);
+    case.append(vec![0; 70_000]);
+    case.append(three.trim_end());
+    case.append("\r\n\n\r\n\u{feff}");
+    case.append(note(4, "a\u{2028}b"));
+    case.append(b"{\"id\":\"5\",\"v\":\"\xff\"}\n{\"id\":\"6\",\"v\":\"\\ud800\"}\n");
+    let mut seen = case.look();
+    // Which of the two that were one line comes first is the business of `feed`.
+    seen[..2].sort();
+    assert_eq!(
+        seen,
+        ["damaged:{\"id\":\"1\"", "two", "three", "a\u{2028}b", "\u{fffd}", "\u{fffd}"]
+    );
+    assert_eq!(case.tail.cursor().issues, 4);
+    case.append(note(7, "seven"));
+    assert_eq!(case.look(), ["seven"]);
+}
+
+#[test]
+fn tail_t6_short_reads_change_nothing() {
+    let text = format!("{}{}{}", note(1, "grüße"), plain("→"), note(2, &"ab".repeat(300)));
+    for size in 1..64 {
+        let mut case = case();
+        case.reader = Reader::on(Limits::default(), Box::new(Faulty::new(Fault::Short(size)).0));
+        case.append(&text);
+        assert_eq!(case.look(), ["grüße", "→", &"ab".repeat(300)], "reads of {size}");
+    }
+}
+
+#[test]
+fn tail_t7_a_giant_line_needs_no_memory() {
+    let mut case = case();
+    let (disk, _) = Faulty::new(Fault::Giant(300 << 20));
+    let rest = note(1, "after") + &note(2, "last");
+    case.append(&rest);
+    case.reader = Reader::on(Limits::default(), Box::new(disk));
+    let (mut peak, mut reads) = (0, 0);
+    loop {
+        let mut look = case.tail.read(&mut case.reader, now(Duration::ZERO)).unwrap();
+        peak = peak.max(case.reader.buffer.bytes.len());
+        reads += 1;
+        case.ingest.commit(std::mem::take(&mut look.events), case.tail.cursor(), false);
+        if !look.more {
+            break;
+        }
+    }
+    assert!(peak <= 256 * 1024, "{peak}");
+    assert!(reads > 10, "the line came in slices: {reads}");
+    let [stub, after @ ..] = &case.ingest.order()[..] else { panic!() };
+    assert!(stub.starts_with("oversized:"), "{stub}");
+    assert_eq!(after, ["after", "last"]);
+    assert_eq!(case.tail.cursor().issues, 1);
+    let (_, _, offset, length) = case.ingest.origins[0];
+    assert_eq!((offset, length), (0, 300 << 20));
+}
+
+#[test]
+fn tail_t7_lines_round_the_cap() {
+    let limits = Limits { line_bytes: 400_000, ..Limits::default() };
+    for length in [399_998_usize, 400_000, 400_001, 655_359, 655_360, 655_361, 900_000, 2_000_000] {
+        for pieces in [1, 3] {
+            let mut case = case_of(LINES, limits);
+            let overhead = note(1, "").len() - 1;
+            let line = note(1, &"x".repeat(length - overhead));
+            for piece in line.as_bytes().chunks(line.len() / pieces + 1) {
+                case.append(piece);
+                case.look();
+            }
+            case.append(note(2, "next"));
+            case.look();
+            let hash = blake3::hash(line.trim_end().as_bytes()).to_hex();
+            let expected = if length > 400_000 { format!("oversized:{}", &hash[..32]) } else { "x".repeat(length - overhead) };
+            assert_eq!(case.ingest.order(), [expected.as_str(), "next"], "{length} in {pieces}");
+            case.restart();
+            case.append(note(3, "more"));
+            assert_eq!(case.look(), ["more"], "the marks fit after {length} in {pieces}");
+            assert_eq!(case.generation(), 1);
+        }
+    }
+}
+
+#[test]
+fn tail_t8_hostile_records_and_panics_are_issues() {
+    let mut case = case();
+    case.append(format!("{}\n", "[".repeat(100_000)));
+    case.append("{\"id\":\"1\",\"v\":1e400}\n{\"id\":\"2\",\"v\":\"panic\"}\n");
+    case.append(note(3, "fine"));
+    let seen = case.look();
+    assert_eq!(seen.len(), 4);
+    assert!(seen[2].starts_with("damaged:") && seen[3] == "fine");
+    assert_eq!(case.tail.cursor().issues, 3);
+}
+
+#[test]
+fn tail_t9_rewriting_is_noticed_whatever_its_length() {
+    for (name, again) in [("shorter", note(8, "b")), ("same", note(9, "two")), ("longer", note(7, "bb") + &note(6, "bbb"))] {
+        for restart in [false, true] {
+            let mut case = case();
+            case.write(note(1, "one"));
+            case.look();
+            case.write("");
+            case.write(&again);
+            if restart {
+                case.restart();
+            }
+            assert_eq!(case.look().len(), again.lines().count(), "{name}");
+            assert_eq!(case.generation(), 2, "{name}");
+            assert_eq!(case.tail.cursor().decoder_state.as_deref(), Some(again.lines().count().to_string().as_str()));
+        }
+    }
+}
+
+#[test]
+fn tail_t9_a_change_behind_the_head_is_noticed_by_the_bytes_before_the_offset() {
+    let mut case = case();
+    let head: String = (0..200).map(|n| note(n, &format!("v{n}"))).collect();
+    assert!(head.len() > 4096);
+    case.write(head.clone() + &note("x", "old"));
+    assert_eq!(case.look().len(), 201);
+    case.write(head + &note("y", "new") + &note("z", "newer"));
+    assert_eq!(case.look(), ["new", "newer"]);
+    assert_eq!((case.generation(), case.ingest.repeats), (2, 200));
+}
+
+#[test]
+fn tail_t10_a_file_that_changes_while_it_is_read_is_not_believed() {
+    let mut case = case();
+    case.write((0..50).map(|n| note(n, &format!("a{n}"))).collect::<String>());
+    case.look();
+    case.append(note("lost?", "x"));
+    // Truncated and written anew between the first look at its size and the read.
+    let (disk, _) = Faulty::new(Fault::RewriteBeforeRead {
+        nth: 1,
+        content: (0..80).map(|n| note(1000 + n, &format!("b{n}"))).collect(),
+        path: case.path(),
+    });
+    case.reader = Reader::on(Limits::default(), Box::new(disk));
+    case.restart();
+    let seen = case.look();
+    assert_eq!(seen.len(), 80);
+    assert!(seen.iter().all(|value| value.starts_with('b')), "{seen:?}");
+}
+
+#[test]
+fn tail_t11_a_rotated_file_is_finished_first() {
+    let mut case = case();
+    case.write(note(1, "one"));
+    case.look();
+    case.append(note(2, "two"));
+    fs::rename(case.path(), case.home.path().join("f.1")).unwrap();
+    assert_eq!(case.look(), ["two", "removed"]);
+    assert_eq!(case.ingest.vanished.len(), 1);
+    case.write(note(3, "three"));
+    assert_eq!(case.look(), ["three"]);
+    // Renamed over, with lines that were not read yet.
+    case.append(note(4, "four"));
+    fs::write(case.home.path().join("new"), note(5, "five")).unwrap();
+    fs::rename(case.home.path().join("new"), case.path()).unwrap();
+    assert_eq!(case.look(), ["four", "five"]);
+    assert_eq!(case.generation(), 3);
+}
+
+#[test]
+fn tail_t11_the_same_file_coming_back_is_gone_on_with() {
+    let mut case = case();
+    case.write(note(1, "one"));
+    case.look();
+    fs::rename(case.path(), case.home.path().join("aside")).unwrap();
+    assert_eq!(case.look(), ["removed"]);
+    assert!(!case.try_look().unwrap().vanished, "said once");
+    fs::rename(case.home.path().join("aside"), case.path()).unwrap();
+    case.append(note(2, "two"));
+    assert_eq!(case.look(), ["two"]);
+    assert_eq!((case.generation(), case.ingest.repeats), (1, 0));
+}
+
+#[test]
+fn tail_t12_an_inode_given_out_again_is_another_file() {
+    let mut reused = 0;
+    let mut case = case();
+    for n in 0..300 {
+        case.write(note(n, &format!("v{n:03}")));
+        assert_eq!(case.look(), [format!("v{n:03}")], "file {n}");
+        let inode = fs::metadata(case.path()).unwrap().ino();
+        fs::remove_file(case.path()).unwrap();
+        case.tail.open = None;
+        File::create(case.path()).unwrap();
+        reused += usize::from(fs::metadata(case.path()).unwrap().ino() == inode);
+    }
+    println!("{reused} of 300 inodes were given out again");
+}
+
+#[test]
+fn tail_t13_compaction_doubles_nothing() {
+    let mut case = case();
+    let history: String = (0..40).map(|n| note(n, &format!("v{n}"))).collect();
+    case.append(&history);
+    for copy in 0..5 {
+        case.append(&history);
+        case.append(note(format!("c{copy}"), "compacted"));
+        case.look();
+    }
+    assert_eq!((case.ingest.order.len(), case.ingest.repeats), (45, 200));
+}
+
+#[test]
+fn tail_records_without_ids_are_counted_once_each() {
+    let limits = Limits { batch_bytes: 16, ..Limits::default() };
+    let mut case = case_of(LINES, limits);
+    case.append(plain("a").repeat(5) + &plain("b") + &plain("a"));
+    // Killed in the middle of the first pass.
+    for _ in 0..3 {
+        let mut look = case.tail.read(&mut case.reader, now(Duration::ZERO)).unwrap();
+        assert!(look.more && !case.tail.cursor().caught_up);
+        case.ingest.commit(std::mem::take(&mut look.events), case.tail.cursor(), false);
+    }
+    case.restart();
+    assert_eq!((case.tail.cursor().offset, case.tail.cursor().generation), (0, 1));
+    case.look();
+    assert_eq!(case.ingest.order(), ["a", "a", "a", "a", "a", "b", "a"]);
+    // Appended later: the next occurrence is found by ingest.
+    case.restart();
+    case.append(plain("a"));
+    assert_eq!(case.look(), ["a"]);
+    // Read again from its start: nothing new.
+    case.tail = Tail::new(case.tail.place().clone(), Provider::Unknown, LINES, None);
+    assert!(case.look().is_empty());
+}
+
+#[test]
+fn tail_t15_nothing_but_our_own_regular_files() {
+    let mut case = case();
+    let refused = |case: &mut Case| match case.try_look() {
+        Err(TailError::Refused { reason, .. }) => reason,
+        other => panic!("{other:?}"),
+    };
+    let secret = tempfile::tempdir().unwrap();
+    fs::write(secret.path().join("f"), note(1, "secret")).unwrap();
+    symlink(secret.path().join("f"), case.path()).unwrap();
+    assert_eq!(refused(&mut case), Refusal::Symlink);
+    fs::remove_file(case.path()).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, case.path(), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    assert_eq!(refused(&mut case), Refusal::NotRegular);
+    fs::remove_file(case.path()).unwrap();
+    fs::create_dir(case.path()).unwrap();
+    assert_eq!(refused(&mut case), Refusal::NotRegular);
+    fs::remove_dir(case.path()).unwrap();
+    case.write(note(1, "theirs"));
+    if std::os::unix::fs::chown(case.path(), Some(12345), None).is_ok() {
+        assert_eq!(refused(&mut case), Refusal::Owner(12345));
+        std::os::unix::fs::chown(case.path(), Some(0), None).unwrap();
+    } else {
+        println!("skipped: another user's file needs root");
+    }
+    assert_eq!(case.look(), ["theirs"]);
+}
+
+#[test]
+fn tail_t15_a_directory_swapped_for_a_link_leads_nowhere() {
+    let home = tempfile::tempdir().unwrap();
+    let secret = tempfile::tempdir().unwrap();
+    let real = home.path().join("d");
+    fs::create_dir(&real).unwrap();
+    fs::write(real.join("f"), note(1, "ours")).unwrap();
+    fs::write(secret.path().join("f"), note(2, "secret")).unwrap();
+    symlink(secret.path(), home.path().join("link")).unwrap();
+    let place = Place::new(home.path().to_str().unwrap(), "d/f");
+    let mut reader = Reader::new(Limits::default());
+    let mut ingest = Ingest::default();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                for (from, to) in [("d", "aside"), ("link", "d"), ("d", "link"), ("aside", "d")] {
+                    fs::rename(home.path().join(from), home.path().join(to)).unwrap();
+                }
+            }
+        });
+        let mut refused = 0;
+        for n in 0..5000 {
+            let mut tail = Tail::new(place.clone(), Provider::Unknown, LINES, None);
+            match tail.read(&mut reader, now(Duration::ZERO)) {
+                Ok(look) => ingest.commit(look.events, tail.cursor(), false),
+                Err(TailError::Refused { .. }) => refused += 1,
+                Err(error) => panic!("{error}"),
+            }
+            if n > 1000 && refused > 50 && !ingest.order.is_empty() {
+                break;
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        println!("{refused} reads were refused");
+    });
+    assert!(ingest.order.iter().all(|value| value == "ours"), "{:?}", ingest.order);
+}
+
+#[test]
+fn tail_t18_t21_errors_move_nothing() {
+    use rustix::io::Errno;
+    for errno in [Errno::IO, Errno::STALE, Errno::ACCESS] {
+        for nth in 0..12 {
+            for caught_up in [false, true] {
+                let mut case = case_of(LINES, Limits { batch_bytes: 40, ..Limits::default() });
+                case.append(plain("a") + &note(1, "one"));
+                if caught_up {
+                    case.look();
+                    case.restart();
+                }
+                case.append(plain("a").repeat(3) + &note(2, "two"));
+                let (disk, log) = Faulty::new(Fault::Fail { nth, errno });
+                case.reader = Reader::on(case.reader.limits, Box::new(disk));
+                // What was whole before the error is handed on first.
+                assert!(case.try_look().is_ok() || log.failed(), "{errno} at call {nth}");
+                case.look();
+                assert_eq!(case.ingest.order(), ["a", "one", "a", "a", "a", "two"], "{errno} at call {nth}");
+                assert_eq!(case.generation(), 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn tail_t20_times_of_files_decide_nothing() {
+    let mut case = case();
+    let frozen = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+    let future = std::time::SystemTime::now() + Duration::from_secs(86_400);
+    for (n, time) in [frozen, frozen, future, frozen].into_iter().enumerate() {
+        case.append(note(n, &format!("v{n}")));
+        File::options().append(true).open(case.path()).unwrap().set_modified(time).unwrap();
+        assert_eq!(case.look(), [format!("v{n}")]);
+    }
+}
+
+#[test]
+fn tail_whole_files_are_read_whole_and_waited_for() {
+    let mut case = case_of(WHOLE, Limits { whole_bytes: 1000, ..Limits::default() });
+    let step = |case: &mut Case, seconds: f64| {
+        case.steady += Duration::from_secs_f64(seconds);
+        let mut look = case.tail.read(&mut case.reader, now(case.steady));
+        if let Ok(look) = &mut look {
+            let events = std::mem::take(&mut look.events);
+            case.ingest.commit(events, case.tail.cursor(), look.vanished);
+        }
+        look
+    };
+    case.write(note(1, "one").trim_end());
+    assert!(step(&mut case, 0.0).unwrap().moved);
+    assert_eq!((case.tail.cursor().offset, case.generation()), (case.tail.cursor().size, 1));
+    // Truncated for rewriting, half written, whole.
+    case.write("");
+    assert!(step(&mut case, 1.0).unwrap().unsettled);
+    case.write("{\"id\":\"2\",");
+    assert!(step(&mut case, 0.5).unwrap().unsettled);
+    case.write(note(2, "two"));
+    assert!(step(&mut case, 0.5).unwrap().moved);
+    assert_eq!(case.tail.cursor().issues, 0);
+    // It stays half written: an issue, once.
+    case.write("{\"id\":\"3\",");
+    assert!(step(&mut case, 1.0).is_ok());
+    assert!(matches!(step(&mut case, 2.1), Err(TailError::Malformed { .. })));
+    assert!(!step(&mut case, 1.0).unwrap().unsettled);
+    assert_eq!(case.tail.cursor().issues, 1);
+    case.write("x".repeat(1001));
+    assert!(matches!(step(&mut case, 1.0), Err(TailError::TooLarge { size: 1001, cap: 1000, .. })));
+    // Replaced, then gone, then there again.
+    fs::write(case.home.path().join("g"), plain("three")).unwrap();
+    fs::rename(case.home.path().join("g"), case.path()).unwrap();
+    step(&mut case, 1.0).unwrap();
+    assert_eq!(case.generation(), 2);
+    step(&mut case, 1.0).unwrap();
+    fs::remove_file(case.path()).unwrap();
+    assert!(step(&mut case, 1.0).unwrap().vanished);
+    assert!(!step(&mut case, 1.0).unwrap().vanished);
+    case.write(note(4, "four"));
+    step(&mut case, 1.0).unwrap();
+    assert_eq!(case.ingest.order(), ["one", "two", "three", "removed", "four"]);
+    assert_eq!(case.tail.cursor().decoder_state.as_deref(), Some("1"), "a new decoder");
+}

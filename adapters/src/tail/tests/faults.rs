@@ -1,0 +1,128 @@
+//! A disk that fails on demand.
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use rustix::io::Errno;
+
+use crate::tail::disk::{Disk, OpenError, Place, Source, Stat, System};
+
+/// What goes wrong.
+#[derive(Debug, Clone)]
+pub(super) enum Fault {
+    None,
+    /// No read gives more bytes than this.
+    Short(usize),
+    /// The n-th call of the disk fails, once.
+    Fail { nth: u64, errno: Errno },
+    /// The file begins with a line of so many bytes.
+    Giant(u64),
+    /// Just before the n-th read the file gets another content.
+    RewriteBeforeRead { nth: u64, content: String, path: PathBuf },
+}
+
+/// What happened.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    calls: AtomicU64,
+    reads: AtomicU64,
+    bytes: AtomicU64,
+    failed: AtomicBool,
+}
+
+impl Log {
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    fn call(&self, fault: &Fault) -> io::Result<()> {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        match fault {
+            Fault::Fail { nth, errno } if *nth == call => {
+                self.failed.store(true, Ordering::Relaxed);
+                Err((*errno).into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+pub(super) struct Faulty {
+    fault: Fault,
+    log: Arc<Log>,
+}
+
+impl Faulty {
+    pub(super) fn new(fault: Fault) -> (Self, Arc<Log>) {
+        let log = Arc::new(Log::default());
+        (Self { fault, log: Arc::clone(&log) }, log)
+    }
+}
+
+impl Disk for Faulty {
+    fn stat(&self, place: &Place) -> io::Result<Option<Stat>> {
+        self.log.call(&self.fault)?;
+        System.stat(place)
+    }
+
+    fn open(&self, place: &Place) -> Result<Box<dyn Source>, OpenError> {
+        self.log.call(&self.fault).map_err(OpenError::Io)?;
+        let inner = System.open(place)?;
+        Ok(Box::new(FaultySource { inner, fault: self.fault.clone(), log: Arc::clone(&self.log) }))
+    }
+}
+
+struct FaultySource {
+    inner: Box<dyn Source>,
+    fault: Fault,
+    log: Arc<Log>,
+}
+
+impl Source for FaultySource {
+    fn stat(&self) -> io::Result<Stat> {
+        self.log.call(&self.fault)?;
+        let mut stat = self.inner.stat()?;
+        if let Fault::Giant(length) = self.fault {
+            stat.size += length + 1;
+        }
+        Ok(stat)
+    }
+
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.log.call(&self.fault)?;
+        let read = self.log.reads.fetch_add(1, Ordering::Relaxed);
+        let n = match &self.fault {
+            Fault::Short(size) => {
+                let room = into.len().min(*size);
+                self.inner.read_at(&mut into[..room], offset)?
+            }
+            Fault::Giant(length) if offset < *length => {
+                let n = into.len().min((*length - offset) as usize);
+                into[..n].fill(b'x');
+                n
+            }
+            Fault::Giant(length) if offset == *length => {
+                into[0] = b'\n';
+                1
+            }
+            Fault::Giant(length) => self.inner.read_at(into, offset - length - 1)?,
+            Fault::RewriteBeforeRead { nth, content, path } if *nth == read => {
+                std::fs::write(path, content)?;
+                self.inner.read_at(into, offset)?
+            }
+            Fault::None | Fault::Fail { .. } | Fault::RewriteBeforeRead { .. } => self.inner.read_at(into, offset)?,
+        };
+        self.log.bytes.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}

@@ -1,0 +1,142 @@
+//! A provider of notes, and what ingest does with its events.
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use events::{Annotation, Cursor, Identity, NewEvent, Origin, Payload, Provider, Repeat, Timestamp, Topic};
+
+use crate::{
+    decode::{Decoded, Decoder, Malformed, Record, line_identity},
+    tail::{FileSpec, Format, Now},
+};
+
+/// Takes `{"id": …, "v": …}`, and `{"v": …}` without an id. Its state is the number of records.
+struct Notes {
+    session: Arc<str>,
+    records: u64,
+    path: String,
+}
+
+#[derive(serde::Deserialize)]
+struct Note {
+    id: Option<String>,
+    v: String,
+}
+
+impl Decoder for Notes {
+    fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
+        let note: Note = serde_json::from_slice(record.bytes)?;
+        assert_ne!(note.v, "panic");
+        let (identity, repeat) = match &note.id {
+            Some(id) => (Identity::record(Provider::Unknown, id, 0), Repeat::Unique),
+            None => (line_identity(Provider::Unknown, &self.session, record.bytes, 0), Repeat::Next),
+        };
+        let mut event = out.event(&record, &self.session, identity, Annotation { topic: Topic::Note, value: note.v });
+        event.repeat = repeat;
+        out.push(event);
+        self.records += 1;
+        Ok(())
+    }
+
+    fn removed(&mut self, observed_at: Timestamp, out: &mut Decoded) {
+        let record = Record { bytes: b"", offset: 0, observed_at };
+        let identity = Identity::of(Provider::Unknown, "removed", &[self.path.as_bytes()]);
+        out.push(out.event(&record, &self.session, identity, Annotation { topic: Topic::Note, value: "removed".into() }));
+    }
+
+    fn state(&self) -> Option<String> {
+        Some(self.records.to_string())
+    }
+
+    fn session(&self) -> Option<&Arc<str>> {
+        Some(&self.session)
+    }
+}
+
+fn make(path: &Path, state: Option<&str>) -> Box<dyn Decoder> {
+    let records = state.map_or(0, |state| state.parse().unwrap());
+    Box::new(Notes { session: Arc::from("s"), records, path: path.display().to_string() })
+}
+
+pub(crate) const LINES: FileSpec = FileSpec { format: Format::Lines, make, live: false };
+pub(crate) const WHOLE: FileSpec = FileSpec { format: Format::Whole, make, live: true };
+
+pub(crate) fn note(id: impl std::fmt::Display, value: &str) -> String {
+    format!("{{\"id\":\"{id}\",\"v\":\"{value}\"}}\n")
+}
+
+pub(crate) fn plain(value: &str) -> String {
+    format!("{{\"v\":\"{value}\"}}\n")
+}
+
+/// A steady clock that tests turn, and a wall clock that began with the real one: files have real
+/// times.
+pub(crate) fn now(steady: Duration) -> Now {
+    let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as i64;
+    Now { wall: Timestamp::from_millisecond(wall + steady.as_millis() as i64), steady }
+}
+
+/// Commits batches: events once per identity, cursors with them.
+#[derive(Debug, Default)]
+pub(crate) struct Ingest {
+    pub(crate) events: HashMap<Identity, String>,
+    /// Values in the order they were committed.
+    pub(crate) order: Vec<String>,
+    pub(crate) cursors: HashMap<String, Cursor>,
+    pub(crate) vanished: Vec<String>,
+    /// Events that were known already.
+    pub(crate) repeats: usize,
+    pub(crate) batches: usize,
+    /// All origins, committed or not.
+    pub(crate) origins: Vec<(String, u32, u64, u64)>,
+}
+
+impl Ingest {
+    pub(crate) fn commit(&mut self, events: Vec<NewEvent>, cursor: &Cursor, vanished: bool) {
+        self.batches += 1;
+        for event in events {
+            self.take(event);
+        }
+        if vanished {
+            self.vanished.push(cursor.path.clone());
+        }
+        self.cursors.insert(cursor.path.clone(), cursor.clone());
+    }
+
+    fn take(&mut self, event: NewEvent) {
+        let value = match &event.payload {
+            Payload::Annotation(note) => note.value.clone(),
+            Payload::Unrecognized(raw) => match &raw.hash {
+                Some(hash) => format!("{}:{hash}", raw.raw_kind),
+                None => format!("{}:{}", raw.raw_kind, event.text.as_deref().unwrap_or_default()),
+            },
+            other => panic!("unexpected {other:?}"),
+        };
+        if let Origin::File { path, generation, offset, length } = &event.origin {
+            self.origins.push((path.to_string(), *generation, *offset, *length));
+        }
+        let mut identity = event.identity;
+        if event.repeat == Repeat::Next {
+            let free = (0..).map(|k| event.identity.occurrence(k)).find(|id| !self.events.contains_key(id));
+            identity = free.unwrap();
+        }
+        match self.events.get(&identity) {
+            Some(known) => {
+                assert_eq!(*known, value, "one identity, two events");
+                self.repeats += 1;
+            }
+            None => {
+                self.events.insert(identity, value.clone());
+                self.order.push(value);
+            }
+        }
+    }
+
+    pub(crate) fn order(&self) -> Vec<&str> {
+        self.order.iter().map(String::as_str).collect()
+    }
+}

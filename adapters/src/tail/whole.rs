@@ -1,0 +1,140 @@
+//! Files that are one record and rewritten whole.
+//!
+//! Rewriting is not atomic everywhere: an empty or half-written file is waited for, and an issue
+//! only when it stays so.
+
+use std::{io, path::Path, sync::Arc, time::Duration};
+
+use super::{
+    Look, Now, Reader, TRIES, Tail, TailError, is_racy,
+    disk::{Source, Stat},
+    lines::Buffer,
+    marks::Marks,
+    occurrence::Occurrences,
+};
+use crate::decode::{Decoded, Malformed, Record};
+
+/// A file that stays malformed for so long is an issue.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Since when a file is no record, and whether that was said.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Broken {
+    since: Duration,
+    said: bool,
+}
+
+impl Tail {
+    pub(super) fn read_whole(&mut self, reader: &mut Reader, now: Now) -> Result<Look, TailError> {
+        let there = reader.disk.stat(&self.place).map_err(|e| self.io(e))?;
+        let Some(source) = self.open_source(reader, there)? else { return Ok(self.vanish(now)) };
+        let Some((stat, length)) = self.take_whole(&*source, reader)? else {
+            return Ok(Look { unsettled: true, ..Look::default() });
+        };
+        let bytes = &reader.buffer.bytes[..length];
+        let result = self.decode_whole(bytes, &stat, now);
+        reader.buffer.rest();
+        result
+    }
+
+    /// Reads all of it into the buffer; `None` when it changes faster than it can be read.
+    fn take_whole(&self, source: &dyn Source, reader: &mut Reader) -> Result<Option<(Stat, usize)>, TailError> {
+        let cap = reader.limits.whole_bytes;
+        for _ in 0..TRIES {
+            let stat = source.stat().map_err(|e| self.io(e))?;
+            if stat.size > cap {
+                return Err(TailError::TooLarge { path: Arc::clone(self.place.path()), size: stat.size, cap });
+            }
+            let length = fill(source, &mut reader.buffer, cap).map_err(|e| self.io(e))?;
+            let after = source.stat().map_err(|e| self.io(e))?;
+            if after == stat && length as u64 == stat.size {
+                return Ok(Some((stat, length)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn decode_whole(&mut self, bytes: &[u8], stat: &Stat, now: Now) -> Result<Look, TailError> {
+        self.gone = false;
+        // After it vanished the cursor is not caught up: what comes then is another file.
+        let same = stat.key == self.cursor.key && self.cursor.caught_up;
+        let generation = self.cursor.generation + u32::from(!same);
+        let decoder = self.decoder.get_or_insert_with(|| {
+            (self.spec.make)(Path::new(&**self.place.path()), self.cursor.decoder_state.as_deref())
+        });
+        let mut out = Decoded::new(self.provider, Arc::clone(self.place.path()), generation);
+        let trimmed = bytes.trim_ascii();
+        let trimmed = trimmed.strip_prefix(b"\xef\xbb\xbf").unwrap_or(trimmed);
+        let decoded = if trimmed.is_empty() {
+            Err("it is empty".to_owned())
+        } else {
+            let record = Record { bytes: trimmed, offset: 0, observed_at: now.wall };
+            let fed = std::panic::AssertUnwindSafe(|| decoder.record(record, &mut out));
+            match std::panic::catch_unwind(fed) {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(Malformed(error))) => Err(error.to_string()),
+                Err(_) => Err("the decoder panicked".to_owned()),
+            }
+        };
+        if let Err(error) = decoded {
+            return self.wait_for_rest(error, stat, now);
+        }
+        decoder.pause(&mut out);
+        self.broken = None;
+        if !same {
+            self.cursor.issues = 0;
+        }
+        self.cursor.generation = generation;
+        self.stand_behind(bytes, stat);
+        // Each reading is a pass of its own: equal records get the numbers they had before.
+        self.occurrences = Some(Occurrences::default());
+        let events = self.put_out(out);
+        Ok(Look { events, moved: true, unsettled: is_racy(stat, now), ..Look::default() })
+    }
+
+    fn wait_for_rest(&mut self, error: String, stat: &Stat, now: Now) -> Result<Look, TailError> {
+        let mut broken = self.broken.unwrap_or(Broken { since: now.steady, said: false });
+        let waited = now.steady.saturating_sub(broken.since) >= PATIENCE;
+        let say = waited && !broken.said;
+        broken.said |= waited;
+        self.broken = Some(broken);
+        if waited {
+            self.cursor.key = stat.key;
+            self.cursor.size = stat.size;
+            self.cursor.changed_ns = stat.changed_ns;
+        }
+        if say {
+            self.cursor.issues += 1;
+            return Err(TailError::Malformed { path: Arc::clone(self.place.path()), error });
+        }
+        Ok(Look { unsettled: !waited, ..Look::default() })
+    }
+
+    fn stand_behind(&mut self, bytes: &[u8], stat: &Stat) {
+        self.marks = Marks::default();
+        self.marks.pass(bytes);
+        self.cursor.head_length = 0;
+        self.marks.store(&mut self.cursor);
+        self.cursor.key = stat.key;
+        self.cursor.size = stat.size;
+        self.cursor.changed_ns = stat.changed_ns;
+        self.cursor.caught_up = true;
+    }
+}
+
+/// Reads from the start to the end, or to just above `cap`.
+fn fill(source: &dyn Source, buffer: &mut Buffer, cap: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    loop {
+        if filled == buffer.bytes.len() {
+            if filled as u64 > cap {
+                return Ok(filled);
+            }
+            buffer.grow(usize::try_from(cap).unwrap_or(usize::MAX).saturating_add(1));
+        }
+        match source.read_at(&mut buffer.bytes[filled..], filled as u64)? {
+            0 => return Ok(filled),
+            n => filled += n,
+        }
+    }
+}

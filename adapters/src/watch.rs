@@ -1,0 +1,167 @@
+//! Hints from the operating system that something changed under a directory.
+//!
+//! A hint only means "look": it can be late, doubled, lost or about nothing, and the truth is the
+//! poll in [`crate::collect`]. Directories are watched one by one, not recursively: only those a
+//! provider keeps sessions in cost a watch (inotify has a fixed number of them per user), links
+//! are never followed, and the number is bounded by the caller. Hints of reading are dropped
+//! here: our own opening of files would wake us for ever.
+
+use std::{io, path::{Path, PathBuf}};
+
+use notify::{ErrorKind, Event, EventKind, RecursiveMode, Watcher};
+
+#[cfg(test)]
+mod tests;
+
+/// Where to look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hint {
+    /// At this file or directory.
+    Path(PathBuf),
+    /// Everywhere: hints were lost.
+    Everything,
+}
+
+/// How changes are noticed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    /// By hints first.
+    Watching,
+    /// By polling alone, and why.
+    Polling(&'static str),
+}
+
+impl std::fmt::Display for Mode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Watching => f.write_str("watching"),
+            Self::Polling(why) => write!(f, "polling: {why}"),
+        }
+    }
+}
+
+const NO_WATCHES: &str = "no inotify watches left (fs.inotify.max_user_watches)";
+const NO_INSTANCES: &str = "no inotify instances or files left (fs.inotify.max_user_instances, ulimit -n)";
+const NO_WATCHER: &str = "this system gives no hints of changes";
+const SWITCHED_OFF: &str = "watching is switched off";
+
+/// The watched directories.
+pub struct Watch {
+    watcher: Option<Box<dyn Watcher + Send>>,
+    mode: Mode,
+    directories: usize,
+}
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("mode", &self.mode).field("directories", &self.directories).finish()
+    }
+}
+
+impl Watch {
+    /// Begins to watch, so far nothing. `tell` is called on a thread of its own and must not
+    /// block. Where watching is not possible the mode says so.
+    #[must_use]
+    pub fn start(tell: impl Fn(Hint) + Send + 'static) -> Self {
+        let handler = move |event: notify::Result<Event>| pass_on(event, &tell);
+        let config = notify::Config::default().with_follow_symlinks(false);
+        match notify::RecommendedWatcher::new(handler, config) {
+            Ok(watcher) => Self::with(Box::new(watcher)),
+            Err(error) => Self { watcher: None, mode: Mode::Polling(reason(&error)), directories: 0 },
+        }
+    }
+
+    /// Watches nothing, by choice.
+    #[must_use]
+    pub fn off() -> Self {
+        Self { watcher: None, mode: Mode::Polling(SWITCHED_OFF), directories: 0 }
+    }
+
+    fn with(watcher: Box<dyn Watcher + Send>) -> Self {
+        Self { watcher: Some(watcher), mode: Mode::Watching, directories: 0 }
+    }
+
+    /// Watches a directory, not what is below it. Returns whether it is watched; when the system
+    /// has no more watches, watching ends altogether and the mode says so.
+    pub fn add(&mut self, directory: &Path) -> bool {
+        let Some(watcher) = &mut self.watcher else { return false };
+        match watcher.watch(directory, RecursiveMode::NonRecursive) {
+            Ok(()) => {
+                self.directories += 1;
+                true
+            }
+            Err(error) if is_exhausted(&error) => {
+                // Hints for some directories only would make the latency of a file a riddle, and
+                // the watches are better left to those who need them.
+                self.watcher = None;
+                self.directories = 0;
+                self.mode = Mode::Polling(reason(&error));
+                false
+            }
+            Err(error) => {
+                tracing::debug!(directory = %directory.display(), %error, "not watched");
+                false
+            }
+        }
+    }
+
+    /// Watches a directory no longer.
+    pub fn remove(&mut self, directory: &Path) {
+        if let Some(watcher) = &mut self.watcher {
+            self.directories = self.directories.saturating_sub(1);
+            // It fails when the directory is gone, and with it the watch.
+            let _ = watcher.unwatch(directory);
+        }
+    }
+
+    /// How changes are noticed.
+    #[must_use]
+    pub fn mode(&self) -> &Mode {
+        &self.mode
+    }
+
+    /// Directories watched.
+    #[must_use]
+    pub fn directories(&self) -> usize {
+        self.directories
+    }
+}
+
+fn pass_on(event: notify::Result<Event>, tell: &impl Fn(Hint)) {
+    let Ok(event) = event else { return tell(Hint::Everything) };
+    if event.need_rescan() || matches!(event.kind, EventKind::Other | EventKind::Any) {
+        return tell(Hint::Everything);
+    }
+    match event.kind {
+        EventKind::Access(_) => {}
+        EventKind::Any | EventKind::Other | EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) => {
+            event.paths.into_iter().for_each(|path| tell(Hint::Path(path)));
+        }
+    }
+}
+
+fn is_exhausted(error: &notify::Error) -> bool {
+    match &error.kind {
+        ErrorKind::MaxFilesWatch => true,
+        ErrorKind::Io(error) => is_out_of_files(error),
+        ErrorKind::Generic(_) | ErrorKind::PathNotFound | ErrorKind::WatchNotFound | ErrorKind::InvalidConfig(_) => false,
+    }
+}
+
+fn is_out_of_files(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let code = error.raw_os_error();
+    [Errno::MFILE, Errno::NFILE, Errno::NOSPC].iter().any(|errno| code == Some(errno.raw_os_error()))
+}
+
+fn reason(error: &notify::Error) -> &'static str {
+    match &error.kind {
+        ErrorKind::MaxFilesWatch => NO_WATCHES,
+        ErrorKind::Io(error) if is_out_of_files(error) => NO_INSTANCES,
+        ErrorKind::Io(_)
+        | ErrorKind::Generic(_)
+        | ErrorKind::PathNotFound
+        | ErrorKind::WatchNotFound
+        | ErrorKind::InvalidConfig(_) => NO_WATCHER,
+    }
+}

@@ -1,0 +1,155 @@
+//! The configuration file: `$XDG_CONFIG_HOME/capture/config.toml`. Every key has a default; an
+//! unknown key is an error that names it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::Deserialize;
+
+/// All settings.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Commands start a server in the background when none is there.
+    pub autostart: bool,
+    /// Directories whose sessions are not captured, with all below them.
+    pub ignore: Vec<PathBuf>,
+    /// Further homes of agents to read, beside the usual ones.
+    pub roots: ExtraRoots,
+    /// Limits of the status rules.
+    pub status: StatusRules,
+    /// How files are read.
+    pub read: Read,
+}
+
+/// Further homes of agents.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExtraRoots {
+    /// Like `~/.claude`.
+    pub claude: Vec<PathBuf>,
+    /// Like `~/.codex`.
+    pub codex: Vec<PathBuf>,
+    /// Like `~/.gemini`.
+    pub gemini: Vec<PathBuf>,
+}
+
+/// Limits of the status rules.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StatusRules {
+    /// Silence without an open turn after which a session is idle, seconds.
+    pub idle_after_s: u32,
+    /// Silence in an open turn, with no process known, after which nobody knows any more, seconds.
+    pub lost_after_s: u32,
+}
+
+/// How files are read.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Read {
+    /// Longer lines are kept as length and hash only, MiB.
+    pub max_line_mib: u32,
+    /// Use file change notifications; without, files are polled.
+    pub watch: bool,
+    /// Files that changed lately are looked at this often, milliseconds.
+    pub hot_poll_ms: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { autostart: true, ignore: Vec::new(), roots: ExtraRoots::default(), status: StatusRules::default(), read: Read::default() }
+    }
+}
+
+impl Default for StatusRules {
+    fn default() -> Self {
+        Self { idle_after_s: 120, lost_after_s: 600 }
+    }
+}
+
+impl Default for Read {
+    fn default() -> Self {
+        Self { max_line_mib: 16, watch: true, hot_poll_ms: 500 }
+    }
+}
+
+impl Config {
+    /// Reads a configuration file; a missing one means the defaults.
+    ///
+    /// # Errors
+    /// When it cannot be read, is not TOML, has an unknown key or a value out of range.
+    pub fn load(path: &Path) -> anyhow::Result<Self> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        };
+        let config: Self = toml::from_str(&text).with_context(|| format!("{} is not valid", path.display()))?;
+        config.check().with_context(|| format!("{} is not valid", path.display()))?;
+        Ok(config)
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        let range = |name: &str, value: u32, low: u32, high: u32| {
+            anyhow::ensure!((low..=high).contains(&value), "{name} = {value} is out of range ({low} to {high})");
+            Ok(())
+        };
+        range("status.idle_after_s", self.status.idle_after_s, 5, 86_400)?;
+        range("status.lost_after_s", self.status.lost_after_s, 30, 604_800)?;
+        range("read.max_line_mib", self.read.max_line_mib, 1, 1024)?;
+        range("read.hot_poll_ms", self.read.hot_poll_ms, 50, 5_000)?;
+        for dir in self.ignore.iter().chain(&self.roots.claude).chain(&self.roots.codex).chain(&self.roots.gemini) {
+            anyhow::ensure!(dir.is_absolute(), "`{}` is not an absolute path", dir.display());
+        }
+        Ok(())
+    }
+
+    /// The limits as the projections take them.
+    #[must_use]
+    pub fn rules(&self) -> projections::Rules {
+        projections::Rules {
+            idle_after_ms: i64::from(self.status.idle_after_s) * 1000,
+            lost_after_ms: i64::from(self.status.lost_after_s) * 1000,
+            ..projections::Rules::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> Result<Config, String> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        std::fs::write(&path, text).unwrap();
+        Config::load(&path).map_err(|e| format!("{e:#}"))
+    }
+
+    #[test]
+    fn an_empty_or_missing_file_means_the_defaults() {
+        assert_eq!(check(""), Ok(Config::default()));
+        assert_eq!(Config::load(Path::new("/nonexistent/config.toml")).unwrap(), Config::default());
+    }
+
+    #[test]
+    fn an_unknown_key_is_an_error_that_names_it() {
+        let error = check("[status]\nidle_aftr_s = 3\n").unwrap_err();
+        assert!(error.contains("idle_aftr_s") && error.contains("line 2"), "{error}");
+    }
+
+    #[test]
+    fn values_out_of_range_are_errors_that_name_them() {
+        assert!(check("[read]\nmax_line_mib = 0\n").unwrap_err().contains("read.max_line_mib"));
+        assert!(check("ignore = [\"relative\"]\n").unwrap_err().contains("relative"));
+    }
+
+    #[test]
+    fn what_is_set_counts() {
+        let config = check("autostart = false\n[status]\nidle_after_s = 60\n[roots]\nclaude = [\"/srv/claude\"]\n").unwrap();
+        assert!(!config.autostart);
+        assert_eq!(config.rules().idle_after_ms, 60_000);
+        assert_eq!(config.roots.claude, [PathBuf::from("/srv/claude")]);
+    }
+}

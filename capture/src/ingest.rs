@@ -1,0 +1,513 @@
+//! The one place where knowledge becomes history: drops what is known, gives position and
+//! sequence, folds the projections, commits, and tells the board.
+//!
+//! One thread owns the store's writer and the reducers. Its inputs come over one bounded channel;
+//! what waits there is the only thing a slow disk can delay. A transaction holds whole inputs: if
+//! it fails, nothing of it happened, the inputs are kept and tried again, and files are read no
+//! further meanwhile.
+
+mod apply;
+mod link;
+mod message;
+mod sessions;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use adapters::{collect::Batch, process::{AgentProcess, Ended}};
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use events::{Event, SessionId, Timestamp};
+use server::{Board, Frame, Json, SessionEntry};
+use store::{CommitError, PackedText, ReadError, Writer};
+
+use sessions::Sessions;
+
+/// Inputs that may wait for the ingest thread.
+pub const INPUTS: usize = 16;
+/// Live commits are at least this far apart; what comes between shares the next one.
+const COMMIT_EVERY: Duration = Duration::from_millis(100);
+/// A transaction of history is committed when it has so many rows,
+const BACKFILL_ROWS: usize = 8_000;
+/// or is this old.
+const BACKFILL_AGE: Duration = Duration::from_millis(250);
+/// After a failed commit the next try comes this much later.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// A batch with its long texts packed, which is done on the reading threads.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The batch; long texts are cut to what an event carries.
+    pub batch: Batch,
+    /// The packed texts, one slot an event.
+    pub texts: Vec<Option<PackedText>>,
+}
+
+impl Prepared {
+    /// Packs a batch's texts.
+    #[must_use]
+    pub fn new(mut batch: Batch) -> Self {
+        let texts = batch.events.iter_mut().map(|e| e.text.as_mut().and_then(PackedText::split)).collect();
+        Self { batch, texts }
+    }
+}
+
+/// What the ingest thread is told.
+pub enum Input {
+    /// What was read of a file.
+    Batch(Box<Prepared>),
+    /// A process ended.
+    Ended(Ended),
+    /// The agents that run now.
+    Agents(Vec<AgentProcess>),
+    /// Turn capture of a session on or off; the answer says whether there is such a session.
+    SetCapture(SessionId, bool, Box<dyn FnOnce(Result<bool, String>) + Send>),
+    /// Commit and end.
+    Stop,
+}
+
+/// What others may know of the ingest thread.
+#[derive(Debug, Default)]
+pub struct Gauges {
+    /// Events committed since the start.
+    pub events: AtomicU64,
+    /// Records that were known already.
+    pub repeated: AtomicU64,
+    /// Commits.
+    pub commits: AtomicU64,
+    /// Commits that failed.
+    pub failed: AtomicU64,
+    /// Whether the last commit failed: nothing is stored until one succeeds.
+    pub stuck: AtomicBool,
+}
+
+/// What ingest asks of the process side.
+pub trait Processes: Send {
+    /// A process runs a session: tell when it ends.
+    fn watch(&mut self, pid: u32, start_ticks: u64);
+    /// A live session's process is not known: look for it, at once if the session is `fresh`.
+    fn wanted(&mut self, fresh: bool);
+}
+
+/// Reads the clock; the tests give their own.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// The ingest thread's state.
+pub struct Ingest {
+    writer: Writer,
+    sessions: Sessions,
+    board: Board,
+    gauges: Arc<Gauges>,
+    processes: Box<dyn Processes>,
+    clock: Clock,
+    position: u64,
+    /// Inputs of the open transaction.
+    open: Vec<Input>,
+    open_since: Option<Instant>,
+    last_commit: Option<Instant>,
+    rows: usize,
+    /// Whether the open transaction holds anything but history.
+    live: bool,
+    /// Events of the open transaction, for the streams.
+    committed: Vec<(Event, bool)>,
+    deadlines: BTreeSet<(Timestamp, usize)>,
+}
+
+/// Why the open transaction has to be given up.
+#[derive(Debug)]
+enum Failure {
+    Write(CommitError),
+    Read(ReadError),
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Write(error) => error.fmt(f),
+            Self::Read(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<CommitError> for Failure {
+    fn from(error: CommitError) -> Self {
+        Self::Write(error)
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}
+
+/// What [`Ingest`] works with.
+pub struct Parts {
+    /// The store.
+    pub writer: Writer,
+    /// What is live.
+    pub board: Board,
+    /// Counters.
+    pub gauges: Arc<Gauges>,
+    /// The process side.
+    pub processes: Box<dyn Processes>,
+    /// The clock.
+    pub clock: Clock,
+    /// Limits of the status rules.
+    pub rules: projections::Rules,
+}
+
+impl Ingest {
+    /// Takes up the store where it was left.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn new(parts: Parts) -> Result<Self, ReadError> {
+        let Parts { writer, board, gauges, processes, clock, rules } = parts;
+        let sessions = Sessions::load(&writer, rules)?;
+        let position = writer.position()?;
+        let mut ingest = Self {
+            writer,
+            sessions,
+            board,
+            gauges,
+            processes,
+            clock,
+            position,
+            open: Vec::new(),
+            open_since: None,
+            last_commit: None,
+            rows: 0,
+            live: false,
+            committed: Vec::new(),
+            deadlines: BTreeSet::new(),
+        };
+        ingest.load_board()?;
+        Ok(ingest)
+    }
+
+    /// Puts every known session on the board, and takes up the clocks of those that may change.
+    fn load_board(&mut self) -> Result<(), ReadError> {
+        let filter = store::SessionFilter { before: None, limit: usize::MAX };
+        let views = self.writer.reader().views(&filter)?;
+        let now = (self.clock)();
+        let mut entries = Vec::with_capacity(views.len());
+        for (index, json) in views.into_iter().enumerate() {
+            let session: projections::Session = match serde_json::from_str(&json) {
+                Ok(session) => session,
+                Err(error) => {
+                    tracing::warn!(%error, "a damaged session view is left out until its next event");
+                    continue;
+                }
+            };
+            let mut entry = SessionEntry::cold(&session, is_active(&session, now));
+            if index < HOT_VIEWS {
+                entry.json = Json::of(&session).ok();
+            }
+            if !matches!(session.status.state, events::State::Exited | events::State::Idle | events::State::Unknown) {
+                self.sessions.wake(session.id);
+            }
+            entries.push(entry);
+        }
+        self.board.load(entries, self.position);
+        for slot in self.sessions.woken() {
+            self.sessions.state(&self.writer, slot)?;
+            self.schedule(slot);
+            if let Some((pid, start)) = self.sessions.loaded(slot).and_then(projections::SessionState::process) {
+                self.processes.watch(pid, start);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs until told to stop, or until nobody can tell it anything any more.
+    pub fn run(mut self, inputs: Receiver<Input>) {
+        loop {
+            let input = match self.next_wait() {
+                Some(wait) => match inputs.recv_timeout(wait) {
+                    Ok(input) => Some(input),
+                    Err(RecvTimeoutError::Timeout) => None,
+                    Err(RecvTimeoutError::Disconnected) => break,
+                },
+                None => match inputs.recv() {
+                    Ok(input) => Some(input),
+                    Err(_) => break,
+                },
+            };
+            match input {
+                Some(Input::Stop) => break,
+                Some(input) => self.take(input),
+                None => {}
+            }
+            self.advance();
+            if self.commit_is_due() {
+                self.commit();
+            }
+        }
+        self.commit();
+        // Whoever waits to tell us something must not wait for ever: the channel goes first.
+        drop(inputs);
+    }
+
+    /// How long nothing needs to be done, unless an input comes.
+    fn next_wait(&self) -> Option<Duration> {
+        let commit = self.open_since.map(|since| {
+            let due = match (self.live, self.last_commit) {
+                (true, Some(last)) => last + COMMIT_EVERY,
+                (true, None) => since,
+                (false, _) => since + BACKFILL_AGE,
+            };
+            due.saturating_duration_since(Instant::now())
+        });
+        let deadline = self.deadlines.first().map(|(due, _)| Duration::from_millis(due.since_ms((self.clock)()).max(0) as u64));
+        commit.into_iter().chain(deadline).min()
+    }
+
+    fn commit_is_due(&self) -> bool {
+        let Some(since) = self.open_since else { return false };
+        if self.live {
+            return self.last_commit.is_none_or(|last| last.elapsed() >= COMMIT_EVERY);
+        }
+        self.rows >= BACKFILL_ROWS || since.elapsed() >= BACKFILL_AGE
+    }
+
+    /// Takes an input into the open transaction.
+    pub fn take(&mut self, input: Input) {
+        let rows_before = self.committed.len();
+        let live = !matches!(&input, Input::Batch(prepared) if prepared.batch.backfill);
+        match self.try_take(&input) {
+            Ok(()) => {
+                self.live |= live;
+                if let Input::SetCapture(..) = input {
+                    if let Input::SetCapture(id, _, reply) = input {
+                        let known = self.sessions.find(id).is_some();
+                        reply(Ok(known));
+                    }
+                } else {
+                    self.open.push(input);
+                }
+                if live && self.committed.len() > rows_before && !self.commit_is_due() {
+                    self.tell_ahead();
+                }
+            }
+            Err(failure) => {
+                self.open.push(input);
+                self.recover(&failure);
+            }
+        }
+    }
+
+    fn try_take(&mut self, input: &Input) -> Result<(), Failure> {
+        if self.open_since.is_none() {
+            self.writer.begin()?;
+            self.open_since = Some(Instant::now());
+        }
+        match input {
+            Input::Batch(prepared) => self.apply_batch(prepared),
+            Input::Ended(ended) => self.apply_end(*ended),
+            Input::Agents(agents) => self.apply_agents(agents),
+            Input::SetCapture(id, on, _) => self.apply_capture(*id, *on),
+            Input::Stop => Ok(()),
+        }
+    }
+
+    /// Lets time pass for the sessions whose moment has come.
+    pub fn advance(&mut self) {
+        let now = (self.clock)();
+        while let Some((due, slot)) = self.deadlines.first().copied().filter(|(due, _)| *due <= now) {
+            self.deadlines.remove(&(due, slot));
+            if let Err(failure) = self.try_advance(slot, now) {
+                self.recover(&failure);
+                return;
+            }
+        }
+    }
+
+    fn try_advance(&mut self, slot: usize, now: Timestamp) -> Result<(), Failure> {
+        let conclusions = self.sessions.state(&self.writer, slot)?.advance(now);
+        if !conclusions.is_empty() {
+            if self.open_since.is_none() {
+                self.writer.begin()?;
+                self.open_since = Some(Instant::now());
+            }
+            self.live = true;
+            self.conclude(slot, conclusions, now, false)?;
+            self.sessions.mark(slot);
+        }
+        self.schedule(slot);
+        Ok(())
+    }
+
+    /// Notes when a session's clock runs out next.
+    fn schedule(&mut self, slot: usize) {
+        let due = self.sessions.loaded(slot).and_then(projections::SessionState::next_deadline);
+        if let Some(old) = self.sessions.swap_deadline(slot, due) {
+            self.deadlines.remove(&(old, slot));
+        }
+        if let Some(due) = due {
+            self.deadlines.insert((due, slot));
+        }
+    }
+
+    /// Commits what is open and tells the board.
+    pub fn commit(&mut self) {
+        if self.open_since.is_none() {
+            return;
+        }
+        match self.try_commit() {
+            Ok(()) => {
+                self.gauges.stuck.store(false, Ordering::Relaxed);
+                self.gauges.commits.fetch_add(1, Ordering::Relaxed);
+                self.gauges.events.fetch_add(self.committed.len() as u64, Ordering::Relaxed);
+                self.open.clear();
+                self.open_since = None;
+                self.last_commit = Some(Instant::now());
+                self.rows = 0;
+                self.live = false;
+                self.tell();
+                self.committed.clear();
+                self.sessions.settle();
+            }
+            Err(failure) => self.recover(&failure),
+        }
+    }
+
+    fn try_commit(&mut self) -> Result<(), Failure> {
+        for slot in self.sessions.dirty() {
+            let Some((row, last_event_at, view, snapshot)) = self.sessions.snapshot(slot) else { continue };
+            self.writer.put_session(row, last_event_at, &view, &snapshot)?;
+        }
+        self.writer.commit()?;
+        Ok(())
+    }
+
+    /// After a failure: nothing of the open transaction happened. Its inputs are taken again,
+    /// after a while; until then no other input is taken, so that readers wait.
+    fn recover(&mut self, failure: &Failure) {
+        let mut wait = RETRY_AFTER;
+        tracing::error!(%failure, "storing failed; trying again, nothing is read further until it works");
+        loop {
+            self.gauges.failed.fetch_add(1, Ordering::Relaxed);
+            self.gauges.stuck.store(true, Ordering::Relaxed);
+            self.writer.rollback();
+            self.committed.clear();
+            self.open_since = None;
+            self.rows = 0;
+            self.pause(wait);
+            wait = (wait * 2).min(Duration::from_secs(30));
+            match self.replay() {
+                Ok(()) => {
+                    self.gauges.stuck.store(false, Ordering::Relaxed);
+                    tracing::info!("storing works again");
+                    return;
+                }
+                Err(failure) => tracing::error!(%failure, "storing still fails"),
+            }
+        }
+    }
+
+    fn replay(&mut self) -> Result<(), Failure> {
+        self.position = self.writer.position()?;
+        let slots = self.sessions.forget(&self.writer)?;
+        self.deadlines.clear();
+        for slot in slots {
+            self.schedule(slot);
+        }
+        let inputs = std::mem::take(&mut self.open);
+        for (done, input) in inputs.iter().enumerate() {
+            if let Err(failure) = self.try_take(input) {
+                tracing::debug!(done, "gave up again");
+                self.open = inputs;
+                return Err(failure);
+            }
+        }
+        self.open = inputs;
+        if self.open_since.is_some() {
+            if let Err(failure) = self.try_commit() {
+                return Err(failure);
+            }
+            self.open.clear();
+            self.open_since = None;
+            self.live = false;
+            self.tell();
+            self.committed.clear();
+            self.sessions.settle();
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the one place that waits for a disk to recover")]
+    fn pause(&self, wait: Duration) {
+        std::thread::sleep(wait);
+    }
+
+    /// Before the commit: streams get the new status at once, marked as not committed.
+    fn tell_ahead(&mut self) {
+        if !self.board.watched() {
+            return;
+        }
+        for slot in self.sessions.changed_ahead() {
+            if let Some(entry) = self.entry(slot) {
+                let frame = Frame::of_entry(None, &entry);
+                self.board.put(entry);
+                if let Some(frame) = frame {
+                    self.board.publish(frame);
+                }
+            }
+        }
+    }
+
+    /// After the commit: rows first, then the events in order, then the status of each session.
+    fn tell(&mut self) {
+        let slots = self.sessions.dirty();
+        let mut frames = Vec::with_capacity(slots.len());
+        let any_live = self.committed.iter().any(|(_, history)| !history);
+        for slot in &slots {
+            let Some(entry) = self.entry(*slot) else { continue };
+            frames.extend(Frame::of_entry(Some(self.position), &entry));
+            self.board.put(entry);
+        }
+        if !any_live {
+            self.board.advance(self.position);
+            return;
+        }
+        self.committed.sort_unstable_by_key(|(event, _)| event.position);
+        for (event, _) in &self.committed {
+            if let Ok(json) = Json::of(event) {
+                self.board.publish(Frame::event(Some(event.position), event.session_id, event.payload.kind(), json));
+            }
+        }
+        for frame in frames {
+            self.board.publish(frame);
+        }
+    }
+
+    fn entry(&mut self, slot: usize) -> Option<SessionEntry> {
+        let now = (self.clock)();
+        let state = self.sessions.loaded_mut(slot)?;
+        let session = state.view();
+        SessionEntry::of(session, is_active(session, now)).ok()
+    }
+}
+
+/// So many of the newest sessions have their JSON in memory from the start.
+const HOT_VIEWS: usize = 4_096;
+
+/// How long after its last event a session that is idle or unknown still counts as active, ms.
+const ACTIVE_MS: i64 = 30 * 60 * 1000;
+
+/// Whether a session belongs on a list of what goes on.
+fn is_active(session: &projections::Session, now: Timestamp) -> bool {
+    match session.status.state {
+        events::State::Running | events::State::Waiting | events::State::WaitingApproval => true,
+        events::State::Idle | events::State::Unknown => now.since_ms(session.last_event_at) < ACTIVE_MS,
+        events::State::Exited => false,
+    }
+}

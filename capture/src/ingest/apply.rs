@@ -1,0 +1,391 @@
+//! Applying one input to the open transaction.
+
+use std::{collections::HashSet, sync::Arc, sync::atomic::Ordering};
+
+use adapters::process::{AgentProcess, Ended};
+use events::{
+    Annotation, Claim, Confidence, Event, Identity, NewEvent, Origin, Payload, Provider, Repeat, SessionForked, SessionId, Signal, Source,
+    State, Timestamp, Topic,
+};
+use projections::{Conclusion, Health, TranscriptView};
+
+use super::{
+    Failure, Ingest, Prepared,
+    link::link,
+    message::{Merge, OpenMessage, as_delta},
+};
+
+/// Records read later than this after they were written are history, ms.
+const HISTORY_MS: i64 = 10_000;
+/// A session with fewer events than this has just begun.
+const FRESH_EVENTS: u64 = 20;
+/// At most so many copies of a record without an id are told apart.
+const OCCURRENCES: u32 = 100_000;
+
+impl Ingest {
+    pub(super) fn apply_batch(&mut self, prepared: &Prepared) -> Result<(), Failure> {
+        let batch = &prepared.batch;
+        let mut pending: Vec<(usize, Event, Option<usize>)> = Vec::with_capacity(batch.events.len());
+        let mut derived = Vec::new();
+        let mut open = OpenMessage::default();
+        let mut forks: HashSet<(usize, usize)> = HashSet::new();
+        for (index, new) in batch.events.iter().enumerate() {
+            let slot = self.sessions.resolve(&mut self.writer, new.provider, &new.provider_session_id, first_seen(new))?;
+            if !self.sessions.known(slot).capture {
+                continue;
+            }
+            let row = self.sessions.known(slot).row;
+            let Some(identity) = self.learn(new, row, slot, &mut forks)? else { continue };
+            let last_message = match &new.payload {
+                Payload::AssistantMessage(_) => self.sessions.state(&self.writer, slot)?.last_message().map(str::to_owned),
+                _ => None,
+            };
+            let payload = match open.merge(slot, new, last_message.as_deref(), &mut pending) {
+                Merge::Into => continue,
+                Merge::Delta => as_delta(&new.payload),
+                Merge::New => None,
+            };
+            let packed = prepared.texts.get(index).is_some_and(Option::is_some).then_some(index);
+            let event = self.make(slot, new, identity, payload, packed.and_then(|i| prepared.texts[i].as_ref()))?;
+            if let Payload::AssistantMessage(_) = event.payload {
+                open.begin(slot, pending.len());
+            }
+            self.fold(slot, event, packed, &mut pending, &mut derived)?;
+        }
+        for (slot, other) in forks {
+            self.fork(slot, other, batch.cursor.path.as_str(), &mut pending, &mut derived)?;
+        }
+        for (slot, event, packed) in pending {
+            let text = packed.and_then(|i| prepared.texts[i].as_ref());
+            self.append(slot, event, text, batch.backfill)?;
+        }
+        self.write_derived(derived, batch.backfill)?;
+        self.writer.put_cursor(&batch.cursor)?;
+        self.note_transcript(prepared);
+        Ok(())
+    }
+
+    /// Whether a record is new. One that is known, and belongs to another session, makes this one
+    /// a fork of that.
+    fn learn(&mut self, new: &NewEvent, row: store::SessionRow, slot: usize, forks: &mut HashSet<(usize, usize)>) -> Result<Option<Identity>, Failure> {
+        match new.repeat {
+            Repeat::Unique => {
+                if self.writer.learn(new.identity, row)? {
+                    return Ok(Some(new.identity));
+                }
+                self.gauges.repeated.fetch_add(1, Ordering::Relaxed);
+                if matches!(new.payload, Payload::UserPrompt(_) | Payload::AssistantMessage(_)) {
+                    let owner = self.writer.known(new.identity)?.filter(|owner| *owner != row);
+                    if let Some(owner) = owner.and_then(|o| self.sessions.find_by_row(o)) {
+                        forks.insert((slot, owner));
+                    }
+                }
+                Ok(None)
+            }
+            Repeat::Next => {
+                for occurrence in 0..OCCURRENCES {
+                    let identity = new.identity.occurrence(occurrence);
+                    if self.writer.learn(identity, row)? {
+                        return Ok(Some(identity));
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    fn make(&mut self, slot: usize, new: &NewEvent, identity: Identity, payload: Option<Payload>, text: Option<&store::PackedText>) -> Result<Event, Failure> {
+        let mut payload = payload.unwrap_or_else(|| new.payload.clone());
+        if let Payload::SessionStarted(started) = &mut payload {
+            if let Some(parent) = &started.parent_provider_session_id {
+                let parent: Arc<str> = Arc::from(parent.as_str());
+                let parent = self.sessions.resolve(&mut self.writer, new.provider, &parent, first_seen(new))?;
+                started.parent_session_id = Some(self.sessions.known(parent).id);
+                if self.sessions.loaded(parent).is_some_and(|s| s.session.last_sequence == 0) {
+                    self.sessions.mark(parent);
+                }
+            }
+        }
+        let known = self.sessions.known(slot).clone();
+        let state = self.sessions.state(&self.writer, slot)?;
+        self.position += 1;
+        Ok(Event {
+            position: self.position,
+            id: identity.event_id(),
+            session_id: known.id,
+            sequence: state.session.last_sequence + 1,
+            provider: new.provider,
+            provider_session_id: known.provider_session_id,
+            source: new.source,
+            created_at: new.created_at.unwrap_or(new.observed_at),
+            observed_at: new.observed_at,
+            turn_id: state.turn_of(identity.event_id(), &payload),
+            parent_id: new.parent.map(Identity::event_id),
+            agent_id: new.agent_id.clone(),
+            confidence: new.confidence,
+            severity: new.severity,
+            text: new.text.clone(),
+            text_ref: text.map(|t| t.reference()),
+            payload,
+            origin: new.origin.clone(),
+            derived: false,
+        })
+    }
+
+    /// Folds an event and keeps what follows from it.
+    fn fold(&mut self, slot: usize, event: Event, packed: Option<usize>, pending: &mut Vec<(usize, Event, Option<usize>)>, derived: &mut Vec<(usize, Event)>) -> Result<(), Failure> {
+        if let Payload::UsageReported(usage) = &event.payload {
+            self.writer.add_usage(self.sessions.known(slot).row, usage)?;
+        }
+        let history = event.observed_at.since_ms(event.created_at) > HISTORY_MS;
+        let observed_at = event.observed_at;
+        let state = self.sessions.state(&self.writer, slot)?;
+        let process_before = state.process();
+        let sequence = event.sequence;
+        let conclusions = state.fold(&event);
+        let process = state.process();
+        pending.push((slot, event, packed));
+        self.sessions.mark(slot);
+        for conclusion in conclusions {
+            let event = self.derive(slot, conclusion, observed_at)?;
+            derived.push((slot, event));
+        }
+        if let Some((pid, start)) = process.filter(|p| Some(*p) != process_before) {
+            self.processes.watch(pid, start);
+        }
+        if !history && process.is_none() {
+            self.processes.wanted(sequence < FRESH_EVENTS);
+        }
+        if !history {
+            self.tell_parent(slot, observed_at, pending, derived)?;
+        }
+        self.schedule(slot);
+        Ok(())
+    }
+
+    /// Gives a conclusion its place in the log.
+    fn derive(&mut self, slot: usize, conclusion: Conclusion, observed_at: Timestamp) -> Result<Event, Failure> {
+        let known = self.sessions.known(slot).clone();
+        if let Some(turn) = &conclusion.turn {
+            self.writer.put_turn(known.row, turn)?;
+        }
+        let state = self.sessions.state(&self.writer, slot)?;
+        state.session.last_sequence += 1;
+        let sequence = state.session.last_sequence;
+        self.position += 1;
+        let identity = Identity::of(known.provider, "derived", &[&known.id.to_bytes(), &sequence.to_le_bytes()]);
+        Ok(Event {
+            position: self.position,
+            id: identity.event_id(),
+            session_id: known.id,
+            sequence,
+            provider: known.provider,
+            provider_session_id: known.provider_session_id,
+            source: Source::Runtime,
+            created_at: conclusion.at,
+            observed_at,
+            turn_id: conclusion.turn_id,
+            parent_id: None,
+            agent_id: None,
+            confidence: Confidence::High,
+            severity: None,
+            text: None,
+            text_ref: None,
+            payload: conclusion.payload,
+            origin: Origin::Derived,
+            derived: true,
+        })
+    }
+
+    fn append(&mut self, slot: usize, event: Event, text: Option<&store::PackedText>, history: bool) -> Result<(), Failure> {
+        self.writer.append(self.sessions.known(slot).row, &event, text)?;
+        self.rows += 1;
+        self.keep(event, history);
+        Ok(())
+    }
+
+    fn keep(&mut self, event: Event, history: bool) {
+        self.committed.push((event, history));
+    }
+
+    fn write_derived(&mut self, derived: Vec<(usize, Event)>, history: bool) -> Result<(), Failure> {
+        for (slot, event) in derived {
+            self.append(slot, event, None, history)?;
+        }
+        Ok(())
+    }
+
+    /// Writes conclusions that no event brought about.
+    pub(super) fn conclude(&mut self, slot: usize, conclusions: Vec<Conclusion>, now: Timestamp, history: bool) -> Result<(), Failure> {
+        let mut derived = Vec::new();
+        for conclusion in conclusions {
+            derived.push((slot, self.derive(slot, conclusion, now)?));
+        }
+        let mut pending = Vec::new();
+        self.tell_parent(slot, now, &mut pending, &mut derived)?;
+        for (slot, event, _) in pending {
+            self.append(slot, event, None, history)?;
+        }
+        self.write_derived(derived, history)
+    }
+
+    /// A helper's work keeps its parent running, and its dialog is its parent's too: the parent is
+    /// told by a signal, so that the parent's log explains its state alone.
+    fn tell_parent(&mut self, slot: usize, now: Timestamp, pending: &mut Vec<(usize, Event, Option<usize>)>, derived: &mut Vec<(usize, Event)>) -> Result<(), Failure> {
+        let Some(child) = self.sessions.loaded(slot) else { return Ok(()) };
+        let Some(parent) = child.session.parent_session_id.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
+        let (child_id, state) = (Arc::clone(&self.sessions.known(slot).provider_session_id), child.session.status.state);
+        let claimed = self.sessions.state(&self.writer, parent)?.claim_of_agent(&child_id);
+        let wanted = match state {
+            State::Running | State::WaitingApproval => Some(state),
+            State::Waiting | State::Idle | State::Exited | State::Unknown => None,
+        };
+        if claimed == wanted {
+            return Ok(());
+        }
+        let claim = match wanted {
+            Some(State::Running) => Claim::State { state: State::Running, reason: Some(events::Reason::Subagents) },
+            Some(state) => Claim::State { state, reason: None },
+            None => Claim::Withdrawn,
+        };
+        let words = format!("sub-agent {child_id} is {state}");
+        let signal = Signal { claim, strength: Confidence::High, valid_until: None, words: Some(words) };
+        let known = self.sessions.known(parent).clone();
+        let sequence = self.sessions.state(&self.writer, parent)?.session.last_sequence;
+        let identity = Identity::of(known.provider, "subagent", &[&known.id.to_bytes(), child_id.as_bytes(), &sequence.to_le_bytes()]);
+        let new = internal(known.provider, &known.provider_session_id, identity, Source::Transcript, now, signal.into(), Some(child_id));
+        self.writer.learn(identity, known.row)?;
+        let event = self.make(parent, &new, identity, None, None)?;
+        self.fold(parent, event, None, pending, derived)
+    }
+
+    /// Notes that a session repeats another's records.
+    fn fork(&mut self, slot: usize, owner: usize, _path: &str, pending: &mut Vec<(usize, Event, Option<usize>)>, derived: &mut Vec<(usize, Event)>) -> Result<(), Failure> {
+        let (own, from) = (self.sessions.known(slot).clone(), self.sessions.known(owner).clone());
+        let identity = Identity::of(own.provider, "forked", &[own.provider_session_id.as_bytes(), from.provider_session_id.as_bytes()]);
+        if !self.writer.learn(identity, own.row)? {
+            return Ok(());
+        }
+        let payload = SessionForked { from: from.provider_session_id.to_string(), at: None }.into();
+        let new = internal(own.provider, &own.provider_session_id, identity, Source::Transcript, (self.clock)(), payload, None);
+        let event = self.make(slot, &new, identity, None, None)?;
+        self.fold(slot, event, None, pending, derived)
+    }
+
+    /// Keeps where a session's transcript stands beside the session.
+    fn note_transcript(&mut self, prepared: &Prepared) {
+        let batch = &prepared.batch;
+        let Some(id) = batch.cursor.provider_session_id.as_deref().filter(|_| adapters::is_transcript(batch.provider, &batch.cursor.path)) else { return };
+        let Some(slot) = self.sessions.find_by_provider(batch.provider, &Arc::from(id)) else { return };
+        if self.sessions.state(&self.writer, slot).is_err() {
+            return;
+        }
+        let Some(state) = self.sessions.loaded_mut(slot) else { return };
+        let cursor = &batch.cursor;
+        let view = TranscriptView {
+            path: cursor.path.clone(),
+            size: cursor.size,
+            offset: cursor.offset,
+            generation: cursor.generation,
+            issues: cursor.issues,
+        };
+        let transcripts = &mut state.session.transcripts;
+        match transcripts.iter_mut().find(|t| t.path == view.path) {
+            Some(known) => *known = view,
+            None => transcripts.push(view),
+        }
+        state.session.health = if transcripts.iter().any(|t| t.issues > 0) {
+            Health::Issues
+        } else if transcripts.iter().any(|t| t.offset < t.size) && batch.backfill {
+            Health::Behind
+        } else {
+            Health::Ok
+        };
+        self.sessions.mark(slot);
+    }
+
+    pub(super) fn apply_end(&mut self, ended: Ended) -> Result<(), Failure> {
+        let now = (self.clock)();
+        let slots: Vec<usize> =
+            self.sessions.all_loaded().filter(|(_, s)| s.process() == Some((ended.pid, ended.start_ticks))).map(|(slot, _)| slot).collect();
+        for slot in slots {
+            let signal = Signal {
+                claim: Claim::ProcessGone { pid: ended.pid, clean: false },
+                strength: Confidence::High,
+                valid_until: None,
+                words: Some(format!("process {} ended", ended.pid)),
+            };
+            self.inject(slot, Source::Process, now, "ended", signal.into())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn apply_agents(&mut self, agents: &[AgentProcess]) -> Result<(), Failure> {
+        let now = (self.clock)();
+        let links = link(self.sessions.all_loaded().map(|(slot, state)| (slot, state)), agents, now);
+        for found in links {
+            let (pid, start_ticks) = (found.process.pid, found.process.start_ticks);
+            for slot in found.left {
+                let words = Some(format!("process {pid} went on to another session"));
+                let signal = Signal { claim: Claim::ProcessGone { pid, clean: true }, strength: Confidence::Medium, valid_until: None, words };
+                self.inject(slot, Source::Process, now, "left", signal.into())?;
+            }
+            let words = Some(match found.strength {
+                Confidence::High => format!("process {pid} has its transcript open"),
+                Confidence::Medium | Confidence::Low => format!("process {pid} runs in its directory"),
+            });
+            let claim = Claim::ProcessAlive { pid, start_ticks };
+            self.inject(found.slot, Source::Process, now, "linked", Signal { claim, strength: found.strength, valid_until: None, words }.into())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn apply_capture(&mut self, id: SessionId, on: bool) -> Result<(), Failure> {
+        let Some(slot) = self.sessions.find(id) else { return Ok(()) };
+        let row = self.sessions.known(slot).row;
+        self.writer.set_capture(row, on)?;
+        self.sessions.set_capture(slot, on);
+        let value = if on { "on" } else { "off" }.to_owned();
+        self.inject(slot, Source::Runtime, (self.clock)(), "capture", Annotation { topic: Topic::Capture, value }.into())
+    }
+
+    /// Adds an event that capture itself observed.
+    fn inject(&mut self, slot: usize, source: Source, now: Timestamp, space: &str, payload: Payload) -> Result<(), Failure> {
+        let known = self.sessions.known(slot).clone();
+        let sequence = self.sessions.state(&self.writer, slot)?.session.last_sequence;
+        let identity = Identity::of(known.provider, space, &[&known.id.to_bytes(), &sequence.to_le_bytes()]);
+        self.writer.learn(identity, known.row)?;
+        let new = internal(known.provider, &known.provider_session_id, identity, source, now, payload, None);
+        let event = self.make(slot, &new, identity, None, None)?;
+        let (mut pending, mut derived) = (Vec::new(), Vec::new());
+        self.fold(slot, event, None, &mut pending, &mut derived)?;
+        for (slot, event, _) in pending {
+            self.append(slot, event, None, false)?;
+        }
+        self.write_derived(derived, false)
+    }
+}
+
+fn first_seen(new: &NewEvent) -> Timestamp {
+    new.created_at.unwrap_or(new.observed_at).min(new.observed_at)
+}
+
+/// An event of capture's own making. Its delivery id is its identity.
+fn internal(provider: Provider, session: &Arc<str>, identity: Identity, source: Source, now: Timestamp, payload: Payload, agent_id: Option<Arc<str>>) -> NewEvent {
+    NewEvent {
+        provider,
+        provider_session_id: Arc::clone(session),
+        identity,
+        repeat: Repeat::Unique,
+        source,
+        created_at: Some(now),
+        observed_at: now,
+        parent: None,
+        agent_id,
+        confidence: Confidence::High,
+        severity: None,
+        text: None,
+        payload,
+        origin: Origin::Delivery { id: Arc::from(identity.event_id().to_string()) },
+    }
+}

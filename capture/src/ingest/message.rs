@@ -1,0 +1,50 @@
+//! Blocks of one message, merged: one `assistant.message` for each message of the model.
+
+use events::{AssistantDelta, Block, Event, NewEvent, Payload};
+
+/// The message of the batch that may still get blocks: where its event stands.
+#[derive(Debug, Default)]
+pub(super) struct OpenMessage {
+    at: Option<(usize, usize)>,
+}
+
+/// What becomes of a block.
+pub(super) enum Merge {
+    /// It begins a message.
+    New,
+    /// It went into the event of its message.
+    Into,
+    /// Its message is committed or has its text: it becomes a delta.
+    Delta,
+}
+
+impl OpenMessage {
+    /// Merges a block into its message's event where that is not committed yet.
+    pub(super) fn merge(&mut self, slot: usize, block: &NewEvent, last_message: Option<&str>, pending: &mut [(usize, Event, Option<usize>)]) -> Merge {
+        let Payload::AssistantMessage(new) = &block.payload else { return Merge::New };
+        let Some(id) = new.message_id.as_deref() else { return Merge::New };
+        if last_message != Some(id) {
+            return Merge::New;
+        }
+        let Some((_, event, _)) = self.at.filter(|(of, _)| *of == slot).and_then(|(_, index)| pending.get_mut(index)) else { return Merge::Delta };
+        let Payload::AssistantMessage(known) = &mut event.payload else { return Merge::Delta };
+        if known.message_id.as_deref() != Some(id) || block.text.is_some() {
+            return Merge::Delta;
+        }
+        known.blocks += new.blocks;
+        known.tool_calls += new.tool_calls;
+        known.stop = new.stop.or(known.stop);
+        Merge::Into
+    }
+
+    /// Notes that the event at `index` of the batch begins a message.
+    pub(super) fn begin(&mut self, slot: usize, index: usize) {
+        self.at = Some((slot, index));
+    }
+}
+
+/// A block of a known message as an event of its own.
+pub(super) fn as_delta(payload: &Payload) -> Option<Payload> {
+    let Payload::AssistantMessage(message) = payload else { return None };
+    Some(AssistantDelta { message_id: message.message_id.clone(), block: Block::Text, stop: message.stop, blocks: message.blocks }.into())
+}

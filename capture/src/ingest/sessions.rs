@@ -1,0 +1,241 @@
+//! The sessions ingest knows: all of them by name, the reducers of those in use.
+
+use std::{collections::HashMap, sync::Arc};
+
+use events::{Event, Provider, SessionId, Timestamp};
+use projections::{Rules, SessionState};
+use store::{CommitError, Known, ReadError, SessionRow, Writer};
+
+/// Reducers kept in memory beyond the ones that have something pending.
+const KEPT: usize = 128;
+
+#[derive(Debug)]
+struct Slot {
+    known: Known,
+    state: Option<Box<SessionState>>,
+    deadline: Option<Timestamp>,
+    dirty: bool,
+    /// State and reason the streams were told before the commit.
+    told_ahead: bool,
+    /// When it was last used, in uses.
+    used: u64,
+}
+
+/// What a session's row in the store gets: row, last event, view and snapshot as JSON.
+pub(super) type Snapshot = (SessionRow, Timestamp, String, String);
+
+#[derive(Debug)]
+pub(super) struct Sessions {
+    slots: Vec<Slot>,
+    by_provider: HashMap<(Provider, Arc<str>), usize>,
+    by_id: HashMap<SessionId, usize>,
+    by_row: HashMap<SessionRow, usize>,
+    dirty: Vec<usize>,
+    woken: Vec<usize>,
+    loaded: usize,
+    uses: u64,
+    rules: Rules,
+}
+
+impl Sessions {
+    pub(super) fn load(writer: &Writer, rules: Rules) -> Result<Self, ReadError> {
+        let mut sessions = Self {
+            slots: Vec::new(),
+            by_provider: HashMap::new(),
+            by_id: HashMap::new(),
+            by_row: HashMap::new(),
+            dirty: Vec::new(),
+            woken: Vec::new(),
+            loaded: 0,
+            uses: 0,
+            rules,
+        };
+        for known in writer.sessions()? {
+            sessions.add(known);
+        }
+        Ok(sessions)
+    }
+
+    fn add(&mut self, known: Known) -> usize {
+        let slot = self.slots.len();
+        self.by_provider.insert((known.provider, Arc::clone(&known.provider_session_id)), slot);
+        self.by_id.insert(known.id, slot);
+        self.by_row.insert(known.row, slot);
+        self.slots.push(Slot { known, state: None, deadline: None, dirty: false, told_ahead: false, used: 0 });
+        slot
+    }
+
+    pub(super) fn find(&self, id: SessionId) -> Option<usize> {
+        self.by_id.get(&id).copied()
+    }
+
+    pub(super) fn find_by_row(&self, row: SessionRow) -> Option<usize> {
+        self.by_row.get(&row).copied()
+    }
+
+    pub(super) fn find_by_provider(&self, provider: Provider, id: &Arc<str>) -> Option<usize> {
+        self.by_provider.get(&(provider, Arc::clone(id))).copied()
+    }
+
+    /// The session of this name; made when there is none.
+    pub(super) fn resolve(&mut self, writer: &mut Writer, provider: Provider, id: &Arc<str>, first_seen: Timestamp) -> Result<usize, CommitError> {
+        if let Some(slot) = self.find_by_provider(provider, id) {
+            return Ok(slot);
+        }
+        let session_id = SessionId::mint(first_seen, provider, id);
+        let row = writer.add_session(session_id, provider, id)?;
+        let known = Known { row, id: session_id, provider, provider_session_id: Arc::clone(id), capture: true };
+        let slot = self.add(known);
+        let state = SessionState::new(session_id, provider, Some(Arc::clone(id)), first_seen, self.rules);
+        self.slots[slot].state = Some(Box::new(state));
+        self.loaded += 1;
+        Ok(slot)
+    }
+
+    pub(super) fn known(&self, slot: usize) -> &Known {
+        &self.slots[slot].known
+    }
+
+    pub(super) fn set_capture(&mut self, slot: usize, on: bool) {
+        self.slots[slot].known.capture = on;
+    }
+
+    /// The reducer of a session, from memory or from the store; folded anew from the log when the
+    /// snapshot is of another version.
+    pub(super) fn state(&mut self, writer: &Writer, slot: usize) -> Result<&mut SessionState, ReadError> {
+        self.uses += 1;
+        let (uses, rules) = (self.uses, self.rules);
+        let entry = &mut self.slots[slot];
+        entry.used = uses;
+        let Known { row, id, provider, provider_session_id, .. } = &entry.known;
+        if entry.state.is_none() {
+            self.loaded += 1;
+        }
+        match entry.state {
+            Some(ref mut state) => Ok(state),
+            None => {
+                let mut state = match writer.snapshot(*row)? {
+                    Some(state) => state,
+                    None => fold_log(writer, *id, *provider, Arc::clone(provider_session_id), rules)?,
+                };
+                state.set_rules(rules);
+                Ok(entry.state.insert(Box::new(state)))
+            }
+        }
+    }
+
+    pub(super) fn loaded(&self, slot: usize) -> Option<&SessionState> {
+        self.slots[slot].state.as_deref()
+    }
+
+    pub(super) fn loaded_mut(&mut self, slot: usize) -> Option<&mut SessionState> {
+        self.slots[slot].state.as_deref_mut()
+    }
+
+    /// Every reducer in memory, with its slot.
+    pub(super) fn all_loaded(&self) -> impl Iterator<Item = (usize, &SessionState)> {
+        self.slots.iter().enumerate().filter_map(|(slot, s)| s.state.as_deref().map(|state| (slot, state)))
+    }
+
+    /// Notes that the session changed in the open transaction.
+    pub(super) fn mark(&mut self, slot: usize) {
+        let entry = &mut self.slots[slot];
+        entry.told_ahead = false;
+        if !entry.dirty {
+            entry.dirty = true;
+            self.dirty.push(slot);
+        }
+    }
+
+    pub(super) fn dirty(&self) -> Vec<usize> {
+        self.dirty.clone()
+    }
+
+    /// Changed sessions the streams were not told about yet.
+    pub(super) fn changed_ahead(&mut self) -> Vec<usize> {
+        let slots: Vec<usize> = self.dirty.iter().copied().filter(|s| !self.slots[*s].told_ahead).collect();
+        for slot in &slots {
+            self.slots[*slot].told_ahead = true;
+        }
+        slots
+    }
+
+    pub(super) fn swap_deadline(&mut self, slot: usize, due: Option<Timestamp>) -> Option<Timestamp> {
+        std::mem::replace(&mut self.slots[slot].deadline, due)
+    }
+
+    /// What the store gets of a session.
+    pub(super) fn snapshot(&mut self, slot: usize) -> Option<Snapshot> {
+        let entry = &mut self.slots[slot];
+        let row = entry.known.row;
+        let state = entry.state.as_deref_mut()?;
+        let view = serde_json::to_string(state.view()).ok()?;
+        let snapshot = serde_json::to_string(state).ok()?;
+        Some((row, state.session.last_event_at, view, snapshot))
+    }
+
+    /// After a commit: nothing is dirty, and reducers nobody needs soon leave memory.
+    pub(super) fn settle(&mut self) {
+        for slot in self.dirty.drain(..) {
+            self.slots[slot].dirty = false;
+        }
+        if self.loaded <= KEPT * 2 {
+            return;
+        }
+        let mut idle: Vec<(u64, usize)> =
+            self.slots.iter().enumerate().filter(|(_, s)| s.state.is_some() && s.deadline.is_none() && s.state.as_deref().is_none_or(|st| st.process().is_none())).map(|(i, s)| (s.used, i)).collect();
+        idle.sort_unstable();
+        let surplus = self.loaded.saturating_sub(KEPT).min(idle.len());
+        for (_, slot) in idle.into_iter().take(surplus) {
+            self.slots[slot].state = None;
+            self.loaded -= 1;
+        }
+    }
+
+    /// A session whose clock must be watched from the start.
+    pub(super) fn wake(&mut self, id: SessionId) {
+        if let Some(slot) = self.find(id) {
+            self.woken.push(slot);
+        }
+    }
+
+    pub(super) fn woken(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.woken)
+    }
+
+    /// After a rollback: everything is as the store has it. Gives the slots that were in memory.
+    pub(super) fn forget(&mut self, writer: &Writer) -> Result<Vec<usize>, ReadError> {
+        let loaded: Vec<SessionId> = self.slots.iter().filter(|s| s.state.is_some()).map(|s| s.known.id).collect();
+        *self = Self::load(writer, self.rules)?;
+        let mut slots = Vec::new();
+        for id in loaded {
+            if let Some(slot) = self.find(id) {
+                self.state(writer, slot)?;
+                slots.push(slot);
+            }
+        }
+        Ok(slots)
+    }
+}
+
+/// Events folded at a time.
+const FOLD_PAGE: usize = 1_000;
+
+/// Folds a session's log from its beginning.
+fn fold_log(writer: &Writer, id: SessionId, provider: Provider, provider_session_id: Arc<str>, rules: Rules) -> Result<SessionState, ReadError> {
+    let reader = writer.reader();
+    let mut state: Option<SessionState> = None;
+    let mut after = 0;
+    loop {
+        let page: Vec<Event> = reader.events(id, after, FOLD_PAGE, &[])?;
+        for event in &page {
+            after = event.sequence;
+            let first = || SessionState::new(id, provider, Some(Arc::clone(&provider_session_id)), event.created_at, rules);
+            state.get_or_insert_with(first).fold(event);
+        }
+        if page.len() < FOLD_PAGE {
+            break;
+        }
+    }
+    Ok(state.unwrap_or_else(|| SessionState::new(id, provider, Some(provider_session_id), Timestamp::MIN, rules)))
+}

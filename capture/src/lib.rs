@@ -1,0 +1,16 @@
+//! The program: configuration, wiring, ingest, the command line.
+//!
+//! The only crate that sees all others, the clock and the environment. [`ingest`] is the heart:
+//! the one thread that commits. [`serve`] puts everything together and takes it apart again in
+//! order; [`commands`] is what people type.
+
+pub mod client;
+pub mod clock;
+pub mod commands;
+pub mod config;
+pub mod endpoint;
+pub mod ingest;
+pub mod linker;
+pub mod places;
+pub mod roots;
+pub mod serve;

@@ -1,0 +1,44 @@
+//! Where things are: the environment is read here and nowhere else.
+
+use std::path::{Path, PathBuf};
+
+/// A variable of the environment; `None` when unset or empty.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "the home of the environment")]
+pub fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from)
+}
+
+/// The user's home directory.
+///
+/// # Errors
+/// When HOME is not set.
+pub fn home() -> anyhow::Result<PathBuf> {
+    variable("HOME").ok_or_else(|| anyhow::anyhow!("HOME is not set, so neither configuration nor agents' files can be found"))
+}
+
+/// `$XDG_CONFIG_HOME/capture/config.toml`.
+///
+/// # Errors
+/// When neither XDG_CONFIG_HOME nor HOME is set.
+pub fn config_file() -> anyhow::Result<PathBuf> {
+    let base = match variable("XDG_CONFIG_HOME") {
+        Some(dir) if dir.is_absolute() => dir,
+        _ => home()?.join(".config"),
+    };
+    Ok(base.join("capture/config.toml"))
+}
+
+/// The data directory: what was typed, else CAPTURE_DATA_DIR, else `$XDG_DATA_HOME/capture`.
+///
+/// # Errors
+/// When none of them, nor HOME, is set.
+pub fn data_dir(typed: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let chosen = typed.map(Path::to_path_buf).or_else(|| variable("CAPTURE_DATA_DIR"));
+    let dir = match (chosen, variable("XDG_DATA_HOME")) {
+        (Some(dir), _) => dir,
+        (None, Some(dir)) if dir.is_absolute() => dir.join("capture"),
+        (None, _) => home()?.join(".local/share/capture"),
+    };
+    Ok(std::path::absolute(dir)?)
+}

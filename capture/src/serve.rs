@@ -1,0 +1,265 @@
+//! Putting the parts together, and taking them apart in order: sources, ingest, server.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::Ordering},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use adapters::{
+    collect::{Batch, Collector, Control, Stopped},
+    watch::Mode,
+};
+use anyhow::Context;
+use crossbeam_channel::{Sender, bounded};
+use server::{Board, Command, Health, Refusal, SourceHealth};
+use store::Writer;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock,
+    config::Config,
+    endpoint::{self, Endpoint},
+    ingest::{self, Gauges, Ingest, Input, Prepared},
+    linker::Linker,
+    roots,
+};
+
+/// What `capture serve` was told.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Whether an address other machines can reach was asked for in so many words.
+    pub exposed: bool,
+    /// The data directory.
+    pub data: PathBuf,
+    /// The configuration.
+    pub config: Config,
+}
+
+/// Commands that may wait for the program.
+const COMMANDS: usize = 64;
+/// The write-ahead log is moved into the database this often while there is something in it.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
+
+/// Serves until the token is cancelled.
+///
+/// # Errors
+/// When the store, the sockets or a thread cannot be had.
+pub fn run(options: &Options, cancel: &CancellationToken) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_name("http").enable_all().build().context("cannot start the runtime")?;
+    let service = Service::start(options, &runtime, cancel)?;
+    tracing::info!(url = %service.endpoint.url, data = %options.data.display(), "capture is serving");
+    runtime.block_on(async {
+        tokio::select! {
+            () = cancel.cancelled() => {}
+            () = signalled() => tracing::info!("asked to end"),
+        }
+    });
+    service.stop(&runtime, cancel);
+    Ok(())
+}
+
+/// Waits for a signal that asks to end.
+async fn signalled() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let mut streams: Vec<_> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
+    let waits = streams.iter_mut().map(|s| Box::pin(s.recv()));
+    let mut waits: Vec<_> = waits.collect();
+    std::future::poll_fn(|context| {
+        let ready = waits.iter_mut().any(|wait| std::future::Future::poll(wait.as_mut(), context).is_ready());
+        if ready { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+}
+
+/// A service at work.
+struct Service {
+    endpoint: Endpoint,
+    data: PathBuf,
+    serving: server::Serving,
+    files: adapters::collect::Running,
+    inputs: Sender<Input>,
+    ingest: JoinHandle<()>,
+    checkpoints: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Service {
+    fn start(options: &Options, runtime: &tokio::runtime::Runtime, cancel: &CancellationToken) -> anyhow::Result<Self> {
+        let data = &options.data;
+        let writer = Writer::open(data)?;
+        let tokens = endpoint::tokens(data)?;
+        let epoch = format!("{:x}-{:x}", clock::now().as_millisecond(), std::process::id());
+        let board = Board::new(&epoch);
+        let gauges = Arc::new(Gauges::default());
+        let (inputs, incoming) = bounded(ingest::INPUTS);
+
+        let collect = collect_config(&options.config);
+        let collector = Collector::new(collect, roots::homes(&options.config)?.roots(), writer.cursors()?);
+        let control = collector.control();
+        control.ignore(options.config.ignore.clone());
+
+        let reader = writer.reader();
+        let database = writer.path().to_owned();
+        let linker = Linker::start(inputs.clone()).context("cannot start a thread")?;
+        let ingest = Ingest::new(ingest::Parts {
+            writer,
+            board: board.clone(),
+            gauges: Arc::clone(&gauges),
+            processes: Box::new(linker),
+            clock: Arc::new(clock::now),
+            rules: options.config.rules(),
+        })?;
+        let ingest = std::thread::Builder::new().name("ingest".into()).spawn(move || ingest.run(incoming)).context("cannot start a thread")?;
+
+        let (commands, asked) = tokio::sync::mpsc::channel(COMMANDS);
+        let mut config = server::Config::new(tokens);
+        config.listen = options.listen;
+        config.exposure = if options.exposed { server::Exposure::Network } else { server::Exposure::Loopback };
+        let socket = data.join("capture.sock");
+        config.socket = Some(socket.clone());
+        config.commands = Some(commands);
+        let health = health(&control, &gauges);
+        let serving = runtime.block_on(server::serve(config, board, reader, health, cancel.clone()))?;
+        runtime.spawn(carry_out(asked, inputs.clone()));
+
+        let sink = {
+            let inputs = inputs.clone();
+            move |batch: Batch| inputs.send(Input::Batch(Box::new(Prepared::new(batch)))).map_err(|_| Stopped)
+        };
+        let files = collector.start(sink).context("cannot start a thread")?;
+        let checkpoints = Some(checkpoint_thread(database)?);
+        let endpoint = Endpoint { url: serving.url(), pid: std::process::id(), epoch, socket, token_file: endpoint::token_file(data) };
+        endpoint.store(data)?;
+        Ok(Self { endpoint, data: data.clone(), serving, files, inputs, ingest, checkpoints })
+    }
+
+    /// Sources first, then what they still have under way, then the server.
+    fn stop(mut self, runtime: &tokio::runtime::Runtime, cancel: &CancellationToken) {
+        self.endpoint.remove(&self.data);
+        self.files.stop();
+        self.inputs.send(Input::Stop).ok();
+        if self.ingest.join().is_err() {
+            tracing::error!("the ingest thread panicked; what was not committed is read again at the next start");
+        }
+        if let Some((stop, thread)) = self.checkpoints.take() {
+            drop(stop);
+            thread.join().ok();
+        }
+        cancel.cancel();
+        runtime.block_on(self.serving.stopped());
+    }
+}
+
+fn collect_config(config: &Config) -> adapters::collect::Config {
+    let mut collect = adapters::collect::Config::new(clock::both);
+    collect.limits.line_bytes = u64::from(config.read.max_line_mib) << 20;
+    collect.hot_poll = Duration::from_millis(u64::from(config.read.hot_poll_ms));
+    if !config.read.watch {
+        collect.watches = 0;
+    }
+    collect
+}
+
+/// Hands the server's commands to ingest.
+async fn carry_out(mut asked: tokio::sync::mpsc::Receiver<Command>, inputs: Sender<Input>) {
+    while let Some(command) = asked.recv().await {
+        match command {
+            Command::SetCapture { session, enabled, reply } => {
+                let answer = Box::new(move |known: Result<bool, String>| {
+                    let result = match known {
+                        Ok(true) => Ok(()),
+                        Ok(false) => Err(Refusal::NotFound(format!("there is no session {session}"))),
+                        Err(error) => Err(Refusal::Failed(error)),
+                    };
+                    // The client may have gone away meanwhile.
+                    reply.send(result).ok();
+                });
+                let inputs = inputs.clone();
+                // A full channel blocks; the runtime's own threads must not.
+                tokio::task::spawn_blocking(move || inputs.send(Input::SetCapture(session, enabled, answer)).ok()).await.ok();
+            }
+        }
+    }
+}
+
+/// Moves the write-ahead log into the database on a thread of its own, so that no commit waits.
+fn checkpoint_thread(database: PathBuf) -> anyhow::Result<(Sender<()>, JoinHandle<()>)> {
+    let (stop, stopped) = bounded::<()>(1);
+    let thread = std::thread::Builder::new()
+        .name("checkpoint".into())
+        .spawn(move || {
+            let log = database.with_extension("db-wal");
+            let mut last_size = 0;
+            while let Err(crossbeam_channel::RecvTimeoutError::Timeout) = stopped.recv_timeout(CHECKPOINT_EVERY) {
+                let size = std::fs::metadata(&log).map_or(0, |m| m.len());
+                if size == last_size && size < WAL_REST_BYTES {
+                    continue;
+                }
+                last_size = size;
+                if let Err(error) = Writer::checkpoint(&database, false) {
+                    tracing::debug!(%error, "checkpoint put off");
+                }
+            }
+            if let Err(error) = Writer::checkpoint(&database, true) {
+                tracing::debug!(%error, "the write-ahead log stays");
+            }
+        })
+        .context("cannot start a thread")?;
+    Ok((stop, thread))
+}
+
+/// A write-ahead log of this size may rest while nothing is written, bytes.
+const WAL_REST_BYTES: u64 = 4 << 20;
+
+fn health(control: &Control, gauges: &Arc<Gauges>) -> Health {
+    let (files, ready) = (control.clone(), Arc::clone(gauges));
+    let (for_sources, for_metrics) = (files.clone(), Arc::clone(gauges));
+    Health {
+        ready: Arc::new(move || !ready.stuck.load(Ordering::Relaxed)),
+        sources: Arc::new(move || {
+            let health = for_sources.health();
+            let progress = for_sources.progress();
+            let (done, total) = (progress.bytes_done.load(Ordering::Relaxed), progress.bytes_total.load(Ordering::Relaxed));
+            let mut detail = health.watch.to_string();
+            if !progress.is_done() {
+                detail = format!("{detail}; reading history: {} of {} MB", done / 1_000_000, total / 1_000_000);
+            }
+            for trouble in health.errors.iter().take(3) {
+                detail = format!("{detail}; {}", trouble.message);
+            }
+            vec![SourceHealth {
+                name: "transcripts".into(),
+                active: matches!(health.watch, Mode::Watching) || health.files > 0,
+                lag_ms: 0,
+                last_event_at: None,
+                dropped: 0,
+                coalesced: 0,
+                errors: health.errors_total,
+                files: health.files,
+                detail: Some(detail),
+            }]
+        }),
+        metrics: Arc::new(move |out| {
+            use std::fmt::Write;
+            for (name, about, value) in [
+                ("capture_ingest_events_total", "Events committed since the start.", &for_metrics.events),
+                ("capture_ingest_repeated_total", "Records that were known already.", &for_metrics.repeated),
+                ("capture_ingest_commits_total", "Commits.", &for_metrics.commits),
+                ("capture_ingest_commits_failed_total", "Commits that failed.", &for_metrics.failed),
+            ] {
+                writeln!(out, "# HELP {name} {about}\n# TYPE {name} counter\n{name} {}", value.load(Ordering::Relaxed)).ok();
+            }
+        }),
+    }
+}
+
+/// The log file of a server started in the background.
+#[must_use]
+pub fn log_file(data: &Path) -> PathBuf {
+    data.join("serve.log")
+}

@@ -1,0 +1,717 @@
+//! The reducer of one session: events in, the session as it stands and what follows out.
+//!
+//! [`SessionState::fold`] takes a committed event, [`SessionState::advance`] the time. Both give
+//! [`Conclusion`]s: what capture itself concludes (turns, status changes, exits) and writes into
+//! the log as derived events, which a later fold ignores because it concludes them again.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use events::{
+    AssistantMessage, Block, Claim, ErrorClass, Event, EventId, Payload, PromptOrigin, Provider, Reason, SessionExited,
+    SessionId, SessionStarted, Signal, Source, State, StatusChanged, Stop, Timestamp, ToolKind, Topic, TurnCompleted,
+    TurnId, TurnOutcome, TurnStarted, TurnTrigger, UsageReported,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Health, OpenTurn, Session, Status, Summary, Turn, Usage,
+    ring::RING_TURNS,
+    shorten::{ending, one_line},
+    status::{self, Case, Held, Process},
+    summary,
+    talk::{OpenCall, Phase, Talk},
+};
+
+/// Limits of the status rules; set by the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rules {
+    /// Silence in an open turn after which it is less certain that it runs, ms.
+    pub quiet_ms: i64,
+    /// Silence without an open turn after which a session is idle, ms.
+    pub idle_after_ms: i64,
+    /// Silence in an open turn, with no process known, after which nobody knows any more, ms.
+    pub lost_after_ms: i64,
+    /// How long a ready prompt may stand against an open turn before the turn is given up, ms.
+    pub ready_grace_ms: i64,
+    /// How long after its goodbye a process may live on before its session is asked again, ms.
+    pub goodbye_grace_ms: i64,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { quiet_ms: 30_000, idle_after_ms: 120_000, lost_after_ms: 600_000, ready_grace_ms: 3_000, goodbye_grace_ms: 5_000 }
+    }
+}
+
+/// Records older than this when they are read are history: their own clock counts, not ours.
+const LIVE_LAG_MS: i64 = 10_000;
+
+/// At most so much of a prompt or a title is kept, characters.
+const PROMPT_CHARS: usize = 400;
+/// At most so much of a turn's text is kept, bytes.
+const TURN_TEXT_BYTES: usize = 2_000;
+/// At most so many claims are held.
+const HELD_CLAIMS: usize = 32;
+
+/// Something capture concluded, to be written as a derived event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conclusion {
+    /// When it became so.
+    pub at: Timestamp,
+    /// The turn it is about.
+    pub turn_id: Option<TurnId>,
+    /// What.
+    pub payload: Payload,
+    /// A finished turn, to be kept.
+    pub turn: Option<Turn>,
+}
+
+/// One session as its events leave it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionState {
+    /// What can be asked.
+    pub session: Session,
+    rules: Rules,
+    /// The latest moment known to this session: event time, or the time of an advance.
+    clock: Timestamp,
+    talk: Talk,
+    talk_at: Timestamp,
+    held: Vec<Held>,
+    process: Process,
+    goodbye_at: Option<Timestamp>,
+    ready_at: Option<Timestamp>,
+    turn: Option<Turn>,
+    turn_message: Option<String>,
+    /// The last message of the model, of which more blocks may come.
+    last_message: Option<String>,
+    /// The last turns, newest last.
+    recent: VecDeque<Turn>,
+    own_title: bool,
+    started: bool,
+}
+
+impl SessionState {
+    /// A session nobody has told anything about yet.
+    #[must_use]
+    pub fn new(id: SessionId, provider: Provider, provider_session_id: Option<Arc<str>>, at: Timestamp, rules: Rules) -> Self {
+        Self {
+            session: Session {
+                id,
+                provider,
+                provider_session_id: provider_session_id.map(|p| p.to_string()),
+                run_id: None,
+                parent_session_id: None,
+                merged_into: None,
+                forked_from: None,
+                title: None,
+                cwd: None,
+                git_branch: None,
+                model: None,
+                cli_version: None,
+                permission_mode: None,
+                pid: None,
+                started_at: at,
+                last_event_at: at,
+                last_user_prompt_at: None,
+                last_assistant_output_at: None,
+                status: Status {
+                    state: State::Unknown,
+                    reason: Some(Reason::NoEvidence),
+                    since: at,
+                    confidence: events::Confidence::Low,
+                    activity: None,
+                    evidence: Vec::new(),
+                    disagreements: Vec::new(),
+                },
+                pending_approvals: Vec::new(),
+                turn: None,
+                turns: 0,
+                usage: Usage::default(),
+                summary: Summary::default(),
+                transcripts: Vec::new(),
+                health: Health::Ok,
+                last_sequence: 0,
+            },
+            rules,
+            clock: Timestamp::MIN,
+            talk: Talk::default(),
+            talk_at: at,
+            held: Vec::new(),
+            process: Process::Unseen,
+            goodbye_at: None,
+            ready_at: None,
+            turn: None,
+            turn_message: None,
+            last_message: None,
+            recent: VecDeque::new(),
+            own_title: false,
+            started: false,
+        }
+    }
+
+    /// Sets the limits; they are not part of the log.
+    pub fn set_rules(&mut self, rules: Rules) {
+        self.rules = rules;
+    }
+
+    /// The process that runs the session, if it is known and alive: (pid, start ticks).
+    #[must_use]
+    pub fn process(&self) -> Option<(u32, u64)> {
+        match self.process {
+            Process::Alive { pid, start_ticks } => Some((pid, start_ticks)),
+            Process::Unseen | Process::Gone { .. } => None,
+        }
+    }
+
+    /// The provider's id of the last message: a block of it that comes now is no new message.
+    #[must_use]
+    pub fn last_message(&self) -> Option<&str> {
+        self.last_message.as_deref()
+    }
+
+    /// What the sub-agent with this provider id last claimed for this session.
+    #[must_use]
+    pub fn claim_of_agent(&self, agent: &str) -> Option<State> {
+        self.held.iter().find(|h| h.agent.as_deref() == Some(agent)).map(|h| h.state)
+    }
+
+    /// The turn that is open, as far as it went.
+    #[must_use]
+    pub fn open_turn(&self) -> Option<&Turn> {
+        self.turn.as_ref()
+    }
+
+    /// The last finished turns, oldest first.
+    pub fn recent_turns(&self) -> impl DoubleEndedIterator<Item = &Turn> {
+        self.recent.iter()
+    }
+
+    /// The turn a coming event belongs to, before it is folded: the open one, or for a prompt that
+    /// opens one, the one it will open.
+    #[must_use]
+    pub fn turn_of(&self, id: EventId, payload: &Payload) -> Option<TurnId> {
+        match (&self.turn, payload) {
+            (None, payload) if self.opens_turn(payload).is_some() => Some(id.into()),
+            (Some(_), Payload::UserPrompt(prompt)) if !self.steers(prompt.origin) => Some(id.into()),
+            (turn, _) => turn.as_ref().map(|t| t.id),
+        }
+    }
+
+    /// Takes in one event of the log, in order. Derived events only move the sequence.
+    pub fn fold(&mut self, event: &Event) -> Vec<Conclusion> {
+        self.session.last_sequence = self.session.last_sequence.max(event.sequence);
+        if event.derived {
+            return Vec::new();
+        }
+        let at = self.clock_of(event);
+        let mut out = self.advance(at);
+        self.clock = self.clock.max(at);
+        if !self.started || at < self.session.started_at && event.created_at <= event.observed_at {
+            self.session.started_at = if self.started { self.session.started_at.min(at) } else { at };
+            self.started = true;
+        }
+        self.session.last_event_at = self.session.last_event_at.max(at);
+        let exited_at = match self.process {
+            Process::Gone { at, .. } => Some(at),
+            Process::Unseen | Process::Alive { .. } => None,
+        };
+        if let Some(gone_at) = exited_at {
+            if speaks(&event.payload) && event.created_at > gone_at {
+                self.process = Process::Unseen;
+            }
+        }
+        self.take(event, at, &mut out);
+        self.settle(at, &mut out);
+        out
+    }
+
+    /// The event's place in time: our clock for what is live, its own for history.
+    fn clock_of(&self, event: &Event) -> Timestamp {
+        let lag = event.observed_at.since_ms(event.created_at);
+        let at = if (0..=LIVE_LAG_MS).contains(&lag) || lag < 0 { event.observed_at } else { event.created_at };
+        at.max(self.clock)
+    }
+
+    /// Lets time pass up to `now`.
+    pub fn advance(&mut self, now: Timestamp) -> Vec<Conclusion> {
+        let mut out = Vec::new();
+        // Each step ends at the moment something changes; the bound holds off a clock gone mad.
+        for _ in 0..16 {
+            let Some(due) = self.next_deadline().filter(|due| *due <= now) else { break };
+            self.clock = self.clock.max(due);
+            if self.goodbye_at.is_some_and(|at| at.plus_ms(self.rules.goodbye_grace_ms) <= due) {
+                self.goodbye_at = None;
+                self.held.retain(|h| h.source != Source::Registry);
+            }
+            if self.ready_at.is_some_and(|at| at.plus_ms(self.rules.ready_grace_ms) <= due) {
+                self.ready_at = None;
+                if self.turn.is_some() {
+                    self.end_turn(TurnOutcome::TimedOut, None, 0, false, due, &mut out);
+                }
+            }
+            self.held.retain(|h| h.valid_until.is_none_or(|until| until > due));
+            self.settle(due, &mut out);
+        }
+        out
+    }
+
+    /// When [`advance`](Self::advance) would next change something; `None` when only an event can.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        let goodbye = self.goodbye_at.map(|at| at.plus_ms(self.rules.goodbye_grace_ms));
+        let ready = self.ready_at.map(|at| at.plus_ms(self.rules.ready_grace_ms));
+        let case = self.case();
+        goodbye.into_iter().chain(ready).chain(status::next_change(&case, &self.session.status)).min()
+    }
+
+    fn case(&self) -> Case<'_> {
+        Case { talk: &self.talk, talk_at: self.talk_at, held: &self.held, process: self.process, rules: self.rules }
+    }
+
+    fn take(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {
+        match &event.payload {
+            Payload::SessionStarted(started) => self.take_start(started),
+            Payload::SessionExited(exited) => {
+                self.leave(exited.reason.unwrap_or(Reason::Clean), at, out);
+            }
+            Payload::UserPrompt(prompt) => self.take_prompt(event, prompt.origin, at, out),
+            Payload::AssistantMessage(message) => self.take_message(event, message, at, out),
+            Payload::AssistantDelta(delta) => {
+                self.session.last_assistant_output_at = Some(at);
+                self.talk_at = at;
+                if delta.block == Block::Text {
+                    self.add_text(delta.message_id.as_deref(), event.text.as_deref());
+                }
+                if delta.stop == Some(Stop::EndTurn) && self.turn.is_some() {
+                    self.end_turn(TurnOutcome::Completed, None, 0, true, at, out);
+                }
+            }
+            Payload::ToolCall(call) => {
+                self.wake_if_needed(event, at, out);
+                self.talk_at = at;
+                self.session.last_assistant_output_at = Some(at);
+                if let Some(turn) = &mut self.turn {
+                    turn.tool_calls += 1;
+                }
+                if !call.background {
+                    self.talk.called(OpenCall {
+                        call_id: call.call_id.clone(),
+                        name: call.name.clone(),
+                        tool: call.tool,
+                        title: call.title.as_deref().map(|t| one_line(t, 200)),
+                        escalated: call.escalated,
+                        at,
+                    });
+                }
+            }
+            Payload::ToolResult(result) => {
+                self.talk_at = at;
+                if !result.detail {
+                    self.talk.returned(&result.call_id);
+                    if let Some(turn) = &mut self.turn {
+                        turn.tool_errors += u32::from(result.outcome != events::ToolOutcome::Ok);
+                    }
+                    if let Phase::Open { doing } = &mut self.talk.phase {
+                        *doing = Reason::Thinking;
+                    }
+                }
+            }
+            Payload::QuestionAsked(asked) => {
+                self.talk_at = at;
+                let Some(call_id) = &asked.call_id else { return };
+                if let Some(call) = self.talk.calls.iter_mut().find(|c| c.call_id == *call_id) {
+                    call.tool = ToolKind::Question;
+                    call.title = event.text.as_deref().map(|t| one_line(t, 200)).or_else(|| call.title.take());
+                }
+            }
+            Payload::QuestionAnswered(answered) => {
+                self.talk_at = at;
+                if let Some(call_id) = &answered.call_id {
+                    self.talk.returned(call_id);
+                }
+            }
+            Payload::Error(error) => {
+                self.talk_at = at;
+                if error.ends_turn {
+                    if self.turn.is_some() {
+                        self.end_turn(TurnOutcome::Failed, Some(error.class), 0, true, at, out);
+                    } else if let Phase::Ended { outcome: TurnOutcome::Failed, class, .. } = &mut self.talk.phase {
+                        class.get_or_insert(error.class);
+                    }
+                } else if error.retrying {
+                    if let Phase::Open { doing } = &mut self.talk.phase {
+                        *doing = Reason::Retrying;
+                    }
+                }
+            }
+            Payload::UsageReported(usage) => self.take_usage(usage),
+            Payload::ContextCompacted(_) => {
+                self.talk_at = at;
+                if let Phase::Open { doing } = &mut self.talk.phase {
+                    *doing = Reason::Thinking;
+                }
+            }
+            Payload::SessionForked(forked) => {
+                if self.session.provider_session_id.as_deref() != Some(&forked.from) {
+                    self.session.forked_from = Some(forked.from.clone());
+                }
+            }
+            Payload::Annotation(note) => self.annotate(note.topic, &note.value),
+            Payload::Signal(signal) => self.take_signal(event, signal, at, out),
+            Payload::ApprovalRequested(asked) => {
+                if !self.session.pending_approvals.contains(&asked.approval_id) {
+                    self.session.pending_approvals.push(asked.approval_id.clone());
+                }
+                if let Some(turn) = &mut self.turn {
+                    turn.approvals += 1;
+                }
+            }
+            Payload::ApprovalResolved(resolved) => self.session.pending_approvals.retain(|a| *a != resolved.approval_id),
+            Payload::Heartbeat(_) => self.talk_at = at,
+            Payload::TurnStarted(_) | Payload::TurnCompleted(_) | Payload::StatusChanged(_) | Payload::Unrecognized(_) => {}
+        }
+    }
+
+    fn take_start(&mut self, started: &SessionStarted) {
+        let session = &mut self.session;
+        let fill = |slot: &mut Option<String>, value: &Option<String>| {
+            if let Some(value) = value {
+                *slot = Some(value.clone());
+            }
+        };
+        fill(&mut session.cwd, &started.cwd);
+        fill(&mut session.git_branch, &started.git_branch);
+        fill(&mut session.model, &started.model);
+        fill(&mut session.cli_version, &started.cli_version);
+        if started.parent_session_id.is_some() {
+            session.parent_session_id = started.parent_session_id;
+        }
+    }
+
+    fn annotate(&mut self, topic: Topic, value: &str) {
+        let value_owned = || Some(value.to_owned());
+        match topic {
+            Topic::Title => {
+                self.own_title = true;
+                self.session.title = Some(one_line(value, 200));
+            }
+            Topic::Model => self.session.model = value_owned(),
+            Topic::Cwd => self.session.cwd = value_owned(),
+            Topic::GitBranch => self.session.git_branch = value_owned(),
+            Topic::PermissionMode => self.session.permission_mode = value_owned(),
+            Topic::CliVersion => self.session.cli_version = value_owned(),
+            Topic::MergedInto => self.session.merged_into = value.parse().ok(),
+            Topic::Queue | Topic::Command | Topic::Notice | Topic::Capture | Topic::Note => {}
+        }
+    }
+
+    fn take_usage(&mut self, usage: &UsageReported) {
+        self.session.usage.add(usage);
+        if let Some(turn) = self.turn.as_mut().or(self.recent.back_mut()) {
+            turn.usage.add(usage);
+        }
+        if self.session.model.is_none() {
+            self.session.model.clone_from(&usage.model);
+        }
+    }
+
+    /// Whether a prompt typed now belongs to the open turn.
+    fn steers(&self, origin: PromptOrigin) -> bool {
+        match origin {
+            PromptOrigin::Steering => self.turn.is_some(),
+            PromptOrigin::Human | PromptOrigin::Wakeup | PromptOrigin::Agent | PromptOrigin::Command => false,
+        }
+    }
+
+    fn opens_turn(&self, payload: &Payload) -> Option<TurnTrigger> {
+        match payload {
+            Payload::UserPrompt(prompt) => Some(match prompt.origin {
+                PromptOrigin::Human | PromptOrigin::Steering | PromptOrigin::Agent => TurnTrigger::Prompt,
+                PromptOrigin::Wakeup => TurnTrigger::Wakeup,
+                PromptOrigin::Command => TurnTrigger::Command,
+            }),
+            Payload::ToolCall(_) => Some(TurnTrigger::Wakeup),
+            Payload::AssistantMessage(message) if message.stop != Some(Stop::EndTurn) => Some(TurnTrigger::Wakeup),
+            _ => None,
+        }
+    }
+
+    fn take_prompt(&mut self, event: &Event, origin: PromptOrigin, at: Timestamp, out: &mut Vec<Conclusion>) {
+        let text = event.text.as_deref().map(|t| one_line(t, PROMPT_CHARS));
+        self.talk_at = at;
+        if matches!(origin, PromptOrigin::Human | PromptOrigin::Steering) {
+            self.session.last_user_prompt_at = Some(at);
+            self.session.summary.last_prompt = text.clone();
+        }
+        if self.session.title.is_none() && !self.own_title && !matches!(origin, PromptOrigin::Wakeup | PromptOrigin::Command) {
+            self.session.title = event.text.as_deref().map(|t| one_line(t, 80));
+        }
+        if self.steers(origin) {
+            if let Some(turn) = &mut self.turn {
+                turn.steering += 1;
+            }
+            return;
+        }
+        if self.turn.is_some() {
+            self.end_turn(TurnOutcome::Superseded, None, 0, true, at, out);
+        }
+        let trigger = self.opens_turn(&event.payload).unwrap_or_default();
+        self.open_turn_now(event.id, trigger, text, at, out);
+        if origin == PromptOrigin::Command {
+            self.talk.phase = Phase::Open { doing: Reason::Compacting };
+        }
+    }
+
+    fn open_turn_now(&mut self, id: EventId, trigger: TurnTrigger, prompt: Option<String>, at: Timestamp, out: &mut Vec<Conclusion>) {
+        self.session.turns += 1;
+        let number = self.session.turns;
+        self.talk.calls.clear();
+        self.talk.phase = Phase::Open { doing: Reason::Thinking };
+        self.ready_at = None;
+        self.turn_message = None;
+        self.turn = Some(Turn {
+            id: id.into(),
+            number,
+            trigger,
+            prompt,
+            text: None,
+            messages: 0,
+            tool_calls: 0,
+            tool_errors: 0,
+            approvals: 0,
+            steering: 0,
+            outcome: None,
+            started_at: at,
+            completed_at: None,
+            usage: Usage::default(),
+        });
+        out.push(Conclusion { at, turn_id: Some(id.into()), payload: TurnStarted { trigger, number }.into(), turn: None });
+    }
+
+    fn wake_if_needed(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {
+        if self.turn.is_none() {
+            if let Some(trigger) = self.opens_turn(&event.payload) {
+                self.open_turn_now(event.id, trigger, None, at, out);
+            }
+        }
+    }
+
+    fn take_message(&mut self, event: &Event, message: &AssistantMessage, at: Timestamp, out: &mut Vec<Conclusion>) {
+        self.wake_if_needed(event, at, out);
+        self.talk_at = at;
+        self.session.last_assistant_output_at = Some(at);
+        if let Some(model) = &message.model {
+            self.session.model = Some(model.clone());
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.messages += 1;
+        }
+        self.turn_message = None;
+        self.last_message.clone_from(&message.message_id);
+        self.add_text(message.message_id.as_deref(), event.text.as_deref());
+        if let Phase::Open { doing } = &mut self.talk.phase {
+            *doing = Reason::Thinking;
+        }
+        if message.stop == Some(Stop::EndTurn) && self.turn.is_some() {
+            self.end_turn(TurnOutcome::Completed, None, 0, true, at, out);
+        }
+    }
+
+    /// Adds to the text of the turn: a part of the same message joins it, a new message replaces it.
+    fn add_text(&mut self, message_id: Option<&str>, text: Option<&str>) {
+        let Some(text) = text.filter(|t| !t.trim().is_empty()) else { return };
+        let Some(turn) = self.turn.as_mut().or(self.recent.back_mut()) else { return };
+        let same = message_id.is_some() && self.turn_message.as_deref() == message_id;
+        turn.text = match turn.text.take() {
+            Some(before) if same => Some(ending(&format!("{before}\n{text}"), TURN_TEXT_BYTES)),
+            Some(_) | None => Some(ending(text, TURN_TEXT_BYTES)),
+        };
+        self.turn_message = message_id.map(str::to_owned);
+    }
+
+    fn end_turn(&mut self, outcome: TurnOutcome, class: Option<ErrorClass>, pending_subagents: u32, certain: bool, at: Timestamp, out: &mut Vec<Conclusion>) {
+        self.talk.phase = Phase::Ended { outcome, class, pending_subagents, certain };
+        self.talk.calls.clear();
+        self.ready_at = None;
+        let Some(mut turn) = self.turn.take() else { return };
+        turn.outcome = Some(outcome);
+        turn.completed_at = Some(at);
+        let duration_ms = u64::try_from(at.since_ms(turn.started_at)).unwrap_or(0);
+        out.push(Conclusion {
+            at,
+            turn_id: Some(turn.id),
+            payload: TurnCompleted { outcome, number: turn.number, duration_ms }.into(),
+            turn: Some(turn.clone()),
+        });
+        if self.recent.len() == RING_TURNS {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(turn);
+    }
+
+    fn take_signal(&mut self, event: &Event, signal: &Signal, at: Timestamp, out: &mut Vec<Conclusion>) {
+        let words = signal.words.clone().unwrap_or_default();
+        match &signal.claim {
+            Claim::TurnEnded { outcome, pending_subagents } => {
+                self.talk_at = at;
+                let certain = signal.strength == events::Confidence::High;
+                if self.turn.is_some() {
+                    self.end_turn(*outcome, None, *pending_subagents, certain, at, out);
+                } else if let Phase::Ended { pending_subagents: pending, certain: sure, .. } = &mut self.talk.phase {
+                    *pending = *pending_subagents;
+                    *sure |= certain;
+                }
+            }
+            Claim::State { state, reason } if event.source == Source::Transcript && event.agent_id.is_none() => {
+                // The transcript's own word moves the conversation; it is no second voice.
+                self.talk_at = at;
+                match (state, &mut self.talk.phase) {
+                    (State::Running, Phase::Open { doing }) => *doing = reason.unwrap_or(Reason::Thinking),
+                    (State::Running, phase) => *phase = Phase::Open { doing: reason.unwrap_or(Reason::Thinking) },
+                    (State::Waiting, Phase::Open { .. }) => {
+                        if self.turn.is_some() {
+                            self.end_turn(TurnOutcome::Completed, None, 0, signal.strength == events::Confidence::High, at, out);
+                        } else {
+                            self.talk.phase = Phase::Ended { outcome: TurnOutcome::Completed, class: None, pending_subagents: 0, certain: false };
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            Claim::State { state, reason } => {
+                self.withdraw(event.source, event.agent_id.as_deref());
+                if self.held.len() == HELD_CLAIMS {
+                    self.held.remove(0);
+                }
+                self.held.push(Held {
+                    source: event.source,
+                    agent: event.agent_id.as_deref().map(str::to_owned),
+                    state: *state,
+                    reason: *reason,
+                    strength: signal.strength,
+                    at,
+                    valid_until: signal.valid_until,
+                    words,
+                    event: event.id,
+                });
+                self.goodbye_at = None;
+                let ready = *state == State::Waiting && event.agent_id.is_none() && signal.strength == events::Confidence::High && *reason != Some(Reason::Question);
+                self.ready_at = (ready && self.turn.is_some()).then_some(at);
+            }
+            Claim::ProcessAlive { pid, start_ticks } => {
+                self.process = Process::Alive { pid: *pid, start_ticks: *start_ticks };
+                self.session.pid = Some(*pid);
+                self.goodbye_at = None;
+            }
+            Claim::ProcessGone { pid, clean } => {
+                if self.process().is_none_or(|(known, _)| known == *pid) && !matches!(self.process, Process::Gone { .. }) {
+                    let clean = *clean || self.goodbye_at.is_some();
+                    self.leave(if clean { Reason::Clean } else { Reason::Killed }, at, out);
+                }
+            }
+            Claim::Withdrawn if event.source == Source::Registry && self.process().is_some() => {
+                // A goodbye: the process goes within moments. What it last said holds until then.
+                self.goodbye_at = Some(at);
+            }
+            Claim::Withdrawn => self.withdraw(event.source, event.agent_id.as_deref()),
+        }
+    }
+
+    fn withdraw(&mut self, source: Source, agent: Option<&str>) {
+        self.held.retain(|h| h.source != source || h.agent.as_deref() != agent);
+    }
+
+    fn leave(&mut self, how: Reason, at: Timestamp, out: &mut Vec<Conclusion>) {
+        self.process = Process::Gone { at, how };
+        self.session.pid = None;
+        self.held.clear();
+        self.goodbye_at = None;
+        if self.turn.is_some() {
+            self.end_turn(TurnOutcome::Exited, None, 0, true, at, out);
+        }
+        out.push(Conclusion { at, turn_id: None, payload: SessionExited { reason: Some(how), code: None }.into(), turn: None });
+    }
+
+    /// Decides anew and notes what changed. Cheap while nothing does.
+    fn settle(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
+        let (state, reason) = status::verdict(&self.case(), at);
+        let before = &self.session.status;
+        let first = before.evidence.is_empty();
+        if !first && state == before.state && (state == State::Running || reason == before.reason) {
+            self.session.status.reason = reason;
+            return;
+        }
+        let mut status = status::decide(&self.case(), at);
+        let from = (!first).then_some(before.state);
+        status.since = if first { status.since.min(at) } else { status.since.clamp(before.since.min(at), at) };
+        let evidence = status.evidence.iter().map(|e| format!("{}: {}", e.source, e.claim)).collect();
+        let turn_id = self.turn.as_ref().map(|t| t.id);
+        let payload = StatusChanged { from, to: status.state, reason: status.reason, activity: status.activity.clone(), evidence }.into();
+        out.push(Conclusion { at, turn_id, payload, turn: None });
+        self.session.status = status;
+        self.approvals();
+    }
+
+    /// The session as it stands, with evidence, activity and summary brought up to date.
+    pub fn view(&mut self) -> &Session {
+        let status = status::decide(&self.case(), self.clock);
+        let since = self.session.status.since;
+        self.session.status = Status { since, ..status };
+        self.session.turn = self.turn.as_ref().map(|t| OpenTurn { id: t.id, prompt: t.prompt.clone(), started_at: t.started_at });
+        self.session.summary = summary::summarize(&self.session, self.turn.as_ref(), &self.recent);
+        &self.session
+    }
+
+    /// While a source says that a dialog is open, there is an approval; the claim's event names it.
+    fn approvals(&mut self) {
+        self.session.pending_approvals.clear();
+        if self.session.status.state == State::WaitingApproval {
+            let claims = self.held.iter().filter(|h| h.state == State::WaitingApproval);
+            self.session.pending_approvals.extend(claims.map(|h| h.event.to_string()).take(1));
+            if let Some(turn) = &mut self.turn {
+                turn.approvals += 1;
+            }
+        }
+    }
+}
+
+/// Whether an event shows that somebody is at work in the session.
+fn speaks(payload: &Payload) -> bool {
+    match payload {
+        Payload::UserPrompt(_)
+        | Payload::AssistantMessage(_)
+        | Payload::AssistantDelta(_)
+        | Payload::ToolCall(_)
+        | Payload::ToolResult(_)
+        | Payload::QuestionAsked(_)
+        | Payload::Heartbeat(_)
+        | Payload::ApprovalRequested(_) => true,
+        Payload::Signal(signal) => matches!(signal.claim, Claim::State { .. } | Claim::ProcessAlive { .. }),
+        Payload::SessionStarted(_)
+        | Payload::SessionExited(_)
+        | Payload::TurnStarted(_)
+        | Payload::TurnCompleted(_)
+        | Payload::ApprovalResolved(_)
+        | Payload::StatusChanged(_)
+        | Payload::Error(_)
+        | Payload::QuestionAnswered(_)
+        | Payload::UsageReported(_)
+        | Payload::ContextCompacted(_)
+        | Payload::SessionForked(_)
+        | Payload::Annotation(_)
+        | Payload::Unrecognized(_) => false,
+    }
+}
+
+impl Usage {
+    /// Adds the tokens of one response.
+    pub fn add(&mut self, usage: &UsageReported) {
+        self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(usage.output_tokens);
+        self.cache_read_tokens = self.cache_read_tokens.saturating_add(usage.cache_read_tokens);
+        self.cache_write_tokens = self.cache_write_tokens.saturating_add(usage.cache_write_tokens);
+    }
+}
+
+#[cfg(test)]
+mod tests;

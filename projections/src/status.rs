@@ -1,0 +1,290 @@
+//! Deciding between claims: which state a session is in, why, and who says otherwise.
+//!
+//! The rules: a process that is gone ends every claim. Of the claims that hold, the strongest
+//! wins, and of equally strong ones the one whose source is closest to the agent. A winner that
+//! does not say why takes its reason from the conversation. Claims that say something else are
+//! kept as disagreements. Nothing is concluded from silence but `idle` (no open turn and no
+//! prompt known to be ready) and `unknown` (an open turn nobody can see any more).
+
+use events::{Confidence, EventId, Reason, Source, State, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    session::{Evidence, Status},
+    shorten::one_line,
+    state::Rules,
+    talk::{Phase, Talk, approval_reason},
+};
+
+/// A claim of one source that holds until it is replaced, withdrawn or runs out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// Who claims.
+    pub source: Source,
+    /// For which sub-agent, when not for the main conversation.
+    pub agent: Option<String>,
+    /// The state.
+    pub state: State,
+    /// Why.
+    pub reason: Option<Reason>,
+    /// How strong.
+    pub strength: Confidence,
+    /// Since when.
+    pub at: Timestamp,
+    /// Until when, if it runs out.
+    pub valid_until: Option<Timestamp>,
+    /// In the source's words.
+    pub words: String,
+    /// The event that made it.
+    pub event: EventId,
+}
+
+/// The process that runs a session, as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Process {
+    /// Never seen.
+    #[default]
+    Unseen,
+    /// Alive when last heard of.
+    Alive {
+        /// Process id.
+        pid: u32,
+        /// Start in clock ticks since boot.
+        start_ticks: u64,
+    },
+    /// Gone.
+    Gone {
+        /// When.
+        at: Timestamp,
+        /// clean, failed or killed.
+        how: Reason,
+    },
+}
+
+/// All that is weighed.
+#[derive(Debug)]
+pub struct Case<'a> {
+    /// The conversation.
+    pub talk: &'a Talk,
+    /// When it last said something.
+    pub talk_at: Timestamp,
+    /// Other sources' claims.
+    pub held: &'a [Held],
+    /// The process.
+    pub process: Process,
+    /// Limits.
+    pub rules: Rules,
+}
+
+/// Closeness to the agent: what the agent says of itself beats what is seen of it.
+const fn rank(source: Source) -> u8 {
+    match source {
+        Source::Registry => 9,
+        Source::Runtime => 8,
+        Source::Hook => 7,
+        Source::Protocol => 6,
+        Source::Pty => 5,
+        Source::Transcript => 4,
+        Source::Telemetry => 3,
+        Source::Input => 2,
+        Source::Process => 1,
+    }
+}
+
+/// Who speaks for a candidate; its words are made only when somebody wants to read them.
+#[derive(Clone, Copy)]
+enum Voice {
+    Held(usize),
+    NoPrompt,
+    OpenTurn,
+    OpenQuestion,
+    LostTurn,
+    Ended,
+    EndedLongAgo,
+}
+
+#[derive(Clone, Copy)]
+struct Candidate {
+    source: Source,
+    state: State,
+    reason: Option<Reason>,
+    strength: Confidence,
+    at: Timestamp,
+    voice: Voice,
+}
+
+impl Candidate {
+    fn weight(&self) -> (Confidence, u8) {
+        (self.strength, rank(self.source))
+    }
+
+    fn evidence(&self, case: &Case<'_>) -> Evidence {
+        Evidence { source: self.source, claim: self.words(case), at: self.at, strength: self.strength }
+    }
+
+    fn words(&self, case: &Case<'_>) -> String {
+        let asker = || case.talk.likely_asker().map(|c| one_line(c.title.as_deref().unwrap_or(&c.name), 80));
+        let outcome = match &case.talk.phase {
+            Phase::Ended { outcome, .. } => outcome.as_str(),
+            Phase::Silent | Phase::Open { .. } => "over",
+        };
+        match self.voice {
+            Voice::Held(index) => case.held.get(index).map(|h| h.words.clone()).unwrap_or_default(),
+            Voice::NoPrompt => "no prompt yet".into(),
+            Voice::OpenTurn => match (asker(), case.talk.calls.iter().any(|c| c.escalated)) {
+                (Some(call), true) => format!("a call asked for more rights and has no result, so a dialog may be open: {call}"),
+                (Some(call), false) => format!("open call: {call}"),
+                (None, _) => "open turn".into(),
+            },
+            Voice::OpenQuestion => "question without an answer".into(),
+            Voice::LostTurn => "open turn, long silence, and no process is known".into(),
+            Voice::Ended => format!("turn {outcome}"),
+            Voice::EndedLongAgo => format!("turn {outcome}, then silence"),
+        }
+    }
+}
+
+fn held_candidates<'a>(case: &'a Case<'_>, now: Timestamp) -> impl Iterator<Item = Candidate> + 'a {
+    case.held.iter().enumerate().filter(move |(_, h)| h.valid_until.is_none_or(|until| now < until)).map(|(index, h)| Candidate {
+        source: h.source,
+        state: h.state,
+        reason: h.reason,
+        strength: h.strength,
+        at: h.at,
+        voice: Voice::Held(index),
+    })
+}
+
+/// The winner, and the conversation's own candidate.
+fn weigh(case: &Case<'_>, now: Timestamp) -> (Candidate, Candidate) {
+    let others_speak = held_candidates(case, now).any(|c| c.state != State::Unknown);
+    let talk = conversation(case, others_speak, now);
+    let winner = held_candidates(case, now).fold(talk, |best, c| if c.weight() >= best.weight() { c } else { best });
+    (winner, talk)
+}
+
+fn why(case: &Case<'_>, state: State, reason: Option<Reason>) -> Option<Reason> {
+    if reason.is_some() {
+        return reason;
+    }
+    let (talk_state, talk_reason) = case.talk.verdict();
+    Some(match state {
+        State::WaitingApproval => case.talk.likely_asker().map_or(Reason::Tool, |c| approval_reason(c.tool)),
+        State::Waiting => talk_reason.filter(|_| talk_state == State::Waiting).unwrap_or(Reason::TurnComplete),
+        State::Running => talk_reason.filter(|_| talk_state == State::Running).unwrap_or(Reason::Thinking),
+        State::Idle => Reason::Quiet,
+        State::Exited => Reason::Clean,
+        State::Unknown => Reason::NoEvidence,
+    })
+}
+
+/// State and reason alone: what is needed after every event.
+#[must_use]
+pub fn verdict(case: &Case<'_>, now: Timestamp) -> (State, Option<Reason>) {
+    if let Process::Gone { how, .. } = case.process {
+        return (State::Exited, Some(how));
+    }
+    let (winner, _) = weigh(case, now);
+    (winner.state, why(case, winner.state, winner.reason))
+}
+
+/// The whole decision, with evidence. `since` is that of the oldest claim that agrees.
+#[must_use]
+pub fn decide(case: &Case<'_>, now: Timestamp) -> Status {
+    if let Process::Gone { at, how } = case.process {
+        let words = if how == Reason::Clean { "process ended after a goodbye" } else { "process is gone" };
+        return Status {
+            state: State::Exited,
+            reason: Some(how),
+            since: at,
+            confidence: Confidence::High,
+            activity: None,
+            evidence: vec![Evidence { source: Source::Process, claim: words.into(), at, strength: Confidence::High }],
+            disagreements: Vec::new(),
+        };
+    }
+    let (winner, talk) = weigh(case, now);
+    let mut candidates: Vec<Candidate> = held_candidates(case, now).chain([talk]).collect();
+    candidates.sort_by_key(|c| std::cmp::Reverse(c.weight()));
+    let state = winner.state;
+    let reason = why(case, state, winner.reason);
+    let agrees = |c: &&Candidate| c.state == state;
+    let objects = |c: &&Candidate| c.state != state && !matches!(c.state, State::Unknown | State::Idle);
+    Status {
+        state,
+        reason,
+        since: candidates.iter().filter(agrees).map(|c| c.at).min().unwrap_or(now),
+        confidence: winner.strength,
+        activity: activity(case.talk, state, reason),
+        evidence: candidates.iter().filter(agrees).map(|c| c.evidence(case)).collect(),
+        disagreements: candidates.iter().filter(objects).map(|c| c.evidence(case)).collect(),
+    }
+}
+
+/// What the conversation and its silence say.
+fn conversation(case: &Case<'_>, others_speak: bool, now: Timestamp) -> Candidate {
+    let (state, reason) = case.talk.verdict();
+    let silent_ms = now.since_ms(case.talk_at);
+    let lost = !others_speak && !matches!(case.process, Process::Alive { .. }) && silent_ms >= case.rules.lost_after_ms;
+    let idle = !others_speak && silent_ms >= case.rules.idle_after_ms;
+    let candidate = |state, reason, strength, voice| Candidate { source: Source::Transcript, state, reason, strength, at: case.talk_at, voice };
+    let nobody_knows = || Candidate {
+        at: case.talk_at.plus_ms(case.rules.lost_after_ms),
+        ..candidate(State::Unknown, Some(Reason::Lost), Confidence::Low, Voice::LostTurn)
+    };
+    let rest = |voice| Candidate {
+        at: case.talk_at.plus_ms(case.rules.idle_after_ms),
+        ..candidate(State::Idle, Some(Reason::Quiet), Confidence::Medium, voice)
+    };
+    match &case.talk.phase {
+        Phase::Silent if idle => rest(Voice::NoPrompt),
+        Phase::Silent => candidate(state, reason, Confidence::Low, Voice::NoPrompt),
+        Phase::Open { .. } if lost => nobody_knows(),
+        Phase::Open { .. } if state == State::Waiting => candidate(state, reason, Confidence::High, Voice::OpenQuestion),
+        Phase::Open { .. } => {
+            let strength = match (case.talk.calls.iter().any(|c| c.escalated), case.talk.calls.is_empty()) {
+                (true, _) => Confidence::Low,
+                (false, true) if silent_ms < case.rules.quiet_ms => Confidence::High,
+                (false, _) => Confidence::Medium,
+            };
+            candidate(state, reason, strength, Voice::OpenTurn)
+        }
+        Phase::Ended { pending_subagents, .. } if *pending_subagents > 0 => {
+            if lost {
+                nobody_knows()
+            } else {
+                candidate(state, reason, Confidence::Medium, Voice::Ended)
+            }
+        }
+        Phase::Ended { .. } if idle => rest(Voice::EndedLongAgo),
+        Phase::Ended { certain, .. } => candidate(state, reason, if *certain { Confidence::High } else { Confidence::Medium }, Voice::Ended),
+    }
+}
+
+/// The next moment at which silence alone would change the decision.
+#[must_use]
+pub fn next_change(case: &Case<'_>, status: &Status) -> Option<Timestamp> {
+    if matches!(case.process, Process::Gone { .. }) {
+        return None;
+    }
+    let claims = case.held.iter().filter_map(|h| h.valid_until);
+    let others_speak = case.held.iter().any(|h| h.state != State::Unknown);
+    let silence = match (status.state, &case.talk.phase) {
+        (State::Idle | State::Unknown | State::Exited, _) => None,
+        _ if others_speak => None,
+        (_, Phase::Silent | Phase::Ended { pending_subagents: 0, .. }) => Some(case.talk_at.plus_ms(case.rules.idle_after_ms)),
+        (_, Phase::Open { .. } | Phase::Ended { .. }) if matches!(case.process, Process::Alive { .. }) => None,
+        (_, Phase::Open { .. } | Phase::Ended { .. }) => Some(case.talk_at.plus_ms(case.rules.lost_after_ms)),
+    };
+    claims.chain(silence).min()
+}
+
+/// One line about what goes on.
+fn activity(talk: &Talk, state: State, reason: Option<Reason>) -> Option<String> {
+    let asks = matches!(state, State::WaitingApproval) || matches!(reason, Some(Reason::Tool | Reason::Question | Reason::Subagents));
+    if !asks {
+        return None;
+    }
+    let call = if reason == Some(Reason::Question) { talk.calls.iter().find(|c| c.tool == events::ToolKind::Question) } else { talk.likely_asker() }?;
+    Some(one_line(call.title.as_deref().unwrap_or(&call.name), 120))
+}

@@ -1,0 +1,82 @@
+//! Three lines about a session, without asking a model.
+
+use std::collections::VecDeque;
+
+use events::{Reason, State, TurnOutcome};
+
+use crate::{Session, Summary, Turn, shorten::one_line};
+
+/// Turns that make up `recent`.
+const RECENT_TURNS: usize = 5;
+
+/// Makes the summary; `last_prompt` is kept as it is.
+#[must_use]
+pub fn summarize(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> Summary {
+    Summary { current: current(session, open, recent), recent: recent_line(recent), last_prompt: session.summary.last_prompt.clone() }
+}
+
+fn current(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> Option<String> {
+    let status = &session.status;
+    let activity = status.activity.as_deref();
+    let prompt = open.and_then(|t| t.prompt.as_deref()).map(|p| one_line(p, 100));
+    let last_text = || recent.back().and_then(|t| t.text.as_deref()).map(|t| one_line(t, 140));
+    let line = match (status.state, status.reason) {
+        (State::WaitingApproval, Some(Reason::Plan)) => "waiting for approval of its plan".to_owned(),
+        (State::WaitingApproval, _) => match activity {
+            Some(what) => format!("waiting for approval to run {what}"),
+            None => "waiting for approval".to_owned(),
+        },
+        (State::Running, Some(Reason::Tool)) => format!("running {}", activity.unwrap_or("a tool")),
+        (State::Running, Some(Reason::Subagents)) => format!("sub-agents at work{}", activity.map(|a| format!(": {a}")).unwrap_or_default()),
+        (State::Running, Some(Reason::Compacting)) => "compacting its context".to_owned(),
+        (State::Running, Some(Reason::Retrying)) => "trying the model again after an error".to_owned(),
+        (State::Running, _) => match prompt {
+            Some(prompt) => format!("working on: {prompt}"),
+            None => "working".to_owned(),
+        },
+        (State::Waiting, Some(Reason::Question)) => format!("asks: {}", activity.unwrap_or("a question")),
+        (State::Waiting, Some(Reason::Interrupted)) => "interrupted; waiting for a prompt".to_owned(),
+        (State::Waiting, Some(Reason::Denied)) => "permission refused; waiting for a prompt".to_owned(),
+        (State::Waiting, Some(Reason::Error)) => "stopped by an error".to_owned(),
+        (State::Waiting, Some(Reason::Auth)) => "not signed in".to_owned(),
+        (State::Waiting, Some(Reason::Quota)) => "stopped by a quota or rate limit".to_owned(),
+        (State::Waiting, Some(Reason::NewSession)) => "waiting for its first prompt".to_owned(),
+        (State::Waiting, Some(Reason::Background)) => "done, with a command in the background".to_owned(),
+        (State::Waiting | State::Idle, _) => match last_text() {
+            Some(text) => format!("done: {text}"),
+            None => "done".to_owned(),
+        },
+        (State::Exited, Some(Reason::Killed)) => "its process was killed".to_owned(),
+        (State::Exited, _) => "ended".to_owned(),
+        (State::Unknown, Some(Reason::Lost)) => "was at work when last seen".to_owned(),
+        (State::Unknown, _) => return None,
+    };
+    Some(one_line(&line, 200))
+}
+
+fn recent_line(recent: &VecDeque<Turn>) -> Option<String> {
+    let parts: Vec<String> = recent
+        .iter()
+        .rev()
+        .take(RECENT_TURNS)
+        .rev()
+        .map(|turn| {
+            let what = turn.prompt.as_deref().map_or_else(|| "went on by itself".to_owned(), |p| one_line(p, 60));
+            let end = match turn.outcome {
+                Some(TurnOutcome::Completed) | None => "",
+                Some(TurnOutcome::Interrupted) => " (interrupted)",
+                Some(TurnOutcome::Denied) => " (refused)",
+                Some(TurnOutcome::Failed) => " (failed)",
+                Some(TurnOutcome::Exited) => " (cut off)",
+                Some(TurnOutcome::Superseded) => "",
+                Some(TurnOutcome::TimedOut) => " (no end seen)",
+            };
+            match turn.tool_calls {
+                0 => format!("{what}{end}"),
+                1 => format!("{what}{end}, 1 tool call"),
+                n => format!("{what}{end}, {n} tool calls"),
+            }
+        })
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}

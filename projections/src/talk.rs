@@ -1,0 +1,139 @@
+//! What the conversation itself says: whether a turn is open, what it waits for, how the last one
+//! ended. Other sources' claims are weighed against it in [`crate::status`].
+
+use events::{ErrorClass, Reason, State, Timestamp, ToolKind, TurnOutcome};
+use serde::{Deserialize, Serialize};
+
+/// At most so many open calls are remembered; the oldest leave.
+const OPEN_CALLS: usize = 64;
+
+/// Where the conversation stands.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Talk {
+    /// The phase.
+    pub phase: Phase,
+    /// Calls without a result, oldest first.
+    pub calls: Vec<OpenCall>,
+}
+
+/// The phase of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Phase {
+    /// Nothing was asked yet.
+    #[default]
+    Silent,
+    /// A turn is open.
+    Open {
+        /// What goes on when no call is open.
+        doing: Reason,
+    },
+    /// The last turn is over.
+    Ended {
+        /// How.
+        outcome: TurnOutcome,
+        /// The sort of error, when it failed.
+        class: Option<ErrorClass>,
+        /// Sub-agents that were still at work.
+        pending_subagents: u32,
+        /// How sure the end is.
+        certain: bool,
+    },
+}
+
+/// A call without a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    /// The provider's id.
+    pub call_id: String,
+    /// The tool's name.
+    pub name: String,
+    /// What it does.
+    pub tool: ToolKind,
+    /// One line about it.
+    pub title: Option<String>,
+    /// It asked for more rights.
+    pub escalated: bool,
+    /// When it was called.
+    pub at: Timestamp,
+}
+
+impl Talk {
+    /// Notes a call.
+    pub fn called(&mut self, call: OpenCall) {
+        self.calls.retain(|c| c.call_id != call.call_id);
+        if self.calls.len() == OPEN_CALLS {
+            self.calls.remove(0);
+        }
+        self.calls.push(call);
+    }
+
+    /// Notes a result; gives the call it answers.
+    pub fn returned(&mut self, call_id: &str) -> Option<OpenCall> {
+        let at = self.calls.iter().position(|c| c.call_id == call_id)?;
+        Some(self.calls.remove(at))
+    }
+
+    /// Whether a turn is open.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open { .. })
+    }
+
+    /// The call a dialog would most likely be about: the first that can ask at all.
+    #[must_use]
+    pub fn likely_asker(&self) -> Option<&OpenCall> {
+        self.calls
+            .iter()
+            .find(|c| c.escalated)
+            .or_else(|| self.calls.iter().find(|c| !matches!(c.tool, ToolKind::Read | ToolKind::Subagent)))
+            .or_else(|| self.calls.first())
+    }
+
+    /// The state and reason the conversation alone would give.
+    #[must_use]
+    pub fn verdict(&self) -> (State, Option<Reason>) {
+        match &self.phase {
+            Phase::Silent => (State::Waiting, Some(Reason::NewSession)),
+            Phase::Open { doing } => {
+                if self.calls.iter().any(|c| c.tool == ToolKind::Question) {
+                    (State::Waiting, Some(Reason::Question))
+                } else if self.calls.is_empty() {
+                    (State::Running, Some(*doing))
+                } else if self.calls.iter().all(|c| c.tool == ToolKind::Subagent) {
+                    (State::Running, Some(Reason::Subagents))
+                } else {
+                    (State::Running, Some(Reason::Tool))
+                }
+            }
+            Phase::Ended { pending_subagents, .. } if *pending_subagents > 0 => (State::Running, Some(Reason::Subagents)),
+            Phase::Ended { outcome, class, .. } => (State::Waiting, Some(end_reason(*outcome, *class))),
+        }
+    }
+}
+
+/// Why a session waits after a turn that ended like this.
+#[must_use]
+pub fn end_reason(outcome: TurnOutcome, class: Option<ErrorClass>) -> Reason {
+    match outcome {
+        TurnOutcome::Interrupted => Reason::Interrupted,
+        TurnOutcome::Denied => Reason::Denied,
+        TurnOutcome::Failed => match class {
+            Some(ErrorClass::Auth) => Reason::Auth,
+            Some(ErrorClass::Quota | ErrorClass::RateLimit) => Reason::Quota,
+            Some(ErrorClass::Network | ErrorClass::Provider | ErrorClass::Context | ErrorClass::Other) | None => Reason::Error,
+        },
+        TurnOutcome::Completed | TurnOutcome::Exited | TurnOutcome::Superseded | TurnOutcome::TimedOut => Reason::TurnComplete,
+    }
+}
+
+/// The reason a dialog about this tool has.
+#[must_use]
+pub fn approval_reason(tool: ToolKind) -> Reason {
+    match tool {
+        ToolKind::Edit => Reason::Edit,
+        ToolKind::Plan => Reason::Plan,
+        ToolKind::Mcp => Reason::Mcp,
+        ToolKind::Fetch => Reason::Fetch,
+        ToolKind::Execute | ToolKind::Read | ToolKind::Question | ToolKind::Subagent | ToolKind::Other => Reason::Tool,
+    }
+}

@@ -1,0 +1,199 @@
+//! Scopes and tokens: who may do what.
+
+use std::{collections::VecDeque, fmt, sync::Mutex, time::Duration};
+
+use constant_time_eq::constant_time_eq;
+use tokio::time::Instant;
+
+use crate::locks::lock;
+
+/// What a route needs. Declared in the row of the route and nowhere else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Nothing: there is no data in the answer.
+    Open,
+    /// To hand in events.
+    #[expect(dead_code, reason = "routes for hooks and telemetry come with their adapters")]
+    Ingest,
+    /// To see.
+    Read,
+    /// To act on a session.
+    #[expect(dead_code, reason = "routes for input and approvals come with the runs")]
+    Control,
+    /// To change what capture does.
+    Admin,
+}
+
+/// A set of scopes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Grants(u8);
+
+impl Grants {
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const INGEST: Self = Self(1);
+    pub(crate) const READ: Self = Self(2);
+    pub(crate) const CONTROL: Self = Self(4);
+    pub(crate) const ADMIN: Self = Self(8);
+    const OWNER: Self = Self(15);
+
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub(crate) const fn cover(self, scope: Scope) -> bool {
+        let needed = match scope {
+            Scope::Open => return true,
+            Scope::Ingest => Self::INGEST,
+            Scope::Read => Self::READ,
+            Scope::Control => Self::CONTROL,
+            Scope::Admin => Self::ADMIN,
+        };
+        self.0 & needed.0 != 0
+    }
+}
+
+/// A secret that opens scopes. Never shown.
+#[derive(Clone)]
+pub struct Token(Box<str>);
+
+/// Why a text cannot be a token.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    /// Too easy to guess.
+    #[error("a token needs at least 32 characters, this one has {length}")]
+    Short {
+        /// Its length.
+        length: usize,
+    },
+    /// It could not be sent in a header.
+    #[error("a token has printable ASCII characters only, without spaces")]
+    Characters,
+}
+
+impl Token {
+    /// Takes a token: 256 bits as base 64 or hexadecimal.
+    ///
+    /// # Errors
+    /// When it is shorter than 32 characters or cannot be sent in a header.
+    pub fn new(text: &str) -> Result<Self, TokenError> {
+        if !text.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(TokenError::Characters);
+        }
+        if text.len() < 32 {
+            return Err(TokenError::Short { length: text.len() });
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// The tokens of an installation, by scope.
+#[derive(Debug, Clone)]
+pub struct Tokens {
+    /// All scopes.
+    pub owner: Token,
+    /// Handing in events only.
+    pub ingest: Token,
+    /// Seeing only.
+    pub read: Token,
+    /// Acting on sessions only.
+    pub control: Token,
+    /// Changing what capture does only.
+    pub admin: Token,
+}
+
+impl Tokens {
+    /// What a presented token grants: every token is compared, in constant time.
+    pub(crate) fn grants(&self, presented: &[u8]) -> Grants {
+        [
+            (&self.owner, Grants::OWNER),
+            (&self.ingest, Grants::INGEST),
+            (&self.read, Grants::READ),
+            (&self.control, Grants::CONTROL),
+            (&self.admin, Grants::ADMIN),
+        ]
+        .into_iter()
+        .fold(Grants::NONE, |sum, (token, grants)| {
+            if constant_time_eq(token.0.as_bytes(), presented) { sum.and(grants) } else { sum }
+        })
+    }
+}
+
+/// Counts wrong tokens. All clients are on this machine, so there is one count; a right token is
+/// never refused for it, or anybody could lock the owner out.
+#[derive(Debug, Default)]
+pub(crate) struct WrongTokens(Mutex<VecDeque<Instant>>);
+
+impl WrongTokens {
+    pub(crate) const ALLOWED: usize = 20;
+    pub(crate) const WINDOW: Duration = Duration::from_secs(10);
+
+    /// Notes one more; true when there were too many of late.
+    pub(crate) fn note(&self, now: Instant) -> bool {
+        let mut seen = lock(&self.0);
+        while seen.len() > Self::ALLOWED || seen.front().is_some_and(|t| now - *t >= Self::WINDOW) {
+            seen.pop_front();
+        }
+        seen.push_back(now);
+        seen.len() > Self::ALLOWED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(letter: char) -> Token {
+        Token::new(&letter.to_string().repeat(43)).unwrap()
+    }
+
+    #[test]
+    fn each_token_opens_its_scope_only() {
+        let tokens = Tokens {
+            owner: token('o'),
+            ingest: token('i'),
+            read: token('r'),
+            control: token('c'),
+            admin: token('a'),
+        };
+        let of = |letter: char| tokens.grants(letter.to_string().repeat(43).as_bytes());
+        assert_eq!(of('i'), Grants::INGEST);
+        assert_eq!(of('r'), Grants::READ);
+        assert_eq!(of('c'), Grants::CONTROL);
+        assert_eq!(of('a'), Grants::ADMIN);
+        for scope in [Scope::Open, Scope::Read, Scope::Admin] {
+            assert!(of('o').cover(scope));
+        }
+        assert_eq!(of('x'), Grants::NONE);
+        assert_eq!(tokens.grants(b""), Grants::NONE);
+        assert_eq!(tokens.grants("o".repeat(42).as_bytes()), Grants::NONE);
+    }
+
+    #[test]
+    fn weak_tokens_are_refused() {
+        assert_eq!(Token::new("").err(), Some(TokenError::Short { length: 0 }));
+        assert_eq!(Token::new(&"x".repeat(31)).err(), Some(TokenError::Short { length: 31 }));
+        assert_eq!(Token::new(&"x y".repeat(20)).err(), Some(TokenError::Characters));
+        assert_eq!(format!("{:?}", token('s')), "Token(…)");
+    }
+
+    #[test]
+    fn the_21st_wrong_token_in_ten_seconds_is_one_too_many() {
+        let (wrong, start) = (WrongTokens::default(), Instant::now());
+        for n in 0..20 {
+            assert!(!wrong.note(start + Duration::from_millis(n)), "{n}");
+        }
+        assert!(wrong.note(start + Duration::from_millis(9_999)));
+        assert!(wrong.note(start + Duration::from_millis(9_999)));
+        assert!(!wrong.note(start + Duration::from_millis(10_030)));
+    }
+}

@@ -1,0 +1,8 @@
+//! The handlers, by what they are about.
+
+pub(crate) mod admin;
+pub(crate) mod history;
+pub(crate) mod sessions;
+pub(crate) mod site;
+pub(crate) mod streams;
+pub(crate) mod wait;

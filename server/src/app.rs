@@ -1,0 +1,90 @@
+//! What every handler can reach.
+
+use std::sync::{Arc, Mutex, atomic::AtomicU64};
+
+use store::{ReadError, Reader};
+use tokio::{
+    sync::{Semaphore, mpsc},
+    time::timeout,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{Board, Command, Health, Limits, board::Mark, error::ApiError, tail::Snapshot};
+
+/// Reads of the store at once: more would only queue for the disk and hold threads.
+const STORE_READS: usize = 4;
+
+/// The server's parts. A handle: clones share them.
+pub(crate) type App = Arc<Parts>;
+
+pub(crate) struct Parts {
+    pub(crate) board: Board,
+    pub(crate) health: Health,
+    pub(crate) commands: Option<mpsc::Sender<Command>>,
+    pub(crate) limits: Limits,
+    pub(crate) tally: Tally,
+    /// Ends streams, WebSockets and connections.
+    pub(crate) cancel: CancellationToken,
+    /// Owns every task.
+    pub(crate) tasks: TaskTracker,
+    /// The last snapshot of everything and what it was taken at: many clients ask for the same.
+    pub(crate) snapshot: Mutex<Option<((Mark, u64), Arc<Snapshot>)>>,
+    reader: Reader,
+    reads: Semaphore,
+}
+
+/// Counters for the metrics.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) requests: AtomicU64,
+    pub(crate) refused: AtomicU64,
+    pub(crate) panics: AtomicU64,
+    pub(crate) connections: AtomicU64,
+    pub(crate) connections_refused: AtomicU64,
+    pub(crate) streams: AtomicU64,
+    pub(crate) websockets: AtomicU64,
+}
+
+impl Parts {
+    pub(crate) fn new(
+        board: Board,
+        reader: Reader,
+        health: Health,
+        commands: Option<mpsc::Sender<Command>>,
+        limits: Limits,
+        cancel: CancellationToken,
+    ) -> App {
+        Arc::new(Self {
+            board,
+            health,
+            commands,
+            limits,
+            tally: Tally::default(),
+            cancel,
+            tasks: TaskTracker::new(),
+            snapshot: Mutex::default(),
+            reader,
+            reads: Semaphore::new(STORE_READS),
+        })
+    }
+
+    /// Reads the store on a thread that may block.
+    pub(crate) async fn read<T, F>(&self, what: F) -> Result<T, ApiError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Reader) -> Result<T, ReadError> + Send + 'static,
+    {
+        let permit = match timeout(self.limits.read, self.reads.acquire()).await {
+            Ok(Ok(permit)) => permit,
+            Ok(Err(_)) | Err(_) => return Err(ApiError::unavailable("the store is busy")),
+        };
+        let reader = self.reader.clone();
+        let answer = self.tasks.spawn_blocking(move || what(&reader)).await;
+        drop(permit);
+        match answer {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(cause)) => Err(ApiError::internal(&cause)),
+            Err(cause) => Err(ApiError::internal(&cause)),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The board: what is live, put there by the ingest side and read by every handler.
+//!
+//! Owns the rows (one per session, light) and the feed (frames on their way to streams). A write
+//! takes a short lock and never waits for a reader: lists are read in small parts, and
+//! publishing hands the frame to a task of the server that does the rest.
+//!
+//! The ingest side's part of the bargain, on which streams without gap or double rest:
+//! - [`Board::put`] the rows before publishing the frames that tell of them;
+//! - every committed event of live sessions is published, in the order of positions, and the
+//!   status frames of a commit after its events;
+//! - a commit that is not published (history read at start) is told with [`Board::advance`];
+//!   streams then get a fresh snapshot.
+
+mod feed;
+mod rows;
+
+use std::sync::Arc;
+
+use events::{Provider, SessionId, State, Timestamp};
+use projections::Session;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use feed::{Break, Interest, Mark, Subscription};
+use feed::Feed;
+pub(crate) use rows::{Key, Query};
+use rows::Rows;
+
+use crate::{
+    Frame, Json,
+    frame::Epoch,
+};
+
+/// One session on the board: what lists filter by, and its JSON.
+#[derive(Debug, Clone)]
+pub struct SessionEntry {
+    /// Ours.
+    pub id: SessionId,
+    /// The agent.
+    pub provider: Provider,
+    /// The agent's own id of it.
+    pub provider_session_id: Option<Arc<str>>,
+    /// What it is doing.
+    pub state: State,
+    /// The session whose helper this is.
+    pub parent: Option<SessionId>,
+    /// The session this one turned out to be.
+    pub merged_into: Option<SessionId>,
+    /// Working directory.
+    pub cwd: Option<Arc<str>>,
+    /// Last event of it.
+    pub last_event_at: Timestamp,
+    /// Not exited, and not idle or unknown for long.
+    pub active: bool,
+    /// The serialized [`Session`]; absent for cold ones, which are read from the store.
+    pub json: Option<Json>,
+}
+
+impl SessionEntry {
+    /// The entry of a session, with its JSON.
+    ///
+    /// # Errors
+    /// When the session cannot be serialized.
+    pub fn of(session: &Session, active: bool) -> Result<Self, serde_json::Error> {
+        Ok(Self { json: Some(Json::of(session)?), ..Self::cold(session, active) })
+    }
+
+    /// The entry of a session without its JSON.
+    #[must_use]
+    pub fn cold(session: &Session, active: bool) -> Self {
+        Self {
+            id: session.id,
+            provider: session.provider,
+            provider_session_id: session.provider_session_id.as_deref().map(Arc::from),
+            state: session.status.state,
+            parent: session.parent_session_id,
+            merged_into: session.merged_into,
+            cwd: session.cwd.as_deref().map(Arc::from),
+            last_event_at: session.last_event_at,
+            active,
+            json: None,
+        }
+    }
+}
+
+/// How many sessions of which agent are in which state.
+pub(crate) type Counts = Vec<(Provider, State, u64)>;
+
+/// What is live. A handle: clones share one board.
+#[derive(Debug, Clone)]
+pub struct Board(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    epoch: Epoch,
+    rows: Rows,
+    feed: Feed,
+}
+
+impl Board {
+    /// An empty board. The epoch names this life of the program.
+    #[must_use]
+    pub fn new(epoch: &str) -> Self {
+        Self(Arc::new(Shared { epoch: Epoch::new(epoch), rows: Rows::default(), feed: Feed::default() }))
+    }
+
+    /// Fills the board at start; `position` is the last committed one.
+    pub fn load(&self, entries: impl IntoIterator<Item = SessionEntry>, position: u64) {
+        for entry in entries {
+            self.put(entry);
+        }
+        self.advance(position);
+    }
+
+    /// Puts a session's row, in place of the one it had.
+    pub fn put(&self, entry: SessionEntry) {
+        self.0.rows.put(entry);
+    }
+
+    /// Takes a session off the board. It is still answered from the store.
+    pub fn remove(&self, id: SessionId) {
+        self.0.rows.remove(id);
+    }
+
+    /// Sends a frame to the streams it concerns. Never waits; who cannot keep up gets a snapshot
+    /// later. A status frame also answers those who wait for that state.
+    pub fn publish(&self, frame: Frame) {
+        self.0.feed.publish(frame);
+    }
+
+    /// Notes a commit up to this position whose events are not published.
+    pub fn advance(&self, position: u64) {
+        self.0.feed.advance(position);
+    }
+
+    /// The last committed position.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.0.feed.mark().position
+    }
+
+    /// Whether any stream is open. What comes before a commit need not be serialized for nobody;
+    /// committed events are published in any case.
+    #[must_use]
+    pub fn watched(&self) -> bool {
+        self.0.feed.subscribers() > 0
+    }
+
+    /// Sessions on the board.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.rows.len()
+    }
+
+    /// Whether there is no session on the board.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Hands frames on to the streams until cancelled. One such task runs, owned by `serve`.
+    pub(crate) async fn hand_on(self, cancel: CancellationToken) {
+        let work = async {
+            loop {
+                self.0.feed.hand_on().await;
+            }
+        };
+        tokio::select! {
+            () = cancel.cancelled() => (),
+            () = work => (),
+        }
+    }
+
+    pub(crate) fn epoch(&self) -> &Epoch {
+        &self.0.epoch
+    }
+
+    pub(crate) fn get(&self, id: SessionId) -> Option<Arc<SessionEntry>> {
+        self.0.rows.get(id)
+    }
+
+    pub(crate) fn find(&self, provider_session_id: &str) -> Option<SessionId> {
+        self.0.rows.find(provider_session_id)
+    }
+
+    /// The rows a query asks for and whether there are more behind them.
+    pub(crate) fn list(&self, query: &Query) -> (Vec<Arc<SessionEntry>>, bool) {
+        self.0.rows.list(query)
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.0.rows.counts()
+    }
+
+    /// A number that grows with every change of a row.
+    pub(crate) fn changes(&self) -> u64 {
+        self.0.rows.changes()
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        self.0.feed.mark()
+    }
+
+    pub(crate) fn feed_counts(&self) -> feed::Counts {
+        self.0.feed.counts()
+    }
+}

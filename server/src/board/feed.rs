@@ -1,0 +1,339 @@
+//! Frames on their way from the ingest side to the streams.
+//!
+//! Publishing puts a frame in the inbox and wakes one task; that task ([`Feed::hand_on`]) puts it
+//! in the queue of each stream it concerns. Everything is bounded. A queue that is full, or an
+//! inbox that is, breaks the stream: its queue is emptied, it is told so, and it starts again
+//! with a snapshot.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+};
+
+use events::SessionId;
+use tokio::sync::Notify;
+
+use crate::{Frame, locks::lock};
+
+/// Frames the inbox holds.
+const INBOX_FRAMES: usize = 16_384;
+/// Bytes the inbox holds.
+const INBOX_BYTES: usize = 8 << 20;
+/// Deliveries before the task lets others run.
+const BREATH: usize = 4096;
+
+/// Which frames a stream wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Interest {
+    /// All.
+    All,
+    /// Those of these sessions.
+    Sessions(Vec<SessionId>),
+}
+
+/// Where the feed stands. Every frame with an order up to this one was published before, so the
+/// rows read afterwards, and the log up to `position`, hold what it told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Mark {
+    pub(crate) order: u64,
+    pub(crate) position: u64,
+}
+
+/// Why a stream broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Break {
+    /// It did not take its frames in time.
+    Slow,
+    /// Events were committed that are not published.
+    Skipped,
+}
+
+/// Counters for the metrics.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counts {
+    pub(crate) subscribers: usize,
+    pub(crate) published: u64,
+    pub(crate) delivered: u64,
+    pub(crate) broken: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Feed {
+    inbox: Mutex<Inbox>,
+    arrived: Notify,
+    streams: Mutex<Streams>,
+    subscribers: AtomicUsize,
+    delivered: AtomicU64,
+    broken: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Inbox {
+    mark: Mark,
+    frames: Vec<Arc<Frame>>,
+    bytes: usize,
+    /// Everybody's stream is to be broken, for this reason.
+    broken: Option<Break>,
+}
+
+#[derive(Debug, Default)]
+struct Streams {
+    next: u64,
+    all: HashMap<u64, Arc<Mailbox>>,
+    by_session: HashMap<SessionId, HashMap<u64, Arc<Mailbox>>>,
+}
+
+impl Feed {
+    pub(super) fn publish(&self, mut frame: Frame) {
+        let mut inbox = lock(&self.inbox);
+        inbox.mark.order += 1;
+        if let Some(position) = frame.position {
+            inbox.mark.position = inbox.mark.position.max(position);
+        }
+        if self.subscribers.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        frame.order = inbox.mark.order;
+        if inbox.frames.len() >= INBOX_FRAMES || inbox.bytes >= INBOX_BYTES {
+            inbox.frames.clear();
+            inbox.bytes = 0;
+            inbox.broken = Some(Break::Slow);
+        }
+        inbox.bytes += frame.weight();
+        inbox.frames.push(Arc::new(frame));
+        drop(inbox);
+        self.arrived.notify_one();
+    }
+
+    pub(super) fn advance(&self, position: u64) {
+        let mut inbox = lock(&self.inbox);
+        if position <= inbox.mark.position {
+            return;
+        }
+        inbox.mark.position = position;
+        inbox.mark.order += 1;
+        if self.subscribers.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        inbox.frames.clear();
+        inbox.bytes = 0;
+        inbox.broken.get_or_insert(Break::Skipped);
+        drop(inbox);
+        self.arrived.notify_one();
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        lock(&self.inbox).mark
+    }
+
+    pub(super) fn subscribers(&self) -> usize {
+        self.subscribers.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        Counts {
+            subscribers: self.subscribers(),
+            published: self.mark().order,
+            delivered: self.delivered.load(Ordering::Relaxed),
+            broken: self.broken.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Waits for frames and puts them in the queues they belong in.
+    pub(super) async fn hand_on(&self) {
+        self.arrived.notified().await;
+        let (frames, broken) = {
+            let mut inbox = lock(&self.inbox);
+            inbox.bytes = 0;
+            (std::mem::take(&mut inbox.frames), inbox.broken.take())
+        };
+        if let Some(reason) = broken {
+            self.break_all(reason);
+        }
+        let mut since_breath = 0;
+        for frame in frames {
+            let delivered = self.deliver(&frame);
+            self.delivered.fetch_add(delivered as u64, Ordering::Relaxed);
+            since_breath += delivered + 1;
+            if since_breath >= BREATH {
+                since_breath = 0;
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    fn deliver(&self, frame: &Arc<Frame>) -> usize {
+        let streams = lock(&self.streams);
+        let of_session = streams.by_session.get(&frame.session).into_iter().flat_map(HashMap::values);
+        let mut delivered = 0;
+        for mailbox in streams.all.values().chain(of_session) {
+            if mailbox.push(frame) {
+                delivered += 1;
+            } else {
+                self.broken.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        delivered
+    }
+
+    fn break_all(&self, reason: Break) {
+        let streams = lock(&self.streams);
+        let of_sessions = streams.by_session.values().flat_map(HashMap::values);
+        for mailbox in streams.all.values().chain(of_sessions) {
+            mailbox.interrupt(reason);
+            self.broken.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn add(&self, interest: &Interest, mailbox: &Arc<Mailbox>) -> u64 {
+        let mut streams = lock(&self.streams);
+        streams.next += 1;
+        let id = streams.next;
+        match interest {
+            Interest::All => {
+                streams.all.insert(id, Arc::clone(mailbox));
+            }
+            Interest::Sessions(sessions) => {
+                for session in sessions {
+                    streams.by_session.entry(*session).or_default().insert(id, Arc::clone(mailbox));
+                }
+            }
+        }
+        id
+    }
+
+    fn drop_out(&self, id: u64, interest: &Interest) {
+        let mut streams = lock(&self.streams);
+        match interest {
+            Interest::All => {
+                streams.all.remove(&id);
+            }
+            Interest::Sessions(sessions) => {
+                for session in sessions {
+                    if let Some(of_session) = streams.by_session.get_mut(session) {
+                        of_session.remove(&id);
+                        if of_session.is_empty() {
+                            streams.by_session.remove(session);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The queue of one stream.
+#[derive(Debug)]
+struct Mailbox {
+    queue: Mutex<Queue>,
+    arrived: Notify,
+    max_frames: usize,
+    max_bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    frames: VecDeque<Arc<Frame>>,
+    bytes: usize,
+    broken: Option<Break>,
+}
+
+impl Mailbox {
+    /// Queues a frame; false when that broke the stream.
+    fn push(&self, frame: &Arc<Frame>) -> bool {
+        let mut queue = lock(&self.queue);
+        if queue.broken.is_some() {
+            return true;
+        }
+        let fits = queue.frames.len() < self.max_frames && queue.bytes + frame.weight() <= self.max_bytes;
+        if fits {
+            queue.bytes += frame.weight();
+            queue.frames.push_back(Arc::clone(frame));
+        } else {
+            *queue = Queue { broken: Some(Break::Slow), ..Queue::default() };
+        }
+        drop(queue);
+        self.arrived.notify_one();
+        fits
+    }
+
+    fn interrupt(&self, reason: Break) {
+        let mut queue = lock(&self.queue);
+        let reason = queue.broken.unwrap_or(reason);
+        *queue = Queue { broken: Some(reason), ..Queue::default() };
+        drop(queue);
+        self.arrived.notify_one();
+    }
+}
+
+/// A place among the streams. Dropping it gives the place up.
+#[derive(Debug)]
+pub(crate) struct Subscription {
+    board: Arc<super::Shared>,
+    interest: Interest,
+    id: u64,
+    mailbox: Arc<Mailbox>,
+}
+
+impl super::Board {
+    pub(crate) fn subscribe(&self, interest: Interest, max_frames: usize, max_bytes: usize) -> Subscription {
+        let mailbox = Arc::new(Mailbox {
+            queue: Mutex::default(),
+            arrived: Notify::new(),
+            max_frames,
+            max_bytes,
+        });
+        let feed = &self.0.feed;
+        // Under the inbox lock: every frame with a later order sees the new subscriber.
+        let inbox = lock(&feed.inbox);
+        feed.subscribers.fetch_add(1, Ordering::Relaxed);
+        drop(inbox);
+        let id = feed.add(&interest, &mailbox);
+        Subscription { board: Arc::clone(&self.0), interest, id, mailbox }
+    }
+}
+
+impl Subscription {
+    /// Waits for frames and takes them; a break empties the queue and nothing comes after it
+    /// until [`Subscription::mend`]. Dropped while waiting, it has taken nothing.
+    pub(crate) async fn take(&self, into: &mut VecDeque<Arc<Frame>>) -> Result<(), Break> {
+        loop {
+            {
+                let mut queue = lock(&self.mailbox.queue);
+                if let Some(reason) = queue.broken {
+                    return Err(reason);
+                }
+                if !queue.frames.is_empty() {
+                    queue.bytes = 0;
+                    if into.is_empty() {
+                        std::mem::swap(&mut queue.frames, into);
+                    } else {
+                        into.append(&mut queue.frames);
+                    }
+                    return Ok(());
+                }
+            }
+            self.mailbox.arrived.notified().await;
+        }
+    }
+
+    /// Whether the stream is broken.
+    pub(crate) fn is_broken(&self) -> bool {
+        lock(&self.mailbox.queue).broken.is_some()
+    }
+
+    /// Takes frames again after a break. What was missed is covered by a [`Mark`] read later.
+    pub(crate) fn mend(&self) {
+        lock(&self.mailbox.queue).broken = None;
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.board.feed.drop_out(self.id, &self.interest);
+        self.board.feed.subscribers.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,283 @@
+//! The rows of the board, in the order lists want them.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+    ops::Bound,
+    sync::{
+        Arc, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use events::{Provider, SessionId, State, Timestamp};
+
+use super::SessionEntry;
+use crate::locks::{read, write};
+
+/// Rows looked at under one lock: a writer waits for no more than these.
+const PART: usize = 512;
+
+/// Place in the order of lists: newest last event first.
+pub(crate) type Key = (Reverse<Timestamp>, SessionId);
+
+/// Which rows, and how many. Rows of merged sessions are never among them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Query {
+    /// In one of these states; empty means any.
+    pub(crate) states: Vec<State>,
+    /// Of one of these agents; empty means any.
+    pub(crate) providers: Vec<Provider>,
+    /// In this directory.
+    pub(crate) cwd: Option<String>,
+    /// Active ones only.
+    pub(crate) active: bool,
+    /// Behind this place.
+    pub(crate) after: Option<Key>,
+    /// At most so many.
+    pub(crate) limit: usize,
+}
+
+impl Query {
+    fn wants(&self, entry: &SessionEntry) -> bool {
+        entry.merged_into.is_none()
+            && (self.states.is_empty() || self.states.contains(&entry.state))
+            && (self.providers.is_empty() || self.providers.contains(&entry.provider))
+            && self.cwd.as_deref().is_none_or(|cwd| entry.cwd.as_deref() == Some(cwd))
+    }
+}
+
+impl SessionEntry {
+    pub(crate) fn key(&self) -> Key {
+        (Reverse(self.last_event_at), self.id)
+    }
+}
+
+type Ordered = BTreeMap<Key, Arc<SessionEntry>>;
+
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    inner: RwLock<Inner>,
+    changes: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    by_id: HashMap<SessionId, Arc<SessionEntry>>,
+    by_provider_id: HashMap<Arc<str>, SessionId>,
+    all: Ordered,
+    active: Ordered,
+    counts: HashMap<(Provider, State), u64>,
+}
+
+impl Inner {
+    fn take_out(&mut self, id: SessionId) -> Option<Arc<SessionEntry>> {
+        let old = self.by_id.remove(&id)?;
+        self.all.remove(&old.key());
+        self.active.remove(&old.key());
+        if let Some(count) = self.counts.get_mut(&(old.provider, old.state)) {
+            *count -= 1;
+        }
+        Some(old)
+    }
+
+    fn order(&self, query: &Query) -> &Ordered {
+        if query.active { &self.active } else { &self.all }
+    }
+}
+
+impl Rows {
+    pub(super) fn put(&self, entry: SessionEntry) {
+        let entry = Arc::new(entry);
+        let mut inner = write(&self.inner);
+        let old = inner.take_out(entry.id);
+        let key = entry.key();
+        *inner.counts.entry((entry.provider, entry.state)).or_default() += 1;
+        if entry.active {
+            inner.active.insert(key, Arc::clone(&entry));
+        }
+        inner.all.insert(key, Arc::clone(&entry));
+        if let Some(name) = &entry.provider_session_id {
+            // Of two sessions with the same name, the one that was not merged has it.
+            let same = old.as_ref().is_some_and(|old| old.provider_session_id.as_ref() == Some(name));
+            if !same && (entry.merged_into.is_none() || !inner.by_provider_id.contains_key(name)) {
+                inner.by_provider_id.insert(Arc::clone(name), entry.id);
+            }
+        }
+        inner.by_id.insert(entry.id, entry);
+        drop(inner);
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    pub(super) fn remove(&self, id: SessionId) {
+        let mut inner = write(&self.inner);
+        if let Some(name) = inner.take_out(id).and_then(|old| old.provider_session_id.clone())
+            && inner.by_provider_id.get(&name) == Some(&id)
+        {
+            inner.by_provider_id.remove(&name);
+        }
+        drop(inner);
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    pub(super) fn get(&self, id: SessionId) -> Option<Arc<SessionEntry>> {
+        read(&self.inner).by_id.get(&id).cloned()
+    }
+
+    pub(super) fn find(&self, provider_session_id: &str) -> Option<SessionId> {
+        read(&self.inner).by_provider_id.get(provider_session_id).copied()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        read(&self.inner).by_id.len()
+    }
+
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    pub(super) fn counts(&self) -> super::Counts {
+        let counts = read(&self.inner).counts.clone();
+        let mut counts: super::Counts =
+            counts.into_iter().map(|((provider, state), n)| (provider, state, n)).collect();
+        counts.sort_by_key(|(provider, state, _)| (*provider, *state));
+        counts
+    }
+
+    /// Reads part by part, so that no writer waits long. A row that gets an event meanwhile moves
+    /// to the front, where the reading has been already; so the front is looked at once more.
+    pub(super) fn list(&self, query: &Query) -> (Vec<Arc<SessionEntry>>, bool) {
+        let mut found: Vec<Arc<SessionEntry>> = Vec::new();
+        let mut from = query.after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut first = None;
+        loop {
+            let inner = read(&self.inner);
+            let mut looked_at = 0;
+            for (key, entry) in inner.order(query).range((from, Bound::Unbounded)).take(PART) {
+                looked_at += 1;
+                first.get_or_insert(*key);
+                from = Bound::Excluded(*key);
+                if query.wants(entry) {
+                    found.push(Arc::clone(entry));
+                }
+            }
+            drop(inner);
+            if looked_at < PART || found.len() > query.limit {
+                break;
+            }
+        }
+        if query.after.is_none()
+            && let Some(first) = first
+        {
+            let moved: Vec<_> = read(&self.inner)
+                .order(query)
+                .range(..first)
+                .map(|(_, entry)| entry)
+                .filter(|entry| query.wants(entry))
+                .cloned()
+                .collect();
+            if !moved.is_empty() {
+                found.retain(|old| moved.iter().all(|new| new.id != old.id));
+                found.splice(0..0, moved);
+            }
+        }
+        let more = found.len() > query.limit;
+        found.truncate(query.limit);
+        (found, more)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(id: u128, at: i64, state: State) -> SessionEntry {
+        SessionEntry {
+            id: SessionId::from_bits(id),
+            provider: Provider::Claude,
+            provider_session_id: Some(format!("p{id}").into()),
+            state,
+            parent: None,
+            merged_into: None,
+            cwd: Some("/w".into()),
+            last_event_at: Timestamp::from_millisecond(at),
+            active: state != State::Exited,
+            json: None,
+        }
+    }
+
+    fn ids(rows: &Rows, query: &Query) -> (Vec<u128>, bool) {
+        let (found, more) = rows.list(query);
+        (found.iter().map(|e| e.id.bits()).collect(), more)
+    }
+
+    #[test]
+    fn newest_first_and_page_by_page() {
+        let rows = Rows::default();
+        for id in 1..=2000 {
+            rows.put(entry(id, id as i64 / 2, State::Running));
+        }
+        let mut query = Query { limit: 700, ..Query::default() };
+        let mut seen = Vec::new();
+        loop {
+            let (page, more) = rows.list(&query);
+            query.after = page.last().map(|e| e.key());
+            seen.extend(page.iter().map(|e| e.id.bits()));
+            if !more {
+                break;
+            }
+        }
+        assert_eq!(seen.len(), 2000);
+        let mut sorted = seen.clone();
+        sorted.sort_by_key(|id| (Reverse(*id as i64 / 2), *id));
+        assert_eq!(seen, sorted);
+    }
+
+    #[test]
+    fn filters() {
+        let rows = Rows::default();
+        rows.put(entry(1, 1, State::Running));
+        rows.put(entry(2, 2, State::Exited));
+        rows.put(SessionEntry { cwd: Some("/x".into()), provider: Provider::Codex, ..entry(3, 3, State::Waiting) });
+        rows.put(SessionEntry { merged_into: Some(SessionId::from_bits(1)), ..entry(4, 4, State::Running) });
+        let all = Query { limit: 10, ..Query::default() };
+        assert_eq!(ids(&rows, &all).0, [3, 2, 1]);
+        assert_eq!(ids(&rows, &Query { active: true, ..all.clone() }).0, [3, 1]);
+        assert_eq!(ids(&rows, &Query { states: vec![State::Exited], ..all.clone() }).0, [2]);
+        assert_eq!(ids(&rows, &Query { providers: vec![Provider::Codex], ..all.clone() }).0, [3]);
+        assert_eq!(ids(&rows, &Query { cwd: Some("/w".into()), ..all.clone() }).0, [2, 1]);
+        assert_eq!(ids(&rows, &Query { limit: 2, ..all.clone() }), (vec![3, 2], true));
+        assert_eq!(ids(&rows, &Query { limit: 3, ..all }), (vec![3, 2, 1], false));
+    }
+
+    #[test]
+    fn a_row_moves_and_goes() {
+        let rows = Rows::default();
+        rows.put(entry(1, 1, State::Running));
+        rows.put(entry(2, 2, State::Running));
+        rows.put(entry(1, 3, State::Exited));
+        let all = Query { limit: 10, ..Query::default() };
+        assert_eq!(ids(&rows, &all).0, [1, 2]);
+        assert_eq!(ids(&rows, &Query { active: true, ..all.clone() }).0, [2]);
+        assert_eq!(rows.find("p1"), Some(SessionId::from_bits(1)));
+        rows.remove(SessionId::from_bits(1));
+        assert_eq!(ids(&rows, &all).0, [2]);
+        assert_eq!(rows.find("p1"), None);
+        let counts: Vec<_> = rows.counts().into_iter().filter(|(.., n)| *n > 0).collect();
+        assert_eq!(counts, [(Provider::Claude, State::Running, 1)]);
+    }
+
+    #[test]
+    fn the_survivor_of_a_merge_has_the_name() {
+        let rows = Rows::default();
+        rows.put(entry(1, 1, State::Running));
+        let name: Arc<str> = "p1".into();
+        let merged = SessionEntry {
+            provider_session_id: Some(Arc::clone(&name)),
+            merged_into: Some(SessionId::from_bits(1)),
+            ..entry(2, 2, State::Running)
+        };
+        rows.put(merged);
+        assert_eq!(rows.find("p1"), Some(SessionId::from_bits(1)));
+    }
+}

@@ -1,0 +1,165 @@
+//! What `serve` is told: where to listen, who may come in, what to ask about health.
+
+use std::{fmt, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+use events::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+use crate::{Command, Tokens};
+
+/// Who can reach the TCP port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Exposure {
+    /// This machine only; any other address is refused at start.
+    #[default]
+    Loopback,
+    /// Whoever reaches the address: the user asked for it in so many words.
+    Network,
+}
+
+/// A process at the other end of the Unix socket, as the kernel names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// Its user.
+    pub uid: u32,
+    /// Its process id, when the kernel says.
+    pub pid: Option<i32>,
+}
+
+/// Says whether a process may use the `control` and `admin` scopes over the Unix socket.
+pub type PeerCheck = Arc<dyn Fn(Peer) -> bool + Send + Sync>;
+
+/// Where to listen and who may come in.
+#[derive(Clone)]
+pub struct Config {
+    /// TCP address; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Whether an address outside loopback is allowed.
+    pub exposure: Exposure,
+    /// Path of the Unix socket, in a directory of ours with mode 0700.
+    pub socket: Option<PathBuf>,
+    /// The tokens.
+    pub tokens: Tokens,
+    /// Asked before a token with `control` or `admin` counts on the Unix socket: false for a
+    /// descendant of an agent. `None` admits every process of our user.
+    pub control_peer: Option<PeerCheck>,
+    /// Takes commands the server cannot answer itself; without it those routes answer 503.
+    pub commands: Option<mpsc::Sender<Command>>,
+    /// How much of everything.
+    pub limits: Limits,
+}
+
+impl Config {
+    /// The settings of a loopback server on a free port, without a Unix socket.
+    #[must_use]
+    pub fn new(tokens: Tokens) -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            exposure: Exposure::Loopback,
+            socket: None,
+            tokens,
+            control_peer: None,
+            commands: None,
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("listen", &self.listen)
+            .field("exposure", &self.exposure)
+            .field("socket", &self.socket)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Bounds on what one client, and all of them together, can take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Connections at once, WebSockets included; further ones are told 503. Keep it well below
+    /// the limit of open files, which ingest needs too.
+    pub connections: usize,
+    /// Request line and headers, bytes.
+    pub header_bytes: usize,
+    /// A JSON body, bytes.
+    pub body_bytes: usize,
+    /// A WebSocket message from a client, bytes.
+    pub message_bytes: usize,
+    /// Reading headers, and reading a body.
+    pub read: Duration,
+    /// Taking what was sent: a client that takes nothing for so long is cut off.
+    pub write: Duration,
+    /// Between signs of life on a quiet stream.
+    pub keepalive: Duration,
+    /// For requests still running at shutdown.
+    pub shutdown: Duration,
+    /// Frames waiting for one stream.
+    pub queue_frames: usize,
+    /// Bytes waiting for one stream.
+    pub queue_bytes: usize,
+    /// Events a resumed stream reads from the log before it is given a snapshot instead.
+    pub resume_events: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 4096,
+            header_bytes: 16 << 10,
+            body_bytes: 64 << 10,
+            message_bytes: 64 << 10,
+            read: Duration::from_secs(10),
+            write: Duration::from_secs(20),
+            keepalive: Duration::from_secs(15),
+            shutdown: Duration::from_secs(3),
+            queue_frames: 4096,
+            queue_bytes: 2 << 20,
+            resume_events: 10_000,
+        }
+    }
+}
+
+/// What capture tells about itself. Called for each request, so they answer from memory.
+#[derive(Clone)]
+pub struct Health {
+    /// Whether ingest, store and index are up.
+    pub ready: Arc<dyn Fn() -> bool + Send + Sync>,
+    /// The sources and how they do.
+    pub sources: Arc<dyn Fn() -> Vec<SourceHealth> + Send + Sync>,
+    /// Appends further metrics in Prometheus text form, each line ended.
+    pub metrics: Arc<dyn Fn(&mut String) + Send + Sync>,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self { ready: Arc::new(|| true), sources: Arc::new(Vec::new), metrics: Arc::new(|_| ()) }
+    }
+}
+
+/// One source and how it does.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SourceHealth {
+    /// Which: `claude transcripts`, `hooks`.
+    pub name: String,
+    /// Whether it is being read.
+    pub active: bool,
+    /// How far behind its newest bytes are, milliseconds.
+    pub lag_ms: u64,
+    /// Its last event.
+    pub last_event_at: Option<Timestamp>,
+    /// Events lost.
+    pub dropped: u64,
+    /// Events merged into others under load.
+    pub coalesced: u64,
+    /// Failures so far.
+    pub errors: u64,
+    /// Files it follows.
+    pub files: u64,
+    /// What is wrong, or worth knowing, in one line.
+    pub detail: Option<String>,
+}

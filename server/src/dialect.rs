@@ -1,0 +1,65 @@
+//! How a stream speaks: in frames, or in the words older clients know.
+
+use bytes::Bytes;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+
+use crate::{app::App, error::ApiError, older::Older, tail::Item};
+
+/// The form of a stream's messages.
+pub(crate) enum Dialect {
+    /// Frames; `last_id` is the last SSE id sent.
+    Frames { last_id: u64 },
+    /// See [`crate::older`].
+    Older(Older),
+}
+
+impl Dialect {
+    pub(crate) const fn frames() -> Self {
+        Self::Frames { last_id: 0 }
+    }
+
+    /// An item as server-sent events. Empty when it says nothing in this dialect.
+    pub(crate) async fn sse(&mut self, app: &App, item: &Item) -> Result<Bytes, ApiError> {
+        match self {
+            Self::Frames { last_id } => Ok(match item {
+                Item::Snapshot(snapshot) => {
+                    *last_id = snapshot.as_of;
+                    snapshot.sse()
+                }
+                Item::Frame(frame) => {
+                    let id = frame.position.filter(|position| *position >= *last_id);
+                    *last_id = id.unwrap_or(*last_id);
+                    frame.sse(app.board.epoch(), id.is_some())
+                }
+                Item::TooSlow => Bytes::new(),
+            }),
+            Self::Older(older) => {
+                let mut out = String::new();
+                for said in older.say(app, item).await? {
+                    out.extend(["event: ", said.name, "\ndata: ", &said.json, "\n\n"]);
+                }
+                Ok(out.into())
+            }
+        }
+    }
+
+    /// An item as WebSocket messages.
+    pub(crate) async fn messages(
+        &mut self,
+        app: &App,
+        item: &Item,
+        out: &mut Vec<Utf8Bytes>,
+    ) -> Result<(), ApiError> {
+        match self {
+            Self::Frames { .. } => match item {
+                Item::Snapshot(snapshot) => out.push(snapshot.message(app.board.epoch())),
+                Item::Frame(frame) => out.push(frame.message(app.board.epoch())),
+                Item::TooSlow => {}
+            },
+            Self::Older(older) => {
+                out.extend(older.say(app, item).await?.into_iter().map(|said| said.json.into()));
+            }
+        }
+        Ok(())
+    }
+}

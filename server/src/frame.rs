@@ -1,0 +1,181 @@
+//! What streams carry: an event or the new status of a session, encoded once for everybody.
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use events::{Kind, SessionId, State};
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+
+use crate::{Json, SessionEntry};
+
+/// What a frame tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum News {
+    /// An event; the JSON is the event.
+    Event(Kind),
+    /// A session stands differently; the JSON is the session.
+    Status(State),
+}
+
+impl News {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Event(_) => "event",
+            Self::Status(_) => "status",
+        }
+    }
+}
+
+/// One message for streams. With a position it is committed; without, it is ahead of the commit
+/// and may never be heard of again after a crash.
+#[derive(Debug)]
+pub struct Frame {
+    pub(crate) position: Option<u64>,
+    pub(crate) session: SessionId,
+    pub(crate) news: News,
+    pub(crate) json: Json,
+    /// Order of publication; given by the board.
+    pub(crate) order: u64,
+    sse: OnceLock<Bytes>,
+    sse_without_id: OnceLock<Bytes>,
+    message: OnceLock<Utf8Bytes>,
+}
+
+impl Frame {
+    /// An event, as JSON in the contract's form.
+    #[must_use]
+    pub fn event(position: Option<u64>, session: SessionId, kind: Kind, json: Json) -> Self {
+        Self::new(position, session, News::Event(kind), json)
+    }
+
+    /// How a session stands now. `position` is that of the last event it follows from.
+    #[must_use]
+    pub fn status(position: Option<u64>, session: SessionId, state: State, json: Json) -> Self {
+        Self::new(position, session, News::Status(state), json)
+    }
+
+    /// The status frame of an entry; `None` when the entry has no JSON.
+    #[must_use]
+    pub fn of_entry(position: Option<u64>, entry: &SessionEntry) -> Option<Self> {
+        let json = entry.json.clone()?;
+        Some(Self::status(position, entry.id, entry.state, json))
+    }
+
+    fn new(position: Option<u64>, session: SessionId, news: News, json: Json) -> Self {
+        Self {
+            position,
+            session,
+            news,
+            json,
+            order: 0,
+            sse: OnceLock::new(),
+            sse_without_id: OnceLock::new(),
+            message: OnceLock::new(),
+        }
+    }
+
+    /// The frame as a server-sent event. A committed frame has its position as id unless a later
+    /// id was sent before (`id` false), so that a client never resumes from further back than it
+    /// has seen. A frame before its commit has the epoch and `live` among its fields instead.
+    pub(crate) fn sse(&self, epoch: &Epoch, id: bool) -> Bytes {
+        let cell = if id { &self.sse } else { &self.sse_without_id };
+        cell.get_or_init(|| {
+            let name = self.news.name();
+            let json = self.json.as_str();
+            match self.position {
+                Some(position) if id => {
+                    format!("event: {name}\nid: {position}\ndata: {json}\n\n").into()
+                }
+                Some(_) => format!("event: {name}\ndata: {json}\n\n").into(),
+                None => format!(
+                    "event: {name}\ndata: {{\"epoch\":{},\"live\":true,{}\n\n",
+                    epoch.json(),
+                    json.strip_prefix('{').unwrap_or(json),
+                )
+                .into(),
+            }
+        })
+        .clone()
+    }
+
+    /// The frame as a WebSocket message.
+    pub(crate) fn message(&self, epoch: &Epoch) -> Utf8Bytes {
+        self.message
+            .get_or_init(|| {
+                let (name, epoch, json) = (self.news.name(), epoch.json(), self.json.as_str());
+                match self.position {
+                    Some(position) => format!(
+                        "{{\"type\":\"{name}\",\"position\":{position},\"epoch\":{epoch},\"data\":{json}}}"
+                    ),
+                    None => format!(
+                        "{{\"type\":\"{name}\",\"epoch\":{epoch},\"live\":true,\"data\":{json}}}"
+                    ),
+                }
+                .into()
+            })
+            .clone()
+    }
+
+    /// What it weighs in a queue, bytes.
+    pub(crate) fn weight(&self) -> usize {
+        self.json.as_str().len()
+    }
+}
+
+/// Names one life of the server: what was said before a commit in another one may be void.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Epoch {
+    text: String,
+    json: String,
+}
+
+impl Epoch {
+    pub(crate) fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), json: serde_json::Value::from(text).to_string() }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// As a JSON string, quotes included.
+    pub(crate) fn json(&self) -> &str {
+        &self.json
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(position: Option<u64>) -> Frame {
+        let json = Json::from_text(r#"{"a":1}"#.into());
+        Frame::event(position, SessionId::from_bits(1), Kind::UserPrompt, json)
+    }
+
+    #[test]
+    fn committed_frames_carry_the_position() {
+        let epoch = Epoch::new("e\"1");
+        let frame = frame(Some(7));
+        assert_eq!(frame.sse(&epoch, true), "event: event\nid: 7\ndata: {\"a\":1}\n\n");
+        assert_eq!(frame.sse(&epoch, false), "event: event\ndata: {\"a\":1}\n\n");
+        assert_eq!(
+            frame.message(&epoch).as_str(),
+            r#"{"type":"event","position":7,"epoch":"e\"1","data":{"a":1}}"#
+        );
+    }
+
+    #[test]
+    fn frames_before_commit_carry_the_epoch() {
+        let epoch = Epoch::new("e");
+        let frame = frame(None);
+        assert_eq!(
+            frame.sse(&epoch, true),
+            "event: event\ndata: {\"epoch\":\"e\",\"live\":true,\"a\":1}\n\n"
+        );
+        assert_eq!(
+            frame.message(&epoch).as_str(),
+            r#"{"type":"event","epoch":"e","live":true,"data":{"a":1}}"#
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! Who is let in. Everything here is decided from the head of a request, before its body is read
+//! and before a handler is chosen; nothing here waits.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use tokio::time::Instant;
+
+use crate::{
+    access::{Grants, Scope, Tokens, WrongTokens},
+    call::Door,
+    config::PeerCheck,
+    error::ApiError,
+};
+
+/// Lets in or turns away.
+pub(crate) struct Gate {
+    /// What the Host header may say.
+    hosts: Vec<String>,
+    tokens: Tokens,
+    wrong: WrongTokens,
+    control_peer: Option<PeerCheck>,
+}
+
+impl Gate {
+    pub(crate) fn new(address: SocketAddr, tokens: Tokens, control_peer: Option<PeerCheck>) -> Self {
+        let port = address.port();
+        let mut hosts =
+            vec![format!("127.0.0.1:{port}"), format!("localhost:{port}"), format!("[::1]:{port}")];
+        let ip = address.ip();
+        if !ip.is_loopback() && !ip.is_unspecified() {
+            hosts.push(match ip {
+                IpAddr::V4(_) => format!("{ip}:{port}"),
+                IpAddr::V6(_) => format!("[{ip}]:{port}"),
+            });
+        }
+        Self { hosts, tokens, wrong: WrongTokens::default(), control_peer }
+    }
+
+    /// Checks what a browser cannot help saying: the host it thinks it talks to (a rebound name
+    /// gives itself away) and the page that asks. On the Unix socket there are no browsers, so the
+    /// host says nothing and an origin is a forgery.
+    pub(crate) fn check_origin(&self, uri: &Uri, headers: &HeaderMap, door: &Door) -> Result<(), ApiError> {
+        if uri.authority().is_some() || !uri.path().starts_with('/') {
+            return Err(ApiError::new(
+                StatusCode::BAD_REQUEST,
+                "bad_target",
+                "the request target must be a path",
+            ));
+        }
+        match door {
+            Door::Tcp => {
+                let host = only(headers, &header::HOST)
+                    .is_some_and(|host| self.hosts.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(host)));
+                if !host {
+                    return Err(ApiError::forbidden("wrong_host", "the Host header does not name this server"));
+                }
+                if headers.contains_key(header::ORIGIN) {
+                    let own = only(headers, &header::ORIGIN)
+                        .and_then(|origin| origin.strip_prefix(b"http://"))
+                        .is_some_and(|origin| self.hosts.iter().any(|own| own.as_bytes() == origin));
+                    if !own {
+                        return Err(foreign_origin());
+                    }
+                }
+            }
+            Door::Unix(_) => {
+                if headers.contains_key(header::ORIGIN) {
+                    return Err(foreign_origin());
+                }
+            }
+        }
+        if headers.contains_key("access-control-request-private-network") {
+            return Err(ApiError::forbidden("private_network", "no page of another network is let in"));
+        }
+        Ok(())
+    }
+
+    /// What the caller may do, by its token and the way it came.
+    pub(crate) fn grants(&self, headers: &HeaderMap, door: &Door) -> Result<Grants, ApiError> {
+        let by_token = match bearer(headers) {
+            None => Grants::NONE,
+            Some(token) => {
+                let grants = self.tokens.grants(token);
+                if grants == Grants::NONE {
+                    return Err(self.wrong_token());
+                }
+                grants
+            }
+        };
+        Ok(match door {
+            Door::Tcp => by_token,
+            Door::Unix(peer) => {
+                let may_control = self.control_peer.as_ref().is_none_or(|check| check(*peer));
+                let by_token = if may_control {
+                    by_token
+                } else {
+                    by_token.without(Grants::CONTROL.and(Grants::ADMIN))
+                };
+                by_token.and(Grants::INGEST).and(Grants::READ)
+            }
+        })
+    }
+
+    /// Checks that the caller may use a route of this scope.
+    pub(crate) fn check_scope(&self, scope: Scope, headers: &HeaderMap, door: &Door) -> Result<(), ApiError> {
+        if scope == Scope::Open {
+            return Ok(());
+        }
+        let grants = self.grants(headers, door)?;
+        if grants.cover(scope) {
+            Ok(())
+        } else if grants == Grants::NONE {
+            Err(ApiError::unauthorized())
+        } else {
+            Err(ApiError::forbidden("wrong_scope", "this token does not open this route"))
+        }
+    }
+
+    /// Checks that the caller has any right at all: strangers are not told which paths exist.
+    pub(crate) fn check_known(&self, headers: &HeaderMap, door: &Door) -> Result<(), ApiError> {
+        if self.grants(headers, door)? == Grants::NONE { Err(ApiError::unauthorized()) } else { Ok(()) }
+    }
+
+    fn wrong_token(&self) -> ApiError {
+        if self.wrong.note(Instant::now()) {
+            ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_wrong_tokens", "too many wrong tokens")
+                .header(header::RETRY_AFTER, HeaderValue::from(WrongTokens::WINDOW.as_secs()))
+        } else {
+            ApiError::unauthorized()
+        }
+    }
+}
+
+fn foreign_origin() -> ApiError {
+    ApiError::forbidden("foreign_origin", "no page of another origin is let in")
+}
+
+/// The value of a header that must not come twice.
+fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a [u8]> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?;
+    values.next().is_none().then(|| value.as_bytes())
+}
+
+/// The bearer token; empty when there is an `Authorization` of another kind, or two.
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    if !headers.contains_key(header::AUTHORIZATION) {
+        return None;
+    }
+    let value = only(headers, &header::AUTHORIZATION).unwrap_or_default();
+    let (scheme, token) = value.split_at_checked(7).unwrap_or_default();
+    Some(if scheme.eq_ignore_ascii_case(b"bearer ") { token.trim_ascii() } else { b"" })
+}

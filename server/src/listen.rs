@@ -1,0 +1,285 @@
+//! Listening: the TCP port and the Unix socket, their connections, and the end of them all.
+
+use std::{
+    convert::Infallible,
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    pin::pin,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use store::Reader;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream, UnixStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Board, Config, Exposure, Health,
+    app::{App, Parts},
+    call::Door,
+    config::Peer,
+    error::ApiError,
+    gate::Gate,
+    service::Service,
+    unix::{self, Socket, SocketError},
+};
+
+/// hyper buffers no less.
+const MIN_HEADER_BYTES: usize = 8 << 10;
+/// Headers of a request, counted.
+const MAX_HEADERS: usize = 100;
+/// Connections over the limit that are told so at the same time; further ones are just closed.
+const REFUSALS: usize = 32;
+/// Rest after the system refused a connection (out of file descriptors).
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+/// Why the server could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address can be reached from other machines and nobody asked for that.
+    #[error("{address} is not a loopback address; listening beyond this machine must be asked for explicitly")]
+    Exposed {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The port cannot be had.
+    #[error("cannot listen on {address}: {source}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The Unix socket cannot be had.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+}
+
+/// A server that answers. It goes on until its token is cancelled.
+#[derive(Debug)]
+pub struct Serving {
+    address: SocketAddr,
+    socket: Option<PathBuf>,
+    tasks: tokio_util::task::TaskTracker,
+}
+
+impl Serving {
+    /// The TCP address it listens on.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// `http://ADDRESS`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The Unix socket it listens on.
+    #[must_use]
+    pub fn socket(&self) -> Option<&Path> {
+        self.socket.as_deref()
+    }
+
+    /// Waits, after the token was cancelled, until the last of its tasks is over.
+    pub async fn stopped(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+/// Starts to serve. Everything it starts ends when the token is cancelled.
+///
+/// # Errors
+/// When the address is not for us, or port or socket cannot be had.
+pub async fn serve(
+    config: Config,
+    board: Board,
+    reader: Reader,
+    health: Health,
+    cancel: CancellationToken,
+) -> Result<Serving, ServeError> {
+    let Config { listen, exposure, socket, tokens, control_peer, commands, limits } = config;
+    match exposure {
+        Exposure::Loopback if !listen.ip().is_loopback() => {
+            return Err(ServeError::Exposed { address: listen });
+        }
+        Exposure::Loopback | Exposure::Network => {}
+    }
+    let failed = |source| ServeError::Bind { address: listen, source };
+    let tcp = TcpListener::bind(listen).await.map_err(failed)?;
+    let address = tcp.local_addr().map_err(failed)?;
+    let unix = socket.as_deref().map(Socket::open).transpose()?;
+    let socket = unix.as_ref().map(|unix| unix.path().to_owned());
+
+    let app = Parts::new(board, reader, health, commands, limits, cancel);
+    let gate = Arc::new(Gate::new(address, tokens, control_peer));
+    let entrance = Entrance {
+        places: Arc::new(Semaphore::new(limits.connections)),
+        refusals: Arc::new(Semaphore::new(REFUSALS)),
+        app: Arc::clone(&app),
+        gate,
+    };
+    app.tasks.spawn(app.board.clone().hand_on(app.cancel.clone()));
+    app.tasks.spawn(entrance.clone().tcp(tcp));
+    if let Some(unix) = unix {
+        app.tasks.spawn(entrance.unix(unix));
+    }
+    Ok(Serving { address, socket, tasks: app.tasks.clone() })
+}
+
+/// One of the connections allowed at once, WebSockets included. Given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _permit: OwnedSemaphorePermit,
+}
+
+#[derive(Clone)]
+struct Entrance {
+    places: Arc<Semaphore>,
+    refusals: Arc<Semaphore>,
+    app: App,
+    gate: Arc<Gate>,
+}
+
+impl Entrance {
+    async fn tcp(self, listener: TcpListener) {
+        loop {
+            let accepted = tokio::select! {
+                () = self.app.cancel.cancelled() => return,
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => {
+                    prepare(&stream, self.app.limits.write);
+                    self.admit(stream, Door::Tcp);
+                }
+                Err(cause) => self.rest(&cause).await,
+            }
+        }
+    }
+
+    async fn unix(self, socket: Socket) {
+        loop {
+            let accepted = tokio::select! {
+                () = self.app.cancel.cancelled() => return,
+                accepted = socket.listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => match peer(&stream) {
+                    Ok(peer) if may_enter(peer, unix::own_uid()) => self.admit(stream, Door::Unix(peer)),
+                    Ok(peer) => tracing::warn!(uid = peer.uid, "another user was refused on the Unix socket"),
+                    Err(cause) => tracing::warn!(%cause, "a nameless peer was refused on the Unix socket"),
+                },
+                Err(cause) => self.rest(&cause).await,
+            }
+        }
+    }
+
+    /// Serves a connection, or tells it that there are too many.
+    fn admit<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, io: I, door: Door) {
+        let app = Arc::clone(&self.app);
+        if let Ok(permit) = Arc::clone(&self.places).try_acquire_owned() {
+            let place = Some(Arc::new(Place { _permit: permit }));
+            let service = Service { app: Arc::clone(&app), gate: Arc::clone(&self.gate), door, place };
+            self.app.tasks.spawn(async move {
+                app.tally.connections.fetch_add(1, Ordering::Relaxed);
+                connection(io, service, &app).await;
+                app.tally.connections.fetch_sub(1, Ordering::Relaxed);
+            });
+            return;
+        }
+        app.tally.connections_refused.fetch_add(1, Ordering::Relaxed);
+        if let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() {
+            self.app.tasks.spawn(async move {
+                let full = service_fn(|_| async {
+                    Ok::<_, Infallible>(ApiError::unavailable("too many connections").into_response())
+                });
+                let mut http = http1::Builder::new();
+                http.keep_alive(false);
+                let telling = http.serve_connection(TokioIo::new(io), full);
+                tokio::select! {
+                    () = app.cancel.cancelled() => {}
+                    _ = timeout(app.limits.read, telling) => {}
+                }
+                drop(permit);
+            });
+        }
+    }
+
+    async fn rest(&self, cause: &io::Error) {
+        tracing::warn!(%cause, "a connection could not be accepted");
+        tokio::select! {
+            () = self.app.cancel.cancelled() => {}
+            () = sleep(ACCEPT_REST) => {}
+        }
+    }
+}
+
+/// Serves one connection until it ends; at shutdown, until its request is answered.
+async fn connection<I>(io: I, service: Service, app: &App)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(app.limits.read)
+        .max_buf_size(app.limits.header_bytes.max(MIN_HEADER_BYTES))
+        .max_headers(MAX_HEADERS);
+    let mut connection = pin!(http.serve_connection(TokioIo::new(io), service).with_upgrades());
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = app.cancel.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            match timeout(app.limits.shutdown, connection).await {
+                Ok(ended) => ended,
+                Err(_) => return,
+            }
+        }
+    };
+    if let Err(cause) = ended {
+        tracing::debug!(%cause, "a connection broke");
+    }
+}
+
+/// Sends small answers at once, and lets the kernel cut off a client that takes nothing.
+fn prepare(stream: &TcpStream, patience: Duration) {
+    let patience_ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
+    let done = stream
+        .set_nodelay(true)
+        .and_then(|()| Ok(rustix::net::sockopt::set_tcp_user_timeout(stream, patience_ms)?));
+    if let Err(cause) = done {
+        tracing::debug!(%cause, "a socket option was refused");
+    }
+}
+
+fn peer(stream: &UnixStream) -> io::Result<Peer> {
+    let credentials = stream.peer_cred()?;
+    Ok(Peer { uid: credentials.uid(), pid: credentials.pid() })
+}
+
+/// Only our own user comes in, whatever the modes of directory and socket say.
+fn may_enter(peer: Peer, own_uid: u32) -> bool {
+    peer.uid == own_uid
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_user_does_not_enter() {
+        assert!(may_enter(Peer { uid: 1000, pid: None }, 1000));
+        assert!(!may_enter(Peer { uid: 1001, pid: Some(1) }, 1000));
+        assert!(!may_enter(Peer { uid: 0, pid: Some(1) }, 1000));
+    }
+}

@@ -1,0 +1,244 @@
+//! The names and words older clients know, kept.
+//!
+//! | older | now |
+//! |---|---|
+//! | `GET /api/stream/status` | SSE `session.status`, all active sessions first, then changes |
+//! | `GET /api/sessions/{id}/stream` | SSE `stream-init`, then as below |
+//! | `GET /api/sessions/{id}/summary` | as `/api/v1/sessions/{id}/summary` |
+//! | `GET /api/session/messages?session=` | the last prompts and answers |
+//! | WebSocket `{"type":"subscribe-stream","sessionId"}` | from then on the connection speaks older words |
+//!
+//! Messages, each with `type` and `sessionId`: `stream-init` {status, working, reason, events},
+//! `stream-event` {event}, `stream-status` and `session.status` {status, working, reason},
+//! `waiting-for-input` {status, reason} when a session comes to wait, `approval-decision`
+//! {approvalId, allowed}. Status words: running (working), waiting_input, waiting_approval, idle,
+//! exited; `unknown` is told as idle, the older words for it.
+
+use std::{collections::HashMap, sync::Arc};
+
+use events::{Event, Kind, Payload, Reason, SessionId, State, Timestamp};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::{
+    Frame, Json,
+    api::{
+        sessions::{Standing, StandingStatus, target},
+        streams::ids_of,
+    },
+    app::App,
+    board::Interest,
+    body,
+    call::{Call, Reply},
+    dialect::Dialect,
+    error::ApiError,
+    frame::News,
+    sse,
+    tail::{Item, Tail},
+};
+
+/// Events a `stream-init` carries.
+const INIT_EVENTS: usize = 50;
+const MESSAGES: usize = 100;
+const MAX_MESSAGES: usize = 1000;
+
+/// `GET /api/stream/status`
+pub(crate) fn status_stream(app: &App, _: Call) -> Reply {
+    let tail = Tail::new(app, Interest::All, None);
+    Reply::Now(Ok(sse::answer(Arc::clone(app), tail, Dialect::Older(Older::of_all()))))
+}
+
+/// `GET /api/sessions/{id}/stream`
+pub(crate) fn session_stream(app: &App, call: Call) -> Reply {
+    let app = Arc::clone(app);
+    Reply::later(async move {
+        let id = target(&app, &call).await?;
+        let tail = Tail::new(&app, Interest::Sessions(vec![id]), None);
+        Ok(sse::answer(app, tail, Dialect::Older(Older::of_sessions())))
+    })
+}
+
+/// `GET /api/session/messages?session=`
+pub(crate) fn messages(app: &App, call: Call) -> Reply {
+    #[derive(Serialize)]
+    struct Answer {
+        #[serde(rename = "sessionId")]
+        session: SessionId,
+        messages: Vec<Message>,
+    }
+    #[derive(Serialize)]
+    struct Message {
+        id: events::EventId,
+        role: &'static str,
+        text: Option<String>,
+        at: Timestamp,
+        sequence: u64,
+    }
+    let app = Arc::clone(app);
+    Reply::later(async move {
+        let query = call.query();
+        let limit = query.limit(MESSAGES, MAX_MESSAGES)?;
+        let name = query.text("session").ok_or_else(|| ApiError::parameter("session", "is required"))?;
+        let ids = ids_of(&app, std::iter::once(name)).await?;
+        let session = *ids.first().ok_or_else(|| ApiError::session(name))?;
+        let kinds = [Kind::UserPrompt, Kind::AssistantMessage];
+        let events = app.read(move |reader| reader.last_events(session, limit, &kinds)).await?;
+        let messages = events
+            .into_iter()
+            .map(|event| Message {
+                id: event.id,
+                role: if event.payload.kind() == Kind::UserPrompt { "user" } else { "assistant" },
+                text: event.text,
+                at: event.created_at,
+                sequence: event.sequence,
+            })
+            .collect();
+        body::json_of(&Answer { session, messages })
+    })
+}
+
+/// One message in older words.
+pub(crate) struct Said {
+    pub(crate) name: &'static str,
+    pub(crate) json: String,
+}
+
+/// Translates a stream, remembering how each session stood.
+pub(crate) struct Older {
+    subscribed: bool,
+    states: HashMap<SessionId, State>,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    #[serde(rename = "type")]
+    name: &'static str,
+    #[serde(rename = "sessionId")]
+    session: SessionId,
+    #[serde(flatten)]
+    content: Content<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Init {
+        status: &'static str,
+        working: bool,
+        reason: Option<Reason>,
+        events: Vec<Event>,
+    },
+    Status {
+        status: &'static str,
+        working: bool,
+        reason: Option<Reason>,
+    },
+    Event {
+        event: &'a RawValue,
+    },
+    Decision {
+        #[serde(rename = "approvalId")]
+        approval: String,
+        allowed: Option<bool>,
+    },
+}
+
+impl Older {
+    /// The status of all sessions.
+    fn of_all() -> Self {
+        Self { subscribed: false, states: HashMap::new() }
+    }
+
+    /// All of some sessions.
+    pub(crate) fn of_sessions() -> Self {
+        Self { subscribed: true, states: HashMap::new() }
+    }
+
+    /// Says an item in older words.
+    pub(crate) async fn say(&mut self, app: &App, item: &Item) -> Result<Vec<Said>, ApiError> {
+        let mut said = Vec::new();
+        match item {
+            Item::Snapshot(snapshot) => {
+                for json in &snapshot.sessions {
+                    let standing = standing(json)?;
+                    if self.subscribed {
+                        self.init(app, &standing, &mut said).await?;
+                    } else {
+                        self.status(&standing, &mut said)?;
+                    }
+                }
+            }
+            Item::Frame(frame) => match frame.news {
+                News::Status(_) => self.status(&standing(&frame.json)?, &mut said)?,
+                News::Event(kind) if self.subscribed => event(frame, kind, &mut said)?,
+                News::Event(_) => {}
+            },
+            Item::TooSlow => {}
+        }
+        Ok(said)
+    }
+
+    async fn init(&mut self, app: &App, standing: &Standing, said: &mut Vec<Said>) -> Result<(), ApiError> {
+        let id = standing.id;
+        let events = app.read(move |reader| reader.last_events(id, INIT_EVENTS, &[])).await?;
+        let (status, working) = words(standing.status.state);
+        self.states.insert(id, standing.status.state);
+        let reason = standing.status.reason;
+        say(said, "stream-init", id, Content::Init { status, working, reason, events })
+    }
+
+    fn status(&mut self, standing: &Standing, said: &mut Vec<Said>) -> Result<(), ApiError> {
+        let Standing { id, status: StandingStatus { state, reason } } = *standing;
+        let (status, working) = words(state);
+        if self.subscribed {
+            say(said, "stream-status", id, Content::Status { status, working, reason })?;
+        }
+        say(said, "session.status", id, Content::Status { status, working, reason })?;
+        let waits = matches!(state, State::Waiting | State::WaitingApproval);
+        if self.states.insert(id, state) != Some(state) && waits {
+            say(said, "waiting-for-input", id, Content::Status { status, working, reason })?;
+        }
+        Ok(())
+    }
+}
+
+fn event(frame: &Frame, kind: Kind, said: &mut Vec<Said>) -> Result<(), ApiError> {
+    let raw: &RawValue =
+        serde_json::from_str(frame.json.as_str()).map_err(|cause| ApiError::internal(&cause))?;
+    say(said, "stream-event", frame.session, Content::Event { event: raw })?;
+    if kind == Kind::ApprovalResolved
+        && let Ok(event) = Event::from_json(frame.json.as_str())
+        && let Payload::ApprovalResolved(resolved) = event.payload
+    {
+        let content = Content::Decision { approval: resolved.approval_id, allowed: resolved.allowed };
+        say(said, "approval-decision", frame.session, content)?;
+    }
+    Ok(())
+}
+
+fn say(
+    said: &mut Vec<Said>,
+    name: &'static str,
+    session: SessionId,
+    content: Content<'_>,
+) -> Result<(), ApiError> {
+    let json = serde_json::to_string(&Message { name, session, content })
+        .map_err(|cause| ApiError::internal(&cause))?;
+    said.push(Said { name, json });
+    Ok(())
+}
+
+fn standing(json: &Json) -> Result<Standing, ApiError> {
+    serde_json::from_str(json.as_str()).map_err(|cause| ApiError::internal(&cause))
+}
+
+/// The older word for a state, and whether it is work.
+const fn words(state: State) -> (&'static str, bool) {
+    match state {
+        State::Running => ("running", true),
+        State::Waiting => ("waiting_input", false),
+        State::WaitingApproval => ("waiting_approval", false),
+        State::Idle | State::Unknown => ("idle", false),
+        State::Exited => ("exited", false),
+    }
+}

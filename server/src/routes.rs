@@ -1,0 +1,223 @@
+//! The table of routes: every way in is one row, with the scope it needs.
+//!
+//! The service routes by it, the OpenAPI document is written from it, the security tests walk it.
+//! A row is all there is to adding a route.
+
+use std::ops::Range;
+
+use http::Method;
+
+use crate::{
+    access::Scope,
+    api::{admin, history, sessions, site, streams, wait},
+    app::App,
+    call::{Call, Reply},
+    older,
+};
+
+/// One route.
+pub(crate) struct Route {
+    pub(crate) method: Method,
+    /// Segments in braces match anything; a path has one at most.
+    pub(crate) path: &'static str,
+    pub(crate) scope: Scope,
+    /// For people, in one line.
+    pub(crate) about: &'static str,
+    pub(crate) query: &'static [Param],
+    pub(crate) gives: Gives,
+    pub(crate) handler: fn(&App, Call) -> Reply,
+}
+
+/// A query parameter.
+pub(crate) struct Param {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+}
+
+/// What a route answers with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gives {
+    /// JSON of this schema.
+    One(&'static str),
+    /// JSON with a list of this schema in this field.
+    List(&'static str, &'static str),
+    /// JSON that is a list of this schema.
+    Array(&'static str),
+    /// JSON of no fixed shape.
+    Json,
+    /// Text of this type.
+    Text(&'static str),
+    /// Server-sent events.
+    Events,
+    /// A WebSocket.
+    WebSocket,
+}
+
+const fn param(name: &'static str, about: &'static str) -> Param {
+    Param { name, about }
+}
+
+const AFTER_SEQUENCE: Param = param("after", "only what has a higher sequence (default 0)");
+const LIMIT: Param = param("limit", "at most so many (cap 1000)");
+const SESSION: Param = param("session", "only this session: our id or the agent's; several by comma");
+const STREAM: &[Param] = &[
+    SESSION,
+    param("after", "resume behind this position, as Last-Event-ID does"),
+    param("epoch", "the epoch that position was seen in; another one gives a snapshot"),
+];
+const LIST: &[Param] = &[
+    param("state", "states, separated by commas; without `active`, looks among all sessions"),
+    param("provider", "agents, separated by commas"),
+    param("cwd", "working directory, exactly"),
+    param("active", "`true` (default): not exited, and not idle or unknown for long; `all`"),
+    param("cursor", "the `next_cursor` of the page before"),
+    LIMIT,
+];
+const EVENTS: &[Param] = &[AFTER_SEQUENCE, LIMIT, param("kind", "kinds, separated by commas")];
+const PAGE: &[Param] = &[AFTER_SEQUENCE, LIMIT];
+const WAIT: &[Param] = &[
+    param("until", "states, separated by commas; required"),
+    param("timeout_ms", "answer 408 after so long (default 30000, cap 3600000)"),
+];
+
+const fn get(
+    path: &'static str,
+    scope: Scope,
+    query: &'static [Param],
+    gives: Gives,
+    handler: fn(&App, Call) -> Reply,
+    about: &'static str,
+) -> Route {
+    Route { method: Method::GET, path, scope, about, query, gives, handler }
+}
+
+const fn put(
+    path: &'static str,
+    scope: Scope,
+    gives: Gives,
+    handler: fn(&App, Call) -> Reply,
+    about: &'static str,
+) -> Route {
+    Route { method: Method::PUT, path, scope, about, query: &[], gives, handler }
+}
+
+/// All of them.
+#[rustfmt::skip]
+pub(crate) static ROUTES: &[Route] = &[
+    get("/healthz", Scope::Open, &[], Gives::Text("text/plain"), site::healthz, "200 when ingest, store and index are up, else 503"),
+    get("/", Scope::Read, &[], Gives::Text("text/html"), site::index, "a page that points here"),
+    get("/metrics", Scope::Read, &[], Gives::Text("text/plain"), site::metrics, "metrics in Prometheus text form"),
+    get("/openapi.json", Scope::Read, &[], Gives::Json, site::openapi, "this document"),
+
+    get("/api/v1/health/sources", Scope::Read, &[], Gives::List("sources", "SourceHealth"), site::sources, "the sources and how they do"),
+    get("/api/v1/usage", Scope::Read, &[], Gives::Json, history::usage_of_all, "tokens of all sessions, by agent and model"),
+    get("/api/v1/texts/{hash}", Scope::Read, &[], Gives::Text("text/plain"), history::text, "the whole text an event's text_ref points to"),
+    get("/api/v1/runs", Scope::Read, &[], Gives::Json, sessions::runs, "the processes capture started"),
+    get("/api/v1/runs/{id}", Scope::Read, &[], Gives::Json, sessions::run, "one of them"),
+
+    get("/api/v1/sessions", Scope::Read, LIST, Gives::List("sessions", "Session"), sessions::list, "sessions, newest last event first"),
+    get("/api/v1/sessions/{id}", Scope::Read, &[], Gives::One("Session"), sessions::one, "a session, by our id or the agent's"),
+    get("/api/v1/sessions/{id}/events", Scope::Read, EVENTS, Gives::List("events", "Event"), history::events, "events of a session, in order"),
+    get("/api/v1/sessions/{id}/turns", Scope::Read, PAGE, Gives::List("turns", "Turn"), history::turns, "turns of a session, in order"),
+    get("/api/v1/sessions/{id}/summary", Scope::Read, &[], Gives::Json, sessions::summary, "what a session is about"),
+    get("/api/v1/sessions/{id}/usage", Scope::Read, &[], Gives::One("Usage"), sessions::usage, "tokens of a session"),
+    get("/api/v1/sessions/{id}/status/history", Scope::Read, PAGE, Gives::Array("StatusChange"), history::status, "how a session's status changed; without `after`, the last changes"),
+    get("/api/v1/sessions/{id}/wait", Scope::Read, WAIT, Gives::One("Session"), wait::wait, "answers when a session gets into a state"),
+    put("/api/v1/sessions/{id}/capture", Scope::Admin, Gives::Json, admin::set_capture, "turns the capture of a session on or off"),
+
+    get("/api/v1/stream", Scope::Read, STREAM, Gives::Events, streams::sse, "snapshot, then event and status as they come"),
+    get("/api/v1/ws", Scope::Read, STREAM, Gives::WebSocket, streams::websocket, "the same frames over a WebSocket"),
+
+    get("/api/stream/status", Scope::Read, &[], Gives::Events, older::status_stream, "older name: status of all sessions in the old words"),
+    get("/api/sessions/{id}/stream", Scope::Read, &[], Gives::Events, older::session_stream, "older name: one session in the old words"),
+    get("/api/sessions/{id}/summary", Scope::Read, &[], Gives::Json, sessions::summary, "older name of /api/v1/sessions/{id}/summary"),
+    get("/api/session/messages", Scope::Read, &[SESSION, LIMIT], Gives::Json, older::messages, "older name: the last prompts and answers of a session"),
+];
+
+/// What the path of a request leads to.
+pub(crate) enum Found {
+    /// This route; the range is that of the variable segment.
+    Route(&'static Route, Range<usize>),
+    /// A path of ours, but another method.
+    OtherMethod(&'static Route),
+    /// Nothing.
+    Nothing,
+}
+
+/// Finds the row. Literal segments are compared as they were sent, so an encoded spelling of a
+/// path is no path of ours. HEAD is GET without the body.
+pub(crate) fn find(method: &Method, path: &str) -> Found {
+    let method = if method == Method::HEAD { &Method::GET } else { method };
+    let mut other = None;
+    for route in ROUTES {
+        if let Some(segment) = matches(route.path, path) {
+            if route.method == *method {
+                return Found::Route(route, segment);
+            }
+            other = Some(route);
+        }
+    }
+    other.map_or(Found::Nothing, Found::OtherMethod)
+}
+
+fn matches(pattern: &str, path: &str) -> Option<Range<usize>> {
+    let Some(start) = pattern.find('{') else {
+        return (pattern == path).then_some(0..0);
+    };
+    let tail = &pattern[pattern.find('}')? + 1..];
+    let rest = path.strip_prefix(&pattern[..start])?.strip_suffix(tail)?;
+    (!rest.is_empty() && !rest.contains('/')).then_some(start..start + rest.len())
+}
+
+/// The methods a path takes, for `Allow`.
+pub(crate) fn allowed(path: &str) -> String {
+    let mut allowed: Vec<&str> = Vec::new();
+    for route in ROUTES.iter().filter(|r| matches(r.path, path).is_some()) {
+        allowed.push(route.method.as_str());
+        if route.method == Method::GET {
+            allowed.push("HEAD");
+        }
+    }
+    allowed.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leads_to(path: &str) -> Option<(&'static str, String)> {
+        match find(&Method::GET, path) {
+            Found::Route(route, segment) => Some((route.path, path[segment].to_owned())),
+            Found::OtherMethod(_) | Found::Nothing => None,
+        }
+    }
+
+    #[test]
+    fn paths() {
+        assert_eq!(leads_to("/"), Some(("/", String::new())));
+        assert_eq!(leads_to("/api/v1/sessions"), Some(("/api/v1/sessions", String::new())));
+        assert_eq!(leads_to("/api/v1/sessions/x%2Fy"), Some(("/api/v1/sessions/{id}", "x%2Fy".into())));
+        assert_eq!(leads_to("/api/v1/sessions/x/wait"), Some(("/api/v1/sessions/{id}/wait", "x".into())));
+        for nothing in [
+            "", "//", "/api", "/api/v1/sessions/", "/api/v1/sessions//wait", "/api/v1/sessions/x/", "/API/v1/sessions",
+            "/api/v1/%73essions", "/api/v1/../v1/sessions", "/healthz/", "/api/v1/sessions/x/y/wait", "/metrics%00",
+        ] {
+            assert_eq!(leads_to(nothing), None, "{nothing}");
+        }
+        assert!(matches!(find(&Method::POST, "/metrics"), Found::OtherMethod(_)));
+        assert!(matches!(find(&Method::HEAD, "/metrics"), Found::Route(..)));
+        assert_eq!(allowed("/metrics"), "GET, HEAD");
+    }
+
+    #[test]
+    fn no_path_leads_to_two_rows() {
+        for (i, a) in ROUTES.iter().enumerate() {
+            assert!(a.path.matches('{').count() <= 1, "{}", a.path);
+            for b in &ROUTES[i + 1..] {
+                let same = matches(a.path, &b.path.replace(['{', '}'], "")).is_some()
+                    || matches(b.path, &a.path.replace(['{', '}'], "")).is_some();
+                assert!(!(same && a.method == b.method), "{} and {}", a.path, b.path);
+            }
+        }
+    }
+}

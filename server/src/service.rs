@@ -1,0 +1,182 @@
+//! The way of one request: gate, table, handler, answer.
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use futures_util::{FutureExt, future::BoxFuture};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use crate::{
+    app::App,
+    body::Body,
+    call::{BrokenUpload, Call, Door, Reply, Upload},
+    error::ApiError,
+    gate::Gate,
+    listen::Place,
+    routes::{self, Found},
+};
+
+/// Answers the requests of one connection.
+#[derive(Clone)]
+pub(crate) struct Service {
+    pub(crate) app: App,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) door: Door,
+    /// The connection's place among those allowed at once.
+    pub(crate) place: Option<Arc<Place>>,
+}
+
+/// An answer on its way. Answers from memory are there at once and cost no allocation.
+pub(crate) enum Answering {
+    Now(Option<Response<Body>>),
+    Later(BoxFuture<'static, Response<Body>>),
+}
+
+impl Future for Answering {
+    type Output = Result<Response<Body>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self {
+            Self::Now(response) => response.take().map_or(Poll::Pending, |r| Poll::Ready(Ok(r))),
+            Self::Later(response) => response.as_mut().poll(cx).map(Ok),
+        }
+    }
+}
+
+impl hyper::service::Service<Request<Incoming>> for Service {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Answering;
+
+    fn call(&self, request: Request<Incoming>) -> Answering {
+        self.answer(request)
+    }
+}
+
+impl Service {
+    pub(crate) fn answer<B>(&self, request: Request<B>) -> Answering
+    where
+        B: hyper::body::Body<Data = Bytes, Error: std::fmt::Display> + Send + Sync + 'static,
+    {
+        self.app.tally.requests.fetch_add(1, Ordering::Relaxed);
+        let (parts, body) = request.into_parts();
+        let (route, segment) = match self.admit(&parts, body.size_hint().exact()) {
+            Ok(found) => found,
+            Err(error) => {
+                self.app.tally.refused.fetch_add(1, Ordering::Relaxed);
+                return Answering::Now(Some(dress(error.into_response())));
+            }
+        };
+        let upload: Option<Upload> =
+            (!body.is_end_stream()).then(|| body.map_err(|why| BrokenUpload(why.to_string())).boxed());
+        let call = Call { parts, segment, upload, place: self.place.clone() };
+        match catch_unwind(AssertUnwindSafe(|| (route.handler)(&self.app, call))) {
+            Ok(Reply::Now(answer)) => {
+                Answering::Now(Some(dress(answer.unwrap_or_else(ApiError::into_response))))
+            }
+            Ok(Reply::Later(answer)) => {
+                let app = Arc::clone(&self.app);
+                Answering::Later(Box::pin(async move {
+                    let answer = AssertUnwindSafe(answer).catch_unwind().await;
+                    dress(match answer {
+                        Ok(answer) => answer.unwrap_or_else(ApiError::into_response),
+                        Err(_) => broken(&app),
+                    })
+                }))
+            }
+            Err(_) => Answering::Now(Some(dress(broken(&self.app)))),
+        }
+    }
+
+    /// Decides from the head alone whether the request is let in, and where it goes.
+    fn admit(
+        &self,
+        parts: &Parts,
+        body_bytes: Option<u64>,
+    ) -> Result<(&'static routes::Route, std::ops::Range<usize>), ApiError> {
+        let (gate, headers, door) = (&self.gate, &parts.headers, &self.door);
+        gate.check_origin(&parts.uri, headers, door)?;
+        let path = parts.uri.path();
+        let (route, segment) = match routes::find(&parts.method, path) {
+            Found::Route(route, segment) => (route, segment),
+            Found::OtherMethod(route) => {
+                gate.check_scope(route.scope, headers, door)?;
+                return Err(other_method(&parts.method, path));
+            }
+            Found::Nothing => {
+                gate.check_known(headers, door)?;
+                return Err(ApiError::not_found("no such route").hint("GET /openapi.json lists them"));
+            }
+        };
+        gate.check_scope(route.scope, headers, door)?;
+        if headers.contains_key(header::TRANSFER_ENCODING) {
+            // Of a request with both length and transfer coding hyper keeps only the latter, so
+            // this is also where smuggled ones end.
+            return Err(ApiError::new(
+                StatusCode::LENGTH_REQUIRED,
+                "length_required",
+                "send the body with a Content-Length",
+            ));
+        }
+        if route.method != Method::GET {
+            check_json(headers)?;
+            let limit = self.app.limits.body_bytes;
+            if body_bytes.is_none_or(|n| n > limit as u64) {
+                return Err(ApiError::too_large(limit));
+            }
+        }
+        Ok((route, segment))
+    }
+}
+
+/// Calls that change something take JSON: no form and no plain text, which a browser would send
+/// for any page without asking.
+fn check_json(headers: &HeaderMap) -> Result<(), ApiError> {
+    let essence = headers
+        .get(header::CONTENT_TYPE)
+        .map(|value| value.as_bytes().split(|b| *b == b';').next().unwrap_or_default().trim_ascii());
+    match essence {
+        Some(essence) if essence.eq_ignore_ascii_case(b"application/json") => Ok(()),
+        Some(_) | None => Err(ApiError::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "not_json",
+            "send the body as application/json",
+        )),
+    }
+}
+
+fn other_method(method: &Method, path: &str) -> ApiError {
+    let allowed = routes::allowed(path);
+    let error = ApiError::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method_not_allowed",
+        format!("{method} is not for this route; it takes {allowed}"),
+    );
+    match HeaderValue::try_from(allowed) {
+        Ok(allowed) => error.header(header::ALLOW, allowed),
+        Err(_) => error,
+    }
+}
+
+fn broken(app: &App) -> Response<Body> {
+    app.tally.panics.fetch_add(1, Ordering::Relaxed);
+    ApiError::internal(&"a handler panicked").into_response()
+}
+
+/// Adds the headers every answer has.
+fn dress(mut response: Response<Body>) -> Response<Body> {
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}

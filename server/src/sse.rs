@@ -1,0 +1,63 @@
+//! Server-sent events. The client's pace is the stream's pace: the next part is made when the
+//! connection can take it. A client too slow for its queue gets a fresh snapshot.
+
+use std::{sync::Arc, sync::atomic::Ordering};
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::Response;
+use tokio::time::sleep;
+
+use crate::{
+    app::App,
+    body::{self, Body},
+    dialect::Dialect,
+    tail::Tail,
+};
+
+struct Open {
+    app: App,
+    tail: Tail,
+    dialect: Dialect,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.app.tally.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Answers with the stream.
+pub(crate) fn answer(app: App, tail: Tail, dialect: Dialect) -> Response<Body> {
+    app.tally.streams.fetch_add(1, Ordering::Relaxed);
+    let open = Open { app, tail, dialect };
+    body::events(stream::unfold(open, |mut open| async move {
+        let part = open.part().await?;
+        Some((part, open))
+    }))
+}
+
+impl Open {
+    /// The next part; `None` ends the stream.
+    async fn part(&mut self) -> Option<Bytes> {
+        let app = Arc::clone(&self.app);
+        loop {
+            let item = tokio::select! {
+                () = app.cancel.cancelled() => return None,
+                item = self.tail.next() => item,
+                () = sleep(app.limits.keepalive) => {
+                    return Some(Bytes::from_static(b": still here\n\n"));
+                }
+            };
+            let part = match item {
+                Ok(item) => self.dialect.sse(&app, &item).await,
+                Err(error) => Err(error),
+            };
+            match part {
+                Ok(part) if part.is_empty() => {}
+                Ok(part) => return Some(part),
+                Err(_) => return None,
+            }
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The one way to follow along: a snapshot, then what happened since, without gap or double.
+//!
+//! First a place among the streams is taken, then the feed's mark is read: what was published
+//! before the mark is in the rows (snapshot) or the log (resume), what comes after it is in the
+//! queue. Knows nothing of SSE or WebSocket.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use events::SessionId;
+use tokio::time::{Instant, sleep_until};
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+
+use crate::{
+    Frame, Json,
+    api::sessions::{concatenate, jsons},
+    app::App,
+    board::{Break, Interest, Query, Subscription},
+    error::ApiError,
+    frame::Epoch,
+    locks::lock,
+};
+
+/// Events read from the log at a time.
+const PAGE: usize = 500;
+/// The order of frames that were made from the log: the feed counts from 1.
+const FROM_LOG: u64 = 0;
+/// Sessions in a snapshot of everything.
+const SNAPSHOT_SESSIONS: usize = 5000;
+/// Commits that are not published come in numbers (history is read): one snapshot for many.
+const SETTLE: Duration = Duration::from_millis(250);
+
+/// Where a client left off.
+#[derive(Debug, Clone)]
+pub(crate) struct Resume {
+    /// The last position it saw.
+    pub(crate) after: u64,
+    /// The epoch it saw it in, if it says.
+    pub(crate) epoch: Option<String>,
+}
+
+/// What a stream sends next.
+pub(crate) enum Item {
+    /// How everything stands; whatever was sent before is void.
+    Snapshot(Arc<Snapshot>),
+    /// One frame.
+    Frame(Arc<Frame>),
+    /// The client was too slow; a snapshot follows if it goes on.
+    TooSlow,
+}
+
+/// How the sessions of a stream stand.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) as_of: u64,
+    /// The sessions, as JSON each.
+    pub(crate) sessions: Vec<Json>,
+    /// `{"as_of","epoch","sessions"}`
+    json: String,
+    message: OnceLock<Utf8Bytes>,
+}
+
+impl Snapshot {
+    fn new(as_of: u64, epoch: &Epoch, sessions: Vec<Json>) -> Self {
+        let mut json = format!("{{\"as_of\":{as_of},\"epoch\":{},\"sessions\":", epoch.json());
+        concatenate(&mut json, &sessions);
+        json.push('}');
+        Self { as_of, sessions, json, message: OnceLock::new() }
+    }
+
+    pub(crate) fn sse(&self) -> Bytes {
+        format!("event: snapshot\nid: {}\ndata: {}\n\n", self.as_of, self.json).into()
+    }
+
+    pub(crate) fn message(&self, epoch: &Epoch) -> Utf8Bytes {
+        let (as_of, epoch, json) = (self.as_of, epoch.json(), &self.json);
+        self.message
+            .get_or_init(|| {
+                format!("{{\"type\":\"snapshot\",\"position\":{as_of},\"epoch\":{epoch},\"data\":{json}}}").into()
+            })
+            .clone()
+    }
+}
+
+/// A stream's view of the log.
+pub(crate) struct Tail {
+    app: App,
+    interest: Interest,
+    subscription: Subscription,
+    stage: Stage,
+    /// Frames up to this order are in what was sent already.
+    covered: u64,
+    ready: VecDeque<Arc<Frame>>,
+}
+
+enum Stage {
+    /// Nothing was sent yet.
+    Start(Option<Resume>),
+    /// A snapshot is next, not before this moment.
+    Snapshot(Option<Instant>),
+    /// The log is read from behind `after` up to `upto`.
+    Replay { after: u64, upto: u64, touched: BTreeSet<SessionId> },
+    /// Frames are sent as they come.
+    Live,
+}
+
+impl Tail {
+    pub(crate) fn new(app: &App, interest: Interest, resume: Option<Resume>) -> Self {
+        let limits = &app.limits;
+        Self {
+            subscription: app.board.subscribe(interest.clone(), limits.queue_frames, limits.queue_bytes),
+            app: Arc::clone(app),
+            interest,
+            stage: Stage::Start(resume),
+            covered: 0,
+            ready: VecDeque::new(),
+        }
+    }
+
+    /// What is next. Dropped while waiting, it has lost nothing.
+    pub(crate) async fn next(&mut self) -> Result<Item, ApiError> {
+        loop {
+            if let Some(item) = self.ready() {
+                return Ok(item);
+            }
+            match &mut self.stage {
+                Stage::Start(resume) => {
+                    let mark = self.app.board.mark();
+                    let epoch = self.app.board.epoch().text();
+                    let resume = resume.take().filter(|resume| {
+                        resume.epoch.as_deref().is_none_or(|theirs| theirs == epoch)
+                            && mark
+                                .position
+                                .checked_sub(resume.after)
+                                .is_some_and(|behind| behind <= self.app.limits.resume_events)
+                    });
+                    self.stage = match resume {
+                        Some(Resume { after, .. }) => {
+                            self.covered = mark.order;
+                            Stage::Replay { after, upto: mark.position, touched: BTreeSet::new() }
+                        }
+                        None => Stage::Snapshot(None),
+                    };
+                }
+                Stage::Snapshot(not_before) => {
+                    if let Some(moment) = *not_before {
+                        sleep_until(moment).await;
+                    }
+                    self.subscription.mend();
+                    let (order, snapshot) = snapshot(&self.app, &self.interest).await?;
+                    self.covered = order;
+                    self.stage = Stage::Live;
+                    return Ok(Item::Snapshot(snapshot));
+                }
+                Stage::Replay { .. } => self.replay().await?,
+                Stage::Live => match self.subscription.take(&mut self.ready).await {
+                    Ok(()) => {}
+                    Err(Break::Slow) => {
+                        self.stage = Stage::Snapshot(None);
+                        return Ok(Item::TooSlow);
+                    }
+                    Err(Break::Skipped) => {
+                        self.stage = Stage::Snapshot(Some(Instant::now() + SETTLE));
+                    }
+                },
+            }
+        }
+    }
+
+    /// What can be sent without waiting.
+    pub(crate) fn ready(&mut self) -> Option<Item> {
+        loop {
+            let frame = self.ready.pop_front()?;
+            if frame.order != FROM_LOG && frame.order <= self.covered {
+                continue;
+            }
+            if self.subscription.is_broken() {
+                // What is left here is void as well: the snapshot that follows covers it.
+                self.ready.clear();
+                self.stage = Stage::Live;
+                return None;
+            }
+            return Some(Item::Frame(frame));
+        }
+    }
+
+    /// Reads one page of the log; after the last one, tells how the sessions met there stand.
+    async fn replay(&mut self) -> Result<(), ApiError> {
+        let Stage::Replay { after, upto, touched } = &mut self.stage else { return Ok(()) };
+        let (from, to) = (*after, *upto);
+        let session = match &self.interest {
+            Interest::Sessions(ids) if ids.len() == 1 => ids.first().copied(),
+            Interest::Sessions(_) | Interest::All => None,
+        };
+        let page = if from < to {
+            self.app.read(move |reader| reader.log(from, PAGE, session)).await?
+        } else {
+            Vec::new()
+        };
+        let full = page.len() == PAGE;
+        for event in page.iter().take_while(|event| event.position <= to) {
+            *after = event.position;
+            let wanted = match &self.interest {
+                Interest::All => true,
+                Interest::Sessions(ids) => ids.contains(&event.session_id),
+            };
+            if wanted {
+                touched.insert(event.session_id);
+                let json = Json::of(event).map_err(|cause| ApiError::internal(&cause))?;
+                let kind = event.payload.kind();
+                self.ready.push_back(Arc::new(Frame::event(Some(event.position), event.session_id, kind, json)));
+            }
+        }
+        if !full || *after >= to {
+            for id in std::mem::take(touched) {
+                let entry = self.app.board.get(id);
+                if let Some(frame) = entry.and_then(|entry| Frame::of_entry(Some(to), &entry)) {
+                    self.ready.push_back(Arc::new(frame));
+                }
+            }
+            self.stage = Stage::Live;
+        }
+        Ok(())
+    }
+}
+
+/// How the sessions of interest stand, and up to which order that covers the feed.
+async fn snapshot(app: &App, interest: &Interest) -> Result<(u64, Arc<Snapshot>), ApiError> {
+    // The mark first, the rows after it: see the head of this file.
+    let mark = app.board.mark();
+    match interest {
+        Interest::All => {
+            let stand = (mark, app.board.changes());
+            if let Some((of, snapshot)) = &*lock(&app.snapshot)
+                && *of == stand
+            {
+                return Ok((mark.order, Arc::clone(snapshot)));
+            }
+            let active = Query { active: true, limit: SNAPSHOT_SESSIONS, ..Query::default() };
+            let sessions = jsons(app, app.board.list(&active).0).await?;
+            let snapshot = Arc::new(Snapshot::new(mark.position, app.board.epoch(), sessions));
+            *lock(&app.snapshot) = Some((stand, Arc::clone(&snapshot)));
+            Ok((mark.order, snapshot))
+        }
+        Interest::Sessions(ids) => {
+            let (mut rows, mut cold) = (Vec::new(), Vec::new());
+            for id in ids {
+                match app.board.get(*id) {
+                    Some(row) => rows.push(row),
+                    None => cold.push(*id),
+                }
+            }
+            let mut sessions = jsons(app, rows).await?;
+            if !cold.is_empty() {
+                let found = app
+                    .read(move |reader| cold.into_iter().map(|id| reader.session_json(id)).collect::<Result<Vec<_>, _>>())
+                    .await?;
+                sessions.extend(found.into_iter().flatten().map(Json::from_text));
+            }
+            Ok((mark.order, Arc::new(Snapshot::new(mark.position, app.board.epoch(), sessions))))
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Sessions and their history, as the contract has them.
+
+use events::{AssistantMessage, UsageReported};
+use projections::Turn;
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::{Command, Refusal};
+
+fn ids_of(answer: &Value) -> Vec<SessionId> {
+    let sessions = answer["sessions"].as_array().unwrap();
+    sessions.iter().map(|s| s["id"].as_str().unwrap().parse().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn one_session() {
+    let desk = Desk::new();
+    desk.board.put(entry(1, State::Running));
+    let expected = serde_json::to_value(session(1, State::Running)).unwrap();
+    let by_id = desk.get(&format!("/api/v1/sessions/{}", id(1))).await;
+    assert_eq!(by_id.head.headers[header::CONTENT_TYPE], "application/json");
+    assert_eq!(by_id.json(), expected);
+    assert_eq!(desk.get("/api/v1/sessions/agent-1").await.json(), expected);
+    assert_eq!(desk.get("/api/v1/sessions/agent%2D1").await.json(), expected);
+    assert_eq!(desk.get("/api/v1/sessions/agent-2").await.error(), (404, "not_found".into()));
+    assert_eq!(desk.get(&format!("/api/v1/sessions/{}", id(2))).await.error(), (404, "not_found".into()));
+    assert_eq!(desk.get("/api/v1/sessions/%ff").await.error(), (400, "bad_parameter".into()));
+    assert_eq!(desk.get("/api/v1/sessions/a%00b").await.error(), (400, "bad_parameter".into()));
+}
+
+#[tokio::test]
+async fn a_merged_session_is_elsewhere() {
+    let desk = Desk::new();
+    desk.board.put(entry(1, State::Running));
+    desk.board.put(SessionEntry { merged_into: Some(id(1)), ..entry(2, State::Running) });
+    let mut gone = session(3, State::Running);
+    gone.merged_into = Some(id(1));
+    let mut desk = desk;
+    desk.log.session(&gone);
+    for n in [2, 3] {
+        for rest in ["", "/events?after=3&limit=2", "/summary", "/wait?until=idle"] {
+            let answer = desk.get(&format!("/api/v1/sessions/{}{rest}", id(n))).await;
+            assert_eq!(answer.error(), (308, "merged".into()), "{n}{rest}");
+            assert_eq!(answer.head.headers[header::LOCATION], format!("/api/v1/sessions/{}{rest}", id(1)));
+        }
+    }
+    assert_eq!(ids_of(&desk.get("/api/v1/sessions").await.json()), [id(1)]);
+}
+
+#[tokio::test]
+async fn cold_sessions_come_from_the_store() {
+    let mut desk = Desk::new();
+    desk.log.session(&session(1, State::Idle));
+    desk.log.session(&session(2, State::Idle));
+    desk.board.put(SessionEntry::cold(&session(1, State::Idle), true));
+    desk.board.put(entry(3, State::Running));
+    let expected = serde_json::to_value(session(1, State::Idle)).unwrap();
+    assert_eq!(desk.get(&format!("/api/v1/sessions/{}", id(1))).await.json(), expected);
+    assert_eq!(ids_of(&desk.get("/api/v1/sessions").await.json()), [id(3), id(1)]);
+    for name in [id(2).to_string(), "agent-2".into()] {
+        assert_eq!(desk.get(&format!("/api/v1/sessions/{name}")).await.json()["title"], "Session 2", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn lists() {
+    let desk = Desk::new();
+    for n in 1..=5 {
+        desk.board.put(entry(n, if n == 2 { State::Exited } else { State::Running }));
+    }
+    desk.board.advance(812);
+    let list = |query: &'static str| {
+        let desk = &desk;
+        async move { desk.get(&format!("/api/v1/sessions{query}")).await.json() }
+    };
+    let all = list("?active=all").await;
+    assert_eq!(all["as_of"], 812);
+    assert_eq!(all["next_cursor"], Value::Null);
+    assert_eq!(ids_of(&all), [id(5), id(4), id(3), id(2), id(1)]);
+    assert_eq!(ids_of(&list("").await), [id(5), id(4), id(3), id(1)]);
+    assert_eq!(ids_of(&list("?active=true").await), [id(5), id(4), id(3), id(1)]);
+    assert_eq!(ids_of(&list("?state=exited").await), [id(2)]);
+    assert_eq!(ids_of(&list("?state=exited&active=true").await), [] as [SessionId; 0]);
+    assert_eq!(ids_of(&list("?state=exited,running&limit=2").await), [id(5), id(4)]);
+    assert_eq!(ids_of(&list("?provider=codex").await), [] as [SessionId; 0]);
+    assert_eq!(ids_of(&list("?cwd=/home/dev/proj/&limit=1").await), [id(5)]);
+    assert_eq!(ids_of(&list("?cwd=/home/dev").await), [] as [SessionId; 0]);
+
+    let mut seen = Vec::new();
+    let mut query = "?active=all&limit=2".to_owned();
+    loop {
+        let page = desk.get(&format!("/api/v1/sessions{query}")).await.json();
+        seen.extend(ids_of(&page));
+        match page["next_cursor"].as_str() {
+            Some(cursor) => query = format!("?active=all&limit=2&cursor={cursor}"),
+            None => break,
+        }
+    }
+    assert_eq!(seen, [id(5), id(4), id(3), id(2), id(1)]);
+}
+
+#[tokio::test]
+async fn bad_parameters_are_named() {
+    let desk = Desk::new();
+    desk.board.put(entry(1, State::Running));
+    for (query, name) in [
+        ("sessions?state=sleeping", "state"),
+        ("sessions?provider=x", "provider"),
+        ("sessions?active=no", "active"),
+        ("sessions?cursor=1", "cursor"),
+        ("sessions?limit=0", "limit"),
+        ("sessions?limit=-1", "limit"),
+        ("sessions/agent-1/events?after=x", "after"),
+        ("sessions/agent-1/events?kind=user.prompt,x", "kind"),
+        ("sessions/agent-1/turns?after=99999999999", "after"),
+        ("sessions/agent-1/wait", "until"),
+        ("sessions/agent-1/wait?until=done", "until"),
+        ("sessions/agent-1/wait?until=idle&timeout_ms=soon", "timeout_ms"),
+        ("stream?after=x", "after"),
+        ("texts/xyz", "hash"),
+    ] {
+        let answer = desk.get(&format!("/api/v1/{query}")).await;
+        assert_eq!(answer.error(), (400, "bad_parameter".into()), "{query}");
+        let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.starts_with(&format!("{name}: ")), "{query}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn history() {
+    let mut desk = Desk::new();
+    desk.board.put(entry(1, State::Running));
+    let row = desk.log.session(&session(1, State::Running));
+    let answer = AssistantMessage::default();
+    desk.log.append(
+        row,
+        &[
+            prompt(1, 1, 1),
+            changed(1, 2, 2, State::Waiting, State::Running),
+            event(1, 3, 3, answer),
+            changed(1, 4, 4, State::Running, State::Waiting),
+        ],
+    );
+    let get = |rest: &'static str| {
+        let desk = &desk;
+        async move { desk.get(&format!("/api/v1/sessions/agent-1/{rest}")).await.json() }
+    };
+    let events = get("events").await;
+    assert_eq!(events["events"].as_array().unwrap().len(), 4);
+    assert_eq!(events["next_after"], 4);
+    let page = get("events?after=1&limit=2").await;
+    assert_eq!(page["events"][0]["sequence"], 2);
+    assert_eq!(page["next_after"], 3);
+    assert_eq!(get("events?after=9").await["next_after"], 9);
+    let picked = get("events?kind=user.prompt,assistant.message").await;
+    assert_eq!(picked["events"].as_array().unwrap().len(), 2);
+
+    let history = get("status/history").await;
+    assert_eq!(
+        history[0],
+        serde_json::json!({
+            "at": at(2), "observed_at": at(3), "from": "waiting", "to": "running", "reason": null,
+            "confidence": "high", "evidence": ["registry: busy"],
+        })
+    );
+    assert_eq!(history.as_array().unwrap().len(), 2);
+    assert_eq!(get("status/history?limit=1").await[0]["to"], "waiting", "the last ones");
+    assert_eq!(get("status/history?after=0&limit=1").await[0]["to"], "running", "the first ones");
+
+    assert_eq!(get("summary").await["current"], "at work");
+    assert_eq!(get("usage").await["input_tokens"], 10);
+    assert_eq!(desk.get("/api/v1/sessions/agent-9/events").await.error(), (404, "not_found".into()));
+}
+
+#[tokio::test]
+async fn turns_usage_and_texts() {
+    let mut desk = Desk::new();
+    desk.board.put(entry(1, State::Running));
+    let row = desk.log.session(&session(1, State::Running));
+    let long = "x".repeat(100_000);
+    let mut text = long.clone();
+    let packed = store::PackedText::split(&mut text).unwrap();
+    let hash: String = packed.hash.iter().map(|b| format!("{b:02x}")).collect();
+    let turn = Turn {
+        id: events::TurnId::from_bits(1),
+        number: 1,
+        trigger: events::TurnTrigger::Prompt,
+        prompt: None,
+        text: None,
+        messages: 0,
+        tool_calls: 0,
+        tool_errors: 0,
+        approvals: 0,
+        steering: 0,
+        outcome: None,
+        started_at: at(0),
+        completed_at: None,
+        usage: Usage::default(),
+    };
+    let writer = &mut desk.log.writer;
+    writer.begin().unwrap();
+    writer.append(row, &prompt(1, 1, 1), Some(&packed)).unwrap();
+    writer.put_turn(row, &turn).unwrap();
+    writer.add_usage(row, &UsageReported { input_tokens: 7, ..UsageReported::default() }).unwrap();
+    writer.commit().unwrap();
+
+    let turns = desk.get("/api/v1/sessions/agent-1/turns").await.json();
+    assert_eq!(turns, serde_json::json!({ "turns": [turn], "next_after": 1 }));
+    let usage = desk.get("/api/v1/usage").await.json();
+    assert_eq!((&usage["total"]["input_tokens"], &usage["usage"][0]["provider"]), (&7.into(), &"claude".into()));
+    let text = desk.get(&format!("/api/v1/texts/{hash}")).await;
+    assert_eq!(text.head.headers[header::CONTENT_TYPE], "text/plain; charset=utf-8");
+    assert_eq!(text.body, long);
+    assert_eq!(desk.get("/api/v1/texts/00ff").await.error(), (404, "not_found".into()));
+}
+
+#[tokio::test]
+async fn capture_is_switched_by_capture() {
+    let (commands, mut inbox) = mpsc::channel(1);
+    let desk = Desk::with(Health::default(), |config| config.commands = Some(commands));
+    desk.board.put(entry(1, State::Running));
+    let put = |body: &'static str| {
+        request(Method::PUT, "/api/v1/sessions/agent-1/capture")
+            .header(header::CONTENT_TYPE, "application/json; charset=utf-8")
+            .body(Full::from(body))
+            .unwrap()
+    };
+    for (reply, expected) in [
+        (Some(Ok(())), 200),
+        (Some(Err(Refusal::NotFound("gone".into()))), 404),
+        (Some(Err(Refusal::Conflict("no".into()))), 409),
+        (Some(Err(Refusal::Failed("disk".into()))), 500),
+        (None, 503),
+    ] {
+        let serve = async {
+            let Command::SetCapture { session, enabled, reply: answer } = inbox.recv().await.unwrap();
+            assert_eq!((session, enabled), (id(1), false));
+            if let Some(reply) = reply {
+                answer.send(reply).unwrap();
+            }
+        };
+        let (answer, ()) = tokio::join!(desk.send(put(r#"{"enabled":false}"#)), serve);
+        assert_eq!(answer.status, expected);
+        assert!(!String::from_utf8_lossy(&answer.body).contains("disk"), "causes stay in the log");
+    }
+    for bad in ["", "{", "{}", r#"{"enabled":1}"#, r#"{"enabled":true,"approved":true}"#] {
+        assert_eq!(desk.send(put(bad)).await.error(), (400, "bad_body".into()), "{bad}");
+    }
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let deep: &'static str = deep.leak();
+    assert_eq!(desk.send(put(deep)).await.error(), (400, "bad_body".into()));
+    drop(inbox);
+    assert_eq!(desk.send(put(r#"{"enabled":true}"#)).await.error(), (503, "unavailable".into()));
+    let alone = Desk::new();
+    alone.board.put(entry(1, State::Running));
+    assert_eq!(alone.send(put(r#"{"enabled":true}"#)).await.error(), (503, "unavailable".into()));
+}

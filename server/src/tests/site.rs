@@ -1,0 +1,119 @@
+//! What is about the server itself.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use super::*;
+use crate::{SourceHealth, routes::ROUTES};
+
+fn source() -> SourceHealth {
+    SourceHealth {
+        name: "claude \"transcripts\"".into(),
+        active: true,
+        lag_ms: 12,
+        last_event_at: None,
+        dropped: 1,
+        coalesced: 2,
+        errors: 3,
+        files: 4,
+        detail: None,
+    }
+}
+
+#[tokio::test]
+async fn health_sources_and_metrics() {
+    let health = Health {
+        ready: Arc::new(|| false),
+        sources: Arc::new(|| vec![source()]),
+        metrics: Arc::new(|out| out.push_str("capture_more 1\n")),
+    };
+    let desk = Desk::with(health, |_| ());
+    desk.board.put(entry(1, State::Running));
+    desk.board.advance(9);
+    assert_eq!(desk.get("/healthz").await.status, 503);
+    let sources = desk.get("/api/v1/health/sources").await.json();
+    assert_eq!(sources, serde_json::json!({ "sources": [source()] }));
+    let metrics = desk.get("/metrics").await;
+    let text = std::str::from_utf8(&metrics.body).unwrap();
+    for line in [
+        "capture_sessions{provider=\"claude\",state=\"running\"} 1",
+        "capture_events_committed_total 9",
+        "capture_source_lag_milliseconds{source=\"claude \\\"transcripts\\\"\"} 12",
+        "capture_more 1",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_panic_is_one_request_that_failed() {
+    let calls = Arc::new(AtomicU8::new(0));
+    let health = Health {
+        ready: Arc::new(move || {
+            assert!(calls.fetch_add(1, Ordering::Relaxed) > 0, "a failing handler");
+            true
+        }),
+        ..Health::default()
+    };
+    let desk = Desk::with(health, |_| ());
+    assert_eq!(desk.get("/healthz").await.error(), (500, "internal".into()));
+    assert_eq!(desk.get("/healthz").await.status, 200);
+}
+
+#[tokio::test]
+async fn what_is_not_there() {
+    let desk = Desk::new();
+    assert_eq!(desk.get("/api/v1/nothing").await.error(), (404, "not_found".into()));
+    assert_eq!(desk.get("/api/v1/..%2fhealthz").await.error(), (404, "not_found".into()));
+    assert_eq!(desk.get("/api/v1/runs").await.json(), serde_json::json!({ "runs": [] }));
+    assert_eq!(desk.get("/api/v1/runs/1").await.error(), (404, "not_found".into()));
+    let post = request(Method::POST, "/api/v1/sessions").body(Full::default()).unwrap();
+    let answer = desk.send(post).await;
+    assert_eq!(answer.error(), (405, "method_not_allowed".into()));
+    assert_eq!(answer.head.headers[header::ALLOW], "GET, HEAD");
+    let absolute = request(Method::GET, "http://127.0.0.1:7777/healthz").body(Full::default()).unwrap();
+    assert_eq!(desk.send(absolute).await.error(), (400, "bad_target".into()));
+}
+
+#[tokio::test]
+async fn the_page_runs_nothing_foreign() {
+    let page = Desk::new().get("/").await;
+    let policy = page.head.headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+    for part in ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"] {
+        assert!(policy.contains(part), "{part}");
+    }
+    assert!(String::from_utf8_lossy(&page.body).contains("/openapi.json"));
+}
+
+#[tokio::test]
+async fn openapi_has_every_route_and_no_loose_end() {
+    let document = Desk::new().get("/openapi.json").await.json();
+    for route in ROUTES {
+        let operation = &document["paths"][route.path][route.method.as_str().to_ascii_lowercase()];
+        assert_eq!(operation["summary"], route.about, "{}", route.path);
+    }
+    let mut references = Vec::new();
+    collect(&document, &mut references);
+    assert!(references.len() > 20);
+    for reference in references {
+        let pointer = reference.strip_prefix('#').unwrap();
+        assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");
+    }
+    for name in ["Session", "Turn", "Event", "Error", "StatusChange", "SourceHealth"] {
+        assert!(document["components"]["schemas"][name].is_object(), "{name}");
+    }
+}
+
+fn collect(value: &Value, references: &mut Vec<String>) {
+    match value {
+        Value::Object(object) => {
+            for (key, inner) in object {
+                match inner {
+                    Value::String(text) if key == "$ref" => references.push(text.clone()),
+                    _ => collect(inner, references),
+                }
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|inner| collect(inner, references)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}

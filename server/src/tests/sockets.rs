@@ -1,0 +1,260 @@
+//! WebSockets and the Unix socket: rows W1 and W4, requirement 11.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use futures_util::{SinkExt, StreamExt};
+use tokio::net::UnixStream;
+use tokio_tungstenite::{
+    WebSocketStream, client_async,
+    tungstenite::{
+        Message,
+        client::IntoClientRequest,
+        protocol::{
+            CloseFrame,
+            frame::{
+                Frame as WireFrame,
+                coding::{CloseCode, Data, OpCode},
+            },
+        },
+    },
+};
+
+use super::*;
+use crate::{ServeError, SocketError, config::Peer};
+
+pub(super) async fn websocket(live: &Live, query: &str) -> WebSocketStream<TcpStream> {
+    let address = live.serving.address();
+    let mut request = format!("ws://{address}/api/v1/ws{query}").into_client_request().unwrap();
+    request.headers_mut().insert("authorization", format!("Bearer {}", token("read")).parse().unwrap());
+    client_async(request, live.connect().await).await.unwrap().0
+}
+
+async fn frame(socket: &mut WebSocketStream<TcpStream>) -> Value {
+    loop {
+        match socket.next().await.unwrap().unwrap() {
+            Message::Text(text) => return serde_json::from_str(&text).unwrap(),
+            Message::Ping(_) | Message::Pong(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+async fn closed(socket: &mut WebSocketStream<TcpStream>) -> CloseFrame {
+    loop {
+        match socket.next().await.unwrap().unwrap() {
+            Message::Close(Some(close)) => return close,
+            Message::Close(None) => panic!("closed without a reason"),
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn snapshot_then_frames() {
+    let live = Live::new().await;
+    live.board.load([entry(1, State::Running)], 7);
+    let mut socket = websocket(&live, "").await;
+    let snapshot = frame(&mut socket).await;
+    assert_eq!((&snapshot["type"], &snapshot["epoch"]), (&"snapshot".into(), &"epoch-1".into()));
+    assert_eq!(snapshot["data"]["as_of"], 7);
+    assert_eq!(snapshot["data"]["sessions"][0]["id"], id(1).to_string());
+    announce(&live.board, None, entry(1, State::Waiting));
+    publish(&live.board, &prompt(1, 1, 8));
+    let ahead = frame(&mut socket).await;
+    assert_eq!((&ahead["type"], &ahead["live"], &ahead["position"]), (&"status".into(), &true.into(), &Value::Null));
+    let event = frame(&mut socket).await;
+    assert_eq!((&event["type"], &event["position"], &event["data"]["kind"]), (&"event".into(), &8.into(), &"user.prompt".into()));
+}
+
+#[tokio::test]
+async fn subscribing_narrows() {
+    let live = Live::new().await;
+    live.board.load([entry(1, State::Running), entry(2, State::Running)], 0);
+    let mut socket = websocket(&live, "").await;
+    assert_eq!(frame(&mut socket).await["data"]["sessions"].as_array().unwrap().len(), 2);
+    socket.send(r#"{"subscribe":["agent-2"]}"#.into()).await.unwrap();
+    let snapshot = frame(&mut socket).await;
+    assert_eq!(snapshot["data"]["sessions"].as_array().unwrap().len(), 1);
+    publish(&live.board, &prompt(1, 1, 1));
+    publish(&live.board, &prompt(2, 1, 2));
+    assert_eq!(frame(&mut socket).await["position"], 2);
+    for (said, code) in [(r#"{"subscribe":["nobody"]}"#, "not_found"), ("{", "bad_body"), ("{}", "bad_body")] {
+        socket.send(said.into()).await.unwrap();
+        let answer = frame(&mut socket).await;
+        assert_eq!((&answer["type"], &answer["data"]["code"]), (&"error".into(), &code.into()), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_client_may_not_send() {
+    let live = Live::new().await;
+    let limit = Limits::default().message_bytes;
+    let mut socket = websocket(&live, "").await;
+    socket.send(Message::text("x".repeat(limit))).await.unwrap();
+    assert_eq!(frame(&mut socket).await["type"], "snapshot");
+    assert_eq!(frame(&mut socket).await["type"], "error", "just under the limit it is read");
+    socket.send(Message::text("x".repeat(limit + 1))).await.unwrap();
+    assert_eq!(closed(&mut socket).await.code, CloseCode::Size);
+
+    let mut socket = websocket(&live, "").await;
+    let bad = WireFrame::message(vec![0xff, 0xfe], OpCode::Data(Data::Text), true);
+    socket.send(Message::Frame(bad)).await.unwrap();
+    assert_eq!(closed(&mut socket).await.code, CloseCode::Invalid);
+
+    let mut socket = websocket(&live, "").await;
+    socket.send(Message::binary(vec![1])).await.unwrap();
+    assert_eq!(closed(&mut socket).await.code, CloseCode::Unsupported);
+
+    let mut socket = websocket(&live, "").await;
+    for _ in 0..100 {
+        let part = WireFrame::message(vec![b'x'; 1024], OpCode::Data(Data::Text), false);
+        if socket.send(Message::Frame(part)).await.is_err() {
+            break;
+        }
+    }
+    assert!(live.get("/healthz").await.starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test]
+async fn a_slow_client_is_closed_and_told_where_to_resume() {
+    let live = Live::with(|config| config.limits.queue_frames = 8).await;
+    live.board.load([entry(1, State::Running), entry(2, State::Running)], 0);
+    let mut slow = websocket(&live, "").await;
+    let mut other = websocket(&live, "?session=agent-2").await;
+    assert_eq!(frame(&mut slow).await["type"], "snapshot");
+    assert_eq!(frame(&mut other).await["type"], "snapshot");
+    publish(&live.board, &prompt(1, 1, 1));
+    assert_eq!(frame(&mut slow).await["position"], 1);
+    // All at once, more than the queue holds: no task of the server runs in between.
+    for n in 2..100 {
+        publish(&live.board, &prompt(1, n, n));
+    }
+    let close = closed(&mut slow).await;
+    assert_eq!(close.code, CloseCode::Again);
+    assert!(close.reason.starts_with("too slow; resume with ?after="), "{}", close.reason);
+    assert!(close.reason.ends_with("&epoch=epoch-1"), "{}", close.reason);
+    publish(&live.board, &prompt(2, 1, 100));
+    assert_eq!(frame(&mut other).await["position"], 100, "others notice nothing");
+}
+
+#[tokio::test]
+async fn a_client_that_gives_no_sign_of_life_is_gone() {
+    let live = Live::with(|config| config.limits.keepalive = Duration::from_millis(5)).await;
+    let socket = websocket(&live, "").await;
+    let mut stream = socket.into_inner();
+    // Nobody answers the pings from here on: the server hangs up.
+    let end = rest(&mut stream).await;
+    assert!(end.matches("\u{fffd}\0").count() >= 3, "it asked first: {end:?}");
+}
+
+#[tokio::test]
+async fn the_end() {
+    let live = Live::new().await;
+    let mut socket = websocket(&live, "").await;
+    let mut stream = live.events("/api/v1/stream", "").await;
+    stream.next().await;
+    let idle = live.connect().await;
+    live.cancel.cancel();
+    assert_eq!(closed(&mut socket).await.code, CloseCode::Away);
+    drop(socket);
+    live.serving.stopped().await;
+    drop(idle);
+}
+
+#[tokio::test]
+async fn commits_that_are_not_published_give_a_snapshot() {
+    let live = Live::new().await;
+    let mut socket = websocket(&live, "").await;
+    assert_eq!(frame(&mut socket).await["type"], "snapshot");
+    live.board.put(entry(1, State::Idle));
+    live.board.advance(1000);
+    let snapshot = frame(&mut socket).await;
+    assert_eq!((&snapshot["type"], &snapshot["data"]["as_of"]), (&"snapshot".into(), &1000.into()));
+    publish(&live.board, &prompt(1, 1, 1001));
+    assert_eq!(frame(&mut socket).await["position"], 1001);
+}
+
+fn private() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    directory
+}
+
+async fn over(path: &Path, request: &str) -> String {
+    let mut stream = UnixStream::connect(path).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn the_unix_socket_knows_us() {
+    let directory = private();
+    let path = directory.path().join("capture.sock");
+    let live = Live::with(|config| config.socket = Some(path.clone())).await;
+    live.board.put(entry(1, State::Running));
+    assert_eq!(live.serving.socket(), Some(path.as_path()));
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let get = |more: &str| format!("GET /api/v1/sessions HTTP/1.1\r\nHost: any\r\nConnection: close\r\n{more}\r\n");
+    assert!(over(&path, &get("")).await.starts_with("HTTP/1.1 200"));
+    assert!(over(&path, &get("Origin: http://localhost\r\n")).await.starts_with("HTTP/1.1 403"));
+    assert!(over(&path, &get("Authorization: Bearer x\r\n")).await.starts_with("HTTP/1.1 401"));
+    let put = |more: &str| {
+        format!(
+            "PUT /api/v1/sessions/agent-1/capture HTTP/1.1\r\nHost: any\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: 16\r\n{more}\r\n{{\"enabled\":true}}"
+        )
+    };
+    assert!(over(&path, &put("")).await.starts_with("HTTP/1.1 403"), "admin needs a token here too");
+    let bearer = format!("Authorization: Bearer {}\r\n", token("admin"));
+    assert!(over(&path, &put(&bearer)).await.starts_with("HTTP/1.1 503"), "let in; nobody serves it");
+    live.cancel.cancel();
+    live.serving.stopped().await;
+    assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn a_peer_may_be_kept_from_control() {
+    let directory = private();
+    let path = directory.path().join("capture.sock");
+    let _live = Live::with(|config| {
+        config.socket = Some(path.clone());
+        config.control_peer = Some(Arc::new(|peer: Peer| peer.pid != Some(std::process::id() as i32)));
+    })
+    .await;
+    let request = format!(
+        "PUT /api/v1/sessions/x/capture HTTP/1.1\r\nHost: any\r\nConnection: close\r\nAuthorization: Bearer {}\r\n\r\n",
+        token("owner")
+    );
+    assert!(over(&path, &request).await.starts_with("HTTP/1.1 403"));
+}
+
+async fn try_socket(path: &Path) -> Result<Serving, ServeError> {
+    let mut config = Config::new(tokens());
+    config.socket = Some(path.to_owned());
+    let log = Log::new();
+    serve(config, Board::new("e"), log.writer.reader(), Health::default(), CancellationToken::new()).await
+}
+
+#[tokio::test]
+async fn the_place_of_the_unix_socket() {
+    let directory = private();
+    let path = directory.path().join("capture.sock");
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    assert!(path.exists());
+    let serving = try_socket(&path).await.unwrap();
+    let second = try_socket(&path).await;
+    assert!(matches!(second, Err(ServeError::Socket(SocketError::InUse { .. }))), "{second:?}");
+    drop(serving);
+
+    let file = directory.path().join("file");
+    fs::write(&file, "x").unwrap();
+    let refused = try_socket(&file).await;
+    assert!(matches!(refused, Err(ServeError::Socket(SocketError::NoSocket { .. }))), "{refused:?}");
+    assert_eq!(fs::read(&file).unwrap(), b"x");
+
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o750)).unwrap();
+    let refused = try_socket(&directory.path().join("other.sock")).await;
+    assert!(matches!(refused, Err(ServeError::Socket(SocketError::OpenDirectory { mode: 0o750, .. }))), "{refused:?}");
+}

@@ -1,0 +1,73 @@
+//! One writer at a time: a lock file beside the database, held for the life of the process.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{Read, Seek, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+/// Why the store could not be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another process has it.
+    #[error("{path} is in use by another capture (pid {pid}); stop it first, or use another data directory")]
+    Held {
+        /// The lock file.
+        path: PathBuf,
+        /// Who holds it, as far as it wrote it down.
+        pid: String,
+    },
+    /// The lock file could not be made or locked.
+    #[error("cannot lock {path}: {source}")]
+    Io {
+        /// The lock file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// Holds the lock until it is dropped, or the process ends in whatever way.
+#[derive(Debug)]
+pub struct InstanceLock {
+    _file: File,
+}
+
+impl InstanceLock {
+    /// Takes the lock and writes our pid into it.
+    ///
+    /// # Errors
+    /// When another process holds it (its pid is named), or the file cannot be made.
+    pub fn take(path: &Path) -> Result<Self, LockError> {
+        let io = |source: std::io::Error| LockError::Io { path: path.to_owned(), source };
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path).map_err(io)?;
+        if let Err(error) = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+            if error == rustix::io::Errno::WOULDBLOCK {
+                let mut pid = String::new();
+                file.read_to_string(&mut pid).ok();
+                let pid = if pid.trim().is_empty() { "unknown".to_owned() } else { pid.trim().to_owned() };
+                return Err(LockError::Held { path: path.to_owned(), pid });
+            }
+            return Err(io(error.into()));
+        }
+        file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(io)?;
+        Ok(Self { _file: file })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_instance_is_refused_and_told_who_has_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let held = InstanceLock::take(&path).unwrap();
+        let refused = InstanceLock::take(&path).unwrap_err().to_string();
+        assert!(refused.contains(&format!("pid {}", std::process::id())), "{refused}");
+        drop(held);
+        InstanceLock::take(&path).unwrap();
+    }
+}

@@ -1,0 +1,145 @@
+//! Tables and migrations. The version of the schema is SQLite's `user_version`; each step is one
+//! transaction; a database of a newer version is refused untouched.
+
+use rusqlite::Connection;
+
+/// The steps from an empty database to the present one. Never changed once released, only added to.
+const STEPS: &[&str] = &[
+    // 1: the event log.
+    "
+CREATE TABLE sessions (
+  key INTEGER PRIMARY KEY,
+  id BLOB NOT NULL UNIQUE,
+  provider INTEGER NOT NULL,
+  provider_session_id TEXT NOT NULL,
+  last_event_at INTEGER NOT NULL DEFAULT 0,
+  capture INTEGER NOT NULL DEFAULT 1,
+  view TEXT,
+  snapshot TEXT,
+  UNIQUE (provider, provider_session_id)
+) STRICT;
+CREATE INDEX sessions_by_last_event ON sessions (last_event_at, id);
+CREATE INDEX sessions_by_provider_id ON sessions (provider_session_id);
+CREATE TABLE files (
+  key INTEGER PRIMARY KEY,
+  path TEXT NOT NULL UNIQUE,
+  cursor TEXT
+) STRICT;
+CREATE TABLE events (
+  position INTEGER PRIMARY KEY,
+  session INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,
+  id BLOB NOT NULL,
+  kind INTEGER NOT NULL,
+  source INTEGER NOT NULL,
+  marks INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  observed_at INTEGER NOT NULL,
+  turn BLOB,
+  parent BLOB,
+  agent TEXT,
+  text TEXT,
+  text_hash BLOB,
+  text_length INTEGER,
+  data TEXT NOT NULL,
+  file INTEGER,
+  generation INTEGER,
+  offset INTEGER,
+  length INTEGER,
+  delivery TEXT
+) STRICT;
+CREATE UNIQUE INDEX events_by_session ON events (session, sequence);
+CREATE TABLE known (
+  identity BLOB PRIMARY KEY,
+  session INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE texts (
+  key INTEGER PRIMARY KEY,
+  hash BLOB NOT NULL UNIQUE,
+  codec INTEGER NOT NULL,
+  body BLOB NOT NULL
+) STRICT;
+CREATE TABLE turns (
+  session INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  turn TEXT NOT NULL,
+  PRIMARY KEY (session, number)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE usage (
+  session INTEGER NOT NULL,
+  model TEXT NOT NULL,
+  input_tokens INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  cache_read_tokens INTEGER NOT NULL,
+  cache_write_tokens INTEGER NOT NULL,
+  PRIMARY KEY (session, model)
+) STRICT, WITHOUT ROWID;
+",
+];
+
+/// The version this program writes.
+pub const SCHEMA_VERSION: i64 = STEPS.len() as i64;
+
+/// The oldest SQLite that is safe with several connections on one WAL (older ones can corrupt it).
+pub const SQLITE_OLDEST: i32 = 3_051_003;
+
+/// Why a database could not be brought to the present schema.
+#[derive(Debug, thiserror::Error)]
+pub enum MigrationError {
+    /// Written by a newer program.
+    #[error("the database has schema version {found}, this capture knows up to {known}: use the newer capture, or another data directory")]
+    Newer {
+        /// Its version.
+        found: i64,
+        /// Ours.
+        known: i64,
+    },
+    /// A step failed; the database is as before that step.
+    #[error("migrating the database to schema version {to} failed: {source}")]
+    Step {
+        /// The version the step leads to.
+        to: i64,
+        /// Why.
+        source: rusqlite::Error,
+    },
+    /// The version could not be read.
+    #[error("cannot read the schema version: {0}")]
+    Version(rusqlite::Error),
+}
+
+/// Brings a database to the present schema, one transaction a step.
+pub(crate) fn migrate(connection: &mut Connection) -> Result<(), MigrationError> {
+    let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(MigrationError::Version)?;
+    if found > SCHEMA_VERSION {
+        return Err(MigrationError::Newer { found, known: SCHEMA_VERSION });
+    }
+    for (index, step) in STEPS.iter().enumerate().skip(usize::try_from(found).unwrap_or(0)) {
+        let to = index as i64 + 1;
+        let failed = |source| MigrationError::Step { to, source };
+        let transaction = connection.transaction().map_err(failed)?;
+        transaction.execute_batch(step).map_err(failed)?;
+        transaction.pragma_update(None, "user_version", to).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_database_is_brought_up_and_a_newer_one_refused() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection).unwrap();
+        migrate(&mut connection).unwrap();
+        connection.pragma_update(None, "user_version", SCHEMA_VERSION + 1).unwrap();
+        let refused = migrate(&mut connection).unwrap_err().to_string();
+        assert!(refused.contains("newer capture"), "{refused}");
+    }
+
+    #[test]
+    fn the_bundled_sqlite_is_new_enough() {
+        assert!(rusqlite::version_number() >= SQLITE_OLDEST, "{}", rusqlite::version());
+    }
+}

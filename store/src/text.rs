@@ -1,0 +1,138 @@
+//! Texts, kept once: addressed by their hash, compressed. Short ones stay in their event.
+
+use events::TextRef;
+
+/// A longer text is not kept; the event says where its bytes are in the transcript.
+pub const TEXT_CAP_BYTES: usize = 256 * 1024;
+/// Up to here a text stays whole in its event.
+pub const INLINE_BYTES: usize = 1024;
+/// So much of a longer text stays in its event.
+const EXCERPT_BYTES: usize = 768;
+
+/// How a stored text is encoded.
+pub(crate) const PLAIN: u8 = 0;
+/// LZ4 block with the length in front.
+pub(crate) const LZ4: u8 = 1;
+
+/// A long text made ready for the store, off the writer's thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackedText {
+    /// BLAKE3, first 16 bytes.
+    pub hash: [u8; 16],
+    /// Length of the text, bytes.
+    pub length: u64,
+    pub(crate) codec: u8,
+    /// `None` above the cap.
+    pub(crate) body: Option<Vec<u8>>,
+}
+
+impl PackedText {
+    /// Packs a text that is too long for its event and cuts it there; `None` when it may stay.
+    #[must_use]
+    pub fn split(text: &mut String) -> Option<Self> {
+        if text.len() <= INLINE_BYTES {
+            return None;
+        }
+        let mut hash = [0; 16];
+        hash.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
+        let length = text.len() as u64;
+        let (codec, body) = if text.len() > TEXT_CAP_BYTES {
+            (PLAIN, None)
+        } else {
+            let packed = lz4_flex::compress_prepend_size(text.as_bytes());
+            if packed.len() < text.len() { (LZ4, Some(packed)) } else { (PLAIN, Some(text.as_bytes().to_vec())) }
+        };
+        let mut end = EXCERPT_BYTES;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push('…');
+        text.shrink_to_fit();
+        Some(Self { hash, length, codec, body })
+    }
+
+    /// How an event refers to it.
+    #[must_use]
+    pub fn reference(&self) -> TextRef {
+        TextRef { hash: hex(&self.hash), length: self.length, stored: self.body.is_some() }
+    }
+}
+
+/// Unpacks a stored text; `None` when the bytes are damaged.
+pub(crate) fn unpack(codec: u8, body: &[u8]) -> Option<String> {
+    let bytes = match codec {
+        PLAIN => body.to_vec(),
+        LZ4 => {
+            // The length in front is checked against the cap before anything of it is believed.
+            let length = u32::from_le_bytes(body.get(..4)?.try_into().ok()?) as usize;
+            if length > TEXT_CAP_BYTES {
+                return None;
+            }
+            lz4_flex::decompress_size_prepended(body).ok()?
+        }
+        _ => return None,
+    };
+    String::from_utf8(bytes).ok()
+}
+
+/// A hash as it is written outside.
+pub(crate) fn hex(hash: &[u8]) -> String {
+    use std::fmt::Write;
+    hash.iter().fold(String::with_capacity(hash.len() * 2), |mut text, byte| {
+        write!(text, "{byte:02x}").ok();
+        text
+    })
+}
+
+/// Reads a hash as it is written outside.
+pub(crate) fn unhex(text: &str) -> Option<[u8; 16]> {
+    let mut hash = [0; 16];
+    if text.len() != 32 || !text.is_ascii() {
+        return None;
+    }
+    for (slot, pair) in hash.iter_mut().zip(text.as_bytes().chunks(2)) {
+        *slot = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn packed_and_back(mut text in "\\PC{0,3000}") {
+            let whole = text.clone();
+            match PackedText::split(&mut text) {
+                None => prop_assert!(whole.len() <= INLINE_BYTES && text == whole),
+                Some(packed) => {
+                    prop_assert_eq!(packed.length, whole.len() as u64);
+                    prop_assert!(text.len() < INLINE_BYTES && text.ends_with('…'));
+                    prop_assert_eq!(unpack(packed.codec, &packed.body.unwrap()), Some(whole));
+                }
+            }
+        }
+
+        #[test]
+        fn damaged_bodies_are_refused(codec: u8, body: Vec<u8>) {
+            let _ = unpack(codec, &body);
+        }
+    }
+
+    #[test]
+    fn above_the_cap_only_hash_and_length_are_kept() {
+        let mut text = "x".repeat(TEXT_CAP_BYTES + 1);
+        let packed = PackedText::split(&mut text).unwrap();
+        assert!(!packed.reference().stored);
+        assert_eq!(packed.length, TEXT_CAP_BYTES as u64 + 1);
+    }
+
+    #[test]
+    fn hashes_outside() {
+        assert_eq!(unhex(&hex(&[0xab; 16])), Some([0xab; 16]));
+        assert_eq!(unhex("zz"), None);
+    }
+}

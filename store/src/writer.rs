@@ -1,0 +1,457 @@
+//! Writing: one connection, one transaction at a time, prepared statements.
+//!
+//! The caller assigns positions and sequences; a transaction that is not committed leaves nothing
+//! behind, the caches included.
+
+use std::{
+    collections::HashMap,
+    fs::DirBuilder,
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use events::{Cursor, Event, Identity, Origin, Provider, SessionId, Timestamp, UsageReported};
+use projections::{SessionState, Turn};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::{
+    lock::{InstanceLock, LockError},
+    reader::{ReadError, Reader},
+    rows::marks,
+    schema::{MigrationError, SQLITE_OLDEST, migrate},
+    text::PackedText,
+};
+
+/// Why the store could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The directory could not be made private.
+    #[error("cannot use {path} as data directory: {source}")]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// SQLite is too old to be safe.
+    #[error("SQLite {found} is too old: 3.51.3 or newer is needed (older ones can corrupt a database in WAL mode)")]
+    OldSqlite {
+        /// Its version.
+        found: String,
+    },
+    /// The schema could not be brought up to date.
+    #[error("{path}: {source}")]
+    Migration {
+        /// The database.
+        path: PathBuf,
+        /// Why.
+        source: MigrationError,
+    },
+    /// SQLite said no.
+    #[error("cannot open {path}: {source}")]
+    Sqlite {
+        /// The database.
+        path: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
+}
+
+/// Why a transaction failed. Nothing of it is in the store; it may be tried again.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {what} to the store: {source}")]
+pub struct CommitError {
+    /// What was being written.
+    pub what: &'static str,
+    /// SQLite's reason.
+    pub source: rusqlite::Error,
+}
+
+/// The number of a session inside the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionRow(i64);
+
+/// A session the store knows.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// Its row.
+    pub row: SessionRow,
+    /// Its id.
+    pub id: SessionId,
+    /// The agent.
+    pub provider: Provider,
+    /// The agent's id of it.
+    pub provider_session_id: Arc<str>,
+    /// Whether it is captured at all.
+    pub capture: bool,
+}
+
+/// The one writer.
+#[derive(Debug)]
+pub struct Writer {
+    connection: Connection,
+    path: PathBuf,
+    files: HashMap<Arc<str>, i64>,
+    files_before: Option<Vec<Arc<str>>>,
+    _lock: InstanceLock,
+}
+
+fn failed(what: &'static str) -> impl Fn(rusqlite::Error) -> CommitError {
+    move |source| CommitError { what, source }
+}
+
+impl Writer {
+    /// Opens (or makes) the store in `directory`, which becomes private to its owner.
+    ///
+    /// # Errors
+    /// When another process has it, the directory cannot be used, SQLite is too old, or the
+    /// database is damaged or of a newer version.
+    pub fn open(directory: &Path) -> Result<Self, OpenError> {
+        let unusable = |source| OpenError::Directory { path: directory.to_owned(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(unusable)?;
+        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700)).map_err(unusable)?;
+        let lock = InstanceLock::take(&directory.join("capture.lock"))?;
+        if rusqlite::version_number() < SQLITE_OLDEST {
+            return Err(OpenError::OldSqlite { found: rusqlite::version().to_owned() });
+        }
+        let path = directory.join("capture.db");
+        if !path.exists() {
+            let private = std::fs::OpenOptions::new();
+            use std::os::unix::fs::OpenOptionsExt;
+            let mut private = private;
+            private.create_new(true).write(true).mode(0o600);
+            private.open(&path).map_err(unusable)?;
+        }
+        let sqlite = |source| OpenError::Sqlite { path: path.clone(), source };
+        let mut connection = Connection::open(&path).map_err(sqlite)?;
+        connection.busy_timeout(std::time::Duration::from_secs(60)).map_err(sqlite)?;
+        connection
+            .execute_batch(
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; \
+                 PRAGMA journal_size_limit = 16777216; PRAGMA cache_size = -24576; PRAGMA temp_store = MEMORY; \
+                 PRAGMA foreign_keys = OFF;",
+            )
+            .map_err(sqlite)?;
+        migrate(&mut connection).map_err(|source| OpenError::Migration { path: path.clone(), source })?;
+        connection.set_prepared_statement_cache_capacity(64);
+        Ok(Self { connection, path, files: HashMap::new(), files_before: None, _lock: lock })
+    }
+
+    /// A reader of this store.
+    #[must_use]
+    pub fn reader(&self) -> Reader {
+        Reader::new(self.path.clone())
+    }
+
+    /// The last committed position; 0 for an empty log.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn position(&self) -> Result<u64, ReadError> {
+        let position: Option<i64> = self
+            .connection
+            .query_row("SELECT max(position) FROM events", [], |row| row.get(0))
+            .map_err(|source| ReadError::Sqlite { what: "position", source })?;
+        Ok(position.unwrap_or(0).max(0) as u64)
+    }
+
+    /// Every file's resume point.
+    ///
+    /// # Errors
+    /// When SQLite cannot read. A damaged cursor is left out: its file is read anew.
+    pub fn cursors(&self) -> Result<Vec<Cursor>, ReadError> {
+        let sqlite = |source| ReadError::Sqlite { what: "cursors", source };
+        let mut statement = self.connection.prepare("SELECT cursor FROM files WHERE cursor IS NOT NULL").map_err(sqlite)?;
+        let rows = statement.query_map([], |row| row.get::<_, String>(0)).map_err(sqlite)?;
+        let mut cursors = Vec::new();
+        for row in rows {
+            match serde_json::from_str(&row.map_err(sqlite)?) {
+                Ok(cursor) => cursors.push(cursor),
+                Err(error) => tracing::warn!(%error, "a damaged cursor is left out; its file is read anew"),
+            }
+        }
+        Ok(cursors)
+    }
+
+    /// Every session the store knows.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn sessions(&self) -> Result<Vec<Known>, ReadError> {
+        let sqlite = |source| ReadError::Sqlite { what: "sessions", source };
+        let mut statement = self.connection.prepare("SELECT key, id, provider, provider_session_id, capture FROM sessions").map_err(sqlite)?;
+        let rows = statement
+            .query_map([], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 16]>(1)?, row.get::<_, u8>(2)?, row.get::<_, String>(3)?, row.get::<_, bool>(4)?))
+            })
+            .map_err(sqlite)?;
+        let mut sessions = Vec::new();
+        for row in rows {
+            let (key, id, provider, provider_session_id, capture) = row.map_err(sqlite)?;
+            sessions.push(Known {
+                row: SessionRow(key),
+                id: SessionId::from_bytes(id),
+                provider: Provider::from_code(provider).unwrap_or(Provider::Unknown),
+                provider_session_id: Arc::from(provider_session_id),
+                capture,
+            });
+        }
+        Ok(sessions)
+    }
+
+    /// The reducer of a session as last committed. `None` when there is none, or it was written by
+    /// a version that kept it differently: then the log is folded anew.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn snapshot(&self, row: SessionRow) -> Result<Option<SessionState>, ReadError> {
+        let sqlite = |source| ReadError::Sqlite { what: "snapshot", source };
+        let mut statement = self.connection.prepare_cached("SELECT snapshot FROM sessions WHERE key = ?1").map_err(sqlite)?;
+        let text: Option<String> = statement.query_row([row.0], |row| row.get(0)).optional().map_err(sqlite)?.flatten();
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// When SQLite cannot.
+    pub fn begin(&mut self) -> Result<(), CommitError> {
+        self.files_before = Some(Vec::new());
+        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(failed("a transaction"))
+    }
+
+    /// Commits. On an error nothing was written.
+    ///
+    /// # Errors
+    /// When SQLite cannot, for instance for want of space.
+    pub fn commit(&mut self) -> Result<(), CommitError> {
+        match self.connection.execute_batch("COMMIT") {
+            Ok(()) => {
+                self.files_before = None;
+                Ok(())
+            }
+            Err(source) => {
+                self.rollback();
+                Err(CommitError { what: "a transaction", source })
+            }
+        }
+    }
+
+    /// Undoes the transaction that is open, if one is.
+    pub fn rollback(&mut self) {
+        for path in self.files_before.take().unwrap_or_default() {
+            self.files.remove(&path);
+        }
+        if !self.connection.is_autocommit() {
+            if let Err(error) = self.connection.execute_batch("ROLLBACK") {
+                tracing::error!(%error, "cannot roll back");
+            }
+        }
+    }
+
+    /// The session a record belongs to, if the record is known.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn known(&self, identity: Identity) -> Result<Option<SessionRow>, CommitError> {
+        let mut statement = self.connection.prepare_cached("SELECT session FROM known WHERE identity = ?1").map_err(failed("a look-up"))?;
+        statement.query_row([identity.bits().to_be_bytes().as_slice()], |row| row.get(0).map(SessionRow)).optional().map_err(failed("a look-up"))
+    }
+
+    /// Makes a record known. False when it was known already.
+    ///
+    /// # Errors
+    /// When SQLite cannot write.
+    pub fn learn(&mut self, identity: Identity, session: SessionRow) -> Result<bool, CommitError> {
+        let mut statement =
+            self.connection.prepare_cached("INSERT OR IGNORE INTO known (identity, session) VALUES (?1, ?2)").map_err(failed("an identity"))?;
+        let added = statement.execute(params![identity.bits().to_be_bytes().as_slice(), session.0]).map_err(failed("an identity"))?;
+        Ok(added == 1)
+    }
+
+    /// Adds a session.
+    ///
+    /// # Errors
+    /// When SQLite cannot write, or it is there already.
+    pub fn add_session(&mut self, id: SessionId, provider: Provider, provider_session_id: &str) -> Result<SessionRow, CommitError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("INSERT INTO sessions (id, provider, provider_session_id) VALUES (?1, ?2, ?3)")
+            .map_err(failed("a session"))?;
+        statement.insert(params![id.to_bytes().as_slice(), provider.code(), provider_session_id]).map(SessionRow).map_err(failed("a session"))
+    }
+
+    /// Replaces a session's snapshot and the view made from it (both JSON).
+    ///
+    /// # Errors
+    /// When SQLite cannot write.
+    pub fn put_session(&mut self, row: SessionRow, last_event_at: Timestamp, view: &str, snapshot: &str) -> Result<(), CommitError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("UPDATE sessions SET last_event_at = ?2, view = ?3, snapshot = ?4 WHERE key = ?1")
+            .map_err(failed("a snapshot"))?;
+        statement.execute(params![row.0, last_event_at.as_millisecond(), view, snapshot]).map_err(failed("a snapshot"))?;
+        Ok(())
+    }
+
+    /// Turns capture of a session on or off.
+    ///
+    /// # Errors
+    /// When SQLite cannot write.
+    pub fn set_capture(&mut self, row: SessionRow, on: bool) -> Result<(), CommitError> {
+        self.connection.execute("UPDATE sessions SET capture = ?2 WHERE key = ?1", params![row.0, on]).map_err(failed("a setting"))?;
+        Ok(())
+    }
+
+    /// Keeps a finished turn.
+    ///
+    /// # Errors
+    /// When SQLite cannot write.
+    pub fn put_turn(&mut self, row: SessionRow, turn: &Turn) -> Result<(), CommitError> {
+        let json = serde_json::to_string(turn).unwrap_or_default();
+        let mut statement =
+            self.connection.prepare_cached("INSERT OR REPLACE INTO turns (session, number, turn) VALUES (?1, ?2, ?3)").map_err(failed("a turn"))?;
+        statement.execute(params![row.0, turn.number, json]).map_err(failed("a turn"))?;
+        Ok(())
+    }
+
+    /// Adds tokens to a session's account of a model.
+    ///
+    /// # Errors
+    /// When SQLite cannot write.
+    pub fn add_usage(&mut self, row: SessionRow, usage: &UsageReported) -> Result<(), CommitError> {
+        let mut statement = self
+            .connection
+            .prepare_cached(
+                "INSERT INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET \
+                 input_tokens = input_tokens + excluded.input_tokens, output_tokens = output_tokens + excluded.output_tokens, \
+                 cache_read_tokens = cache_read_tokens + excluded.cache_read_tokens, cache_write_tokens = cache_write_tokens + excluded.cache_write_tokens",
+            )
+            .map_err(failed("usage"))?;
+        let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX / 4);
+        statement
+            .execute(params![
+                row.0,
+                usage.model.as_deref().unwrap_or(""),
+                count(usage.input_tokens),
+                count(usage.output_tokens),
+                count(usage.cache_read_tokens),
+                count(usage.cache_write_tokens)
+            ])
+            .map_err(failed("usage"))?;
+        Ok(())
+    }
+
+    fn file(&mut self, path: &Arc<str>) -> Result<i64, CommitError> {
+        if let Some(key) = self.files.get(path) {
+            return Ok(*key);
+        }
+        let found: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT key FROM files WHERE path = ?1")
+            .and_then(|mut s| s.query_row([&**path], |row| row.get(0)).optional())
+            .map_err(failed("a file"))?;
+        let key = match found {
+            Some(key) => key,
+            None => self
+                .connection
+                .prepare_cached("INSERT INTO files (path) VALUES (?1)")
+                .and_then(|mut s| s.insert([&**path]))
+                .map_err(failed("a file"))?,
+        };
+        // Bounded: a path is looked up again when it comes back.
+        if self.files.len() > 4096 {
+            self.files.clear();
+        }
+        self.files.insert(Arc::clone(path), key);
+        if let Some(new) = &mut self.files_before {
+            new.push(Arc::clone(path));
+        }
+        Ok(key)
+    }
+
+    /// Keeps the resume point of a file.
+    ///
+    /// # Errors
+    /// When SQLite cannot write.
+    pub fn put_cursor(&mut self, cursor: &Cursor) -> Result<(), CommitError> {
+        let key = self.file(&Arc::from(cursor.path.as_str()))?;
+        let json = serde_json::to_string(cursor).unwrap_or_default();
+        let mut statement = self.connection.prepare_cached("UPDATE files SET cursor = ?2 WHERE key = ?1").map_err(failed("a cursor"))?;
+        statement.execute(params![key, json]).map_err(failed("a cursor"))?;
+        Ok(())
+    }
+
+    /// Appends an event that has its position and sequence, with the text that was too long for it.
+    ///
+    /// # Errors
+    /// When SQLite cannot write, or the position or sequence is taken.
+    pub fn append(&mut self, row: SessionRow, event: &Event, text: Option<&PackedText>) -> Result<(), CommitError> {
+        if let Some(PackedText { hash, codec, body: Some(body), .. }) = text {
+            self.connection
+                .prepare_cached("INSERT OR IGNORE INTO texts (hash, codec, body) VALUES (?1, ?2, ?3)")
+                .and_then(|mut s| s.execute(params![hash.as_slice(), codec, body]))
+                .map_err(failed("a text"))?;
+        }
+        let (file, generation, offset, length, delivery) = match &event.origin {
+            Origin::File { path, generation, offset, length } => {
+                (Some(self.file(path)?), Some(*generation), Some(*offset as i64), Some(*length as i64), None)
+            }
+            Origin::Delivery { id } => (None, None, None, None, Some(&**id)),
+            Origin::Derived => (None, None, None, None, None),
+        };
+        let data = serde_json::to_string(&event.payload).unwrap_or_else(|_| "{}".into());
+        let mut statement = self
+            .connection
+            .prepare_cached("INSERT INTO events VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21)")
+            .map_err(failed("an event"))?;
+        statement
+            .execute(params![
+                event.position as i64,
+                row.0,
+                event.sequence as i64,
+                event.id.to_bytes().as_slice(),
+                event.payload.kind().code(),
+                event.source.code(),
+                marks(event),
+                event.created_at.as_millisecond(),
+                event.observed_at.as_millisecond(),
+                event.turn_id.map(|t| t.to_bytes()).as_ref().map(<[u8; 16]>::as_slice),
+                event.parent_id.map(|p| p.to_bytes()).as_ref().map(<[u8; 16]>::as_slice),
+                event.agent_id.as_deref(),
+                event.text.as_deref(),
+                text.map(|t| t.hash.as_slice()),
+                text.map(|t| t.length as i64),
+                data,
+                file,
+                generation,
+                offset,
+                length,
+                delivery
+            ])
+            .map_err(failed("an event"))?;
+        Ok(())
+    }
+
+    /// Moves what was committed from the write-ahead log into the database, as far as no reader
+    /// holds it. Opens a connection of its own, so that it can be called from another thread.
+    ///
+    /// # Errors
+    /// When SQLite cannot.
+    pub fn checkpoint(path: &Path, truncate: bool) -> Result<(), CommitError> {
+        let connection = Connection::open(path).map_err(failed("a checkpoint"))?;
+        connection.busy_timeout(std::time::Duration::from_millis(500)).map_err(failed("a checkpoint"))?;
+        let mode = if truncate { "TRUNCATE" } else { "PASSIVE" };
+        connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(())).map_err(failed("a checkpoint"))
+    }
+
+    /// Where the database is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
