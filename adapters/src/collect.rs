@@ -14,6 +14,7 @@ pub mod control;
 mod files;
 mod inbox;
 mod queue;
+mod reading;
 mod report;
 mod round;
 #[cfg(test)]
@@ -106,7 +107,8 @@ impl<F: Fn(&Path) -> Option<FileSpec> + Send + Sync> Recognize for F {
     }
 }
 
-/// A directory a provider keeps its sessions in. It need not exist yet.
+/// A directory a provider keeps its sessions in. It need not exist yet. Roots must not lie in each
+/// other.
 #[derive(Clone)]
 pub struct Root {
     /// The agent.
@@ -135,8 +137,10 @@ pub struct Batch {
     pub events: Vec<NewEvent>,
     /// The file is gone. Said once; said again after a restart unless the cursor was forgotten.
     pub vanished: bool,
-    /// It is history: nobody waits for it.
+    /// It is old: nobody waits for it.
     pub backfill: bool,
+    /// It was written before capture looked, at a time only its own clock can tell.
+    pub history: bool,
 }
 
 /// The receiver wants no more.
@@ -179,6 +183,8 @@ struct Due {
     everything_wanted: bool,
     /// All roots were walked once.
     first_done: bool,
+    /// The first round is over: what comes now happens now.
+    first_over: bool,
     /// The errors that were reported.
     reported: u64,
 }
@@ -271,6 +277,12 @@ impl Running {
     #[must_use]
     pub fn control(&self) -> Control {
         self.control.clone()
+    }
+
+    /// Whether all its threads still run.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        !self.threads.iter().any(JoinHandle::is_finished)
     }
 
     /// Stops; no batch is given after it returned. A sink that blocks must be let go first.

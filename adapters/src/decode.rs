@@ -157,7 +157,7 @@ impl Decoded {
     }
 
     /// Puts out what stands for a line that was not decoded: where its bytes are and their hash,
-    /// never the text. Counted as an issue.
+    /// never the text. Counted as an issue. An equal one is a copy: records carry ids and times.
     pub fn stub(&mut self, stub: &Stub<'_>, observed_at: Timestamp, session: &Arc<str>) {
         self.issues += 1;
         let record = Record { bytes: &[], offset: stub.offset, observed_at };
@@ -174,7 +174,6 @@ impl Decoded {
                 hash: Some(hash),
             },
         );
-        event.repeat = Repeat::Next;
         event.confidence = Confidence::Low;
         if let Origin::File { length, .. } = &mut event.origin {
             *length = stub.length;

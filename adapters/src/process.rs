@@ -1,6 +1,6 @@
 //! The process table: which processes are agents, and when one of them ends.
 //!
-//! [`agents`] looks through `/proc` for agents of our own user; [`Watcher`] waits for processes to
+//! [`Table`] looks through `/proc` for agents of our own user; [`Watcher`] waits for processes to
 //! end (pidfd, so that it costs nothing while they live). A pid alone names nobody: it is always
 //! held together with the start time of its process.
 
@@ -29,6 +29,10 @@ pub struct AgentProcess {
     pub pid: u32,
     /// Start in clock ticks since boot.
     pub start_ticks: u64,
+    /// The process that started it.
+    pub parent: Option<u32>,
+    /// Started by another process of the same agent: a part of it, not one of its own.
+    pub child: bool,
     /// Working directory.
     pub cwd: PathBuf,
     /// Serves sessions for other processes (a daemon), so its directory says nothing.
@@ -41,14 +45,17 @@ pub struct AgentProcess {
 /// when there is no such process, or only its remains.
 #[must_use]
 pub fn start_ticks(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may hold anything, parentheses too.
-    let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X") {
+    if matches!(stat_field(pid, 3)?.as_str(), "Z" | "X") {
         return None;
     }
-    fields.nth(18)?.parse().ok()
+    stat_field(pid, 22)?.parse().ok()
+}
+
+/// A field of `/proc/<pid>/stat`, numbered as in proc(5), from 3.
+fn stat_field(pid: u32, number: usize) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in parentheses and may hold anything, parentheses too.
+    stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(number.checked_sub(3)?).map(str::to_owned)
 }
 
 /// Whether the process that started at `start` (0: not known) is alive under this pid.
@@ -57,32 +64,75 @@ pub fn is_alive(pid: u32, start: u64) -> bool {
     start_ticks(pid).is_some_and(|now| start == 0 || now == start)
 }
 
-/// The agents of our own user that run now.
-#[must_use]
-pub fn agents() -> Vec<AgentProcess> {
-    let uid = rustix::process::geteuid().as_raw();
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    entries
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
-            use std::os::unix::fs::MetadataExt;
-            if entry.metadata().ok()?.uid() != uid {
-                return None;
-            }
-            let arguments = fs::read(entry.path().join("cmdline")).ok()?;
-            let (provider, shared) = which_agent(&arguments)?;
-            Some(AgentProcess {
-                provider,
-                pid,
-                start_ticks: start_ticks(pid)?,
-                cwd: fs::read_link(entry.path().join("cwd")).ok()?,
-                shared,
-                open_files: open_files(&entry.path()),
-            })
-        })
-        .collect()
+/// The processes of our own user, looked through again and again. A process that was twice no
+/// agent is not looked at any more, so that a scan costs little more than listing `/proc`.
+#[derive(Debug, Default)]
+pub struct Table {
+    looks: HashMap<u32, Look>,
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// No agent when looked at once: it may have been about to become one.
+    Once,
+    /// No agent.
+    Stranger,
+    Agent,
+}
+
+impl Table {
+    /// The agents that run now.
+    pub fn scan(&mut self) -> Vec<AgentProcess> {
+        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+        let pids: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+        let mut looks = HashMap::with_capacity(pids.len());
+        let mut agents = Vec::new();
+        for pid in pids {
+            let before = self.looks.get(&pid).copied();
+            if before == Some(Look::Stranger) {
+                looks.insert(pid, Look::Stranger);
+                continue;
+            }
+            let found = look_at(pid);
+            let look = match (&found, before) {
+                (Some(_), _) => Look::Agent,
+                (None, None) => Look::Once,
+                (None, Some(_)) => Look::Stranger,
+            };
+            looks.insert(pid, look);
+            agents.extend(found);
+        }
+        self.looks = looks;
+        let parents: Vec<(u32, Provider)> = agents.iter().map(|a| (a.pid, a.provider)).collect();
+        for agent in &mut agents {
+            agent.child = agent.parent.is_some_and(|parent| parents.contains(&(parent, agent.provider)));
+        }
+        agents
+    }
+}
+
+fn look_at(pid: u32) -> Option<AgentProcess> {
+    use std::os::unix::fs::MetadataExt;
+    let dir = PathBuf::from(format!("/proc/{pid}"));
+    if fs::metadata(&dir).ok()?.uid() != rustix::process::geteuid().as_raw() {
+        return None;
+    }
+    let arguments = fs::read(dir.join("cmdline")).ok()?;
+    let (provider, shared) = which_agent(&arguments)?;
+    Some(AgentProcess {
+        provider,
+        pid,
+        start_ticks: start_ticks(pid)?,
+        parent: stat_field(pid, 4).and_then(|p| p.parse().ok()),
+        child: false,
+        cwd: fs::read_link(dir.join("cwd")).ok()?,
+        shared,
+        open_files: open_files(&dir),
+    })
+}
+
+/// Words after an agent's name with which it holds no conversation.
+const NO_CONVERSATION: &[&str] = &["mcp", "mcp-server", "login", "logout", "update", "upgrade", "doctor", "completion", "config", "install", "--version", "-v", "--help", "-h"];
 
 /// Tells an agent by its command line: the program, or the script an interpreter runs.
 fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
@@ -99,7 +149,11 @@ fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
         "gemini" => Provider::Gemini,
         _ => return None,
     };
-    Some((provider, words.next() == Some("app-server")))
+    let word = words.next();
+    if word.is_some_and(|w| NO_CONVERSATION.contains(&w)) {
+        return None;
+    }
+    Some((provider, word == Some("app-server")))
 }
 
 /// At most so many descriptors of a process are looked at.

@@ -15,9 +15,11 @@
 //! are rewritten instead of appended to.
 
 pub mod disk;
+mod error;
 mod lines;
 mod marks;
 mod occurrence;
+mod spec;
 #[cfg(test)]
 pub(crate) mod tests;
 mod whole;
@@ -27,111 +29,12 @@ use std::{io, path::Path, sync::Arc, time::Duration};
 use events::{Cursor, NewEvent, Provider, Timestamp};
 
 use crate::decode::{self, Decoded, Decoder, Record, Stub};
-use disk::{Disk, OpenError, Place, Refusal, Source, Stat, System};
+use disk::{Disk, OpenError, Place, Source, Stat, System};
+pub use error::TailError;
+pub use spec::{FileSpec, Format, Limits, MakeDecoder, Now};
 use lines::{Buffer, Half, Line};
 use marks::Marks;
 use occurrence::Occurrences;
-
-/// How a file is written by its agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Lines are appended.
-    Lines,
-    /// It is one record and rewritten whole.
-    Whole,
-}
-
-/// Makes the decoder of a file: from its path, and from [`Decoder::state`] to go on from there.
-pub type MakeDecoder = fn(&Path, Option<&str>) -> Box<dyn Decoder>;
-
-/// How a file is to be read.
-#[derive(Debug, Clone, Copy)]
-pub struct FileSpec {
-    /// How it is written.
-    pub format: Format,
-    /// Makes its decoder.
-    pub make: MakeDecoder,
-    /// It tells the state of a session that runs: looked at first and always as a hot file.
-    pub live: bool,
-}
-
-/// Bounds of reading.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Longer lines are not held but become a stub, bytes.
-    pub line_bytes: u64,
-    /// Larger files of [`Format::Whole`] are refused, bytes.
-    pub whole_bytes: u64,
-    /// About so many bytes of lines make one [`Look`].
-    pub batch_bytes: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { line_bytes: 16 << 20, whole_bytes: 64 << 20, batch_bytes: 1 << 20 }
-    }
-}
-
-/// The two clocks, read at one moment by the caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Now {
-    /// Wall clock: stamps events and is compared with times of files, nothing else.
-    pub wall: Timestamp,
-    /// A clock that never jumps, since any fixed moment: all waiting goes by it.
-    pub steady: Duration,
-}
-
-/// Why a file was not read. The cursor stays where it is.
-#[derive(Debug, thiserror::Error)]
-pub enum TailError {
-    /// It must not be read.
-    #[error("{path} is not read: {reason}")]
-    Refused {
-        /// The file.
-        path: Arc<str>,
-        /// Why.
-        reason: Refusal,
-    },
-    /// It is too large to be read whole.
-    #[error("{path} is not read: {size} bytes, more than the {cap} a file of its kind may have")]
-    TooLarge {
-        /// The file.
-        path: Arc<str>,
-        /// Its size, bytes.
-        size: u64,
-        /// The most it may have, bytes.
-        cap: u64,
-    },
-    /// It stays a record that cannot be understood.
-    #[error("{path} cannot be understood: {error}")]
-    Malformed {
-        /// The file.
-        path: Arc<str>,
-        /// What the decoder said.
-        error: String,
-    },
-    /// The system said no.
-    #[error("cannot read {path} at byte {offset}: {source}")]
-    Io {
-        /// The file.
-        path: Arc<str>,
-        /// Where.
-        offset: u64,
-        /// What the system said.
-        source: io::Error,
-    },
-}
-
-impl TailError {
-    /// Whether trying again can help while the file stays as it is.
-    #[must_use]
-    pub fn is_passing(&self) -> bool {
-        match self {
-            Self::Io { .. } => true,
-            Self::Refused { .. } | Self::TooLarge { .. } | Self::Malformed { .. } => false,
-        }
-    }
-}
 
 /// What one read gave.
 #[derive(Debug, Default)]
@@ -193,6 +96,8 @@ pub struct Tail {
     occurrences: Option<Occurrences>,
     gone: bool,
     broken: Option<whole::Broken>,
+    /// Hash of a whole file as it was decoded last.
+    decoded: Option<blake3::Hash>,
 }
 
 struct Open {
@@ -226,6 +131,7 @@ impl Tail {
             occurrences: None,
             gone: false,
             broken: None,
+            decoded: None,
         };
         if !tail.cursor.caught_up {
             tail.start_over();
@@ -376,7 +282,7 @@ impl Tail {
             return Err(self.fail(error));
         }
         if self.cursor.caught_up || progress.at_end {
-            decoder.pause(&mut out);
+            guarded(&mut out, |out| decoder.pause(out));
         }
         self.settle(&stat, progress.at_end);
         let unsettled = is_racy(&stat, now);
@@ -405,8 +311,10 @@ impl Tail {
         self.cursor.issues += issues;
         if let Some(decoder) = &self.decoder {
             self.cursor.decoder_state = decoder.state();
-            if self.cursor.provider_session_id.as_deref() != decoder.session().map(|id| &**id) {
-                self.cursor.provider_session_id = decoder.session().map(ToString::to_string);
+            if let Some(session) = decoder.session()
+                && self.cursor.provider_session_id.as_deref() != Some(&**session)
+            {
+                self.cursor.provider_session_id = Some(session.to_string());
             }
         }
         events
@@ -423,6 +331,7 @@ impl Tail {
         self.cursor.caught_up = false;
         self.cursor.issues = 0;
         self.cursor.decoder_state = None;
+        self.cursor.provider_session_id = None;
         self.decoder = None;
         self.marks = Marks::default();
         self.marks.store(&mut self.cursor);
@@ -441,12 +350,13 @@ impl Tail {
             (self.spec.make)(Path::new(&**self.place.path()), self.cursor.decoder_state.as_deref())
         });
         let mut out = Decoded::new(self.provider, Arc::clone(self.place.path()), self.cursor.generation);
-        decoder.removed(now.wall, &mut out);
-        decoder.pause(&mut out);
+        guarded(&mut out, |out| decoder.removed(now.wall, out));
+        guarded(&mut out, |out| decoder.pause(out));
         self.decoder = Some(decoder);
         let events = self.put_out(out);
         self.decoder = None;
         self.broken = None;
+        self.decoded = None;
         if self.spec.format == Format::Whole {
             self.cursor.decoder_state = None;
             self.cursor.caught_up = false;
@@ -476,19 +386,27 @@ fn is_racy(stat: &Stat, now: Now) -> bool {
     age_ms.unsigned_abs() < RACY.as_millis() as u64
 }
 
+/// Lets a decoder put out; what it put out before it panicked does not count. Says whether it went
+/// well.
+fn guarded(out: &mut Decoded, decode: impl FnOnce(&mut Decoded)) -> bool {
+    let had = out.events.len();
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| decode(out))).is_ok();
+    if !done {
+        out.events.truncate(had);
+    }
+    done
+}
+
 /// Gives a line to the decoder. One that makes it panic is kept as a stub: a fault of ours in one
 /// line must not be the end of the file.
 fn feed(decoder: &mut dyn Decoder, line: Line<'_>, observed_at: Timestamp, out: &mut Decoded) {
     let (offset, length, hash, raw_kind, issue) = match line {
         Line::Oversized { offset, length, hash } => (offset, length, hash, "oversized", "longer than a line may be"),
         Line::Whole { offset, bytes } => {
-            let had = out.events.len();
             let record = Record { bytes, offset, observed_at };
-            let fed = std::panic::AssertUnwindSafe(|| decode::feed(decoder, record, out));
-            if std::panic::catch_unwind(fed).is_ok() {
+            if guarded(out, |out| decode::feed(decoder, record, out)) {
                 return;
             }
-            out.events.truncate(had);
             (offset, bytes.len() as u64, *blake3::hash(bytes).as_bytes(), "damaged", "the decoder panicked")
         }
     };

@@ -1,11 +1,197 @@
-//! placeholder
-use std::process::ExitCode;
-/// x
+//! What people type. Data goes to standard output, everything else to standard error.
+
+mod doctor;
+mod events;
+mod explain;
+mod ps;
+mod serve;
+mod show;
+mod style;
+mod wait;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::{client::Client, config::Config, places};
+
+/// Observes coding-agent sessions and says, at any moment, which one needs you.
+#[derive(Debug, Parser)]
+#[command(name = "capture", version, max_term_width = 100, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Verb,
+    /// Data directory [default: $XDG_DATA_HOME/capture]
+    #[arg(long, global = true, env = "CAPTURE_DATA_DIR", value_name = "DIR", hide_env_values = true)]
+    data_dir: Option<PathBuf>,
+    /// Print JSON, with a `schema_version`.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Serve: observe all sessions and answer over HTTP.
+    Serve(serve::Arguments),
+    /// List sessions and what each is doing.
+    #[command(visible_alias = "status")]
+    Ps(ps::Arguments),
+    /// Show one session: what it is doing, its turns, its files.
+    Show(show::Arguments),
+    /// Print a session's events.
+    Events(events::Arguments),
+    /// Wait until a session is in one of some states.
+    Wait(wait::Arguments),
+    /// Explain why a session's status is what it is.
+    Explain(explain::Arguments),
+    /// Check that everything works, and say what does not.
+    Doctor,
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Version of the shapes `--json` prints.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Failures with an exit code of their own.
+#[derive(Debug)]
+pub enum Failed {
+    /// Exit code 1.
+    Other(String),
+    /// Exit code 3.
+    TimedOut(String),
+    /// Exit code 4.
+    NotFound(String),
+    /// Exit code 5.
+    Refused(String),
+}
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Self::Other(text) | Self::TimedOut(text) | Self::NotFound(text) | Self::Refused(text)) = self;
+        f.write_str(text)
+    }
+}
+
+impl std::error::Error for Failed {}
+
+impl Failed {
+    const fn code(&self) -> u8 {
+        match self {
+            Self::Other(_) => 1,
+            Self::TimedOut(_) => 3,
+            Self::NotFound(_) => 4,
+            Self::Refused(_) => 5,
+        }
+    }
+}
+
+/// What every command gets.
+struct Context {
+    data: PathBuf,
+    config: Config,
+    json: bool,
+}
+
+impl Context {
+    fn client(&self) -> anyhow::Result<Client> {
+        Client::connect(&self.data, &self.config)
+    }
+
+    /// Prints JSON with the schema's version.
+    #[expect(clippy::print_stdout, reason = "the data of a command")]
+    fn print_json<T: serde::Serialize>(&self, value: &T) -> anyhow::Result<()> {
+        #[derive(serde::Serialize)]
+        struct Versioned<'a, T> {
+            schema_version: u32,
+            #[serde(flatten)]
+            value: &'a T,
+        }
+        let text = serde_json::to_string(&Versioned { schema_version: SCHEMA_VERSION, value })?;
+        println!("{text}");
+        Ok(())
+    }
+}
+
+/// Runs the program.
+#[must_use]
 pub fn main() -> ExitCode {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter("info").init();
-    let mut args = std::env::args().skip(2);
-    let mut data = None; let mut listen = "127.0.0.1:0".to_owned();
-    while let Some(a) = args.next() { match a.as_str() { "--data-dir" => data = args.next(), "--listen" => listen = args.next().unwrap_or_default(), _ => {} } }
-    let o = crate::serve::Options { listen: listen.parse().expect("addr"), exposed: false, data: crate::places::data_dir(data.as_deref().map(std::path::Path::new)).expect("d"), config: crate::config::Config::default() };
-    match crate::serve::run(&o, &tokio_util::sync::CancellationToken::new()) { Ok(()) => ExitCode::SUCCESS, Err(e) => { eprintln!("{e:#}"); ExitCode::FAILURE } }
+    let arguments = Arguments::parse();
+    match run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("capture: {}", crate::terminal::safe(&format!("{error:#}")));
+            ExitCode::from(error.downcast_ref::<Failed>().map_or(1, Failed::code))
+        }
+    }
+}
+
+/// Whoever read our output has enough.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+fn run(arguments: Arguments) -> anyhow::Result<()> {
+    if let Verb::Completions { shell } = arguments.command {
+        clap_complete::generate(shell, &mut Arguments::command(), "capture", &mut std::io::stdout());
+        return Ok(());
+    }
+    let context = Context {
+        data: places::data_dir(arguments.data_dir.as_deref())?,
+        config: Config::load(&places::config_file()?)?,
+        json: arguments.json,
+    };
+    match arguments.command {
+        Verb::Serve(arguments) => serve::run(&context, &arguments),
+        Verb::Ps(arguments) => ps::run(&context, &arguments),
+        Verb::Show(arguments) => show::run(&context, &arguments),
+        Verb::Events(arguments) => events::run(&context, &arguments),
+        Verb::Wait(arguments) => wait::run(&context, &arguments),
+        Verb::Explain(arguments) => explain::run(&context, &arguments),
+        Verb::Doctor => doctor::run(&context),
+        Verb::Completions { .. } => Ok(()),
+    }
+}
+
+/// Finds the session a person means: its id, the agent's id, or the beginning of either.
+fn find(client: &Client, given: &str) -> anyhow::Result<projections::Session> {
+    match client.get(&format!("/api/v1/sessions/{}", percent(given))) {
+        Ok(session) => return Ok(session),
+        Err(error) if matches!(error.downcast_ref(), Some(Failed::NotFound(_))) => {}
+        Err(error) => return Err(error),
+    }
+    let all: ps::Page = client.get("/api/v1/sessions?active=all&limit=1000")?;
+    let given_upper = given.to_ascii_uppercase();
+    let mut found = all.sessions.into_iter().filter(|s| {
+        s.id.to_string().starts_with(&given_upper) || s.id.to_string().ends_with(&given_upper) || s.provider_session_id.as_deref().is_some_and(|id| id.starts_with(given))
+    });
+    match (found.next(), found.next()) {
+        (Some(session), None) => Ok(session),
+        (Some(a), Some(b)) => Err(Failed::NotFound(format!("`{given}` fits several sessions, for instance {} and {}", a.id, b.id)).into()),
+        (None, _) => Err(Failed::NotFound(format!("there is no session `{given}`; `capture ps --all` lists them")).into()),
+    }
+}
+
+/// A path segment or query value, percent-encoded.
+fn percent(text: &str) -> String {
+    text.bytes().map(|b| if b.is_ascii_alphanumeric() || b"-_.~".contains(&b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn percent_encodes_what_a_path_cannot_hold() {
+        assert_eq!(percent("a/b c?é"), "a%2Fb%20c%3F%C3%A9");
+    }
 }

@@ -118,6 +118,8 @@ pub struct Ingest {
     /// Events of the open transaction, for the streams.
     committed: Vec<(Event, bool)>,
     deadlines: BTreeSet<(Timestamp, usize)>,
+    /// Agents that ran without a session when last looked: (pid, start ticks).
+    lonely: Vec<(u32, u64)>,
 }
 
 /// Why the open transaction has to be given up.
@@ -188,6 +190,7 @@ impl Ingest {
             live: false,
             committed: Vec::new(),
             deadlines: BTreeSet::new(),
+            lonely: Vec::new(),
         };
         ingest.load_board()?;
         Ok(ingest)

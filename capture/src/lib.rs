@@ -14,3 +14,4 @@ pub mod linker;
 pub mod places;
 pub mod roots;
 pub mod serve;
+pub mod terminal;

@@ -5,15 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapters::process::{Watcher, agents};
+use adapters::process::{Table, Watcher};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 
 use crate::ingest::{Input, Processes};
 
-/// The process table is searched at most this often for a session that has just begun,
-const SOONEST: Duration = Duration::from_millis(500);
-/// and ever more rarely, down to this, while nothing is found.
-const RAREST: Duration = Duration::from_secs(30);
+/// For a session that has just begun, the process table is searched after this.
+const SOONEST: Duration = Duration::from_millis(300);
 
 /// Owns the two threads that look at processes.
 pub struct Linker {
@@ -62,29 +60,43 @@ impl Drop for Linker {
     }
 }
 
+/// Agents without a session yet are looked for this often.
+const ROUND: Duration = Duration::from_secs(2);
+
 fn search(asked: &Receiver<bool>, inputs: &Sender<Input>) {
-    let mut last: Option<Instant> = None;
-    let mut interval = SOONEST;
-    while let Ok(mut fresh) = asked.recv() {
-        loop {
-            if fresh {
-                interval = SOONEST;
+    let mut table = Table::default();
+    let mut last_told: Vec<(u32, u64)> = Vec::new();
+    let mut wanted = false;
+    let mut tellings = 0;
+    let mut next = Instant::now();
+    loop {
+        match asked.recv_deadline(next) {
+            Ok(fresh) => {
+                wanted = true;
+                if fresh {
+                    next = next.min(Instant::now() + SOONEST);
+                }
+                continue;
             }
-            let wait = last.map_or(Duration::ZERO, |at| interval.saturating_sub(at.elapsed()));
-            if wait.is_zero() {
-                break;
-            }
-            match asked.recv_timeout(wait) {
-                Ok(again) => fresh = again,
-                Err(RecvTimeoutError::Timeout) => break,
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
         }
-        let found = agents();
-        last = Some(Instant::now());
-        interval = (interval * 2).min(RAREST);
-        if !found.is_empty() && inputs.send(Input::Agents(found)).is_err() {
-            return;
+        next = Instant::now() + ROUND;
+        let found = table.scan();
+        let names: Vec<(u32, u64)> = found.iter().map(|a| (a.pid, a.start_ticks)).collect();
+        // What is new is told twice: the second time tells that it stayed.
+        if names != last_told {
+            tellings = 2;
+        } else if wanted {
+            tellings = tellings.max(1);
+        }
+        wanted = false;
+        last_told = names;
+        if tellings > 0 {
+            tellings -= 1;
+            if inputs.send(Input::Agents(found)).is_err() {
+                return;
+            }
         }
     }
 }

@@ -154,6 +154,9 @@ pub struct Event {
     pub origin: Origin,
     /// Concluded by a reducer; ignored when the log is folded.
     pub derived: bool,
+    /// Written before capture looked: `created_at` says when it happened, `observed_at` only when
+    /// it was read.
+    pub history: bool,
 }
 
 /// The wire form, and the one place that names its fields.
@@ -185,6 +188,8 @@ pub(crate) struct Wire<'a> {
     severity: Option<Severity>,
     origin: &'a Origin,
     derived: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    history: bool,
 }
 
 impl Serialize for Event {
@@ -210,6 +215,7 @@ impl Serialize for Event {
             severity: self.severity,
             origin: &self.origin,
             derived: self.derived,
+            history: self.history,
         }
         .serialize(s)
     }
@@ -261,6 +267,8 @@ impl Event {
             severity: Option<Severity>,
             origin: Origin,
             derived: bool,
+            #[serde(default)]
+            history: bool,
         }
         let r: Read<'_> = serde_json::from_str(json).map_err(WireError)?;
         Ok(Self {
@@ -283,6 +291,7 @@ impl Event {
             payload: Payload::from_json(r.kind, r.data.get()).map_err(WireError)?,
             origin: r.origin,
             derived: r.derived,
+            history: r.history,
         })
     }
 }

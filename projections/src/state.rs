@@ -33,18 +33,20 @@ pub struct Rules {
     pub lost_after_ms: i64,
     /// How long a ready prompt may stand against an open turn before the turn is given up, ms.
     pub ready_grace_ms: i64,
+    /// How long it must stay silent after a likely end of a turn until it counts, ms.
+    pub likely_end_ms: i64,
     /// How long after its goodbye a process may live on before its session is asked again, ms.
     pub goodbye_grace_ms: i64,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { quiet_ms: 30_000, idle_after_ms: 120_000, lost_after_ms: 600_000, ready_grace_ms: 3_000, goodbye_grace_ms: 5_000 }
+        Self { quiet_ms: 30_000, idle_after_ms: 120_000, lost_after_ms: 600_000, ready_grace_ms: 3_000, likely_end_ms: 900, goodbye_grace_ms: 5_000 }
     }
 }
 
-/// Records older than this when they are read are history: their own clock counts, not ours.
-const LIVE_LAG_MS: i64 = 10_000;
+/// What a process wrote last may be read this long after its end was noticed, ms.
+const LAST_WORDS_MS: i64 = 1_500;
 
 /// At most so much of a prompt or a title is kept, characters.
 const PROMPT_CHARS: usize = 400;
@@ -80,6 +82,8 @@ pub struct SessionState {
     process: Process,
     goodbye_at: Option<Timestamp>,
     ready_at: Option<Timestamp>,
+    /// A likely end of the turn, taken back by whatever goes on.
+    likely_end: Option<(Timestamp, TurnOutcome)>,
     turn: Option<Turn>,
     turn_message: Option<String>,
     /// The last message of the model, of which more blocks may come.
@@ -140,6 +144,7 @@ impl SessionState {
             process: Process::Unseen,
             goodbye_at: None,
             ready_at: None,
+            likely_end: None,
             turn: None,
             turn_message: None,
             last_message: None,
@@ -206,8 +211,8 @@ impl SessionState {
         let at = self.clock_of(event);
         let mut out = self.advance(at);
         self.clock = self.clock.max(at);
-        if !self.started || at < self.session.started_at && event.created_at <= event.observed_at {
-            self.session.started_at = if self.started { self.session.started_at.min(at) } else { at };
+        if !self.started {
+            self.session.started_at = at;
             self.started = true;
         }
         self.session.last_event_at = self.session.last_event_at.max(at);
@@ -216,7 +221,8 @@ impl SessionState {
             Process::Unseen | Process::Alive { .. } => None,
         };
         if let Some(gone_at) = exited_at {
-            if speaks(&event.payload) && event.created_at > gone_at {
+            let last_words = at.since_ms(gone_at) < LAST_WORDS_MS && !matches!(event.payload, Payload::UserPrompt(_));
+            if speaks(&event.payload) && !last_words {
                 self.process = Process::Unseen;
             }
         }
@@ -227,8 +233,7 @@ impl SessionState {
 
     /// The event's place in time: our clock for what is live, its own for history.
     fn clock_of(&self, event: &Event) -> Timestamp {
-        let lag = event.observed_at.since_ms(event.created_at);
-        let at = if (0..=LIVE_LAG_MS).contains(&lag) || lag < 0 { event.observed_at } else { event.created_at };
+        let at = if event.history { event.created_at.min(event.observed_at) } else { event.observed_at };
         at.max(self.clock)
     }
 
@@ -249,6 +254,9 @@ impl SessionState {
                     self.end_turn(TurnOutcome::TimedOut, None, 0, false, due, &mut out);
                 }
             }
+            if let Some((_, outcome)) = self.likely_end.take_if(|(at, _)| at.plus_ms(self.rules.likely_end_ms) <= due) {
+                self.end_turn(outcome, None, 0, false, due, &mut out);
+            }
             self.held.retain(|h| h.valid_until.is_none_or(|until| until > due));
             self.settle(due, &mut out);
         }
@@ -260,8 +268,9 @@ impl SessionState {
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let goodbye = self.goodbye_at.map(|at| at.plus_ms(self.rules.goodbye_grace_ms));
         let ready = self.ready_at.map(|at| at.plus_ms(self.rules.ready_grace_ms));
+        let likely = self.likely_end.map(|(at, _)| at.plus_ms(self.rules.likely_end_ms));
         let case = self.case();
-        goodbye.into_iter().chain(ready).chain(status::next_change(&case, &self.session.status)).min()
+        goodbye.into_iter().chain(ready).chain(likely).chain(status::next_change(&case, &self.session.status)).min()
     }
 
     fn case(&self) -> Case<'_> {
@@ -269,11 +278,16 @@ impl SessionState {
     }
 
     fn take(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {
+        if speaks(&event.payload) && event.source == Source::Transcript && event.agent_id.is_none() {
+            self.likely_end = None;
+        }
         match &event.payload {
             Payload::SessionStarted(started) => self.take_start(started),
             Payload::SessionExited(exited) => {
                 self.leave(exited.reason.unwrap_or(Reason::Clean), at, out);
             }
+            // A restated one is history told again, not a new turn.
+            Payload::UserPrompt(_) if event.confidence == events::Confidence::Low => {}
             Payload::UserPrompt(prompt) => self.take_prompt(event, prompt.origin, at, out),
             Payload::AssistantMessage(message) => self.take_message(event, message, at, out),
             Payload::AssistantDelta(delta) => {
@@ -533,6 +547,7 @@ impl SessionState {
         self.talk.phase = Phase::Ended { outcome, class, pending_subagents, certain };
         self.talk.calls.clear();
         self.ready_at = None;
+        self.likely_end = None;
         let Some(mut turn) = self.turn.take() else { return };
         turn.outcome = Some(outcome);
         turn.completed_at = Some(at);
@@ -555,11 +570,15 @@ impl SessionState {
             Claim::TurnEnded { outcome, pending_subagents } => {
                 self.talk_at = at;
                 let certain = signal.strength == events::Confidence::High;
-                if self.turn.is_some() {
+                if self.turn.is_some() && signal.strength == events::Confidence::Low {
+                    self.likely_end = Some((at, *outcome));
+                } else if self.turn.is_some() {
                     self.end_turn(*outcome, None, *pending_subagents, certain, at, out);
                 } else if let Phase::Ended { pending_subagents: pending, certain: sure, .. } = &mut self.talk.phase {
                     *pending = *pending_subagents;
                     *sure |= certain;
+                } else if self.talk.is_open() {
+                    self.talk.phase = Phase::Ended { outcome: *outcome, class: None, pending_subagents: *pending_subagents, certain };
                 }
             }
             Claim::State { state, reason } if event.source == Source::Transcript && event.agent_id.is_none() => {
@@ -605,7 +624,10 @@ impl SessionState {
             }
             Claim::ProcessGone { pid, clean } => {
                 if self.process().is_none_or(|(known, _)| known == *pid) && !matches!(self.process, Process::Gone { .. }) {
-                    let clean = *clean || self.goodbye_at.is_some();
+                    // An agent that has a way to say goodbye and did not was killed; of one that has
+                    // none, it is told by whether it went in the middle of its work.
+                    let registered = self.held.iter().any(|h| h.source == Source::Registry);
+                    let clean = *clean || self.goodbye_at.is_some() || !registered && self.turn.is_none();
                     self.leave(if clean { Reason::Clean } else { Reason::Killed }, at, out);
                 }
             }

@@ -13,12 +13,18 @@ pub(crate) enum Scope {
     /// Nothing: there is no data in the answer.
     Open,
     /// To hand in events.
-    #[expect(dead_code, reason = "routes for hooks and telemetry come with their adapters")]
+    #[expect(
+        dead_code,
+        reason = "routes for hooks and telemetry come with their adapters"
+    )]
     Ingest,
     /// To see.
     Read,
     /// To act on a session.
-    #[expect(dead_code, reason = "routes for input and approvals come with the runs")]
+    #[expect(
+        dead_code,
+        reason = "routes for input and approvals come with the runs"
+    )]
     Control,
     /// To change what capture does.
     Admin,
@@ -123,7 +129,11 @@ impl Tokens {
         ]
         .into_iter()
         .fold(Grants::NONE, |sum, (token, grants)| {
-            if constant_time_eq(token.0.as_bytes(), presented) { sum.and(grants) } else { sum }
+            if constant_time_eq(token.0.as_bytes(), presented) {
+                sum.and(grants)
+            } else {
+                sum
+            }
         })
     }
 }
@@ -181,8 +191,14 @@ mod tests {
     #[test]
     fn weak_tokens_are_refused() {
         assert_eq!(Token::new("").err(), Some(TokenError::Short { length: 0 }));
-        assert_eq!(Token::new(&"x".repeat(31)).err(), Some(TokenError::Short { length: 31 }));
-        assert_eq!(Token::new(&"x y".repeat(20)).err(), Some(TokenError::Characters));
+        assert_eq!(
+            Token::new(&"x".repeat(31)).err(),
+            Some(TokenError::Short { length: 31 })
+        );
+        assert_eq!(
+            Token::new(&"x y".repeat(20)).err(),
+            Some(TokenError::Characters)
+        );
         assert_eq!(format!("{:?}", token('s')), "Token(…)");
     }
 

@@ -9,7 +9,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{Board, Command, Health, Limits, board::Mark, error::ApiError, tail::Snapshot};
+use crate::{Board, Command, Health, Limits, error::ApiError, tail::LastSnapshot};
 
 /// Reads of the store at once: more would only queue for the disk and hold threads.
 const STORE_READS: usize = 4;
@@ -27,8 +27,8 @@ pub(crate) struct Parts {
     pub(crate) cancel: CancellationToken,
     /// Owns every task.
     pub(crate) tasks: TaskTracker,
-    /// The last snapshot of everything and what it was taken at: many clients ask for the same.
-    pub(crate) snapshot: Mutex<Option<((Mark, u64), Arc<Snapshot>)>>,
+    /// The last snapshot of everything: many clients ask for the same.
+    pub(crate) last_snapshot: Mutex<Option<LastSnapshot>>,
     reader: Reader,
     reads: Semaphore,
 }
@@ -62,7 +62,7 @@ impl Parts {
             tally: Tally::default(),
             cancel,
             tasks: TaskTracker::new(),
-            snapshot: Mutex::default(),
+            last_snapshot: Mutex::default(),
             reader,
             reads: Semaphore::new(STORE_READS),
         })

@@ -20,15 +20,12 @@ use events::{Provider, SessionId, State, Timestamp};
 use projections::Session;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use feed::{Break, Interest, Mark, Subscription};
 use feed::Feed;
-pub(crate) use rows::{Key, Query};
+pub(crate) use feed::{Break, Interest, Mark, Subscription};
 use rows::Rows;
+pub(crate) use rows::{Key, Query};
 
-use crate::{
-    Frame, Json,
-    frame::Epoch,
-};
+use crate::{Frame, Json, frame::Epoch};
 
 /// One session on the board: what lists filter by, and its JSON.
 #[derive(Debug, Clone)]
@@ -61,7 +58,10 @@ impl SessionEntry {
     /// # Errors
     /// When the session cannot be serialized.
     pub fn of(session: &Session, active: bool) -> Result<Self, serde_json::Error> {
-        Ok(Self { json: Some(Json::of(session)?), ..Self::cold(session, active) })
+        Ok(Self {
+            json: Some(Json::of(session)?),
+            ..Self::cold(session, active)
+        })
     }
 
     /// The entry of a session without its JSON.
@@ -100,7 +100,11 @@ impl Board {
     /// An empty board. The epoch names this life of the program.
     #[must_use]
     pub fn new(epoch: &str) -> Self {
-        Self(Arc::new(Shared { epoch: Epoch::new(epoch), rows: Rows::default(), feed: Feed::default() }))
+        Self(Arc::new(Shared {
+            epoch: Epoch::new(epoch),
+            rows: Rows::default(),
+            feed: Feed::default(),
+        }))
     }
 
     /// Fills the board at start; `position` is the last committed one.

@@ -57,7 +57,13 @@ impl Dialect {
                 Item::TooSlow => {}
             },
             Self::Older(older) => {
-                out.extend(older.say(app, item).await?.into_iter().map(|said| said.json.into()));
+                out.extend(
+                    older
+                        .say(app, item)
+                        .await?
+                        .into_iter()
+                        .map(|said| said.json.into()),
+                );
             }
         }
         Ok(())

@@ -15,12 +15,18 @@ pub(crate) struct ApiError {
     pub(crate) code: &'static str,
     message: String,
     hint: Option<String>,
-    header: Option<(HeaderName, HeaderValue)>,
+    header: Option<Box<(HeaderName, HeaderValue)>>,
 }
 
 impl ApiError {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), hint: None, header: None }
+        Self {
+            status,
+            code,
+            message: message.into(),
+            hint: None,
+            header: None,
+        }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -29,17 +35,25 @@ impl ApiError {
     }
 
     pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.header = Some((name, value));
+        self.header = Some(Box::new((name, value)));
         self
     }
 
     /// A query parameter, or part of the path, that is not what it should be.
     pub(crate) fn parameter(name: &str, why: impl fmt::Display) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "bad_parameter", format!("{name}: {why}"))
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "bad_parameter",
+            format!("{name}: {why}"),
+        )
     }
 
     pub(crate) fn body(why: impl fmt::Display) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "bad_body", format!("the body is not as expected: {why}"))
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "bad_body",
+            format!("the body is not as expected: {why}"),
+        )
     }
 
     pub(crate) fn not_found(what: impl Into<String>) -> Self {
@@ -53,9 +67,13 @@ impl ApiError {
     }
 
     pub(crate) fn unauthorized() -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "a token is needed")
-            .hint("send `Authorization: Bearer TOKEN`; endpoint.json names the token file")
-            .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "unauthorized",
+            "a token is needed",
+        )
+        .hint("send `Authorization: Bearer TOKEN`; endpoint.json names the token file")
+        .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
     }
 
     pub(crate) fn forbidden(code: &'static str, message: impl Into<String>) -> Self {
@@ -81,7 +99,11 @@ impl ApiError {
     /// Something broke on our side; `cause` goes to the log.
     pub(crate) fn internal(cause: &dyn fmt::Display) -> Self {
         tracing::error!(%cause, "a request failed");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "capture failed to answer; its log says why")
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal",
+            "capture failed to answer; its log says why",
+        )
     }
 
     /// The error as the value of `{"error": …}`.
@@ -97,14 +119,18 @@ impl ApiError {
             #[serde(skip_serializing_if = "Option::is_none")]
             hint: Option<&'a str>,
         }
-        let error = Inner { code: self.code, message: &self.message, hint: self.hint.as_deref() };
+        let error = Inner {
+            code: self.code,
+            message: &self.message,
+            hint: self.hint.as_deref(),
+        };
         serde_json::to_string(&Outer { error }).unwrap_or_default()
     }
 
     pub(crate) fn into_response(self) -> Response<Body> {
         let mut response = body::json(self.to_json());
         *response.status_mut() = self.status;
-        if let Some((name, value)) = self.header {
+        if let Some((name, value)) = self.header.map(|header| *header) {
             response.headers_mut().insert(name, value);
         }
         response

@@ -131,7 +131,10 @@ pub(crate) struct Epoch {
 
 impl Epoch {
     pub(crate) fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), json: serde_json::Value::from(text).to_string() }
+        Self {
+            text: text.to_owned(),
+            json: serde_json::Value::from(text).to_string(),
+        }
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -157,8 +160,14 @@ mod tests {
     fn committed_frames_carry_the_position() {
         let epoch = Epoch::new("e\"1");
         let frame = frame(Some(7));
-        assert_eq!(frame.sse(&epoch, true), "event: event\nid: 7\ndata: {\"a\":1}\n\n");
-        assert_eq!(frame.sse(&epoch, false), "event: event\ndata: {\"a\":1}\n\n");
+        assert_eq!(
+            frame.sse(&epoch, true),
+            "event: event\nid: 7\ndata: {\"a\":1}\n\n"
+        );
+        assert_eq!(
+            frame.sse(&epoch, false),
+            "event: event\ndata: {\"a\":1}\n\n"
+        );
         assert_eq!(
             frame.message(&epoch).as_str(),
             r#"{"type":"event","position":7,"epoch":"e\"1","data":{"a":1}}"#

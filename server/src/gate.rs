@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use tokio::time::Instant;
 
 use crate::{
@@ -12,6 +12,10 @@ use crate::{
     config::PeerCheck,
     error::ApiError,
 };
+
+/// A page of a public network asks to reach into this one.
+const PRIVATE_NETWORK: HeaderName =
+    HeaderName::from_static("access-control-request-private-network");
 
 /// Lets in or turns away.
 pub(crate) struct Gate {
@@ -23,10 +27,17 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    pub(crate) fn new(address: SocketAddr, tokens: Tokens, control_peer: Option<PeerCheck>) -> Self {
+    pub(crate) fn new(
+        address: SocketAddr,
+        tokens: Tokens,
+        control_peer: Option<PeerCheck>,
+    ) -> Self {
         let port = address.port();
-        let mut hosts =
-            vec![format!("127.0.0.1:{port}"), format!("localhost:{port}"), format!("[::1]:{port}")];
+        let mut hosts = vec![
+            format!("127.0.0.1:{port}"),
+            format!("localhost:{port}"),
+            format!("[::1]:{port}"),
+        ];
         let ip = address.ip();
         if !ip.is_loopback() && !ip.is_unspecified() {
             hosts.push(match ip {
@@ -34,13 +45,24 @@ impl Gate {
                 IpAddr::V6(_) => format!("[{ip}]:{port}"),
             });
         }
-        Self { hosts, tokens, wrong: WrongTokens::default(), control_peer }
+        Self {
+            hosts,
+            tokens,
+            wrong: WrongTokens::default(),
+            control_peer,
+        }
     }
 
     /// Checks what a browser cannot help saying: the host it thinks it talks to (a rebound name
     /// gives itself away) and the page that asks. On the Unix socket there are no browsers, so the
     /// host says nothing and an origin is a forgery.
-    pub(crate) fn check_origin(&self, uri: &Uri, headers: &HeaderMap, door: &Door) -> Result<(), ApiError> {
+    pub(crate) fn check_origin(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+        door: &Door,
+    ) -> Result<(), ApiError> {
         if uri.authority().is_some() || !uri.path().starts_with('/') {
             return Err(ApiError::new(
                 StatusCode::BAD_REQUEST,
@@ -50,15 +72,23 @@ impl Gate {
         }
         match door {
             Door::Tcp => {
-                let host = only(headers, &header::HOST)
-                    .is_some_and(|host| self.hosts.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(host)));
+                let host = only(headers, &header::HOST).is_some_and(|host| {
+                    self.hosts
+                        .iter()
+                        .any(|own| own.as_bytes().eq_ignore_ascii_case(host))
+                });
                 if !host {
-                    return Err(ApiError::forbidden("wrong_host", "the Host header does not name this server"));
+                    return Err(ApiError::forbidden(
+                        "wrong_host",
+                        "the Host header does not name this server",
+                    ));
                 }
                 if headers.contains_key(header::ORIGIN) {
                     let own = only(headers, &header::ORIGIN)
                         .and_then(|origin| origin.strip_prefix(b"http://"))
-                        .is_some_and(|origin| self.hosts.iter().any(|own| own.as_bytes() == origin));
+                        .is_some_and(|origin| {
+                            self.hosts.iter().any(|own| own.as_bytes() == origin)
+                        });
                     if !own {
                         return Err(foreign_origin());
                     }
@@ -70,8 +100,11 @@ impl Gate {
                 }
             }
         }
-        if headers.contains_key("access-control-request-private-network") {
-            return Err(ApiError::forbidden("private_network", "no page of another network is let in"));
+        if *method == Method::OPTIONS && headers.contains_key(PRIVATE_NETWORK) {
+            return Err(ApiError::forbidden(
+                "private_network",
+                "no page of another network is let in",
+            ));
         }
         Ok(())
     }
@@ -103,7 +136,12 @@ impl Gate {
     }
 
     /// Checks that the caller may use a route of this scope.
-    pub(crate) fn check_scope(&self, scope: Scope, headers: &HeaderMap, door: &Door) -> Result<(), ApiError> {
+    pub(crate) fn check_scope(
+        &self,
+        scope: Scope,
+        headers: &HeaderMap,
+        door: &Door,
+    ) -> Result<(), ApiError> {
         if scope == Scope::Open {
             return Ok(());
         }
@@ -113,19 +151,33 @@ impl Gate {
         } else if grants == Grants::NONE {
             Err(ApiError::unauthorized())
         } else {
-            Err(ApiError::forbidden("wrong_scope", "this token does not open this route"))
+            Err(ApiError::forbidden(
+                "wrong_scope",
+                "this token does not open this route",
+            ))
         }
     }
 
     /// Checks that the caller has any right at all: strangers are not told which paths exist.
     pub(crate) fn check_known(&self, headers: &HeaderMap, door: &Door) -> Result<(), ApiError> {
-        if self.grants(headers, door)? == Grants::NONE { Err(ApiError::unauthorized()) } else { Ok(()) }
+        if self.grants(headers, door)? == Grants::NONE {
+            Err(ApiError::unauthorized())
+        } else {
+            Ok(())
+        }
     }
 
     fn wrong_token(&self) -> ApiError {
         if self.wrong.note(Instant::now()) {
-            ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_wrong_tokens", "too many wrong tokens")
-                .header(header::RETRY_AFTER, HeaderValue::from(WrongTokens::WINDOW.as_secs()))
+            ApiError::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too_many_wrong_tokens",
+                "too many wrong tokens",
+            )
+            .header(
+                header::RETRY_AFTER,
+                HeaderValue::from(WrongTokens::WINDOW.as_secs()),
+            )
         } else {
             ApiError::unauthorized()
         }
@@ -137,7 +189,7 @@ fn foreign_origin() -> ApiError {
 }
 
 /// The value of a header that must not come twice.
-fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a [u8]> {
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;
     values.next().is_none().then(|| value.as_bytes())
@@ -150,5 +202,9 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     }
     let value = only(headers, &header::AUTHORIZATION).unwrap_or_default();
     let (scheme, token) = value.split_at_checked(7).unwrap_or_default();
-    Some(if scheme.eq_ignore_ascii_case(b"bearer ") { token.trim_ascii() } else { b"" })
+    Some(if scheme.eq_ignore_ascii_case(b"bearer ") {
+        token.trim_ascii()
+    } else {
+        b""
+    })
 }

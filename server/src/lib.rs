@@ -21,8 +21,8 @@ mod error;
 mod frame;
 mod gate;
 mod json;
-mod locks;
 mod listen;
+mod locks;
 mod metrics;
 mod older;
 mod openapi;
@@ -31,6 +31,7 @@ mod service;
 mod sse;
 mod tail;
 mod unix;
+mod woken;
 mod ws;
 
 pub mod board;

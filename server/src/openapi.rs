@@ -44,7 +44,9 @@ fn operation(route: &Route) -> Value {
     if let Some((_, rest)) = route.path.split_once('{')
         && let Some((name, _)) = rest.split_once('}')
     {
-        parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
+        parameters.push(
+            json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }),
+        );
     }
     for param in route.query {
         parameters.push(json!({
@@ -76,13 +78,24 @@ fn good_answer(gives: Gives) -> (&'static str, Value) {
             json!({ "type": "object", "required": [field],
                     "properties": { field: { "type": "array", "items": reference(name) } } }),
         ),
-        Gives::Array(name) => ("application/json", json!({ "type": "array", "items": reference(name) })),
+        Gives::Array(name) => (
+            "application/json",
+            json!({ "type": "array", "items": reference(name) }),
+        ),
         Gives::Json => ("application/json", json!({ "type": "object" })),
         Gives::Text(content_type) => (content_type, json!({ "type": "string" })),
         Gives::Events => ("text/event-stream", json!({ "type": "string" })),
-        Gives::WebSocket => return ("101", json!({ "description": "the connection is a WebSocket from here on" })),
+        Gives::WebSocket => {
+            return (
+                "101",
+                json!({ "description": "the connection is a WebSocket from here on" }),
+            );
+        }
     };
-    ("200", json!({ "description": "as asked", "content": { content_type: { "schema": schema } } }))
+    (
+        "200",
+        json!({ "description": "as asked", "content": { content_type: { "schema": schema } } }),
+    )
 }
 
 fn scope_name(scope: Scope) -> &'static str {
@@ -141,7 +154,9 @@ fn hoist(value: &mut Value) {
         Value::Object(object) => {
             for (key, inner) in object.iter_mut() {
                 if key == "$ref"
-                    && let Some(name) = inner.as_str().and_then(|text| text.strip_prefix("#/$defs/"))
+                    && let Some(name) = inner
+                        .as_str()
+                        .and_then(|text| text.strip_prefix("#/$defs/"))
                 {
                     *inner = format!("#/components/schemas/{name}").into();
                 } else {

@@ -18,8 +18,10 @@ use crate::{
 /// One route.
 pub(crate) struct Route {
     pub(crate) method: Method,
-    /// Segments in braces match anything; a path has one at most.
+    /// A segment in braces matches anything; a path has one at most.
     pub(crate) path: &'static str,
+    /// Where that segment is in the path: from the opening brace to behind the closing one.
+    braces: Option<(usize, usize)>,
     pub(crate) scope: Scope,
     /// For people, in one line.
     pub(crate) about: &'static str,
@@ -59,26 +61,62 @@ const fn param(name: &'static str, about: &'static str) -> Param {
 
 const AFTER_SEQUENCE: Param = param("after", "only what has a higher sequence (default 0)");
 const LIMIT: Param = param("limit", "at most so many (cap 1000)");
-const SESSION: Param = param("session", "only this session: our id or the agent's; several by comma");
+const SESSION: Param = param(
+    "session",
+    "only this session: our id or the agent's; several by comma",
+);
 const STREAM: &[Param] = &[
     SESSION,
-    param("after", "resume behind this position, as Last-Event-ID does"),
-    param("epoch", "the epoch that position was seen in; another one gives a snapshot"),
+    param(
+        "after",
+        "resume behind this position, as Last-Event-ID does",
+    ),
+    param(
+        "epoch",
+        "the epoch that position was seen in; another one gives a snapshot",
+    ),
 ];
 const LIST: &[Param] = &[
-    param("state", "states, separated by commas; without `active`, looks among all sessions"),
+    param(
+        "state",
+        "states, separated by commas; without `active`, looks among all sessions",
+    ),
     param("provider", "agents, separated by commas"),
     param("cwd", "working directory, exactly"),
-    param("active", "`true` (default): not exited, and not idle or unknown for long; `all`"),
+    param(
+        "active",
+        "`true` (default): not exited, and not idle or unknown for long; `all`",
+    ),
     param("cursor", "the `next_cursor` of the page before"),
     LIMIT,
 ];
-const EVENTS: &[Param] = &[AFTER_SEQUENCE, LIMIT, param("kind", "kinds, separated by commas")];
+const EVENTS: &[Param] = &[
+    AFTER_SEQUENCE,
+    LIMIT,
+    param("kind", "kinds, separated by commas"),
+];
 const PAGE: &[Param] = &[AFTER_SEQUENCE, LIMIT];
 const WAIT: &[Param] = &[
     param("until", "states, separated by commas; required"),
-    param("timeout_ms", "answer 408 after so long (default 30000, cap 3600000)"),
+    param(
+        "timeout_ms",
+        "answer 408 after so long (default 30000, cap 3600000)",
+    ),
 ];
+
+const fn braces(path: &str) -> Option<(usize, usize)> {
+    let bytes = path.as_bytes();
+    let (mut i, mut open) = (0, None);
+    while i < bytes.len() {
+        match (bytes[i], open) {
+            (b'{', _) => open = Some(i),
+            (b'}', Some(open)) => return Some((open, i + 1)),
+            _ => {}
+        }
+        i += 1;
+    }
+    None
+}
 
 const fn get(
     path: &'static str,
@@ -88,7 +126,16 @@ const fn get(
     handler: fn(&App, Call) -> Reply,
     about: &'static str,
 ) -> Route {
-    Route { method: Method::GET, path, scope, about, query, gives, handler }
+    Route {
+        method: Method::GET,
+        path,
+        braces: braces(path),
+        scope,
+        about,
+        query,
+        gives,
+        handler,
+    }
 }
 
 const fn put(
@@ -98,7 +145,16 @@ const fn put(
     handler: fn(&App, Call) -> Reply,
     about: &'static str,
 ) -> Route {
-    Route { method: Method::PUT, path, scope, about, query: &[], gives, handler }
+    Route {
+        method: Method::PUT,
+        path,
+        braces: braces(path),
+        scope,
+        about,
+        query: &[],
+        gives,
+        handler,
+    }
 }
 
 /// All of them.
@@ -147,10 +203,14 @@ pub(crate) enum Found {
 /// Finds the row. Literal segments are compared as they were sent, so an encoded spelling of a
 /// path is no path of ours. HEAD is GET without the body.
 pub(crate) fn find(method: &Method, path: &str) -> Found {
-    let method = if method == Method::HEAD { &Method::GET } else { method };
+    let method = if method == Method::HEAD {
+        &Method::GET
+    } else {
+        method
+    };
     let mut other = None;
     for route in ROUTES {
-        if let Some(segment) = matches(route.path, path) {
+        if let Some(segment) = route.matches(path) {
             if route.method == *method {
                 return Found::Route(route, segment);
             }
@@ -160,19 +220,23 @@ pub(crate) fn find(method: &Method, path: &str) -> Found {
     other.map_or(Found::Nothing, Found::OtherMethod)
 }
 
-fn matches(pattern: &str, path: &str) -> Option<Range<usize>> {
-    let Some(start) = pattern.find('{') else {
-        return (pattern == path).then_some(0..0);
-    };
-    let tail = &pattern[pattern.find('}')? + 1..];
-    let rest = path.strip_prefix(&pattern[..start])?.strip_suffix(tail)?;
-    (!rest.is_empty() && !rest.contains('/')).then_some(start..start + rest.len())
+impl Route {
+    /// The variable segment when the path is one of this route's; an empty range for a route
+    /// without one.
+    fn matches(&self, path: &str) -> Option<Range<usize>> {
+        let Some((open, close)) = self.braces else {
+            return (self.path == path).then_some(0..0);
+        };
+        let (before, behind) = (&self.path[..open], &self.path[close..]);
+        let segment = path.strip_prefix(before)?.strip_suffix(behind)?;
+        (!segment.is_empty() && !segment.contains('/')).then_some(open..open + segment.len())
+    }
 }
 
 /// The methods a path takes, for `Allow`.
 pub(crate) fn allowed(path: &str) -> String {
     let mut allowed: Vec<&str> = Vec::new();
-    for route in ROUTES.iter().filter(|r| matches(r.path, path).is_some()) {
+    for route in ROUTES.iter().filter(|r| r.matches(path).is_some()) {
         allowed.push(route.method.as_str());
         if route.method == Method::GET {
             allowed.push("HEAD");
@@ -195,16 +259,38 @@ mod tests {
     #[test]
     fn paths() {
         assert_eq!(leads_to("/"), Some(("/", String::new())));
-        assert_eq!(leads_to("/api/v1/sessions"), Some(("/api/v1/sessions", String::new())));
-        assert_eq!(leads_to("/api/v1/sessions/x%2Fy"), Some(("/api/v1/sessions/{id}", "x%2Fy".into())));
-        assert_eq!(leads_to("/api/v1/sessions/x/wait"), Some(("/api/v1/sessions/{id}/wait", "x".into())));
+        assert_eq!(
+            leads_to("/api/v1/sessions"),
+            Some(("/api/v1/sessions", String::new()))
+        );
+        assert_eq!(
+            leads_to("/api/v1/sessions/x%2Fy"),
+            Some(("/api/v1/sessions/{id}", "x%2Fy".into()))
+        );
+        assert_eq!(
+            leads_to("/api/v1/sessions/x/wait"),
+            Some(("/api/v1/sessions/{id}/wait", "x".into()))
+        );
         for nothing in [
-            "", "//", "/api", "/api/v1/sessions/", "/api/v1/sessions//wait", "/api/v1/sessions/x/", "/API/v1/sessions",
-            "/api/v1/%73essions", "/api/v1/../v1/sessions", "/healthz/", "/api/v1/sessions/x/y/wait", "/metrics%00",
+            "",
+            "//",
+            "/api",
+            "/api/v1/sessions/",
+            "/api/v1/sessions//wait",
+            "/api/v1/sessions/x/",
+            "/API/v1/sessions",
+            "/api/v1/%73essions",
+            "/api/v1/../v1/sessions",
+            "/healthz/",
+            "/api/v1/sessions/x/y/wait",
+            "/metrics%00",
         ] {
             assert_eq!(leads_to(nothing), None, "{nothing}");
         }
-        assert!(matches!(find(&Method::POST, "/metrics"), Found::OtherMethod(_)));
+        assert!(matches!(
+            find(&Method::POST, "/metrics"),
+            Found::OtherMethod(_)
+        ));
         assert!(matches!(find(&Method::HEAD, "/metrics"), Found::Route(..)));
         assert_eq!(allowed("/metrics"), "GET, HEAD");
     }
@@ -214,8 +300,8 @@ mod tests {
         for (i, a) in ROUTES.iter().enumerate() {
             assert!(a.path.matches('{').count() <= 1, "{}", a.path);
             for b in &ROUTES[i + 1..] {
-                let same = matches(a.path, &b.path.replace(['{', '}'], "")).is_some()
-                    || matches(b.path, &a.path.replace(['{', '}'], "")).is_some();
+                let same = a.matches(&b.path.replace(['{', '}'], "")).is_some()
+                    || b.matches(&a.path.replace(['{', '}'], "")).is_some();
                 assert!(!(same && a.method == b.method), "{} and {}", a.path, b.path);
             }
         }

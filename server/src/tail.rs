@@ -19,7 +19,7 @@ use crate::{
     Frame, Json,
     api::sessions::{concatenate, jsons},
     app::App,
-    board::{Break, Interest, Query, Subscription},
+    board::{Break, Interest, Mark, Query, Subscription},
     error::ApiError,
     frame::Epoch,
     locks::lock,
@@ -66,14 +66,26 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     fn new(as_of: u64, epoch: &Epoch, sessions: Vec<Json>) -> Self {
-        let mut json = format!("{{\"as_of\":{as_of},\"epoch\":{},\"sessions\":", epoch.json());
+        let mut json = format!(
+            "{{\"as_of\":{as_of},\"epoch\":{},\"sessions\":",
+            epoch.json()
+        );
         concatenate(&mut json, &sessions);
         json.push('}');
-        Self { as_of, sessions, json, message: OnceLock::new() }
+        Self {
+            as_of,
+            sessions,
+            json,
+            message: OnceLock::new(),
+        }
     }
 
     pub(crate) fn sse(&self) -> Bytes {
-        format!("event: snapshot\nid: {}\ndata: {}\n\n", self.as_of, self.json).into()
+        format!(
+            "event: snapshot\nid: {}\ndata: {}\n\n",
+            self.as_of, self.json
+        )
+        .into()
     }
 
     pub(crate) fn message(&self, epoch: &Epoch) -> Utf8Bytes {
@@ -84,6 +96,14 @@ impl Snapshot {
             })
             .clone()
     }
+}
+
+/// A snapshot of everything and how the board stood when it was taken.
+#[derive(Debug)]
+pub(crate) struct LastSnapshot {
+    mark: Mark,
+    changes: u64,
+    snapshot: Arc<Snapshot>,
 }
 
 /// A stream's view of the log.
@@ -103,7 +123,11 @@ enum Stage {
     /// A snapshot is next, not before this moment.
     Snapshot(Option<Instant>),
     /// The log is read from behind `after` up to `upto`.
-    Replay { after: u64, upto: u64, touched: BTreeSet<SessionId> },
+    Replay {
+        after: u64,
+        upto: u64,
+        touched: BTreeSet<SessionId>,
+    },
     /// Frames are sent as they come.
     Live,
 }
@@ -112,7 +136,11 @@ impl Tail {
     pub(crate) fn new(app: &App, interest: Interest, resume: Option<Resume>) -> Self {
         let limits = &app.limits;
         Self {
-            subscription: app.board.subscribe(interest.clone(), limits.queue_frames, limits.queue_bytes),
+            subscription: app.board.subscribe(
+                interest.clone(),
+                limits.queue_frames,
+                limits.queue_bytes,
+            ),
             app: Arc::clone(app),
             interest,
             stage: Stage::Start(resume),
@@ -141,7 +169,11 @@ impl Tail {
                     self.stage = match resume {
                         Some(Resume { after, .. }) => {
                             self.covered = mark.order;
-                            Stage::Replay { after, upto: mark.position, touched: BTreeSet::new() }
+                            Stage::Replay {
+                                after,
+                                upto: mark.position,
+                                touched: BTreeSet::new(),
+                            }
                         }
                         None => Stage::Snapshot(None),
                     };
@@ -190,14 +222,23 @@ impl Tail {
 
     /// Reads one page of the log; after the last one, tells how the sessions met there stand.
     async fn replay(&mut self) -> Result<(), ApiError> {
-        let Stage::Replay { after, upto, touched } = &mut self.stage else { return Ok(()) };
+        let Stage::Replay {
+            after,
+            upto,
+            touched,
+        } = &mut self.stage
+        else {
+            return Ok(());
+        };
         let (from, to) = (*after, *upto);
         let session = match &self.interest {
             Interest::Sessions(ids) if ids.len() == 1 => ids.first().copied(),
             Interest::Sessions(_) | Interest::All => None,
         };
         let page = if from < to {
-            self.app.read(move |reader| reader.log(from, PAGE, session)).await?
+            self.app
+                .read(move |reader| reader.log(from, PAGE, session))
+                .await?
         } else {
             Vec::new()
         };
@@ -212,7 +253,12 @@ impl Tail {
                 touched.insert(event.session_id);
                 let json = Json::of(event).map_err(|cause| ApiError::internal(&cause))?;
                 let kind = event.payload.kind();
-                self.ready.push_back(Arc::new(Frame::event(Some(event.position), event.session_id, kind, json)));
+                self.ready.push_back(Arc::new(Frame::event(
+                    Some(event.position),
+                    event.session_id,
+                    kind,
+                    json,
+                )));
             }
         }
         if !full || *after >= to {
@@ -234,16 +280,24 @@ async fn snapshot(app: &App, interest: &Interest) -> Result<(u64, Arc<Snapshot>)
     let mark = app.board.mark();
     match interest {
         Interest::All => {
-            let stand = (mark, app.board.changes());
-            if let Some((of, snapshot)) = &*lock(&app.snapshot)
-                && *of == stand
+            let changes = app.board.changes();
+            if let Some(last) = &*lock(&app.last_snapshot)
+                && (last.mark, last.changes) == (mark, changes)
             {
-                return Ok((mark.order, Arc::clone(snapshot)));
+                return Ok((mark.order, Arc::clone(&last.snapshot)));
             }
-            let active = Query { active: true, limit: SNAPSHOT_SESSIONS, ..Query::default() };
+            let active = Query {
+                active: true,
+                limit: SNAPSHOT_SESSIONS,
+                ..Query::default()
+            };
             let sessions = jsons(app, app.board.list(&active).0).await?;
             let snapshot = Arc::new(Snapshot::new(mark.position, app.board.epoch(), sessions));
-            *lock(&app.snapshot) = Some((stand, Arc::clone(&snapshot)));
+            *lock(&app.last_snapshot) = Some(LastSnapshot {
+                mark,
+                changes,
+                snapshot: Arc::clone(&snapshot),
+            });
             Ok((mark.order, snapshot))
         }
         Interest::Sessions(ids) => {
@@ -257,11 +311,18 @@ async fn snapshot(app: &App, interest: &Interest) -> Result<(u64, Arc<Snapshot>)
             let mut sessions = jsons(app, rows).await?;
             if !cold.is_empty() {
                 let found = app
-                    .read(move |reader| cold.into_iter().map(|id| reader.session_json(id)).collect::<Result<Vec<_>, _>>())
+                    .read(move |reader| {
+                        cold.into_iter()
+                            .map(|id| reader.session_json(id))
+                            .collect::<Result<Vec<_>, _>>()
+                    })
                     .await?;
                 sessions.extend(found.into_iter().flatten().map(Json::from_text));
             }
-            Ok((mark.order, Arc::new(Snapshot::new(mark.position, app.board.epoch(), sessions))))
+            Ok((
+                mark.order,
+                Arc::new(Snapshot::new(mark.position, app.board.epoch(), sessions)),
+            ))
         }
     }
 }

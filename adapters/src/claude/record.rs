@@ -55,8 +55,6 @@ pub(super) struct Line<'a> {
     pub subtype: Option<Text<'a>>,
     #[serde(borrow)]
     pub uuid: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub session_id: Option<Text<'a>>,
     /// The session under which the line was first written; differs in a fork's copies.
     #[serde(borrow, rename = "session_id")]
     pub first_session_id: Option<Text<'a>>,
@@ -68,10 +66,6 @@ pub(super) struct Line<'a> {
     pub git_branch: Option<Text<'a>>,
     #[serde(borrow)]
     pub version: Option<Text<'a>>,
-    #[serde(default)]
-    pub is_sidechain: bool,
-    #[serde(borrow)]
-    pub agent_id: Option<Text<'a>>,
     #[serde(default)]
     pub is_meta: Option<bool>,
     #[serde(default)]
@@ -96,7 +90,6 @@ pub(super) struct Line<'a> {
     pub tool_denial_before_run: bool,
     #[serde(borrow, rename = "sourceToolAssistantUUID")]
     pub source_tool_assistant_uuid: Option<Text<'a>>,
-    pub forked_from: Option<IgnoredAny>,
     #[serde(borrow)]
     pub content: Option<Content<'a>>,
     pub pending_background_agent_count: Option<u32>,

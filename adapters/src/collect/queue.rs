@@ -258,6 +258,7 @@ pub(super) fn step(
             events: look.events,
             vanished: look.vanished,
             backfill: class == Class::Rest,
+            history: class != Class::Live,
         })?;
     }
     Ok(if look.more { Step::More } else { Step::Done(None) })

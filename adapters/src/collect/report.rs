@@ -45,7 +45,7 @@ impl Errors {
     pub(super) fn note(&mut self, path: &Arc<str>, file: Option<FileId>, message: String, passing: Option<Duration>, seen: Option<Stat>) {
         let old = self.setbacks.remove(path);
         let known = old.as_ref().is_some_and(|old| old.message.as_deref() == Some(&message));
-        let wait = old.as_ref().map_or(FIRST_WAIT, |old| (old.wait * 2).min(LONGEST_WAIT));
+        let wait = old.as_ref().map_or(FIRST_WAIT, |old| old.wait);
         self.shown -= usize::from(old.is_some_and(|old| old.message.is_some()));
         if !known {
             tracing::warn!("{message}");
@@ -76,10 +76,15 @@ impl Errors {
         over.iter().for_each(|path| self.clear(path));
     }
 
-    /// Files to be tried again now.
-    pub(super) fn due(&self, now: Duration) -> Vec<FileId> {
-        let due = |setback: &Setback| setback.retry_at.is_some_and(|at| at <= now);
-        self.setbacks.values().filter(|setback| due(setback)).filter_map(|setback| setback.file).collect()
+    /// Files to be tried again now. The next try is put off, whatever comes of this one.
+    pub(super) fn due(&mut self, now: Duration) -> Vec<FileId> {
+        let mut due = Vec::new();
+        for setback in self.setbacks.values_mut().filter(|setback| setback.retry_at.is_some_and(|at| at <= now)) {
+            setback.wait = (setback.wait * 2).min(LONGEST_WAIT);
+            setback.retry_at = Some(now + setback.wait);
+            due.extend(setback.file);
+        }
+        due
     }
 
     /// When the next one is to be tried again.
@@ -95,5 +100,40 @@ impl Errors {
         let mut list: Vec<_> = self.setbacks.iter().filter_map(shown).collect();
         list.sort_by(|a, b| a.path.cmp(&b.path));
         list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tail_errors_are_tried_again_less_and_less_often() {
+        let (mut errors, path) = (Errors::default(), Arc::from("/f"));
+        let seconds = Duration::from_secs_f64;
+        errors.note(&path, Some(7), "no".into(), Some(seconds(0.0)), None);
+        assert_eq!(errors.next_at(), Some(seconds(0.5)));
+        assert!(errors.due(seconds(0.4)).is_empty());
+        assert_eq!(errors.due(seconds(0.5)), [7]);
+        assert!(errors.due(seconds(0.5)).is_empty(), "it was handed out");
+        let mut now = seconds(0.5);
+        let waits = [1.0, 2.0, 4.0, 8.0, 10.0, 10.0].map(|wait| {
+            let next = errors.next_at().unwrap();
+            assert_eq!(next - now, seconds(wait));
+            now = next;
+            errors.due(now)
+        });
+        assert!(waits.iter().all(|due| *due == [7]));
+        errors.clear("/f");
+        assert_eq!((errors.len(), errors.list().len(), errors.next_at()), (0, 0, None));
+    }
+
+    #[test]
+    fn tail_errors_are_many_and_messages_few() {
+        let mut errors = Errors::default();
+        for n in 0..1000 {
+            errors.note(&Arc::from(format!("/{n}")), Some(n), "no".into(), None, None);
+        }
+        assert_eq!((errors.len(), errors.list().len()), (1000, SHOWN));
     }
 }

@@ -5,23 +5,19 @@ use std::{sync::Arc, time::Duration};
 use super::{
     Batch, Collector, Health, Now, Progress, Stopped,
     files::{FileId, Owed, Slot},
-    queue::{self, Class, Done, Job, Step, Waiting},
+    queue::{Class, Job, Waiting},
 };
 use crate::{
-    tail::{Format, Tail, TailError, disk::{self, Stat}},
+    tail::{Format, TailError, disk::{self, Stat}},
     watch::Mode,
 };
 
 /// A cursor that moved over lines without events is handed on after this time.
 const OWED_FOR: Duration = Duration::from_secs(2);
-/// Or when it moved so far.
-const OWED_BYTES: u64 = 256 * 1024;
 /// A change may leave no trace in a file's times for so long.
-const RACY: Duration = Duration::from_secs(2);
+pub(super) const RACY: Duration = Duration::from_secs(2);
 /// Lost hints lead to a look at everything, at most so often.
 const EVERYTHING_GAP: Duration = Duration::from_millis(200);
-/// So many files that are gone are remembered, should they come back.
-const GONE: usize = 4096;
 
 /// Who takes batches.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(Batch) -> Result<(), Stopped>;
@@ -47,9 +43,13 @@ impl Collector {
             self.due.hot = now.steady + self.hot_poll();
         }
         for id in self.errors.due(now.steady) {
+            if let Some(file) = self.files.get_mut(id) {
+                file.again_at = Some(now.steady);
+            }
             self.check(id, now);
         }
         self.read_dirty(now, sink)?;
+        self.due.first_over |= self.due.first_done;
         self.close_some();
         self.add_watches();
         if self.config.workers == 0 {
@@ -187,7 +187,7 @@ impl Collector {
     }
 
     /// Has a file read: now when it is little, by the workers when it is much.
-    fn wake(&mut self, id: FileId, stat: Option<Stat>, now: Now) {
+    pub(super) fn wake(&mut self, id: FileId, stat: Option<Stat>, now: Now) {
         let first = !self.due.first_done;
         let Some(file) = self.files.get_mut(id) else { return };
         let backlog = stat.map_or(0, |stat| stat.size.saturating_sub(file.resume_offset()));
@@ -229,156 +229,6 @@ impl Collector {
         Progress::add(&self.shared.progress.files_total, 1);
         Progress::add(&self.shared.progress.bytes_total, backlog);
         self.queue.push(Job { file: id, class, modified_ns, waiting, expected: backlog });
-    }
-
-    fn read_dirty(&mut self, now: Now, sink: Sink<'_>) -> Result<(), Stopped> {
-        for id in std::mem::take(&mut self.dirty) {
-            if self.files.get_mut(id).is_some_and(|file| std::mem::take(&mut file.dirty)) {
-                self.read(id, now, sink)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn read(&mut self, id: FileId, now: Now, sink: Sink<'_>) -> Result<(), Stopped> {
-        let Some(file) = self.files.get_mut(id) else { return Ok(()) };
-        let provider = self.roots[usize::from(file.root)].provider;
-        let Some(mut tail) = file.take_tail(provider) else { return Ok(()) };
-        let before = tail.cursor().offset;
-        let result = tail.read(&mut self.reader, now);
-        self.put_back(id, tail, now);
-        let look = match result {
-            Ok(look) => look,
-            Err(error) => {
-                let stat = self.files.get_mut(id).and_then(|file| disk::stat_path(file.place.path()).ok().flatten());
-                self.set_back(id, &error, stat, now);
-                return Ok(());
-            }
-        };
-        self.clear_trouble(id);
-        let Some(file) = self.files.get_mut(id) else { return Ok(()) };
-        let wait = if file.spec.format == Format::Whole { Duration::ZERO } else { RACY };
-        file.again_at = look.unsettled.then(|| now.steady + wait);
-        let offset = file.cursor().map_or(0, |cursor| cursor.offset);
-        file.owed = match file.owed {
-            Owed::Lines(since) => Owed::Lines(since),
-            Owed::Stat | Owed::Nothing if look.moved => Owed::Lines(now.steady),
-            Owed::Stat | Owed::Nothing => Owed::Stat,
-        };
-        if !look.events.is_empty() || look.vanished || offset.saturating_sub(before) >= OWED_BYTES {
-            self.deliver(id, look.events, look.vanished, sink)?;
-        }
-        if look.more {
-            self.read_on(id, now);
-        }
-        if self.files.get_mut(id).is_some_and(|file| !file.hot && file.owed != Owed::Nothing) {
-            self.pay(id, sink)?;
-        }
-        self.forget_gone(id);
-        Ok(())
-    }
-
-    /// Puts a tail back into the table, and notes how it stands.
-    fn put_back(&mut self, id: FileId, tail: Box<Tail>, now: Now) {
-        let cursor = tail.cursor();
-        let (lag, issues) = (cursor.size.saturating_sub(cursor.offset), cursor.issues);
-        self.files.measure(id, lag, issues);
-        let Some(file) = self.files.get_mut(id) else { return };
-        file.gone = tail.is_gone();
-        file.looked_at = now.steady;
-        file.slot = Slot::Open(tail);
-        if !file.hot || file.gone || file.ignored {
-            file.close();
-        }
-    }
-
-    fn read_on(&mut self, id: FileId, now: Now) {
-        let Some(file) = self.files.get_mut(id) else { return };
-        let stat = disk::stat_path(file.place.path()).ok().flatten();
-        self.wake(id, stat, now);
-    }
-
-    fn pay(&mut self, id: FileId, sink: Sink<'_>) -> Result<(), Stopped> {
-        self.deliver(id, Vec::new(), false, sink)
-    }
-
-    fn deliver(&mut self, id: FileId, events: Vec<events::NewEvent>, vanished: bool, sink: Sink<'_>) -> Result<(), Stopped> {
-        let Some(file) = self.files.get_mut(id) else { return Ok(()) };
-        file.owed = Owed::Nothing;
-        let Some(mut cursor) = file.cursor().cloned() else { return Ok(()) };
-        cursor.path = file.place.path().to_string();
-        let provider = self.roots[usize::from(file.root)].provider;
-        sink(Batch { cursor, provider, events, vanished, backfill: false })
-    }
-
-    /// A file that is gone is quiet. The longest gone are forgotten.
-    fn forget_gone(&mut self, id: FileId) {
-        let Some(file) = self.files.get_mut(id).filter(|file| file.gone) else { return };
-        file.hot = false;
-        file.again_at = None;
-        self.hot.retain(|hot| *hot != id);
-        self.gone.push_back(id);
-        if self.gone.len() > GONE
-            && let Some(oldest) = self.gone.pop_front()
-            && self.files.get_mut(oldest).is_some_and(|file| file.gone && !file.dirty)
-        {
-            self.files.remove(oldest);
-        }
-    }
-
-    fn set_back(&mut self, id: FileId, error: &TailError, seen: Option<Stat>, now: Now) {
-        let Some(file) = self.files.get_mut(id) else { return };
-        file.troubled = true;
-        let path = Arc::clone(file.place.path());
-        let passing = error.is_passing().then_some(now.steady);
-        self.errors.note(&path, Some(id), error.to_string(), passing, seen);
-    }
-
-    fn clear_trouble(&mut self, id: FileId) {
-        if let Some(file) = self.files.get_mut(id).filter(|file| file.troubled) {
-            file.troubled = false;
-            let path = Arc::clone(file.place.path());
-            self.errors.clear(&path);
-        }
-    }
-
-    /// Takes back a file from the queue.
-    fn take_back(&mut self, done: Done, now: Now) {
-        let Done { file: id, tail, error } = done;
-        self.put_back(id, tail, now);
-        let Some(file) = self.files.get_mut(id) else { return };
-        file.owed = Owed::Nothing;
-        match error {
-            Some(error) => {
-                let stat = disk::stat_path(file.place.path()).ok().flatten();
-                self.set_back(id, &error, stat, now);
-            }
-            None => {
-                let changed_ms = file.cursor().map_or(0, |cursor| cursor.changed_ns / 1_000_000);
-                let age_ms = now.wall.as_millisecond() - changed_ms;
-                let racy = age_ms.unsigned_abs() < RACY.as_millis() as u64;
-                file.again_at = racy.then(|| now.steady + RACY);
-                self.clear_trouble(id);
-                self.check(id, now);
-                self.forget_gone(id);
-            }
-        }
-    }
-
-    /// One batch of history, when there are no workers.
-    fn backfill(&mut self, now: Now, sink: Sink<'_>) -> Result<(), Stopped> {
-        let Some(job) = self.queue.pop() else { return Ok(()) };
-        let (file, class, modified_ns, mut expected) = (job.file, job.class, job.modified_ns, job.expected);
-        let mut tail = job.tail();
-        let progress = Arc::clone(&self.shared.progress);
-        match queue::step(&mut tail, &mut self.reader, now, class, &mut expected, &progress, sink)? {
-            Step::More => self.queue.push(Job { file, class, modified_ns, waiting: Waiting::Tail(tail), expected }),
-            Step::Done(error) => {
-                queue::finish(&progress, expected);
-                self.take_back(Done { file, tail, error }, now);
-            }
-        }
-        Ok(())
     }
 
     /// Closes the files looked at longest ago when too many are open.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::*;
-use crate::tail::tests::{Ingest, LINES, WHOLE, note, now, plain};
+use crate::tail::tests::{Fault, Faulty, Ingest, LINES, WHOLE, ago, note, now, plain};
 
 mod model;
 
@@ -230,12 +230,11 @@ fn tail_collect_a_cursor_inside_a_file_is_gone_on_from() {
 #[test]
 fn tail_collect_the_history_is_read_newest_first_and_live_before_it() {
     let mut case = case();
-    let now_ = std::time::SystemTime::now();
     for (name, age) in [("old", 9000), ("older", 90_000), ("fresh", 100), ("newest", 10)] {
         let name = format!("{name}.jsonl");
         case.append(&name, &note(&name, &name));
         let file = File::options().append(true).open(case.path(&name)).unwrap();
-        file.set_modified(now_ - Duration::from_secs(age)).unwrap();
+        file.set_modified(ago(Duration::from_secs(age))).unwrap();
     }
     case.append("live.json", &note("live", "live"));
     case.settle().unwrap();
@@ -252,7 +251,7 @@ fn tail_collect_live_files_do_not_wait_for_history() {
     case.append("live.jsonl", &note("l1", "live"));
     let day = Duration::from_secs(86_400);
     let file = File::options().append(true).open(case.path("old.jsonl")).unwrap();
-    file.set_modified(std::time::SystemTime::now() - day).unwrap();
+    file.set_modified(ago(day)).unwrap();
     for _ in 0..5 {
         case.round().unwrap();
     }
@@ -390,6 +389,37 @@ fn tail_t18_permissions_lost_and_given_back() {
     case.run(seconds(15.0));
     assert_eq!(case.seen(), ["v1", "v2"]);
     assert_eq!(case.health().errors_total, 0);
+}
+
+#[test]
+fn tail_t18_what_cannot_be_opened_is_tried_again_with_patience() {
+    use rustix::io::Errno;
+    for errno in [Errno::ACCESS, Errno::STALE, Errno::IO] {
+        let mut case = case();
+        case.append("p/f.jsonl", &note(1, "v1"));
+        case.append("live.json", &note(2, "v2"));
+        let down = Arc::new(std::sync::atomic::AtomicBool::new(true));
+        let (disk, _) = Faulty::new(Fault::Down { errno, down: Arc::clone(&down) });
+        case.collector.reader = Reader::on(case.config.limits, Box::new(disk));
+        let rounds = case.run(seconds(60.0));
+        assert!(rounds < 250, "{rounds} rounds in 60 s");
+        let health = case.health();
+        assert_eq!((health.errors_total, health.errors.len()), (2, 2));
+        assert!(health.errors[0].message.contains("live.json at byte 0"), "{:?}", health.errors);
+        down.store(false, Ordering::Relaxed);
+        case.run(seconds(11.0));
+        assert_eq!(case.seen(), ["v1", "v2"]);
+        assert_eq!(case.health().errors_total, 0);
+        // The same for a file that was read before and is closed.
+        case.run(seconds(100.0));
+        down.store(true, Ordering::Relaxed);
+        case.append("p/f.jsonl", &note(3, "v3"));
+        case.run(seconds(30.0));
+        case.append("p/f.jsonl", &note(4, "v4"));
+        down.store(false, Ordering::Relaxed);
+        case.run(seconds(11.0));
+        assert_eq!(case.seen(), ["v1", "v2", "v3", "v4"]);
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::standing::Standing;
 /// So many messages are remembered.
 const REMEMBERED: usize = 256;
 
-/// A prompt longer than this is not held back; bytes.
+/// A record with a longer text is not held back; bytes.
 pub(super) const LONGEST_HELD: usize = 64 * 1024;
 
 /// All that is remembered of one file.

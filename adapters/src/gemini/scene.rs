@@ -98,28 +98,23 @@ pub(super) fn signal(claim: Claim, strength: Confidence, words: &str) -> Signal 
     }
 }
 
-/// Puts out an event about a record read before.
+/// Begins an event about a record read before.
 pub(super) fn later(
-    out: &mut Decoded,
+    out: &Decoded,
     session: &Arc<str>,
     place: &Place,
     identity: Identity,
     at: Option<Timestamp>,
     payload: impl Into<Payload>,
-    text: Option<String>,
-    confidence: Confidence,
-) {
+) -> NewEvent {
     let stand_in = Record {
         bytes: &[],
         offset: 0,
         observed_at: place.observed_at,
     };
-    let event = NewEvent {
+    NewEvent {
         created_at: at,
         origin: place.origin.clone(),
-        text,
-        confidence,
         ..out.event(&stand_in, session, identity, payload)
-    };
-    out.push(event);
+    }
 }

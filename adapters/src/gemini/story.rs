@@ -147,16 +147,19 @@ impl Story {
                     text: text.into_owned(),
                     attachments,
                 };
-                self.prompt(held, news, scene.out);
+                // Only a main session's own record can be the first of a restored history.
+                let certain = news == News::History || self.whole || self.parent.is_some();
+                self.hold(held, certain, news, scene.out);
             }
             Said::Snapshot { text } => {
                 self.memory.restated = at.map(|at| Restated { at, known: true });
-                self.memory.held = Some(Held::Compaction {
+                let held = Held::Compaction {
                     id: id.to_owned(),
                     at,
                     place: scene.place(),
                     summary: text.into_owned(),
-                });
+                };
+                self.hold(held, false, news, scene.out);
             }
             Said::Injected { shown } => {
                 self.notice(id, at, shown.into_owned(), Severity::Warning, scene)
@@ -179,12 +182,13 @@ impl Story {
         }
     }
 
-    /// A prompt: held until the next record has shown whether it is the first of a restored
-    /// history, unless nothing of that kind can follow.
-    fn prompt(&mut self, held: Held, news: News, out: &mut Decoded) {
-        let short = matches!(&held, Held::Prompt { text, .. } if text.len() <= LONGEST_HELD);
+    /// Keeps a record back until the next one shows what it is, unless it is too long for that or
+    /// nothing can come of it.
+    fn hold(&mut self, held: Held, certain: bool, news: News, out: &mut Decoded) {
+        let (Held::Prompt { text, .. } | Held::Compaction { summary: text, .. }) = &held;
+        let certain = certain || text.len() > LONGEST_HELD;
         self.memory.held = Some(held);
-        if news == News::History || !short || self.whole || self.parent.is_some() {
+        if certain {
             self.release(news, None, out);
         }
     }
@@ -215,16 +219,11 @@ impl Story {
                     ..ContextCompacted::default()
                 };
                 let identity = identity(&session, "compacted", &id, 0);
-                later(
-                    out,
-                    &session,
-                    &place,
-                    identity,
-                    at,
-                    compacted,
-                    Some(summary),
-                    Confidence::High,
-                );
+                let event = NewEvent {
+                    text: Some(summary),
+                    ..later(out, &session, &place, identity, at, compacted)
+                };
+                out.push(event);
             }
             Held::Prompt {
                 id,
@@ -256,16 +255,13 @@ impl Story {
                     attachments,
                     provider_turn_id: None,
                 };
-                later(
-                    out,
-                    &session,
-                    &place,
-                    identity(&session, "prompt", &id, 0),
-                    at,
-                    prompt,
-                    Some(text),
-                    news.confidence(),
-                );
+                let identity = identity(&session, "prompt", &id, 0);
+                let event = NewEvent {
+                    text: Some(text),
+                    confidence: news.confidence(),
+                    ..later(out, &session, &place, identity, at, prompt)
+                };
+                out.push(event);
             }
         }
     }
@@ -283,16 +279,9 @@ impl Story {
                 Confidence::Medium,
                 "a text without a tool call, and then the next prompt",
             );
-            later(
-                out,
-                &session,
-                &last.place,
-                identity(&session, "turn", &last.id, 1),
-                last.at,
-                claim,
-                None,
-                Confidence::High,
-            );
+            let identity = identity(&session, "turn", &last.id, 1);
+            let event = later(out, &session, &last.place, identity, last.at, claim);
+            out.push(event);
         }
     }
 
@@ -503,16 +492,9 @@ impl Story {
             ("state", standing.calls)
         };
         let identity = identity(&session, kind, &standing.id, block);
-        later(
-            out,
-            &session,
-            &standing.place,
-            identity,
-            standing.at,
-            signal(claim, strength, words),
-            None,
-            Confidence::High,
-        );
+        let claim = signal(claim, strength, words);
+        let event = later(out, &session, &standing.place, identity, standing.at, claim);
+        out.push(event);
     }
 }
 

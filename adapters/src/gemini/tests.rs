@@ -719,6 +719,25 @@ fn a_restated_history_that_nobody_told_is_told_as_history() {
 }
 
 #[test]
+fn a_history_restated_within_a_turn_leaves_it_open() {
+    let old = PROMPT.replace("u1", "u0").replace("04:39:20", "04:30:20");
+    let restated =
+        format!(r#"{{"$set":{{"messages":[{old}],"lastUpdated":"2026-11-20T05:00:00.000Z"}}}}"#);
+    let update = with_calls(&call("glob", "{}", "success", "{}"));
+    check(
+        &[PROMPT, TOUCH, EMPTY, &restated, &update],
+        &[
+            "user.prompt human | run the greeting command",
+            "assistant.message calls=0 thinking=-",
+            "!user.prompt human | run the greeting command",
+            "tool.call glob read `described` | {}",
+            "tool.result ok None",
+            "signal running thinking medium",
+        ],
+    );
+}
+
+#[test]
 fn a_session_resumed_with_an_open_turn() {
     let restated =
         format!(r#"{{"$set":{{"messages":[{PROMPT}],"lastUpdated":"2026-11-20T05:00:00.000Z"}}}}"#);

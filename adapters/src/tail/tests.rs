@@ -5,9 +5,9 @@ use std::{
     path::PathBuf,
 };
 
-use super::*;
-use faults::{Fault, Faulty};
-pub(crate) use ingest::{Ingest, LINES, WHOLE, note, now, plain};
+use super::{disk::Refusal, *};
+pub(crate) use faults::{Fault, Faulty};
+pub(crate) use ingest::{Ingest, LINES, WHOLE, ago, note, now, plain};
 
 mod faults;
 pub(crate) mod ingest;
@@ -252,9 +252,42 @@ fn tail_t9_a_change_behind_the_head_is_noticed_by_the_bytes_before_the_offset() 
     assert!(head.len() > 4096);
     case.write(head.clone() + &note("x", "old"));
     assert_eq!(case.look().len(), 201);
-    case.write(head + &note("y", "new") + &note("z", "newer"));
-    assert_eq!(case.look(), ["new", "newer"]);
+    let newer = "newer".repeat(20);
+    case.write(head + &note("y", "new") + &note("z", &newer));
+    assert_eq!(case.look(), ["new", &newer]);
     assert_eq!((case.generation(), case.ingest.repeats), (2, 200));
+}
+
+#[test]
+fn tail_t9_a_long_half_line_that_gets_shorter_is_searched_again() {
+    let mut case = case();
+    let half = format!("{{\"id\":\"1\",\"v\":\"{}", "x".repeat(400_000));
+    case.append(&half);
+    assert!(case.look().is_empty());
+    case.write(format!("{}\"}}\n", &half[..300_000]));
+    assert!(case.look() == [&half[15..300_000]]);
+}
+
+#[test]
+fn tail_a_copy_that_takes_the_name_is_another_file() {
+    let mut case = case();
+    case.write(note(1, "one"));
+    case.look();
+    case.restart();
+    fs::copy(case.path(), case.home.path().join("copy")).unwrap();
+    fs::rename(case.home.path().join("copy"), case.path()).unwrap();
+    case.append(note(2, "two"));
+    assert_eq!(case.look(), ["two"]);
+    assert_eq!((case.generation(), case.ingest.repeats), (2, 1));
+}
+
+#[test]
+fn tail_what_a_decoder_holds_back_is_asked_for_at_the_end() {
+    let mut case = case();
+    case.append(note(1, "one") + &note(2, "held"));
+    assert_eq!(case.look(), ["one", "held"]);
+    case.append(note(3, "held"));
+    assert_eq!(case.look(), ["held"]);
 }
 
 #[test]
@@ -344,7 +377,7 @@ fn tail_records_without_ids_are_counted_once_each() {
     let mut case = case_of(LINES, limits);
     case.append(plain("a").repeat(5) + &plain("b") + &plain("a"));
     // Killed in the middle of the first pass.
-    for _ in 0..3 {
+    for _ in 0..2 {
         let mut look = case.tail.read(&mut case.reader, now(Duration::ZERO)).unwrap();
         assert!(look.more && !case.tail.cursor().caught_up);
         case.ingest.commit(std::mem::take(&mut look.events), case.tail.cursor(), false);
@@ -458,7 +491,7 @@ fn tail_t18_t21_errors_move_nothing() {
 fn tail_t20_times_of_files_decide_nothing() {
     let mut case = case();
     let frozen = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
-    let future = std::time::SystemTime::now() + Duration::from_secs(86_400);
+    let future = ago(Duration::ZERO) + Duration::from_secs(86_400);
     for (n, time) in [frozen, frozen, future, frozen].into_iter().enumerate() {
         case.append(note(n, &format!("v{n}")));
         File::options().append(true).open(case.path()).unwrap().set_modified(time).unwrap();

@@ -4,19 +4,17 @@ use std::{collections::HashSet, sync::Arc, sync::atomic::Ordering};
 
 use adapters::process::{AgentProcess, Ended};
 use events::{
-    Annotation, Claim, Confidence, Event, Identity, NewEvent, Origin, Payload, Provider, Repeat, SessionForked, SessionId, Signal, Source,
+    Annotation, Claim, Confidence, Event, Identity, NewEvent, Origin, Payload, Provider, Repeat, SessionForked, SessionId, SessionStarted, Signal, Source,
     State, Timestamp, Topic,
 };
 use projections::{Conclusion, Health, TranscriptView};
 
 use super::{
     Failure, Ingest, Prepared,
-    link::link,
+    link::{AWAITED, link},
     message::{Merge, OpenMessage, as_delta},
 };
 
-/// Records read later than this after they were written are history, ms.
-const HISTORY_MS: i64 = 10_000;
 /// A session with fewer events than this has just begun.
 const FRESH_EVENTS: u64 = 20;
 /// At most so many copies of a record without an id are told apart.
@@ -30,7 +28,7 @@ impl Ingest {
         let mut open = OpenMessage::default();
         let mut forks: HashSet<(usize, usize)> = HashSet::new();
         for (index, new) in batch.events.iter().enumerate() {
-            let slot = self.sessions.resolve(&mut self.writer, new.provider, &new.provider_session_id, first_seen(new))?;
+            let slot = self.sessions.resolve(&mut self.writer, new.provider, &new.provider_session_id, first_seen(new, batch.history))?;
             if !self.sessions.known(slot).capture {
                 continue;
             }
@@ -46,7 +44,8 @@ impl Ingest {
                 Merge::New => None,
             };
             let packed = prepared.texts.get(index).is_some_and(Option::is_some).then_some(index);
-            let event = self.make(slot, new, identity, payload, packed.and_then(|i| prepared.texts[i].as_ref()))?;
+            let mut event = self.make(slot, new, identity, payload, packed.and_then(|i| prepared.texts[i].as_ref()))?;
+            event.history = batch.history;
             if let Payload::AssistantMessage(_) = event.payload {
                 open.begin(slot, pending.len());
             }
@@ -99,7 +98,7 @@ impl Ingest {
         if let Payload::SessionStarted(started) = &mut payload {
             if let Some(parent) = &started.parent_provider_session_id {
                 let parent: Arc<str> = Arc::from(parent.as_str());
-                let parent = self.sessions.resolve(&mut self.writer, new.provider, &parent, first_seen(new))?;
+                let parent = self.sessions.resolve(&mut self.writer, new.provider, &parent, first_seen(new, true))?;
                 started.parent_session_id = Some(self.sessions.known(parent).id);
                 if self.sessions.loaded(parent).is_some_and(|s| s.session.last_sequence == 0) {
                     self.sessions.mark(parent);
@@ -129,6 +128,7 @@ impl Ingest {
             payload,
             origin: new.origin.clone(),
             derived: false,
+            history: false,
         })
     }
 
@@ -137,7 +137,7 @@ impl Ingest {
         if let Payload::UsageReported(usage) = &event.payload {
             self.writer.add_usage(self.sessions.known(slot).row, usage)?;
         }
-        let history = event.observed_at.since_ms(event.created_at) > HISTORY_MS;
+        let history = event.history;
         let observed_at = event.observed_at;
         let state = self.sessions.state(&self.writer, slot)?;
         let process_before = state.process();
@@ -152,6 +152,7 @@ impl Ingest {
         }
         if let Some((pid, start)) = process.filter(|p| Some(*p) != process_before) {
             self.processes.watch(pid, start);
+            self.merge_awaited(slot, pid, start)?;
         }
         if !history && process.is_none() {
             self.processes.wanted(sequence < FRESH_EVENTS);
@@ -194,6 +195,7 @@ impl Ingest {
             payload: conclusion.payload,
             origin: Origin::Derived,
             derived: true,
+            history: false,
         })
     }
 
@@ -322,7 +324,7 @@ impl Ingest {
 
     pub(super) fn apply_agents(&mut self, agents: &[AgentProcess]) -> Result<(), Failure> {
         let now = (self.clock)();
-        let links = link(self.sessions.all_loaded().map(|(slot, state)| (slot, state)), agents, now);
+        let links = link(self.sessions.all_loaded(), agents, now);
         for found in links {
             let (pid, start_ticks) = (found.process.pid, found.process.start_ticks);
             for slot in found.left {
@@ -337,7 +339,48 @@ impl Ingest {
             let claim = Claim::ProcessAlive { pid, start_ticks };
             self.inject(found.slot, Source::Process, now, "linked", Signal { claim, strength: found.strength, valid_until: None, words }.into())?;
         }
+        self.await_sessions(agents, now)
+    }
+
+    /// An agent that runs and has told nothing yet has a session all the same: it waits for its
+    /// first prompt, or shows a dialog that comes before it. It is named by its process until the
+    /// agent names it.
+    fn await_sessions(&mut self, agents: &[AgentProcess], now: Timestamp) -> Result<(), Failure> {
+        let before = std::mem::take(&mut self.lonely);
+        for agent in agents.iter().filter(|a| !a.shared && !a.child) {
+            let name = (agent.pid, agent.start_ticks);
+            if self.sessions.all_loaded().any(|(_, s)| s.process() == Some(name)) {
+                continue;
+            }
+            self.lonely.push(name);
+            if !before.contains(&name) {
+                continue;
+            }
+            let id: Arc<str> = Arc::from(format!("{AWAITED}{}-{}", agent.pid, agent.start_ticks));
+            let slot = self.sessions.resolve(&mut self.writer, agent.provider, &id, now)?;
+            let started = SessionStarted { cwd: Some(agent.cwd.to_string_lossy().into_owned()), ..SessionStarted::default() };
+            self.inject(slot, Source::Process, now, "awaited", started.into())?;
+            let claim = Claim::ProcessAlive { pid: agent.pid, start_ticks: agent.start_ticks };
+            let words = Some(format!("process {} runs and has said nothing yet", agent.pid));
+            self.inject(slot, Source::Process, now, "awaited-process", Signal { claim, strength: Confidence::Medium, valid_until: None, words }.into())?;
+        }
         Ok(())
+    }
+
+    /// A session turned out to be run by this process: the one that was named by the process is
+    /// the same.
+    fn merge_awaited(&mut self, slot: usize, pid: u32, start_ticks: u64) -> Result<(), Failure> {
+        let known = self.sessions.known(slot).clone();
+        if known.provider_session_id.starts_with(AWAITED) {
+            return Ok(());
+        }
+        let id: Arc<str> = Arc::from(format!("{AWAITED}{pid}-{start_ticks}"));
+        let Some(awaited) = self.sessions.find_by_provider(known.provider, &id) else { return Ok(()) };
+        if self.sessions.state(&self.writer, awaited)?.session.merged_into.is_some() {
+            return Ok(());
+        }
+        let note = Annotation { topic: Topic::MergedInto, value: known.id.to_string() };
+        self.inject(awaited, Source::Runtime, (self.clock)(), "merged", note.into())
     }
 
     pub(super) fn apply_capture(&mut self, id: SessionId, on: bool) -> Result<(), Failure> {
@@ -366,8 +409,8 @@ impl Ingest {
     }
 }
 
-fn first_seen(new: &NewEvent) -> Timestamp {
-    new.created_at.unwrap_or(new.observed_at).min(new.observed_at)
+fn first_seen(new: &NewEvent, history: bool) -> Timestamp {
+    if history { new.created_at.unwrap_or(new.observed_at).min(new.observed_at) } else { new.observed_at }
 }
 
 /// An event of capture's own making. Its delivery id is its identity.

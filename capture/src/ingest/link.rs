@@ -6,6 +6,9 @@ use adapters::process::AgentProcess;
 use events::{Confidence, State, Timestamp};
 use projections::SessionState;
 
+/// Names of sessions whose agent has not named them yet begin so.
+pub(super) const AWAITED: &str = "process-";
+
 /// A session and the process found for it.
 #[derive(Debug)]
 pub(super) struct Found<'a> {
@@ -22,7 +25,9 @@ const RECENT_MS: i64 = 10 * 60 * 1000;
 
 /// Finds processes for the sessions that have none.
 pub(super) fn link<'s, 'a>(sessions: impl Iterator<Item = (usize, &'s SessionState)>, agents: &'a [AgentProcess], now: Timestamp) -> Vec<Found<'a>> {
-    let sessions: Vec<(usize, &SessionState)> = sessions.filter(|(_, s)| s.session.parent_session_id.is_none()).collect();
+    let sessions: Vec<(usize, &SessionState)> = sessions
+        .filter(|(_, s)| s.session.parent_session_id.is_none() && !s.session.provider_session_id.as_deref().is_some_and(|id| id.starts_with(AWAITED)))
+        .collect();
     let has_open = |state: &SessionState, process: &AgentProcess| {
         state.session.transcripts.iter().any(|t| process.open_files.iter().any(|f| f.as_os_str() == t.path.as_str()))
     };

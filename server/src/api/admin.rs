@@ -31,8 +31,16 @@ pub(crate) fn set_capture(app: &App, mut call: Call) -> Reply {
     Reply::later(async move {
         let Wanted { enabled } = call.json(&app).await?;
         let session = target(&app, &call).await?;
-        ask(&app, |reply| Command::SetCapture { session, enabled, reply }).await?;
-        body::json_of(&Done { id: session, enabled })
+        ask(&app, |reply| Command::SetCapture {
+            session,
+            enabled,
+            reply,
+        })
+        .await?;
+        body::json_of(&Done {
+            id: session,
+            enabled,
+        })
     })
 }
 

@@ -31,7 +31,9 @@ pub(crate) fn sources(app: &App, _: Call) -> Reply {
     struct Answer {
         sources: Vec<SourceHealth>,
     }
-    Reply::Now(body::json_of(&Answer { sources: (app.health.sources)() }))
+    Reply::Now(body::json_of(&Answer {
+        sources: (app.health.sources)(),
+    }))
 }
 
 /// `GET /metrics`

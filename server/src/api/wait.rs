@@ -27,9 +27,15 @@ pub(crate) fn wait(app: &App, call: Call) -> Reply {
         let query = call.query();
         let until: Vec<State> = query.list("until")?;
         if until.is_empty() {
-            return Err(ApiError::parameter("until", "name the states to wait for, separated by commas"));
+            return Err(ApiError::parameter(
+                "until",
+                "name the states to wait for, separated by commas",
+            ));
         }
-        let timeout_ms = query.value("timeout_ms")?.unwrap_or(DEFAULT_TIMEOUT_MS).min(MAX_TIMEOUT_MS);
+        let timeout_ms = query
+            .value("timeout_ms")?
+            .unwrap_or(DEFAULT_TIMEOUT_MS)
+            .min(MAX_TIMEOUT_MS);
         let id = target(&app, &call).await?;
         let deadline = Instant::now() + Duration::from_millis(timeout_ms);
         tokio::select! {
@@ -44,8 +50,11 @@ pub(crate) fn wait(app: &App, call: Call) -> Reply {
 
 /// Answers when the session is in, or passes through, one of the states.
 async fn reached(app: &App, call: &Call, id: SessionId, until: &[State]) -> Answer {
-    let subscription =
-        app.board.subscribe(Interest::Sessions(vec![id]), app.limits.queue_frames, app.limits.queue_bytes);
+    let subscription = app.board.subscribe(
+        Interest::Sessions(vec![id]),
+        app.limits.queue_frames,
+        app.limits.queue_bytes,
+    );
     let mut frames = VecDeque::new();
     loop {
         subscription.mend();
@@ -64,7 +73,12 @@ async fn reached(app: &App, call: &Call, id: SessionId, until: &[State]) -> Answ
     }
 }
 
-async fn now(app: &App, call: &Call, id: SessionId, until: &[State]) -> Result<Option<Json>, ApiError> {
+async fn now(
+    app: &App,
+    call: &Call,
+    id: SessionId,
+    until: &[State],
+) -> Result<Option<Json>, ApiError> {
     match app.board.get(id) {
         Some(entry) => {
             if let Some(target) = entry.merged_into {
@@ -78,7 +92,11 @@ async fn now(app: &App, call: &Call, id: SessionId, until: &[State]) -> Result<O
         None => {
             let session = app.read(move |reader| reader.session(id)).await?;
             let reached = session.filter(|session| until.contains(&session.status.state));
-            reached.as_ref().map(Json::of).transpose().map_err(|cause| ApiError::internal(&cause))
+            reached
+                .as_ref()
+                .map(Json::of)
+                .transpose()
+                .map_err(|cause| ApiError::internal(&cause))
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, HashMap},
-    ops::Bound,
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    ops::{Bound, RangeBounds},
     sync::{
         Arc, RwLock,
         atomic::{AtomicU64, Ordering},
@@ -17,6 +17,8 @@ use crate::locks::{read, write};
 
 /// Rows looked at under one lock: a writer waits for no more than these.
 const PART: usize = 512;
+/// Changes remembered for lists that are being read.
+const RECENT: usize = 4096;
 
 /// Place in the order of lists: newest last event first.
 pub(crate) type Key = (Reverse<Timestamp>, SessionId);
@@ -43,7 +45,10 @@ impl Query {
         entry.merged_into.is_none()
             && (self.states.is_empty() || self.states.contains(&entry.state))
             && (self.providers.is_empty() || self.providers.contains(&entry.provider))
-            && self.cwd.as_deref().is_none_or(|cwd| entry.cwd.as_deref() == Some(cwd))
+            && self
+                .cwd
+                .as_deref()
+                .is_none_or(|cwd| entry.cwd.as_deref() == Some(cwd))
     }
 }
 
@@ -68,6 +73,9 @@ struct Inner {
     all: Ordered,
     active: Ordered,
     counts: HashMap<(Provider, State), u64>,
+    /// Rows that were put lately, the last one at the end.
+    recent: VecDeque<SessionId>,
+    puts: u64,
 }
 
 impl Inner {
@@ -82,7 +90,11 @@ impl Inner {
     }
 
     fn order(&self, query: &Query) -> &Ordered {
-        if query.active { &self.active } else { &self.all }
+        if query.active {
+            &self.active
+        } else {
+            &self.all
+        }
     }
 }
 
@@ -92,18 +104,28 @@ impl Rows {
         let mut inner = write(&self.inner);
         let old = inner.take_out(entry.id);
         let key = entry.key();
-        *inner.counts.entry((entry.provider, entry.state)).or_default() += 1;
+        *inner
+            .counts
+            .entry((entry.provider, entry.state))
+            .or_default() += 1;
         if entry.active {
             inner.active.insert(key, Arc::clone(&entry));
         }
         inner.all.insert(key, Arc::clone(&entry));
         if let Some(name) = &entry.provider_session_id {
             // Of two sessions with the same name, the one that was not merged has it.
-            let same = old.as_ref().is_some_and(|old| old.provider_session_id.as_ref() == Some(name));
+            let same = old
+                .as_ref()
+                .is_some_and(|old| old.provider_session_id.as_ref() == Some(name));
             if !same && (entry.merged_into.is_none() || !inner.by_provider_id.contains_key(name)) {
                 inner.by_provider_id.insert(Arc::clone(name), entry.id);
             }
         }
+        if inner.recent.len() == RECENT {
+            inner.recent.pop_front();
+        }
+        inner.recent.push_back(entry.id);
+        inner.puts += 1;
         inner.by_id.insert(entry.id, entry);
         drop(inner);
         self.changes.fetch_add(1, Ordering::Release);
@@ -111,7 +133,9 @@ impl Rows {
 
     pub(super) fn remove(&self, id: SessionId) {
         let mut inner = write(&self.inner);
-        if let Some(name) = inner.take_out(id).and_then(|old| old.provider_session_id.clone())
+        if let Some(name) = inner
+            .take_out(id)
+            .and_then(|old| old.provider_session_id.clone())
             && inner.by_provider_id.get(&name) == Some(&id)
         {
             inner.by_provider_id.remove(&name);
@@ -125,7 +149,10 @@ impl Rows {
     }
 
     pub(super) fn find(&self, provider_session_id: &str) -> Option<SessionId> {
-        read(&self.inner).by_provider_id.get(provider_session_id).copied()
+        read(&self.inner)
+            .by_provider_id
+            .get(provider_session_id)
+            .copied()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -138,52 +165,90 @@ impl Rows {
 
     pub(super) fn counts(&self) -> super::Counts {
         let counts = read(&self.inner).counts.clone();
-        let mut counts: super::Counts =
-            counts.into_iter().map(|((provider, state), n)| (provider, state, n)).collect();
+        let mut counts: super::Counts = counts
+            .into_iter()
+            .map(|((provider, state), n)| (provider, state, n))
+            .collect();
         counts.sort_by_key(|(provider, state, _)| (*provider, *state));
         counts
     }
 
-    /// Reads part by part, so that no writer waits long. A row that gets an event meanwhile moves
-    /// to the front, where the reading has been already; so the front is looked at once more.
+    /// Reads part by part, so that no writer waits long. Rows that were put meanwhile may have
+    /// moved from where the reading had not been to where it had been: those are looked at again.
     pub(super) fn list(&self, query: &Query) -> (Vec<Arc<SessionEntry>>, bool) {
         let mut found: Vec<Arc<SessionEntry>> = Vec::new();
         let mut from = query.after.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut first = None;
+        let started = read(&self.inner).puts;
         loop {
             let inner = read(&self.inner);
             let mut looked_at = 0;
-            for (key, entry) in inner.order(query).range((from, Bound::Unbounded)).take(PART) {
+            for (key, entry) in inner
+                .order(query)
+                .range((from, Bound::Unbounded))
+                .take(PART)
+            {
                 looked_at += 1;
-                first.get_or_insert(*key);
                 from = Bound::Excluded(*key);
                 if query.wants(entry) {
                     found.push(Arc::clone(entry));
                 }
             }
-            drop(inner);
-            if looked_at < PART || found.len() > query.limit {
+            let at_the_end = looked_at < PART;
+            if at_the_end || found.len() > query.limit {
+                let until = if at_the_end { Bound::Unbounded } else { from };
+                inner.look_again(query, started, until, &mut found);
                 break;
-            }
-        }
-        if query.after.is_none()
-            && let Some(first) = first
-        {
-            let moved: Vec<_> = read(&self.inner)
-                .order(query)
-                .range(..first)
-                .map(|(_, entry)| entry)
-                .filter(|entry| query.wants(entry))
-                .cloned()
-                .collect();
-            if !moved.is_empty() {
-                found.retain(|old| moved.iter().all(|new| new.id != old.id));
-                found.splice(0..0, moved);
             }
         }
         let more = found.len() > query.limit;
         found.truncate(query.limit);
         (found, more)
+    }
+}
+
+impl Inner {
+    /// Brings what was found up to date with the rows put since `started`, as far as the reading
+    /// got.
+    fn look_again(
+        &self,
+        query: &Query,
+        started: u64,
+        until: Bound<Key>,
+        found: &mut Vec<Arc<SessionEntry>>,
+    ) {
+        let changed = usize::try_from(self.puts - started).unwrap_or(usize::MAX);
+        if changed == 0 {
+            return;
+        }
+        let from = query.after.map_or(Bound::Unbounded, Bound::Excluded);
+        if changed > self.recent.len() {
+            *found = self
+                .order(query)
+                .range((from, Bound::Unbounded))
+                .map(|(_, entry)| entry)
+                .filter(|entry| query.wants(entry))
+                .take(query.limit + 1)
+                .cloned()
+                .collect();
+            return;
+        }
+        let changed: HashSet<SessionId> = self.recent.iter().rev().take(changed).copied().collect();
+        found.retain(|entry| !changed.contains(&entry.id));
+        let read = (
+            from,
+            match until {
+                Bound::Excluded(last) => Bound::Included(last),
+                Bound::Included(_) | Bound::Unbounded => Bound::Unbounded,
+            },
+        );
+        let moved = changed
+            .iter()
+            .filter_map(|id| self.by_id.get(id))
+            .filter(|entry| {
+                read.contains(&entry.key()) && query.wants(entry) && (entry.active || !query.active)
+            });
+        found.extend(moved.cloned());
+        found.sort_unstable_by_key(|entry| entry.key());
     }
 }
 
@@ -217,7 +282,10 @@ mod tests {
         for id in 1..=2000 {
             rows.put(entry(id, id as i64 / 2, State::Running));
         }
-        let mut query = Query { limit: 700, ..Query::default() };
+        let mut query = Query {
+            limit: 700,
+            ..Query::default()
+        };
         let mut seen = Vec::new();
         loop {
             let (page, more) = rows.list(&query);
@@ -238,16 +306,78 @@ mod tests {
         let rows = Rows::default();
         rows.put(entry(1, 1, State::Running));
         rows.put(entry(2, 2, State::Exited));
-        rows.put(SessionEntry { cwd: Some("/x".into()), provider: Provider::Codex, ..entry(3, 3, State::Waiting) });
-        rows.put(SessionEntry { merged_into: Some(SessionId::from_bits(1)), ..entry(4, 4, State::Running) });
-        let all = Query { limit: 10, ..Query::default() };
+        rows.put(SessionEntry {
+            cwd: Some("/x".into()),
+            provider: Provider::Codex,
+            ..entry(3, 3, State::Waiting)
+        });
+        rows.put(SessionEntry {
+            merged_into: Some(SessionId::from_bits(1)),
+            ..entry(4, 4, State::Running)
+        });
+        let all = Query {
+            limit: 10,
+            ..Query::default()
+        };
         assert_eq!(ids(&rows, &all).0, [3, 2, 1]);
-        assert_eq!(ids(&rows, &Query { active: true, ..all.clone() }).0, [3, 1]);
-        assert_eq!(ids(&rows, &Query { states: vec![State::Exited], ..all.clone() }).0, [2]);
-        assert_eq!(ids(&rows, &Query { providers: vec![Provider::Codex], ..all.clone() }).0, [3]);
-        assert_eq!(ids(&rows, &Query { cwd: Some("/w".into()), ..all.clone() }).0, [2, 1]);
-        assert_eq!(ids(&rows, &Query { limit: 2, ..all.clone() }), (vec![3, 2], true));
-        assert_eq!(ids(&rows, &Query { limit: 3, ..all }), (vec![3, 2, 1], false));
+        assert_eq!(
+            ids(
+                &rows,
+                &Query {
+                    active: true,
+                    ..all.clone()
+                }
+            )
+            .0,
+            [3, 1]
+        );
+        assert_eq!(
+            ids(
+                &rows,
+                &Query {
+                    states: vec![State::Exited],
+                    ..all.clone()
+                }
+            )
+            .0,
+            [2]
+        );
+        assert_eq!(
+            ids(
+                &rows,
+                &Query {
+                    providers: vec![Provider::Codex],
+                    ..all.clone()
+                }
+            )
+            .0,
+            [3]
+        );
+        assert_eq!(
+            ids(
+                &rows,
+                &Query {
+                    cwd: Some("/w".into()),
+                    ..all.clone()
+                }
+            )
+            .0,
+            [2, 1]
+        );
+        assert_eq!(
+            ids(
+                &rows,
+                &Query {
+                    limit: 2,
+                    ..all.clone()
+                }
+            ),
+            (vec![3, 2], true)
+        );
+        assert_eq!(
+            ids(&rows, &Query { limit: 3, ..all }),
+            (vec![3, 2, 1], false)
+        );
     }
 
     #[test]
@@ -256,15 +386,68 @@ mod tests {
         rows.put(entry(1, 1, State::Running));
         rows.put(entry(2, 2, State::Running));
         rows.put(entry(1, 3, State::Exited));
-        let all = Query { limit: 10, ..Query::default() };
+        let all = Query {
+            limit: 10,
+            ..Query::default()
+        };
         assert_eq!(ids(&rows, &all).0, [1, 2]);
-        assert_eq!(ids(&rows, &Query { active: true, ..all.clone() }).0, [2]);
+        assert_eq!(
+            ids(
+                &rows,
+                &Query {
+                    active: true,
+                    ..all.clone()
+                }
+            )
+            .0,
+            [2]
+        );
         assert_eq!(rows.find("p1"), Some(SessionId::from_bits(1)));
         rows.remove(SessionId::from_bits(1));
         assert_eq!(ids(&rows, &all).0, [2]);
         assert_eq!(rows.find("p1"), None);
         let counts: Vec<_> = rows.counts().into_iter().filter(|(.., n)| *n > 0).collect();
         assert_eq!(counts, [(Provider::Claude, State::Running, 1)]);
+    }
+
+    #[test]
+    fn a_list_read_while_rows_move_has_each_once() {
+        const ROWS: u128 = 3000;
+        let rows = Rows::default();
+        for id in 1..=ROWS {
+            rows.put(entry(id, id as i64 * 10, State::Running));
+        }
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut n: u128 = 1;
+                while !done.load(Ordering::Relaxed) {
+                    // To places all over the list, not only to its front.
+                    n = n
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1_442_695_040_888_963_407)
+                        % (1 << 64);
+                    rows.put(entry(
+                        (n >> 33) % ROWS + 1,
+                        ((n >> 20) % 30_000) as i64,
+                        State::Running,
+                    ));
+                }
+            });
+            for _ in 0..200 {
+                let (found, more) = rows.list(&Query {
+                    limit: 10_000,
+                    ..Query::default()
+                });
+                let ids: HashSet<_> = found.iter().map(|entry| entry.id).collect();
+                let sorted = found.is_sorted_by_key(|entry| entry.key());
+                assert_eq!(
+                    (found.len(), ids.len(), more, sorted),
+                    (ROWS as usize, ROWS as usize, false, true)
+                );
+            }
+            done.store(true, Ordering::Relaxed);
+        });
     }
 
     #[test]

@@ -84,6 +84,10 @@ impl Story {
         scene: &mut Scene<'_, '_>,
     ) {
         let copies = written_at.map(|at| Restated { at, known: true });
+        // Whatever it tells again happened before, and changes nothing of what is open now.
+        let (open, denied) = (self.memory.open, self.memory.denied);
+        let standing = self.memory.standing.take();
+        self.memory.open = false;
         let mut prompted = None;
         for message in messages {
             let Some(id) = message.id.as_deref() else {
@@ -102,17 +106,17 @@ impl Story {
             }
             self.one(message, News::History, scene);
         }
-        if let (Some((id, at)), None, false) = (prompted, &self.memory.standing, self.memory.open) {
-            // Whatever turn that history seemed to open is over.
-            self.memory.standing = Some(Standing {
-                stance: Stance::Answer,
-                id,
-                calls: 0,
-                at,
-                place: scene.place(),
-                told: false,
-            });
-        }
+        // The turns that history seems to open are over.
+        let over = prompted.filter(|_| !open).map(|(id, at)| Standing {
+            stance: Stance::Answer,
+            id,
+            calls: 0,
+            at,
+            place: scene.place(),
+            told: false,
+        });
+        self.memory.standing = standing.or(over);
+        (self.memory.open, self.memory.denied) = (open, denied);
     }
 
     /// The session was taken up again, so no turn of before is open.

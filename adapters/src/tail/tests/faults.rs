@@ -15,12 +15,14 @@ use crate::tail::disk::{Disk, OpenError, Place, Source, Stat, System};
 
 /// What goes wrong.
 #[derive(Debug, Clone)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     None,
     /// No read gives more bytes than this.
     Short(usize),
     /// The n-th call of the disk fails, once.
     Fail { nth: u64, errno: Errno },
+    /// Nothing can be opened while this is set.
+    Down { errno: Errno, down: Arc<AtomicBool> },
     /// The file begins with a line of so many bytes.
     Giant(u64),
     /// Just before the n-th read the file gets another content.
@@ -29,7 +31,7 @@ pub(super) enum Fault {
 
 /// What happened.
 #[derive(Debug, Default)]
-pub(super) struct Log {
+pub(crate) struct Log {
     calls: AtomicU64,
     reads: AtomicU64,
     bytes: AtomicU64,
@@ -37,33 +39,33 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    pub(super) fn failed(&self) -> bool {
+    pub(crate) fn failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 
     fn call(&self, fault: &Fault) -> io::Result<()> {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
-        match fault {
-            Fault::Fail { nth, errno } if *nth == call => {
-                self.failed.store(true, Ordering::Relaxed);
-                Err((*errno).into())
-            }
-            _ => Ok(()),
+        if let Fault::Fail { nth, errno } = fault
+            && *nth == call
+        {
+            self.failed.store(true, Ordering::Relaxed);
+            return Err((*errno).into());
         }
+        Ok(())
     }
 }
 
-pub(super) struct Faulty {
+pub(crate) struct Faulty {
     fault: Fault,
     log: Arc<Log>,
 }
 
 impl Faulty {
-    pub(super) fn new(fault: Fault) -> (Self, Arc<Log>) {
+    pub(crate) fn new(fault: Fault) -> (Self, Arc<Log>) {
         let log = Arc::new(Log::default());
         (Self { fault, log: Arc::clone(&log) }, log)
     }
@@ -77,6 +79,11 @@ impl Disk for Faulty {
 
     fn open(&self, place: &Place) -> Result<Box<dyn Source>, OpenError> {
         self.log.call(&self.fault).map_err(OpenError::Io)?;
+        if let Fault::Down { errno, down } = &self.fault
+            && down.load(Ordering::Relaxed)
+        {
+            return Err(OpenError::Io((*errno).into()));
+        }
         let inner = System.open(place)?;
         Ok(Box::new(FaultySource { inner, fault: self.fault.clone(), log: Arc::clone(&self.log) }))
     }
@@ -120,7 +127,7 @@ impl Source for FaultySource {
                 std::fs::write(path, content)?;
                 self.inner.read_at(into, offset)?
             }
-            Fault::None | Fault::Fail { .. } | Fault::RewriteBeforeRead { .. } => self.inner.read_at(into, offset)?,
+            Fault::None | Fault::Fail { .. } | Fault::Down { .. } | Fault::RewriteBeforeRead { .. } => self.inner.read_at(into, offset)?,
         };
         self.log.bytes.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)

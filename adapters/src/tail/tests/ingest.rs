@@ -14,11 +14,13 @@ use crate::{
     tail::{FileSpec, Format, Now},
 };
 
-/// Takes `{"id": …, "v": …}`, and `{"v": …}` without an id. Its state is the number of records.
+/// Takes `{"id": …, "v": …}`, and `{"v": …}` without an id. Its state is the number of records. A
+/// note that says `held` is put out when the next one comes, or at a pause.
 struct Notes {
     session: Arc<str>,
     records: u64,
     path: String,
+    held: Option<NewEvent>,
 }
 
 #[derive(serde::Deserialize)]
@@ -37,9 +39,18 @@ impl Decoder for Notes {
         };
         let mut event = out.event(&record, &self.session, identity, Annotation { topic: Topic::Note, value: note.v });
         event.repeat = repeat;
-        out.push(event);
         self.records += 1;
+        self.pause(out);
+        if event.payload == Payload::from(Annotation { topic: Topic::Note, value: "held".into() }) {
+            self.held = Some(event);
+        } else {
+            out.push(event);
+        }
         Ok(())
+    }
+
+    fn pause(&mut self, out: &mut Decoded) {
+        out.events.extend(self.held.take());
     }
 
     fn removed(&mut self, observed_at: Timestamp, out: &mut Decoded) {
@@ -59,7 +70,7 @@ impl Decoder for Notes {
 
 fn make(path: &Path, state: Option<&str>) -> Box<dyn Decoder> {
     let records = state.map_or(0, |state| state.parse().unwrap());
-    Box::new(Notes { session: Arc::from("s"), records, path: path.display().to_string() })
+    Box::new(Notes { session: Arc::from("s"), records, path: path.display().to_string(), held: None })
 }
 
 pub(crate) const LINES: FileSpec = FileSpec { format: Format::Lines, make, live: false };
@@ -75,9 +86,16 @@ pub(crate) fn plain(value: &str) -> String {
 
 /// A steady clock that tests turn, and a wall clock that began with the real one: files have real
 /// times.
+#[expect(clippy::disallowed_methods, reason = "the times of the files written here are real")]
 pub(crate) fn now(steady: Duration) -> Now {
     let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as i64;
     Now { wall: Timestamp::from_millisecond(wall + steady.as_millis() as i64), steady }
+}
+
+/// The time of a file that was modified so long before now.
+pub(crate) fn ago(age: Duration) -> SystemTime {
+    let wall = now(Duration::ZERO).wall.as_millisecond() as u64;
+    SystemTime::UNIX_EPOCH + Duration::from_millis(wall) - age
 }
 
 /// Commits batches: events once per identity, cursors with them.
@@ -108,13 +126,13 @@ impl Ingest {
     }
 
     fn take(&mut self, event: NewEvent) {
-        let value = match &event.payload {
-            Payload::Annotation(note) => note.value.clone(),
-            Payload::Unrecognized(raw) => match &raw.hash {
-                Some(hash) => format!("{}:{hash}", raw.raw_kind),
-                None => format!("{}:{}", raw.raw_kind, event.text.as_deref().unwrap_or_default()),
-            },
-            other => panic!("unexpected {other:?}"),
+        let value = if let Payload::Annotation(note) = &event.payload {
+            note.value.clone()
+        } else if let Payload::Unrecognized(raw) = &event.payload {
+            let what = raw.hash.as_deref().or(event.text.as_deref());
+            format!("{}:{}", raw.raw_kind, what.unwrap_or_default())
+        } else {
+            panic!("unexpected {event:?}");
         };
         if let Origin::File { path, generation, offset, length } = &event.origin {
             self.origins.push((path.to_string(), *generation, *offset, *length));

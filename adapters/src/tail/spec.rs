@@ -1,0 +1,56 @@
+//! How a file is to be read, and within what bounds.
+
+use std::{path::Path, time::Duration};
+
+use events::Timestamp;
+
+use crate::decode::Decoder;
+
+/// How a file is written by its agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Lines are appended.
+    Lines,
+    /// It is one record and rewritten whole.
+    Whole,
+}
+
+/// Makes the decoder of a file: from its path, and from [`Decoder::state`] to go on from there.
+pub type MakeDecoder = fn(&Path, Option<&str>) -> Box<dyn Decoder>;
+
+/// How a file is to be read.
+#[derive(Debug, Clone, Copy)]
+pub struct FileSpec {
+    /// How it is written.
+    pub format: Format,
+    /// Makes its decoder.
+    pub make: MakeDecoder,
+    /// It tells the state of a session that runs: looked at first and always as a hot file.
+    pub live: bool,
+}
+
+/// Bounds of reading.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Longer lines are not held but become a stub, bytes.
+    pub line_bytes: u64,
+    /// Larger files of [`Format::Whole`] are refused, bytes.
+    pub whole_bytes: u64,
+    /// About so many bytes of lines make one [`Look`].
+    pub batch_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { line_bytes: 16 << 20, whole_bytes: 64 << 20, batch_bytes: 1 << 20 }
+    }
+}
+
+/// The two clocks, read at one moment by the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Now {
+    /// Wall clock: stamps events and is compared with times of files, nothing else.
+    pub wall: Timestamp,
+    /// A clock that never jumps, since any fixed moment: all waiting goes by it.
+    pub steady: Duration,
+}

@@ -1,0 +1,77 @@
+//! `capture doctor`
+
+use std::io::Write;
+
+use events::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Context, Failed, style};
+use crate::{client::Client, clock, places, roots, serve::log_file, terminal::safe};
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Sources {
+    sources: Vec<Source>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Source {
+    name: String,
+    active: bool,
+    lag_ms: u64,
+    last_event_at: Option<Timestamp>,
+    dropped: u64,
+    coalesced: u64,
+    errors: u64,
+    files: u64,
+    detail: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Check {
+    name: String,
+    ok: bool,
+    detail: String,
+}
+
+#[derive(Serialize)]
+struct Report {
+    ok: bool,
+    checks: Vec<Check>,
+}
+
+pub(super) fn run(context: &Context) -> anyhow::Result<()> {
+    let mut checks = Vec::new();
+    let mut check = |name: &str, ok: bool, detail: String| checks.push(Check { name: name.into(), ok, detail });
+    let config = places::config_file()?;
+    check("configuration", true, if config.exists() { config.display().to_string() } else { format!("{} (not there: defaults)", config.display()) });
+    check("data", true, context.data.display().to_string());
+    let homes = roots::homes(&context.config)?;
+    for root in homes.roots() {
+        let there = root.dir.is_dir();
+        check(root.provider.as_str(), true, format!("{}{}", root.dir.display(), if there { "" } else { " (not there yet)" }));
+    }
+    match Client::running(&context.data)? {
+        None => check("server", context.config.autostart, "not running; the next command starts it".into()),
+        Some(client) => {
+            let endpoint = client.endpoint();
+            check("server", true, format!("{} (pid {})", endpoint.url, endpoint.pid));
+            let Sources { sources } = client.get("/api/v1/health/sources")?;
+            for source in sources {
+                let last = source.last_event_at.map_or_else(String::new, |at| format!(", last event {} ago", style::age(at, clock::now())));
+                let detail = format!("{} files{last}; {}", source.files, source.detail.unwrap_or_default());
+                check(&source.name, source.active && source.errors == 0, detail);
+            }
+        }
+    }
+    check("log", true, log_file(&context.data).display().to_string());
+    let report = Report { ok: checks.iter().all(|c| c.ok), checks };
+    if context.json {
+        context.print_json(&report)?;
+    } else {
+        let mut out = std::io::stdout().lock();
+        for check in &report.checks {
+            writeln!(out, "{} {:<14} {}", if check.ok { "✓" } else { "✗" }, check.name, safe(&check.detail))?;
+        }
+    }
+    if report.ok { Ok(()) } else { Err(Failed::Other("something is not as it should be".into()).into()) }
+}

@@ -1,0 +1,95 @@
+//! `capture events`
+
+use std::io::Write;
+
+use events::{Event, Kind, Payload};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Context, SCHEMA_VERSION, find, style};
+use crate::terminal::safe;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The session: its id, the agent's id, or the beginning of either.
+    session: String,
+    /// Go on with new events as they come.
+    #[arg(long, short)]
+    follow: bool,
+    /// Only these kinds.
+    #[arg(long, value_delimiter = ',', value_name = "KIND")]
+    kind: Vec<Kind>,
+    /// Only events with a higher sequence.
+    #[arg(long, default_value_t = 0)]
+    after: u64,
+    /// At most so many; all when not given.
+    #[arg(long)]
+    limit: Option<usize>,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    events: Vec<Box<RawValue>>,
+    next_after: Option<u64>,
+}
+
+/// Events asked for at a time.
+const PAGE: usize = 500;
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let client = context.client()?;
+    let session = find(&client, &arguments.session)?;
+    let kinds: Vec<&str> = arguments.kind.iter().map(|k| k.as_str()).collect();
+    let kinds = if kinds.is_empty() { String::new() } else { format!("&kind={}", kinds.join(",")) };
+    let mut left = arguments.limit.unwrap_or(usize::MAX);
+    let mut after = arguments.after;
+    // The stream is opened before the pages are read, so that nothing falls between them.
+    let stream = if arguments.follow { Some(client.stream(&format!("/api/v1/stream?session={}", session.id))?) } else { None };
+    while left > 0 {
+        let page: Page = client.get(&format!("/api/v1/sessions/{}/events?after={after}&limit={}{kinds}", session.id, PAGE.min(left)))?;
+        for event in &page.events {
+            print(context, event.get())?;
+        }
+        left -= page.events.len();
+        match page.next_after {
+            Some(next) if next > after && !page.events.is_empty() => after = next,
+            _ => break,
+        }
+    }
+    for news in stream.into_iter().flatten() {
+        let (name, data) = news?;
+        if name != "event" || left == 0 {
+            continue;
+        }
+        let event = Event::from_json(&data)?;
+        if event.sequence > after && (arguments.kind.is_empty() || arguments.kind.contains(&event.payload.kind())) {
+            after = event.sequence;
+            left -= 1;
+            print(context, &data)?;
+        }
+    }
+    Ok(())
+}
+
+fn print(context: &Context, json: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    if context.json {
+        let rest = json.strip_prefix('{').unwrap_or(json);
+        writeln!(out, "{{\"schema_version\":{SCHEMA_VERSION},{rest}")?;
+        return Ok(out.flush()?);
+    }
+    let event = Event::from_json(json)?;
+    let text = match &event.payload {
+        Payload::ToolCall(call) => format!("{} {}", call.name, call.title.as_deref().unwrap_or("")),
+        Payload::ToolResult(result) => format!("{} {}", result.outcome, event.text.as_deref().unwrap_or("")),
+        Payload::StatusChanged(change) => format!("{} {}", change.to, change.reason.map_or("", |r| r.as_str())),
+        Payload::Annotation(note) => format!("{} {}", note.topic, note.value),
+        Payload::Signal(signal) => format!("{} {}", event.source, signal.words.as_deref().unwrap_or("")),
+        Payload::Unrecognized(unknown) => format!("{} ({} bytes)", unknown.raw_kind, unknown.length),
+        Payload::TurnCompleted(turn) => format!("{} after {} ms", turn.outcome, turn.duration_ms),
+        _ => event.text.clone().unwrap_or_default(),
+    };
+    let text = safe(&projections::shorten::one_line(&text, 140));
+    writeln!(out, "{:>6}  {}  {:<18} {text}", event.sequence, style::local(event.created_at), event.payload.kind())?;
+    Ok(out.flush()?)
+}

@@ -1,0 +1,164 @@
+//! `capture ps`, `capture status`
+
+use std::io::Write;
+
+use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table, TableStyle, Width};
+use events::{Provider, State};
+use projections::Session;
+use serde::{Deserialize, Serialize};
+
+use super::{Context, find, percent, style};
+use crate::{clock, terminal::safe};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Only this session.
+    session: Option<String>,
+    /// All sessions, also those that ended or have long been silent.
+    #[arg(long, short)]
+    all: bool,
+    /// Keep the list on screen and up to date.
+    #[arg(long, short)]
+    watch: bool,
+    /// Only sessions in these states.
+    #[arg(long, value_delimiter = ',', value_name = "STATE")]
+    state: Vec<State>,
+    /// Only sessions of these agents.
+    #[arg(long, value_delimiter = ',', value_name = "AGENT")]
+    provider: Vec<Provider>,
+    /// Only sessions in this directory.
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<String>,
+    /// At most so many.
+    #[arg(long, default_value_t = 200)]
+    limit: usize,
+}
+
+/// A page of sessions, as the server answers it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Page {
+    pub(super) as_of: u64,
+    pub(super) sessions: Vec<Session>,
+    pub(super) next_cursor: Option<String>,
+}
+
+impl Arguments {
+    fn query(&self) -> String {
+        let mut query = format!("/api/v1/sessions?limit={}&active={}", self.limit, if self.all { "all" } else { "true" });
+        let list = |values: Vec<&str>| values.join(",");
+        if !self.state.is_empty() {
+            query += &format!("&state={}", list(self.state.iter().map(|s| s.as_str()).collect()));
+        }
+        if !self.provider.is_empty() {
+            query += &format!("&provider={}", list(self.provider.iter().map(|p| p.as_str()).collect()));
+        }
+        if let Some(cwd) = &self.cwd {
+            query += &format!("&cwd={}", percent(cwd));
+        }
+        query
+    }
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let client = context.client()?;
+    let list = || -> anyhow::Result<Page> {
+        match &arguments.session {
+            Some(given) => find(&client, given).map(|session| Page { as_of: 0, sessions: vec![session], next_cursor: None }),
+            None => client.get(&arguments.query()),
+        }
+    };
+    if !arguments.watch {
+        let page = list()?;
+        return if context.json { context.print_json(&page) } else { print(&page, arguments, "") };
+    }
+    // Each change that reaches the stream redraws the list; what comes meanwhile shares the next.
+    for news in client.stream("/api/stream/status")? {
+        news?;
+        let page = list()?;
+        if context.json {
+            context.print_json(&page)?;
+        } else {
+            print(&page, arguments, "\x1b[H\x1b[2J")?;
+        }
+    }
+    Ok(())
+}
+
+fn print(page: &Page, arguments: &Arguments, before: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    write!(out, "{before}")?;
+    if page.sessions.is_empty() {
+        let hint = if arguments.all { "no sessions yet" } else { "no active sessions (--all shows the others)" };
+        writeln!(out, "{hint}")?;
+        return Ok(out.flush()?);
+    }
+    writeln!(out, "{}", table(&page.sessions))?;
+    if page.next_cursor.is_some() {
+        writeln!(out, "… more; use --limit")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Sessions as people read them: what needs them first, helpers below the session they help.
+fn table(sessions: &[Session]) -> Table {
+    let (now, colour) = (clock::now(), style::colours());
+    let mut ordered: Vec<&Session> = sessions.iter().filter(|s| !has_parent_among(s, sessions)).collect();
+    ordered.sort_by_key(|s| (urgency(s.status.state), std::cmp::Reverse(s.last_event_at)));
+    let mut table = Table::new();
+    table.load_style(TableStyle::new()).set_content_arrangement(ContentArrangement::Dynamic);
+    if !colour {
+        table.force_no_tty();
+    }
+    table.set_header(["STATE", "FOR", "AGENT", "SESSION", "TITLE", "DIRECTORY", "NOW"]);
+    for session in ordered {
+        add(&mut table, session, "", now);
+        let mut helpers: Vec<&Session> = sessions.iter().filter(|s| s.parent_session_id == Some(session.id)).collect();
+        helpers.sort_by_key(|s| s.started_at);
+        for helper in helpers {
+            add(&mut table, helper, "└ ", now);
+        }
+    }
+    for (column, width) in table.column_iter_mut().zip([0, 0, 0, 0, 34, 28, 44]) {
+        column.set_padding((0, 2));
+        if width > 0 {
+            column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(width)));
+        }
+    }
+    table
+}
+
+fn add(table: &mut Table, session: &Session, indent: &str, now: events::Timestamp) {
+    let cut = |text: &str, limit| safe(&projections::shorten::one_line(text, limit));
+    let state = Cell::new(format!("{indent}{}", style::state(&session.status, false)));
+    let state = match session.status.state {
+        State::Running => state.fg(Color::Green),
+        State::Waiting => state.fg(Color::Yellow),
+        State::WaitingApproval => state.fg(Color::Red).add_attribute(Attribute::Bold),
+        State::Idle | State::Exited => state.add_attribute(Attribute::Dim),
+        State::Unknown => state.fg(Color::Magenta),
+    };
+    let rest = [
+        style::age(session.status.since, now),
+        session.provider.to_string(),
+        style::short(&session.id.to_string()).to_owned(),
+        cut(session.title.as_deref().unwrap_or(""), 32),
+        cut(&session.cwd.as_deref().map(style::path).unwrap_or_default(), 26),
+        cut(session.summary.current.as_deref().or(session.status.activity.as_deref()).unwrap_or(""), 42),
+    ];
+    table.add_row(std::iter::once(state).chain(rest.into_iter().map(Cell::new)).collect::<Vec<_>>());
+}
+
+fn has_parent_among(session: &Session, sessions: &[Session]) -> bool {
+    session.parent_session_id.is_some_and(|parent| sessions.iter().any(|s| s.id == parent))
+}
+
+fn urgency(state: State) -> u8 {
+    match state {
+        State::WaitingApproval => 0,
+        State::Waiting => 1,
+        State::Running => 2,
+        State::Unknown => 3,
+        State::Idle => 4,
+        State::Exited => 5,
+    }
+}

@@ -1,0 +1,56 @@
+//! `capture wait`
+
+use std::{io::Write, time::Duration};
+
+use events::State;
+use projections::Session;
+
+use super::{Context, Failed, find, style};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The session: its id, the agent's id, or the beginning of either.
+    session: String,
+    /// States to wait for.
+    #[arg(long, value_delimiter = ',', value_name = "STATE", default_value = "waiting,waiting_approval,idle,exited")]
+    until: Vec<State>,
+    /// Give up after so many seconds (exit code 3); waits for ever when not given.
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<f64>,
+}
+
+/// The server is asked anew this often, so that no connection has to live for ever.
+const ASK_MS: u64 = 60_000;
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let client = context.client()?;
+    let id = find(&client, &arguments.session)?.id;
+    let until: Vec<&str> = arguments.until.iter().map(|s| s.as_str()).collect();
+    let mut left_ms = match arguments.timeout {
+        Some(seconds) if seconds.is_finite() && seconds >= 0.0 => (seconds * 1000.0) as u64,
+        Some(seconds) => return Err(Failed::Other(format!("--timeout {seconds} is not a number of seconds")).into()),
+        None => u64::MAX,
+    };
+    loop {
+        let ask_ms = left_ms.min(ASK_MS);
+        let path = format!("/api/v1/sessions/{id}/wait?until={}&timeout_ms={ask_ms}", until.join(","));
+        match client.text(&path, Some(Duration::from_millis(ask_ms + 10_000))) {
+            Ok(json) => {
+                let session: Session = serde_json::from_str(&json)?;
+                if context.json {
+                    return context.print_json(&session);
+                }
+                let mut out = std::io::stdout().lock();
+                writeln!(out, "{}", style::state(&session.status, style::colours()))?;
+                return Ok(());
+            }
+            Err(error) if matches!(error.downcast_ref(), Some(Failed::TimedOut(_))) => {
+                left_ms = if left_ms == u64::MAX { left_ms } else { left_ms - ask_ms };
+                if left_ms == 0 {
+                    return Err(Failed::TimedOut(format!("session {id} was in none of {} in time", until.join(", "))).into());
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
