@@ -36,8 +36,8 @@ use crate::{
     tail::{FileSpec, Limits, Now, Reader},
     watch::Watch,
 };
-pub use control::{Control, Health, Progress, Trouble};
 use control::Shared;
+pub use control::{Control, Health, Progress, Trouble};
 use files::{FileId, Files};
 use queue::Queue;
 use report::Errors;
@@ -121,7 +121,10 @@ pub struct Root {
 
 impl std::fmt::Debug for Root {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Root").field("provider", &self.provider).field("dir", &self.dir).finish_non_exhaustive()
+        f.debug_struct("Root")
+            .field("provider", &self.provider)
+            .field("dir", &self.dir)
+            .finish_non_exhaustive()
     }
 }
 
@@ -210,7 +213,10 @@ impl Collector {
             queue: Arc::new(Queue::default()),
             shared,
             errors: Errors::default(),
-            unclaimed: cursors.into_iter().map(|cursor| (cursor.path.clone(), cursor)).collect(),
+            unclaimed: cursors
+                .into_iter()
+                .map(|cursor| (cursor.path.clone(), cursor))
+                .collect(),
             dirty: VecDeque::new(),
             hot: Vec::new(),
             gone: VecDeque::new(),
@@ -235,7 +241,11 @@ impl Collector {
     where
         S: FnMut(Batch) -> Result<(), Stopped> + Clone + Send + 'static,
     {
-        let mut running = Running { control: self.control(), queue: Arc::clone(&self.queue), threads: Vec::new() };
+        let mut running = Running {
+            control: self.control(),
+            queue: Arc::clone(&self.queue),
+            threads: Vec::new(),
+        };
         for n in 0..self.config.workers {
             let mut worker = queue::Worker {
                 queue: Arc::clone(&self.queue),
@@ -245,7 +255,9 @@ impl Collector {
             };
             let mut sink = sink.clone();
             let thread = std::thread::Builder::new().name(format!("backfill-{n}"));
-            running.threads.push(thread.spawn(move || worker.run(&mut sink))?);
+            running
+                .threads
+                .push(thread.spawn(move || worker.run(&mut sink))?);
         }
         let thread = std::thread::Builder::new().name("files".into());
         running.threads.push(thread.spawn(move || self.run(sink))?);
@@ -254,7 +266,9 @@ impl Collector {
 
     fn run(mut self, mut sink: impl FnMut(Batch) -> Result<(), Stopped>) {
         while !self.shared.stop.load(Ordering::Acquire) {
-            let Ok(next) = self.round((self.config.clock)(), &mut sink) else { break };
+            let Ok(next) = self.round((self.config.clock)(), &mut sink) else {
+                break;
+            };
             let now = (self.config.clock)().steady;
             self.shared.inbox.wait(next.saturating_sub(now));
         }

@@ -15,6 +15,8 @@ use std::{
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use events::Provider;
+
+use crate::providers::Homes;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::{Pid, PidfdFlags, pidfd_open},
@@ -64,10 +66,13 @@ pub fn is_alive(pid: u32, start: u64) -> bool {
     start_ticks(pid).is_some_and(|now| start == 0 || now == start)
 }
 
-/// The processes of our own user, looked through again and again. A process that was twice no
-/// agent is not looked at any more, so that a scan costs little more than listing `/proc`.
-#[derive(Debug, Default)]
+/// The processes of our own user, looked through again and again, for agents that keep their
+/// sessions in the homes that are read: another one's agents are not ours to tell of. A process
+/// that was twice no agent is not looked at any more, so that a scan costs little more than
+/// listing `/proc`.
+#[derive(Debug)]
 pub struct Table {
+    homes: Homes,
     looks: HashMap<u32, Look>,
 }
 
@@ -81,6 +86,12 @@ enum Look {
 }
 
 impl Table {
+    /// A table of the agents of these homes.
+    #[must_use]
+    pub fn new(homes: Homes) -> Self {
+        Self { homes, looks: HashMap::new() }
+    }
+
     /// The agents that run now.
     pub fn scan(&mut self) -> Vec<AgentProcess> {
         let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
@@ -93,7 +104,7 @@ impl Table {
                 looks.insert(pid, Look::Stranger);
                 continue;
             }
-            let found = look_at(pid);
+            let found = look_at(pid, &self.homes);
             let look = match (&found, before) {
                 (Some(_), _) => Look::Agent,
                 (None, None) => Look::Once,
@@ -111,7 +122,7 @@ impl Table {
     }
 }
 
-fn look_at(pid: u32) -> Option<AgentProcess> {
+fn look_at(pid: u32, homes: &Homes) -> Option<AgentProcess> {
     use std::os::unix::fs::MetadataExt;
     let dir = PathBuf::from(format!("/proc/{pid}"));
     if fs::metadata(&dir).ok()?.uid() != rustix::process::geteuid().as_raw() {
@@ -119,6 +130,10 @@ fn look_at(pid: u32) -> Option<AgentProcess> {
     }
     let arguments = fs::read(dir.join("cmdline")).ok()?;
     let (provider, shared) = which_agent(&arguments)?;
+    let environment = fs::read(dir.join("environ")).ok()?;
+    if !home_of(provider, &environment).is_some_and(|home| homes.of(provider).contains(&home)) {
+        return None;
+    }
     Some(AgentProcess {
         provider,
         pid,
@@ -129,6 +144,22 @@ fn look_at(pid: u32) -> Option<AgentProcess> {
         shared,
         open_files: open_files(&dir),
     })
+}
+
+/// Where an agent with this environment keeps its sessions. Nothing else of it is looked at.
+fn home_of(provider: Provider, environment: &[u8]) -> Option<PathBuf> {
+    let variable = |name: &str| {
+        let value = environment.split(|b| *b == 0).find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+        let value = std::str::from_utf8(value).ok().filter(|v| !v.is_empty())?;
+        Some(PathBuf::from(value))
+    };
+    let below_home = |name: &str| Some(variable("HOME")?.join(name));
+    match provider {
+        Provider::Claude => variable("CLAUDE_CONFIG_DIR").or_else(|| below_home(".claude")),
+        Provider::Codex => variable("CODEX_HOME").or_else(|| below_home(".codex")),
+        Provider::Gemini => variable("GEMINI_CLI_HOME").or_else(|| variable("HOME")).map(|home| home.join(".gemini")),
+        Provider::Pi | Provider::Capture | Provider::Unknown => None,
+    }
 }
 
 /// Words after an agent's name with which it holds no conversation.
@@ -296,6 +327,15 @@ mod tests {
         assert_eq!(who(&["vim", "claude"]), None);
         assert_eq!(who(&["grep", "codex"]), None);
         assert_eq!(who(&[""]), None);
+    }
+
+    #[test]
+    fn finds_the_home_an_agent_uses() {
+        let environment = b"PATH=/bin\0HOME=/home/a\0CODEX_HOME=/srv/codex\0XHOME=/x\0";
+        assert_eq!(home_of(Provider::Claude, environment), Some("/home/a/.claude".into()));
+        assert_eq!(home_of(Provider::Codex, environment), Some("/srv/codex".into()));
+        assert_eq!(home_of(Provider::Gemini, environment), Some("/home/a/.gemini".into()));
+        assert_eq!(home_of(Provider::Gemini, b"PATH=/bin"), None);
     }
 
     #[test]

@@ -30,6 +30,17 @@ pub struct Homes {
 }
 
 impl Homes {
+    /// Those of one agent.
+    #[must_use]
+    pub fn of(&self, provider: Provider) -> &[PathBuf] {
+        match provider {
+            Provider::Claude => &self.claude,
+            Provider::Codex => &self.codex,
+            Provider::Gemini => &self.gemini,
+            Provider::Pi | Provider::Capture | Provider::Unknown => &[],
+        }
+    }
+
     /// What to collect.
     #[must_use]
     pub fn roots(&self) -> Vec<Root> {

@@ -6,7 +6,10 @@
 //! are never followed, and the number is bounded by the caller. Hints of reading are dropped
 //! here: our own opening of files would wake us for ever.
 
-use std::{io, path::{Path, PathBuf}};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use notify::{ErrorKind, Event, EventKind, RecursiveMode, Watcher};
 
@@ -41,7 +44,8 @@ impl std::fmt::Display for Mode {
 }
 
 const NO_WATCHES: &str = "no inotify watches left (fs.inotify.max_user_watches)";
-const NO_INSTANCES: &str = "no inotify instances or files left (fs.inotify.max_user_instances, ulimit -n)";
+const NO_INSTANCES: &str =
+    "no inotify instances or files left (fs.inotify.max_user_instances, ulimit -n)";
 const NO_WATCHER: &str = "this system gives no hints of changes";
 const SWITCHED_OFF: &str = "watching is switched off";
 
@@ -54,7 +58,10 @@ pub struct Watch {
 
 impl std::fmt::Debug for Watch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watch").field("mode", &self.mode).field("directories", &self.directories).finish()
+        f.debug_struct("Watch")
+            .field("mode", &self.mode)
+            .field("directories", &self.directories)
+            .finish()
     }
 }
 
@@ -67,24 +74,38 @@ impl Watch {
         let config = notify::Config::default().with_follow_symlinks(false);
         match notify::RecommendedWatcher::new(handler, config) {
             Ok(watcher) => Self::with(Box::new(watcher)),
-            Err(error) => Self { watcher: None, mode: Mode::Polling(reason(&error)), directories: 0 },
+            Err(error) => Self {
+                watcher: None,
+                mode: Mode::Polling(reason(&error)),
+                directories: 0,
+            },
         }
     }
 
     /// Watches nothing, by choice.
     #[must_use]
     pub fn off() -> Self {
-        Self { watcher: None, mode: Mode::Polling(SWITCHED_OFF), directories: 0 }
+        Self {
+            watcher: None,
+            mode: Mode::Polling(SWITCHED_OFF),
+            directories: 0,
+        }
     }
 
     fn with(watcher: Box<dyn Watcher + Send>) -> Self {
-        Self { watcher: Some(watcher), mode: Mode::Watching, directories: 0 }
+        Self {
+            watcher: Some(watcher),
+            mode: Mode::Watching,
+            directories: 0,
+        }
     }
 
     /// Watches a directory, not what is below it. Returns whether it is watched; when the system
     /// has no more watches, watching ends altogether and the mode says so.
     pub fn add(&mut self, directory: &Path) -> bool {
-        let Some(watcher) = &mut self.watcher else { return false };
+        let Some(watcher) = &mut self.watcher else {
+            return false;
+        };
         match watcher.watch(directory, RecursiveMode::NonRecursive) {
             Ok(()) => {
                 self.directories += 1;
@@ -128,14 +149,23 @@ impl Watch {
 }
 
 fn pass_on(event: notify::Result<Event>, tell: &impl Fn(Hint)) {
-    let Ok(event) = event else { return tell(Hint::Everything) };
+    let Ok(event) = event else {
+        return tell(Hint::Everything);
+    };
     if event.need_rescan() || matches!(event.kind, EventKind::Other | EventKind::Any) {
         return tell(Hint::Everything);
     }
     match event.kind {
         EventKind::Access(_) => {}
-        EventKind::Any | EventKind::Other | EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) => {
-            event.paths.into_iter().for_each(|path| tell(Hint::Path(path)));
+        EventKind::Any
+        | EventKind::Other
+        | EventKind::Create(_)
+        | EventKind::Modify(_)
+        | EventKind::Remove(_) => {
+            event
+                .paths
+                .into_iter()
+                .for_each(|path| tell(Hint::Path(path)));
         }
     }
 }
@@ -144,14 +174,19 @@ fn is_exhausted(error: &notify::Error) -> bool {
     match &error.kind {
         ErrorKind::MaxFilesWatch => true,
         ErrorKind::Io(error) => is_out_of_files(error),
-        ErrorKind::Generic(_) | ErrorKind::PathNotFound | ErrorKind::WatchNotFound | ErrorKind::InvalidConfig(_) => false,
+        ErrorKind::Generic(_)
+        | ErrorKind::PathNotFound
+        | ErrorKind::WatchNotFound
+        | ErrorKind::InvalidConfig(_) => false,
     }
 }
 
 fn is_out_of_files(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let code = error.raw_os_error();
-    [Errno::MFILE, Errno::NFILE, Errno::NOSPC].iter().any(|errno| code == Some(errno.raw_os_error()))
+    [Errno::MFILE, Errno::NFILE, Errno::NOSPC]
+        .iter()
+        .any(|errno| code == Some(errno.raw_os_error()))
 }
 
 fn reason(error: &notify::Error) -> &'static str {

@@ -15,6 +15,7 @@ mod tests;
 
 use std::{
     collections::BTreeSet,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -35,9 +36,9 @@ pub const INPUTS: usize = 16;
 /// Live commits are at least this far apart; what comes between shares the next one.
 const COMMIT_EVERY: Duration = Duration::from_millis(100);
 /// A transaction of history is committed when it has so many rows,
-const BACKFILL_ROWS: usize = 8_000;
+const BACKFILL_ROWS: usize = 24_000;
 /// or is this old.
-const BACKFILL_AGE: Duration = Duration::from_millis(250);
+const BACKFILL_AGE: Duration = Duration::from_millis(600);
 /// After a failed commit the next try comes this much later.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -120,6 +121,7 @@ pub struct Ingest {
     deadlines: BTreeSet<(Timestamp, usize)>,
     /// Agents that ran without a session when last looked: (pid, start ticks).
     lonely: Vec<(u32, u64)>,
+    ignore: Vec<PathBuf>,
 }
 
 /// Why the open transaction has to be given up.
@@ -164,6 +166,8 @@ pub struct Parts {
     pub clock: Clock,
     /// Limits of the status rules.
     pub rules: projections::Rules,
+    /// Sessions that begin in or below these directories are not captured.
+    pub ignore: Vec<PathBuf>,
 }
 
 impl Ingest {
@@ -172,7 +176,7 @@ impl Ingest {
     /// # Errors
     /// When the store cannot be read.
     pub fn new(parts: Parts) -> Result<Self, ReadError> {
-        let Parts { writer, board, gauges, processes, clock, rules } = parts;
+        let Parts { writer, board, gauges, processes, clock, rules, ignore } = parts;
         let sessions = Sessions::load(&writer, rules)?;
         let position = writer.position()?;
         let mut ingest = Self {
@@ -191,6 +195,7 @@ impl Ingest {
             committed: Vec::new(),
             deadlines: BTreeSet::new(),
             lonely: Vec::new(),
+            ignore,
         };
         ingest.load_board()?;
         Ok(ingest)
@@ -471,21 +476,19 @@ impl Ingest {
     fn tell(&mut self) {
         let slots = self.sessions.dirty();
         let mut frames = Vec::with_capacity(slots.len());
-        let any_live = self.committed.iter().any(|(_, history)| !history);
         for slot in &slots {
             let Some(entry) = self.entry(*slot) else { continue };
             frames.extend(Frame::of_entry(Some(self.position), &entry));
             self.board.put(entry);
         }
-        if !any_live {
-            self.board.advance(self.position);
-            return;
-        }
         self.committed.sort_unstable_by_key(|(event, _)| event.position);
-        for (event, _) in &self.committed {
+        for (event, _) in self.committed.iter().filter(|(_, history)| !history) {
             if let Ok(json) = Json::of(event) {
                 self.board.publish(Frame::event(Some(event.position), event.session_id, event.payload.kind(), json));
             }
+        }
+        if self.committed.iter().any(|(_, history)| *history) {
+            self.board.advance(self.position);
         }
         for frame in frames {
             self.board.publish(frame);

@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapters::process::{Table, Watcher};
+use adapters::{
+    process::{Table, Watcher},
+    providers::Homes,
+};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 
 use crate::ingest::{Input, Processes};
@@ -25,14 +28,14 @@ impl Linker {
     ///
     /// # Errors
     /// When a thread cannot be made.
-    pub fn start(inputs: Sender<Input>) -> std::io::Result<Self> {
+    pub fn start(homes: Homes, inputs: Sender<Input>) -> std::io::Result<Self> {
         let ended = inputs.clone();
         let watcher = Watcher::start(move |process| {
             // Only a stopped ingest takes nothing more.
             ended.send(Input::Ended(process)).ok();
         })?;
         let (ask, asked) = bounded(1);
-        let search = std::thread::Builder::new().name("search-agents".into()).spawn(move || search(&asked, &inputs))?;
+        let search = std::thread::Builder::new().name("search-agents".into()).spawn(move || search(Table::new(homes), &asked, &inputs))?;
         Ok(Self { watcher, ask: Some(ask), search: Some(search) })
     }
 }
@@ -63,8 +66,7 @@ impl Drop for Linker {
 /// Agents without a session yet are looked for this often.
 const ROUND: Duration = Duration::from_secs(2);
 
-fn search(asked: &Receiver<bool>, inputs: &Sender<Input>) {
-    let mut table = Table::default();
+fn search(mut table: Table, asked: &Receiver<bool>, inputs: &Sender<Input>) {
     let mut last_told: Vec<(u32, u64)> = Vec::new();
     let mut wanted = false;
     let mut tellings = 0;

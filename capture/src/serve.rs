@@ -99,13 +99,13 @@ impl Service {
         let (inputs, incoming) = bounded(ingest::INPUTS);
 
         let collect = collect_config(&options.config);
-        let collector = Collector::new(collect, roots::homes(&options.config)?.roots(), writer.cursors()?);
+        let homes = roots::homes(&options.config)?;
+        let collector = Collector::new(collect, homes.roots(), writer.cursors()?);
         let control = collector.control();
-        control.ignore(options.config.ignore.clone());
 
         let reader = writer.reader();
         let database = writer.path().to_owned();
-        let linker = Linker::start(inputs.clone()).context("cannot start a thread")?;
+        let linker = Linker::start(homes, inputs.clone()).context("cannot start a thread")?;
         let ingest = Ingest::new(ingest::Parts {
             writer,
             board: board.clone(),
@@ -113,6 +113,7 @@ impl Service {
             processes: Box::new(linker),
             clock: Arc::new(clock::now),
             rules: options.config.rules(),
+            ignore: options.config.ignore.clone(),
         })?;
         let ingest = std::thread::Builder::new().name("ingest".into()).spawn(move || ingest.run(incoming)).context("cannot start a thread")?;
 
@@ -197,10 +198,10 @@ fn checkpoint_thread(database: PathBuf) -> anyhow::Result<(Sender<()>, JoinHandl
             let mut last_size = 0;
             while let Err(crossbeam_channel::RecvTimeoutError::Timeout) = stopped.recv_timeout(CHECKPOINT_EVERY) {
                 let size = std::fs::metadata(&log).map_or(0, |m| m.len());
-                if size == last_size && size < WAL_REST_BYTES {
+                let growing = std::mem::replace(&mut last_size, size) != size;
+                if growing && size < WAL_MOST_BYTES || !growing && size < WAL_REST_BYTES {
                     continue;
                 }
-                last_size = size;
                 if let Err(error) = Writer::checkpoint(&database, false) {
                     tracing::debug!(%error, "checkpoint put off");
                 }
@@ -213,6 +214,9 @@ fn checkpoint_thread(database: PathBuf) -> anyhow::Result<(Sender<()>, JoinHandl
     Ok((stop, thread))
 }
 
+/// A write-ahead log that still grows is left alone up to this size, so that a burst is written
+/// once and not twice while it lasts, bytes.
+const WAL_MOST_BYTES: u64 = 512 << 20;
 /// A write-ahead log of this size may rest while nothing is written, bytes.
 const WAL_REST_BYTES: u64 = 4 << 20;
 

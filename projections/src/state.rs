@@ -41,7 +41,7 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { quiet_ms: 30_000, idle_after_ms: 120_000, lost_after_ms: 600_000, ready_grace_ms: 3_000, likely_end_ms: 900, goodbye_grace_ms: 5_000 }
+        Self { quiet_ms: 30_000, idle_after_ms: 120_000, lost_after_ms: 600_000, ready_grace_ms: 3_000, likely_end_ms: 400, goodbye_grace_ms: 5_000 }
     }
 }
 

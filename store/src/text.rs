@@ -7,7 +7,7 @@ pub const TEXT_CAP_BYTES: usize = 256 * 1024;
 /// Up to here a text stays whole in its event.
 pub const INLINE_BYTES: usize = 1024;
 /// So much of a longer text stays in its event.
-const EXCERPT_BYTES: usize = 768;
+const EXCERPT_BYTES: usize = 256;
 
 /// How a stored text is encoded.
 pub(crate) const PLAIN: u8 = 0;

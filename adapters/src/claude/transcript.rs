@@ -294,6 +294,11 @@ impl TranscriptDecoder {
     }
 
     fn assistant(&mut self, mut line: Line<'_>, record: &Record<'_>, out: &mut Decoded) {
+        if line.first_session_id.is_none() && self.foreign.is_none() {
+            // Older versions do not tell, and what never tells cannot be waited for.
+            self.carried.told = true;
+            self.release(None, out);
+        }
         let owner = self.owner(&line, record, out);
         let Some(message) = line.message.take() else { return };
         if line.is_api_error_message {

@@ -110,7 +110,8 @@ impl File {
             (Some(stat), Some(cursor)) => {
                 self.gone
                     || !cursor.caught_up
-                    || (stat.key, stat.size, stat.changed_ns) != (cursor.key, cursor.size, cursor.changed_ns)
+                    || (stat.key, stat.size, stat.changed_ns)
+                        != (cursor.key, cursor.size, cursor.changed_ns)
             }
         }
     }
@@ -123,7 +124,12 @@ impl File {
             Slot::Resting(cursor) => Some(*cursor),
             Slot::Fresh => None,
         };
-        Some(Box::new(Tail::new(self.place.clone(), provider, self.spec, cursor)))
+        Some(Box::new(Tail::new(
+            self.place.clone(),
+            provider,
+            self.spec,
+            cursor,
+        )))
     }
 
     /// Closes the file, unless a first pass is under way.
@@ -183,7 +189,9 @@ impl Files {
 
     /// Notes what of a file is not read yet, and its issues.
     pub(super) fn measure(&mut self, id: FileId, lag: u64, issues: u64) {
-        let Some(file) = self.table.get_mut(id as usize).and_then(Option::as_mut) else { return };
+        let Some(file) = self.table.get_mut(id as usize).and_then(Option::as_mut) else {
+            return;
+        };
         self.lag = self.lag - file.lag + lag;
         self.issues = self.issues - file.issues + issues;
         (file.lag, file.issues) = (lag, issues);
@@ -208,7 +216,11 @@ impl Files {
 
     /// The files at or below a path.
     pub(super) fn below(&self, path: &std::path::Path) -> Vec<FileId> {
-        let inside = |(name, id): (&Arc<str>, &FileId)| std::path::Path::new(&**name).starts_with(path).then_some(*id);
+        let inside = |(name, id): (&Arc<str>, &FileId)| {
+            std::path::Path::new(&**name)
+                .starts_with(path)
+                .then_some(*id)
+        };
         self.index.iter().filter_map(inside).collect()
     }
 }

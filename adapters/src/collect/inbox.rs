@@ -28,7 +28,11 @@ pub(super) struct News {
 
 impl News {
     fn is_empty(&self) -> bool {
-        self.paths.is_empty() && !self.everything && self.ignore.is_none() && self.done.is_empty() && !self.closed
+        self.paths.is_empty()
+            && !self.everything
+            && self.ignore.is_none()
+            && self.done.is_empty()
+            && !self.closed
     }
 }
 
@@ -70,7 +74,10 @@ impl Inbox {
     pub(super) fn done(&self, done: Done) {
         let mut news = self.lock();
         while news.done.len() >= RESULTS && !news.closed {
-            news = self.taken.wait(news).unwrap_or_else(PoisonError::into_inner);
+            news = self
+                .taken
+                .wait(news)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         news.done.push(done);
         drop(news);
@@ -90,7 +97,9 @@ impl Inbox {
 
     /// Waits until something came in, for `timeout` at most.
     pub(super) fn wait(&self, timeout: Duration) {
-        let waited = self.arrived.wait_timeout_while(self.lock(), timeout, |news| news.is_empty());
+        let waited = self
+            .arrived
+            .wait_timeout_while(self.lock(), timeout, |news| news.is_empty());
         drop(waited);
     }
 

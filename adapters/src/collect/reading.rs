@@ -8,7 +8,10 @@ use super::{
     queue::{self, Done, Job, Step, Waiting},
     round::{RACY, Sink},
 };
-use crate::tail::{Format, Tail, TailError, disk::{self, Stat}};
+use crate::tail::{
+    Format, Tail, TailError,
+    disk::{self, Stat},
+};
 
 /// A cursor that moved so far over lines without events is handed on at once.
 const OWED_BYTES: u64 = 256 * 1024;
@@ -18,7 +21,11 @@ const GONE: usize = 4096;
 impl Collector {
     pub(super) fn read_dirty(&mut self, now: Now, sink: Sink<'_>) -> Result<(), Stopped> {
         for id in std::mem::take(&mut self.dirty) {
-            if self.files.get_mut(id).is_some_and(|file| std::mem::take(&mut file.dirty)) {
+            if self
+                .files
+                .get_mut(id)
+                .is_some_and(|file| std::mem::take(&mut file.dirty))
+            {
                 self.read(id, now, sink)?;
             }
         }
@@ -26,23 +33,36 @@ impl Collector {
     }
 
     fn read(&mut self, id: FileId, now: Now, sink: Sink<'_>) -> Result<(), Stopped> {
-        let Some(file) = self.files.get_mut(id) else { return Ok(()) };
+        let Some(file) = self.files.get_mut(id) else {
+            return Ok(());
+        };
         let provider = self.roots[usize::from(file.root)].provider;
-        let Some(mut tail) = file.take_tail(provider) else { return Ok(()) };
+        let Some(mut tail) = file.take_tail(provider) else {
+            return Ok(());
+        };
         let before = tail.cursor().offset;
         let result = tail.read(&mut self.reader, now);
         self.put_back(id, tail, now);
         let look = match result {
             Ok(look) => look,
             Err(error) => {
-                let stat = self.files.get_mut(id).and_then(|file| disk::stat_path(file.place.path()).ok().flatten());
+                let stat = self
+                    .files
+                    .get_mut(id)
+                    .and_then(|file| disk::stat_path(file.place.path()).ok().flatten());
                 self.set_back(id, &error, stat, now);
                 return Ok(());
             }
         };
         self.clear_trouble(id);
-        let Some(file) = self.files.get_mut(id) else { return Ok(()) };
-        let wait = if file.spec.format == Format::Whole { Duration::ZERO } else { RACY };
+        let Some(file) = self.files.get_mut(id) else {
+            return Ok(());
+        };
+        let wait = if file.spec.format == Format::Whole {
+            Duration::ZERO
+        } else {
+            RACY
+        };
         file.again_at = look.unsettled.then(|| now.steady + wait);
         let offset = file.cursor().map_or(0, |cursor| cursor.offset);
         file.owed = match file.owed {
@@ -56,7 +76,11 @@ impl Collector {
         if look.more {
             self.read_on(id, now);
         }
-        if self.files.get_mut(id).is_some_and(|file| !file.hot && file.owed != Owed::Nothing) {
+        if self
+            .files
+            .get_mut(id)
+            .is_some_and(|file| !file.hot && file.owed != Owed::Nothing)
+        {
             self.pay(id, sink)?;
         }
         self.forget_gone(id);
@@ -68,7 +92,9 @@ impl Collector {
         let cursor = tail.cursor();
         let (lag, issues) = (cursor.size.saturating_sub(cursor.offset), cursor.issues);
         self.files.measure(id, lag, issues);
-        let Some(file) = self.files.get_mut(id) else { return };
+        let Some(file) = self.files.get_mut(id) else {
+            return;
+        };
         file.gone = tail.is_gone();
         file.looked_at = now.steady;
         file.slot = Slot::Open(tail);
@@ -78,7 +104,9 @@ impl Collector {
     }
 
     fn read_on(&mut self, id: FileId, now: Now) {
-        let Some(file) = self.files.get_mut(id) else { return };
+        let Some(file) = self.files.get_mut(id) else {
+            return;
+        };
         let stat = disk::stat_path(file.place.path()).ok().flatten();
         self.wake(id, stat, now);
     }
@@ -87,36 +115,61 @@ impl Collector {
         self.deliver(id, Vec::new(), false, sink)
     }
 
-    fn deliver(&mut self, id: FileId, events: Vec<events::NewEvent>, vanished: bool, sink: Sink<'_>) -> Result<(), Stopped> {
-        let Some(file) = self.files.get_mut(id) else { return Ok(()) };
+    fn deliver(
+        &mut self,
+        id: FileId,
+        events: Vec<events::NewEvent>,
+        vanished: bool,
+        sink: Sink<'_>,
+    ) -> Result<(), Stopped> {
+        let Some(file) = self.files.get_mut(id) else {
+            return Ok(());
+        };
         file.owed = Owed::Nothing;
-        let Some(mut cursor) = file.cursor().cloned() else { return Ok(()) };
+        let Some(mut cursor) = file.cursor().cloned() else {
+            return Ok(());
+        };
         cursor.path = file.place.path().to_string();
         let provider = self.roots[usize::from(file.root)].provider;
-        sink(Batch { cursor, provider, events, vanished, backfill: false, history: !self.due.first_over })
+        sink(Batch {
+            cursor,
+            provider,
+            events,
+            vanished,
+            backfill: false,
+            history: !self.due.first_over,
+        })
     }
 
     /// A file that is gone is quiet. The longest gone are forgotten.
     fn forget_gone(&mut self, id: FileId) {
-        let Some(file) = self.files.get_mut(id).filter(|file| file.gone) else { return };
+        let Some(file) = self.files.get_mut(id).filter(|file| file.gone) else {
+            return;
+        };
         file.hot = false;
         file.again_at = None;
         self.hot.retain(|hot| *hot != id);
         self.gone.push_back(id);
         if self.gone.len() > GONE
             && let Some(oldest) = self.gone.pop_front()
-            && self.files.get_mut(oldest).is_some_and(|file| file.gone && !file.dirty)
+            && self
+                .files
+                .get_mut(oldest)
+                .is_some_and(|file| file.gone && !file.dirty)
         {
             self.files.remove(oldest);
         }
     }
 
     pub(super) fn set_back(&mut self, id: FileId, error: &TailError, seen: Option<Stat>, now: Now) {
-        let Some(file) = self.files.get_mut(id) else { return };
+        let Some(file) = self.files.get_mut(id) else {
+            return;
+        };
         file.troubled = true;
         let path = Arc::clone(file.place.path());
         let passing = error.is_passing().then_some(now.steady);
-        self.errors.note(&path, Some(id), error.to_string(), passing, seen);
+        self.errors
+            .note(&path, Some(id), error.to_string(), passing, seen);
     }
 
     fn clear_trouble(&mut self, id: FileId) {
@@ -129,9 +182,15 @@ impl Collector {
 
     /// Takes back a file from the queue.
     pub(super) fn take_back(&mut self, done: Done, now: Now) {
-        let Done { file: id, tail, error } = done;
+        let Done {
+            file: id,
+            tail,
+            error,
+        } = done;
         self.put_back(id, tail, now);
-        let Some(file) = self.files.get_mut(id) else { return };
+        let Some(file) = self.files.get_mut(id) else {
+            return;
+        };
         file.owed = Owed::Nothing;
         match error {
             Some(error) => {
@@ -139,7 +198,9 @@ impl Collector {
                 self.set_back(id, &error, stat, now);
             }
             None => {
-                let changed_ms = file.cursor().map_or(0, |cursor| cursor.changed_ns / 1_000_000);
+                let changed_ms = file
+                    .cursor()
+                    .map_or(0, |cursor| cursor.changed_ns / 1_000_000);
                 let age_ms = now.wall.as_millisecond() - changed_ms;
                 let racy = age_ms.unsigned_abs() < RACY.as_millis() as u64;
                 file.again_at = racy.then(|| now.steady + RACY);
@@ -152,12 +213,29 @@ impl Collector {
 
     /// One batch of history, when there are no workers.
     pub(super) fn backfill(&mut self, now: Now, sink: Sink<'_>) -> Result<(), Stopped> {
-        let Some(job) = self.queue.pop() else { return Ok(()) };
-        let (file, class, modified_ns, mut expected) = (job.file, job.class, job.modified_ns, job.expected);
+        let Some(job) = self.queue.pop() else {
+            return Ok(());
+        };
+        let (file, class, modified_ns, mut expected) =
+            (job.file, job.class, job.modified_ns, job.expected);
         let mut tail = job.tail();
         let progress = Arc::clone(&self.shared.progress);
-        match queue::step(&mut tail, &mut self.reader, now, class, &mut expected, &progress, sink)? {
-            Step::More => self.queue.push(Job { file, class, modified_ns, waiting: Waiting::Tail(tail), expected }),
+        match queue::step(
+            &mut tail,
+            &mut self.reader,
+            now,
+            class,
+            &mut expected,
+            &progress,
+            sink,
+        )? {
+            Step::More => self.queue.push(Job {
+                file,
+                class,
+                modified_ns,
+                waiting: Waiting::Tail(tail),
+                expected,
+            }),
             Step::Done(error) => {
                 queue::finish(&progress, expected);
                 self.take_back(Done { file, tail, error }, now);

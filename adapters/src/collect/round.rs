@@ -8,7 +8,10 @@ use super::{
     queue::{Class, Job, Waiting},
 };
 use crate::{
-    tail::{Format, TailError, disk::{self, Stat}},
+    tail::{
+        Format, TailError,
+        disk::{self, Stat},
+    },
     watch::Mode,
 };
 
@@ -28,7 +31,11 @@ impl Collector {
     ///
     /// # Errors
     /// When `sink` says so.
-    pub fn round(&mut self, now: Now, sink: &mut dyn FnMut(Batch) -> Result<(), Stopped>) -> Result<Duration, Stopped> {
+    pub fn round(
+        &mut self,
+        now: Now,
+        sink: &mut dyn FnMut(Batch) -> Result<(), Stopped>,
+    ) -> Result<Duration, Stopped> {
         let everything = self.take_news(now);
         if now.steady >= self.due.quiet || everything {
             self.walk(now);
@@ -91,10 +98,18 @@ impl Collector {
 
     fn poll_quiet(&mut self, now: Now, all: bool) {
         let room = self.files.room();
-        let count = if all { room } else { room.min(self.config.quiet_files as FileId) };
+        let count = if all {
+            room
+        } else {
+            room.min(self.config.quiet_files as FileId)
+        };
         for n in 0..count {
             let id = (self.due.quiet_from + n) % room.max(1);
-            if self.files.get_mut(id).is_some_and(|file| !file.gone && !file.hot) {
+            if self
+                .files
+                .get_mut(id)
+                .is_some_and(|file| !file.gone && !file.hot)
+            {
                 self.check(id, now);
             }
         }
@@ -105,7 +120,9 @@ impl Collector {
         let mut kept = Vec::with_capacity(self.hot.len());
         for id in std::mem::take(&mut self.hot) {
             self.check(id, now);
-            let Some(file) = self.files.get_mut(id).filter(|file| file.hot) else { continue };
+            let Some(file) = self.files.get_mut(id).filter(|file| file.hot) else {
+                continue;
+            };
             let owed = file.owed;
             let cool = now.steady >= file.hot_until && !file.dirty && file.again_at.is_none();
             file.hot = !cool || file.spec.live;
@@ -113,7 +130,9 @@ impl Collector {
                 kept.push(id);
             }
             match owed {
-                Owed::Lines(since) if now.steady.saturating_sub(since) >= OWED_FOR => self.pay(id, sink)?,
+                Owed::Lines(since) if now.steady.saturating_sub(since) >= OWED_FOR => {
+                    self.pay(id, sink)?
+                }
                 Owed::Lines(_) | Owed::Stat if cool => self.pay(id, sink)?,
                 Owed::Lines(_) | Owed::Stat | Owed::Nothing => {}
             }
@@ -128,7 +147,9 @@ impl Collector {
 
     /// Looks at a file: is it worth reading?
     pub(super) fn check(&mut self, id: FileId, now: Now) {
-        let Some(file) = self.files.get_mut(id) else { return };
+        let Some(file) = self.files.get_mut(id) else {
+            return;
+        };
         if file.ignored || matches!(file.slot, Slot::Away) {
             return;
         }
@@ -136,8 +157,21 @@ impl Collector {
             Ok(stat) => self.check_stat(id, stat, now),
             Err(source) => {
                 let (path, offset) = (Arc::clone(file.place.path()), file.resume_offset());
-                if self.errors.get(&path).is_none_or(|old| old.retry_at.is_none_or(|at| at <= now.steady)) {
-                    self.set_back(id, &TailError::Io { path, offset, source }, None, now);
+                if self
+                    .errors
+                    .get(&path)
+                    .is_none_or(|old| old.retry_at.is_none_or(|at| at <= now.steady))
+                {
+                    self.set_back(
+                        id,
+                        &TailError::Io {
+                            path,
+                            offset,
+                            source,
+                        },
+                        None,
+                        now,
+                    );
                 }
             }
         }
@@ -145,7 +179,9 @@ impl Collector {
 
     /// The same when it was just looked at.
     pub(super) fn check_stat(&mut self, id: FileId, stat: Option<Stat>, now: Now) {
-        let Some(file) = self.files.get_mut(id) else { return };
+        let Some(file) = self.files.get_mut(id) else {
+            return;
+        };
         if file.ignored || file.dirty || matches!(file.slot, Slot::Away) {
             return;
         }
@@ -175,7 +211,9 @@ impl Collector {
 
     fn heat(&mut self, id: FileId, steady: Duration) {
         let until = steady + self.config.hot_for;
-        let Some(file) = self.files.get_mut(id) else { return };
+        let Some(file) = self.files.get_mut(id) else {
+            return;
+        };
         file.hot_until = until;
         if !file.hot {
             file.hot = true;
@@ -189,9 +227,13 @@ impl Collector {
     /// Has a file read: now when it is little, by the workers when it is much.
     pub(super) fn wake(&mut self, id: FileId, stat: Option<Stat>, now: Now) {
         let first = !self.due.first_done;
-        let Some(file) = self.files.get_mut(id) else { return };
+        let Some(file) = self.files.get_mut(id) else {
+            return;
+        };
         let backlog = stat.map_or(0, |stat| stat.size.saturating_sub(file.resume_offset()));
-        let queued = file.spec.format == Format::Lines && stat.is_some() && (first || backlog > self.config.limits.batch_bytes);
+        let queued = file.spec.format == Format::Lines
+            && stat.is_some()
+            && (first || backlog > self.config.limits.batch_bytes);
         if !queued {
             file.dirty = true;
             if file.spec.live {
@@ -217,9 +259,16 @@ impl Collector {
     }
 
     fn send_away(&mut self, id: FileId, class: Class, modified_ns: i64, backlog: u64) {
-        let Some(file) = self.files.get_mut(id) else { return };
+        let Some(file) = self.files.get_mut(id) else {
+            return;
+        };
         let provider = self.roots[usize::from(file.root)].provider;
-        let of_cursor = |cursor| Waiting::Cursor { place: file.place.clone(), provider, spec: file.spec, cursor };
+        let of_cursor = |cursor| Waiting::Cursor {
+            place: file.place.clone(),
+            provider,
+            spec: file.spec,
+            cursor,
+        };
         let waiting = match std::mem::replace(&mut file.slot, Slot::Away) {
             Slot::Fresh => of_cursor(None),
             Slot::Resting(cursor) => of_cursor(Some(cursor)),
@@ -228,14 +277,24 @@ impl Collector {
         };
         Progress::add(&self.shared.progress.files_total, 1);
         Progress::add(&self.shared.progress.bytes_total, backlog);
-        self.queue.push(Job { file: id, class, modified_ns, waiting, expected: backlog });
+        self.queue.push(Job {
+            file: id,
+            class,
+            modified_ns,
+            waiting,
+            expected: backlog,
+        });
     }
 
     /// Closes the files looked at longest ago when too many are open.
     fn close_some(&mut self) {
         let mut open: Vec<_> = Vec::new();
         for id in &self.hot {
-            if let Some(file) = self.files.get_mut(*id).filter(|file| matches!(file.slot, Slot::Open(_))) {
+            if let Some(file) = self
+                .files
+                .get_mut(*id)
+                .filter(|file| matches!(file.slot, Slot::Open(_)))
+            {
                 open.push((file.looked_at, *id));
             }
         }
@@ -250,7 +309,11 @@ impl Collector {
     }
 
     fn publish(&mut self) {
-        let mut health = self.shared.health.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut health = self
+            .shared
+            .health
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         let errors = if self.due.reported == self.errors.version {
             std::mem::take(&mut health.errors)
         } else {

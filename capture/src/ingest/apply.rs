@@ -1,6 +1,10 @@
 //! Applying one input to the open transaction.
 
-use std::{collections::HashSet, sync::Arc, sync::atomic::Ordering};
+use std::{
+    collections::HashSet,
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+};
 
 use adapters::process::{AgentProcess, Ended};
 use events::{
@@ -29,6 +33,9 @@ impl Ingest {
         let mut forks: HashSet<(usize, usize)> = HashSet::new();
         for (index, new) in batch.events.iter().enumerate() {
             let slot = self.sessions.resolve(&mut self.writer, new.provider, &new.provider_session_id, first_seen(new, batch.history))?;
+            if let Payload::SessionStarted(events::SessionStarted { cwd: Some(cwd), .. }) = &new.payload {
+                self.turn_off_if_ignored(slot, cwd)?;
+            }
             if !self.sessions.known(slot).capture {
                 continue;
             }
@@ -56,11 +63,24 @@ impl Ingest {
         }
         for (slot, event, packed) in pending {
             let text = packed.and_then(|i| prepared.texts[i].as_ref());
-            self.append(slot, event, text, batch.backfill)?;
+            self.append(slot, event, text, batch.history)?;
         }
-        self.write_derived(derived, batch.backfill)?;
+        self.write_derived(derived, batch.history)?;
         self.writer.put_cursor(&batch.cursor)?;
         self.note_transcript(prepared);
+        Ok(())
+    }
+
+    /// A session that begins in a directory whose sessions are not captured is turned off, before
+    /// anything of it is kept.
+    fn turn_off_if_ignored(&mut self, slot: usize, cwd: &str) -> Result<(), Failure> {
+        let known = self.sessions.known(slot);
+        let begins = self.sessions.loaded(slot).is_some_and(|s| s.session.last_sequence == 0);
+        if begins && known.capture && self.ignore.iter().any(|dir| Path::new(cwd).starts_with(dir)) {
+            let row = known.row;
+            self.writer.set_capture(row, false)?;
+            self.sessions.set_capture(slot, false);
+        }
         Ok(())
     }
 

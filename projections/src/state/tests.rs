@@ -1,0 +1,252 @@
+//! What events make of a session: scripts of events and time, and the transitions they bring.
+
+use std::sync::Arc;
+
+use events::{
+    Annotation, AssistantDelta, CompactTrigger, Confidence, ContextCompacted, ErrorReported, Heartbeat, Identity, Origin, QuestionAnswered, QuestionAsked,
+    SessionForked, StartKind, ToolCall, ToolOutcome, ToolResult, Unrecognized, UserPrompt,
+};
+
+use super::*;
+
+mod cases;
+mod properties;
+
+const START: Timestamp = Timestamp::from_millisecond(1_795_149_432_000);
+const PID: u32 = 821;
+
+/// The moment `seconds` after the start.
+fn at(seconds: f64) -> Timestamp {
+    START.plus_ms((seconds * 1000.0).round() as i64)
+}
+
+/// An event before it has a place in the log.
+#[derive(Debug, Clone)]
+struct Said {
+    payload: Payload,
+    source: Source,
+    text: Option<String>,
+    agent: Option<String>,
+    confidence: Confidence,
+    /// Told as history: seconds by the provider's clock.
+    created: Option<f64>,
+}
+
+impl Said {
+    fn by(self, source: Source) -> Self {
+        Self { source, ..self }
+    }
+
+    fn of_agent(self, agent: &str) -> Self {
+        Self { agent: Some(agent.into()), ..self }
+    }
+
+    fn restated(self) -> Self {
+        Self { confidence: Confidence::Low, ..self }
+    }
+
+    fn long_ago(self, created: f64) -> Self {
+        Self { created: Some(created), ..self }
+    }
+}
+
+/// One line of a script: an event, or only time.
+#[derive(Debug, Clone)]
+enum Step {
+    Event(f64, Said),
+    Until(f64),
+}
+
+fn on(seconds: f64, said: Said) -> Step {
+    Step::Event(seconds, said)
+}
+
+fn until(seconds: f64) -> Step {
+    Step::Until(seconds)
+}
+
+fn said(payload: impl Into<Payload>) -> Said {
+    Said { payload: payload.into(), source: Source::Transcript, text: None, agent: None, confidence: Confidence::High, created: None }
+}
+
+fn says(text: &str, payload: impl Into<Payload>) -> Said {
+    Said { text: Some(text.into()), ..said(payload) }
+}
+
+fn prompt(text: &str) -> Said {
+    asks(PromptOrigin::Human, text)
+}
+
+fn asks(origin: PromptOrigin, text: &str) -> Said {
+    says(text, UserPrompt { origin, attachments: 0, provider_turn_id: None })
+}
+
+fn message(id: &str, text: &str, stop: Option<Stop>) -> Said {
+    says(text, AssistantMessage { message_id: Some(id.into()), stop, blocks: 1, ..AssistantMessage::default() })
+}
+
+fn answer(text: &str) -> Said {
+    message("last", text, Some(Stop::EndTurn))
+}
+
+fn part(id: &str, text: &str, stop: Option<Stop>) -> Said {
+    says(text, AssistantDelta { message_id: Some(id.into()), block: Block::Text, stop, blocks: 1 })
+}
+
+fn call(id: &str, tool: ToolKind, title: &str) -> Said {
+    said(tool_call(id, tool, title))
+}
+
+fn tool_call(id: &str, tool: ToolKind, title: &str) -> ToolCall {
+    ToolCall { call_id: id.into(), name: tool.as_str().into(), tool, title: Some(title.into()), ..ToolCall::default() }
+}
+
+fn result(id: &str) -> Said {
+    returns(id, ToolOutcome::Ok)
+}
+
+fn returns(id: &str, outcome: ToolOutcome) -> Said {
+    said(ToolResult { call_id: id.into(), outcome, ..ToolResult::default() })
+}
+
+fn failure(class: ErrorClass) -> Said {
+    says("it broke", ErrorReported { class, ends_turn: true, ..ErrorReported::default() })
+}
+
+fn signal(source: Source, strength: Confidence, claim: Claim) -> Said {
+    said(Signal { claim, strength, valid_until: None, words: Some(format!("the {source} says so")) }).by(source)
+}
+
+fn ends(outcome: TurnOutcome) -> Said {
+    signal(Source::Transcript, Confidence::High, Claim::TurnEnded { outcome, pending_subagents: 0 })
+}
+
+fn claims(source: Source, state: State) -> Said {
+    claims_why(source, state, None)
+}
+
+fn claims_why(source: Source, state: State, reason: Option<Reason>) -> Said {
+    signal(source, Confidence::High, Claim::State { state, reason })
+}
+
+fn registry(state: State) -> Said {
+    claims(Source::Registry, state)
+}
+
+fn withdrawn(source: Source) -> Said {
+    signal(source, Confidence::High, Claim::Withdrawn)
+}
+
+fn alive() -> Said {
+    signal(Source::Registry, Confidence::High, Claim::ProcessAlive { pid: PID, start_ticks: 7 })
+}
+
+fn gone() -> Said {
+    signal(Source::Process, Confidence::High, Claim::ProcessGone { pid: PID, clean: false })
+}
+
+fn usage(message: &str, output_tokens: u64) -> Said {
+    said(UsageReported { message_id: Some(message.into()), input_tokens: 10, output_tokens, cache_read_tokens: 5, cache_write_tokens: 1, ..UsageReported::default() })
+}
+
+fn note(topic: Topic, value: &str) -> Said {
+    said(Annotation { topic, value: value.into() })
+}
+
+/// A session and what was concluded about it.
+#[derive(Debug, Clone)]
+struct Tape {
+    state: SessionState,
+    conclusions: Vec<Conclusion>,
+}
+
+impl Tape {
+    fn new() -> Self {
+        let id = SessionId::mint(START, Provider::Claude, "s");
+        Self { state: SessionState::new(id, Provider::Claude, Some(Arc::from("s")), START, Rules::default()), conclusions: Vec::new() }
+    }
+
+    /// Gives the event the next place in the log.
+    fn event(&self, seconds: f64, said: &Said) -> Event {
+        let sequence = self.state.session.last_sequence + 1;
+        Event {
+            position: sequence,
+            id: Identity::record(Provider::Claude, &sequence.to_string(), 0).event_id(),
+            session_id: self.state.session.id,
+            sequence,
+            provider: Provider::Claude,
+            provider_session_id: Arc::from("s"),
+            source: said.source,
+            created_at: at(said.created.unwrap_or(seconds)),
+            observed_at: at(seconds),
+            turn_id: None,
+            parent_id: None,
+            agent_id: said.agent.as_deref().map(Arc::from),
+            confidence: said.confidence,
+            severity: None,
+            text: said.text.clone(),
+            text_ref: None,
+            payload: said.payload.clone(),
+            origin: Origin::Delivery { id: Arc::from("d") },
+            derived: false,
+            history: said.created.is_some(),
+        }
+    }
+
+    fn play(&mut self, step: &Step) {
+        let concluded = match step {
+            Step::Until(seconds) => self.state.advance(at(*seconds)),
+            Step::Event(seconds, said) => {
+                let event = self.event(*seconds, said);
+                self.state.fold(&event)
+            }
+        };
+        self.conclusions.extend(concluded);
+    }
+
+    fn played(steps: &[Step]) -> Self {
+        let mut tape = Self::new();
+        steps.iter().for_each(|step| tape.play(step));
+        tape
+    }
+
+    fn transitions(&self) -> Vec<String> {
+        self.conclusions.iter().map(show).collect()
+    }
+
+    /// `state reason [activity]`.
+    fn status(&mut self) -> String {
+        let status = &self.state.view().status;
+        let reason = status.reason.map_or("-", Reason::as_str);
+        let activity = status.activity.as_deref().map(|a| format!(" [{a}]")).unwrap_or_default();
+        format!("{} {reason}{activity}", status.state)
+    }
+}
+
+/// A conclusion on one line, with the second it was made for.
+fn show(conclusion: &Conclusion) -> String {
+    let what = match &conclusion.payload {
+        Payload::StatusChanged(to) => format!("{} {}", to.to, to.reason.map_or("-", Reason::as_str)),
+        Payload::TurnStarted(turn) => format!("turn {} by {}", turn.number, turn.trigger),
+        Payload::TurnCompleted(turn) => format!("turn {} {}", turn.number, turn.outcome),
+        Payload::SessionExited(exit) => format!("exit {}", exit.reason.map_or("-", Reason::as_str)),
+        other => panic!("nothing concludes {}", other.kind()),
+    };
+    format!("{} {what}", conclusion.at.since_ms(START) as f64 / 1000.0)
+}
+
+/// Plays the script and compares all that was concluded; gives the session for further questions.
+#[track_caller]
+fn check(steps: &[Step], expected: &[&str]) -> Tape {
+    let tape = Tape::played(steps);
+    assert_eq!(tape.transitions(), expected);
+    tape
+}
+
+/// Plays the script and compares only where the session stands after it.
+#[track_caller]
+fn stands(steps: &[Step], expected: &str) -> Tape {
+    let mut tape = Tape::played(steps);
+    assert_eq!(tape.status(), expected);
+    tape
+}

@@ -20,13 +20,23 @@ pub(crate) enum Fault {
     /// No read gives more bytes than this.
     Short(usize),
     /// The n-th call of the disk fails, once.
-    Fail { nth: u64, errno: Errno },
+    Fail {
+        nth: u64,
+        errno: Errno,
+    },
     /// Nothing can be opened while this is set.
-    Down { errno: Errno, down: Arc<AtomicBool> },
+    Down {
+        errno: Errno,
+        down: Arc<AtomicBool>,
+    },
     /// The file begins with a line of so many bytes.
     Giant(u64),
     /// Just before the n-th read the file gets another content.
-    RewriteBeforeRead { nth: u64, content: String, path: PathBuf },
+    RewriteBeforeRead {
+        nth: u64,
+        content: String,
+        path: PathBuf,
+    },
 }
 
 /// What happened.
@@ -67,7 +77,13 @@ pub(crate) struct Faulty {
 impl Faulty {
     pub(crate) fn new(fault: Fault) -> (Self, Arc<Log>) {
         let log = Arc::new(Log::default());
-        (Self { fault, log: Arc::clone(&log) }, log)
+        (
+            Self {
+                fault,
+                log: Arc::clone(&log),
+            },
+            log,
+        )
     }
 }
 
@@ -85,7 +101,11 @@ impl Disk for Faulty {
             return Err(OpenError::Io((*errno).into()));
         }
         let inner = System.open(place)?;
-        Ok(Box::new(FaultySource { inner, fault: self.fault.clone(), log: Arc::clone(&self.log) }))
+        Ok(Box::new(FaultySource {
+            inner,
+            fault: self.fault.clone(),
+            log: Arc::clone(&self.log),
+        }))
     }
 }
 
@@ -127,7 +147,10 @@ impl Source for FaultySource {
                 std::fs::write(path, content)?;
                 self.inner.read_at(into, offset)?
             }
-            Fault::None | Fault::Fail { .. } | Fault::Down { .. } | Fault::RewriteBeforeRead { .. } => self.inner.read_at(into, offset)?,
+            Fault::None
+            | Fault::Fail { .. }
+            | Fault::Down { .. }
+            | Fault::RewriteBeforeRead { .. } => self.inner.read_at(into, offset)?,
         };
         self.log.bytes.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)

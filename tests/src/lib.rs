@@ -1,0 +1,69 @@
+//! The harness of the end-to-end tests: recordings played in virtual time ([`world`]) and scored
+//! ([`score`]), the real program on a data directory of its own ([`program`]), made-up lines
+//! ([`transcript`]) and a small HTTP client ([`http`]).
+//!
+//! Nothing here waits for time to pass: virtual time is a number, and what the real program does
+//! is asked for until it is so ([`eventually`]), with a deadline.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc, reason = "a harness fails by panicking")]
+
+pub mod http;
+pub mod program;
+pub mod recording;
+pub mod score;
+pub mod transcript;
+pub mod world;
+
+use std::time::{Duration, Instant};
+
+/// How long something of the real program may take before a test fails.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Asks until there is an answer; `None` when there is none within `patience`.
+pub fn within<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + patience;
+    loop {
+        if let Some(answer) = ask() {
+            return Some(answer);
+        }
+        if Instant::now() >= deadline {
+            return None;
+        }
+        std::thread::park_timeout(Duration::from_millis(15));
+    }
+}
+
+/// Asks until there is an answer.
+///
+/// # Panics
+/// When there is none within [`PATIENCE`].
+#[track_caller]
+pub fn eventually<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
+    within(PATIENCE, ask).unwrap_or_else(|| panic!("{what}: not within {PATIENCE:?}"))
+}
+
+/// A number from the environment, for longer runs of a test.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "how long a test runs is the environment's to say")]
+pub fn number_from_env(name: &str, otherwise: usize) -> usize {
+    std::env::var(name).map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
+}
+
+/// Numbers that look drawn at random and are the same in every run (xorshift).
+#[derive(Debug, Clone)]
+pub struct Random(u64);
+
+impl Random {
+    /// Begins with a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % bound.max(1)
+    }
+}

@@ -1,0 +1,224 @@
+//! The real program on a machine of its own: home, data directory and environment are temporary,
+//! nothing of the caller's environment but PATH is passed on.
+
+use std::{
+    fs,
+    os::unix::process::ExitStatusExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::{eventually, http::Client, within};
+
+/// Homes and a data directory.
+#[derive(Debug)]
+pub struct Machine {
+    dir: tempfile::TempDir,
+    program: PathBuf,
+}
+
+/// A server that runs. Dropping it kills it.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    /// Asks it, with the owner's token.
+    pub client: Client,
+    /// What `endpoint.json` says.
+    pub endpoint: Value,
+    log: PathBuf,
+}
+
+impl Machine {
+    /// A machine with empty homes on which `program` is run.
+    #[must_use]
+    pub fn new(program: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for below in ["home/.claude/projects/-proj", "home/.claude/sessions", "home/.codex/sessions/2026/11/20", "home/.gemini/tmp", "proj", "run", "config"] {
+            fs::create_dir_all(dir.path().join(below)).unwrap();
+        }
+        Self { dir, program: PathBuf::from(program) }
+    }
+
+    /// The agents' user's home.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.dir.path().join("home")
+    }
+
+    /// A project's directory.
+    #[must_use]
+    pub fn project(&self) -> PathBuf {
+        self.dir.path().join("proj")
+    }
+
+    /// The data directory.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// Where Claude keeps the transcript of this session.
+    #[must_use]
+    pub fn claude(&self, session: &str) -> PathBuf {
+        self.home().join(format!(".claude/projects/-proj/{session}.jsonl"))
+    }
+
+    /// Writes the configuration.
+    pub fn configure(&self, toml: &str) {
+        fs::create_dir_all(self.dir.path().join("config/capture")).unwrap();
+        fs::write(self.dir.path().join("config/capture/config.toml"), toml).unwrap();
+    }
+
+    /// The program with these arguments, ready to run.
+    #[must_use]
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let at = |below: &str| self.dir.path().join(below);
+        let mut command = Command::new(&self.program);
+        command.args(arguments).env_clear().current_dir(self.dir.path()).stdin(Stdio::null());
+        command.env("HOME", at("home")).env("CAPTURE_DATA_DIR", at("data")).env("LANG", "C.UTF-8").env("PATH", "/usr/bin:/bin");
+        command.env("XDG_CONFIG_HOME", at("config")).env("XDG_DATA_HOME", at("share")).env("XDG_RUNTIME_DIR", at("run")).env("XDG_STATE_HOME", at("state"));
+        command
+    }
+
+    /// Starts a server and does not wait for it.
+    #[must_use]
+    pub fn launch(&self) -> (Child, PathBuf) {
+        let log = self.dir.path().join("serve.log");
+        let out = fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
+        let data = self.data();
+        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()]);
+        let child = command.stdout(out.try_clone().unwrap()).stderr(out).spawn().unwrap_or_else(|e| panic!("{}: {e}", self.program.display()));
+        (child, log)
+    }
+
+    /// Starts a server and waits until it answers.
+    #[must_use]
+    pub fn serve(&self) -> Server {
+        let (mut child, log) = self.launch();
+        let pid = child.id();
+        let endpoint = within(crate::PATIENCE, || {
+            if let Some(status) = child.try_wait().unwrap() {
+                panic!("the server ended with {status}:\n{}", fs::read_to_string(&log).unwrap_or_default());
+            }
+            self.endpoint().filter(|e| e["pid"] == pid)
+        });
+        let endpoint = endpoint.unwrap_or_else(|| panic!("no endpoint.json of {pid}:\n{}", fs::read_to_string(&log).unwrap_or_default()));
+        let client = Self::client(&endpoint);
+        Server { child, client, endpoint, log }
+    }
+
+    /// What `endpoint.json` says now.
+    #[must_use]
+    pub fn endpoint(&self) -> Option<Value> {
+        serde_json::from_str(&fs::read_to_string(self.data().join("endpoint.json")).ok()?).ok()
+    }
+
+    /// A client of whichever server runs now.
+    #[must_use]
+    pub fn any_client(&self) -> Option<Client> {
+        let endpoint = self.endpoint()?;
+        let token = fs::read_to_string(endpoint["token_file"].as_str()?).ok()?;
+        Some(Client { address: endpoint["url"].as_str()?.trim_start_matches("http://").to_owned(), token: token.trim().to_owned() })
+    }
+
+    fn client(endpoint: &Value) -> Client {
+        let token = fs::read_to_string(endpoint["token_file"].as_str().unwrap()).unwrap();
+        Client { address: endpoint["url"].as_str().unwrap().trim_start_matches("http://").trim_end_matches('/').to_owned(), token: token.trim().to_owned() }
+    }
+}
+
+impl Server {
+    /// Its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it at once, wherever it stands (SIGKILL).
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Asks it to end (SIGTERM) and waits until it did.
+    pub fn stop(mut self) -> ExitStatus {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        eventually("the server ends after SIGTERM", || self.child.try_wait().unwrap())
+    }
+
+    /// What it wrote to standard error, of all its lives.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// The session with this provider's id, once there is one.
+    #[must_use]
+    pub fn session(&self, provider_id: &str) -> Value {
+        eventually(&format!("session {provider_id}"), || self.client.json(&format!("/api/v1/sessions/{provider_id}")))
+    }
+
+    /// Every event of a session.
+    #[must_use]
+    pub fn events(&self, id: &str) -> Vec<Value> {
+        events(&self.client, id).expect("the server answers")
+    }
+
+    /// Waits until everything that is in this transcript was read.
+    pub fn caught_up(&self, provider_id: &str, path: &Path) {
+        let size = fs::metadata(path).unwrap().len();
+        eventually(&format!("{} is read to {size}", path.display()), || {
+            let session = self.client.json(&format!("/api/v1/sessions/{provider_id}"))?;
+            let transcript = session["transcripts"].as_array()?.iter().find(|t| t["path"] == path.to_str().unwrap())?.clone();
+            (transcript["offset"] == size).then_some(())
+        });
+    }
+
+    /// The most memory it ever held, KiB.
+    #[must_use]
+    pub fn peak_kib(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap();
+        line.split_whitespace().next().unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.child.kill().ok();
+            self.child.wait().ok();
+        }
+    }
+}
+
+/// Every event of a session, in order, page by page; `None` when the server went away meanwhile.
+#[must_use]
+pub fn events(client: &Client, id: &str) -> Option<Vec<Value>> {
+    let mut all = Vec::new();
+    let mut after = 0;
+    loop {
+        let page = client.json(&format!("/api/v1/sessions/{id}/events?after={after}&limit=1000"))?;
+        let events = page["events"].as_array()?;
+        if events.is_empty() {
+            return Some(all);
+        }
+        after = page["next_after"].as_u64()?;
+        all.extend(events.iter().cloned());
+    }
+}
+
+/// Whether a process ended without a signal and with code 0.
+#[must_use]
+pub fn ended_well(status: ExitStatus) -> bool {
+    status.signal().is_none() && status.code() == Some(0)
+}
+
+/// A moment for the injected faults to differ in; nothing waits for it to have passed.
+pub fn a_moment(ms: u64) {
+    std::thread::park_timeout(Duration::from_millis(ms));
+}

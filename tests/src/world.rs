@@ -1,0 +1,459 @@
+//! A machine in virtual time: a home in a temporary directory, the real collector and decoders,
+//! the real ingest and store, a clock and a process table that are numbers.
+//!
+//! What is not the program's own here mirrors `capture::serve`: a write is a hint to the
+//! collector (as inotify gives one), a commit follows every look, processes are searched every
+//! two seconds and 0.3 s after a fresh session asked for it.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, OpenOptions},
+    io::Write,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use adapters::{
+    collect::{Batch, Collector, Config, Control},
+    process::{AgentProcess, Ended},
+    providers::Homes,
+    tail::Now,
+};
+use capture::ingest::{Gauges, Ingest, Input, Parts, Prepared, Processes};
+use events::{Event, Provider, State, Timestamp};
+use projections::{Rules, SessionState};
+use server::Board;
+use store::{Known, Reader, SessionFilter, Writer};
+
+use crate::{
+    recording::{Names, Op, Recording, What},
+    score::Shown,
+};
+
+/// Virtual time goes on in steps of this, ms.
+const STEP: i64 = 50;
+/// Processes are searched this often, ms.
+const SEARCH_EVERY: i64 = 2_000;
+/// And this soon for a session that has just begun, ms.
+const SEARCH_SOON: i64 = 300;
+/// The longest a look at everything may take, in rounds.
+const ROUNDS: usize = 10_000;
+
+/// States, most pressing first.
+const PRESSING: [State; 6] = [State::WaitingApproval, State::Running, State::Waiting, State::Idle, State::Unknown, State::Exited];
+
+#[derive(Debug, Default)]
+struct Side {
+    alive: Vec<AgentProcess>,
+    watched: Vec<Ended>,
+    wanted: Option<bool>,
+}
+
+struct FakeProcesses(Arc<Mutex<Side>>);
+
+impl Processes for FakeProcesses {
+    fn watch(&mut self, pid: u32, start_ticks: u64) {
+        self.0.lock().unwrap().watched.push(Ended { pid, start_ticks });
+    }
+
+    fn wanted(&mut self, fresh: bool) {
+        let mut side = self.0.lock().unwrap();
+        side.wanted = Some(fresh || side.wanted == Some(true));
+    }
+}
+
+#[derive(Debug, Default)]
+struct Search {
+    next: i64,
+    told: Vec<(u32, u64)>,
+    wanted: bool,
+    tellings: u32,
+}
+
+/// The machine.
+pub struct World {
+    dir: tempfile::TempDir,
+    collector: Collector,
+    control: Control,
+    /// The ingest, to be given further inputs.
+    pub ingest: Ingest,
+    reader: Reader,
+    wall: Arc<AtomicI64>,
+    /// Wall clock at second 0, ms.
+    start: i64,
+    /// Virtual time since second 0, ms.
+    now: i64,
+    side: Arc<Mutex<Side>>,
+    search: Search,
+    position: u64,
+    shown: Vec<Shown>,
+    changed: BTreeMap<PathBuf, i64>,
+}
+
+/// What a store holds of one session.
+#[derive(Debug)]
+pub struct Kept {
+    /// The session.
+    pub known: Known,
+    /// Its reducer as it was when the program ended.
+    pub state: SessionState,
+    /// Its log.
+    pub events: Vec<Event>,
+}
+
+impl World {
+    /// A machine whose wall clock reads `start` (ms) at second 0. Capture has been running on it
+    /// for a second.
+    #[must_use]
+    pub fn new(start: i64) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, data) = (dir.path().join("home"), dir.path().join("data"));
+        for below in [".claude/projects", ".claude/sessions", ".codex/sessions", ".gemini/tmp"] {
+            fs::create_dir_all(home.join(below)).unwrap();
+        }
+        fs::create_dir_all(dir.path().join("proj")).unwrap();
+        let writer = Writer::open(&data).unwrap();
+        let reader = writer.reader();
+        let homes = Homes { claude: vec![home.join(".claude")], codex: vec![home.join(".codex")], gemini: vec![home.join(".gemini")] };
+        let clock: fn() -> Now = || Now { wall: Timestamp::MIN, steady: Duration::ZERO };
+        let config = Config { watches: 0, workers: 0, ..Config::new(clock) };
+        let collector = Collector::new(config, homes.roots(), writer.cursors().unwrap());
+        let wall = Arc::new(AtomicI64::new(start - 1_000));
+        let side: Arc<Mutex<Side>> = Arc::default();
+        let ingest = Ingest::new(Parts {
+            writer,
+            board: Board::new("virtual"),
+            gauges: Arc::new(Gauges::default()),
+            processes: Box::new(FakeProcesses(Arc::clone(&side))),
+            clock: {
+                let wall = Arc::clone(&wall);
+                Arc::new(move || Timestamp::from_millisecond(wall.load(Ordering::Relaxed)))
+            },
+            rules: Rules::default(),
+            ignore: Vec::new(),
+        })
+        .unwrap();
+        let mut world = Self {
+            control: collector.control(),
+            dir,
+            collector,
+            ingest,
+            reader,
+            wall,
+            start,
+            now: -1_000,
+            side,
+            search: Search { next: -1_000, ..Search::default() },
+            position: u64::MAX,
+            shown: Vec::new(),
+            changed: BTreeMap::new(),
+        };
+        world.tick();
+        world
+    }
+
+    /// The agents' user's home.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.dir.path().join("home")
+    }
+
+    /// The agents' working directory.
+    #[must_use]
+    pub fn project(&self) -> PathBuf {
+        self.dir.path().join("proj")
+    }
+
+    /// The wall clock.
+    #[must_use]
+    pub fn wall(&self) -> Timestamp {
+        Timestamp::from_millisecond(self.start + self.now)
+    }
+
+    /// Reads the store.
+    #[must_use]
+    pub fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// What was shown so far.
+    #[must_use]
+    pub fn shown(&self) -> &[Shown] {
+        &self.shown
+    }
+
+    /// Plays a recording to 1.5 s behind its last truth.
+    pub fn play(&mut self, recording: &Recording) {
+        let replay = Replay::new(recording, self);
+        for op in &recording.timeline {
+            self.run_to(seconds(op.at));
+            replay.apply(self, op);
+            self.tick();
+        }
+        let end = recording.truth.last().map_or(0.0, |t| t.at) + 1.5;
+        self.run_to(seconds(end));
+    }
+
+    /// Lets time pass up to `at` (ms since second 0).
+    pub fn run_to(&mut self, at: i64) {
+        while self.now + STEP <= at {
+            self.now += STEP;
+            self.tick();
+        }
+        self.now = self.now.max(at);
+        self.tick();
+    }
+
+    /// Everything that is to be done at this moment, then a look at what is shown.
+    pub fn tick(&mut self) {
+        self.wall.store(self.start + self.now, Ordering::Relaxed);
+        self.search();
+        self.collect();
+        self.end_watched();
+        self.ingest.advance();
+        self.ingest.commit();
+        self.look();
+    }
+
+    fn collect(&mut self) {
+        let now = Now { wall: self.wall(), steady: Duration::from_millis(u64::try_from(self.now + 10_000).unwrap()) };
+        let ingest = &mut self.ingest;
+        let mut sink = |batch: Batch| {
+            ingest.take(Input::Batch(Box::new(Prepared::new(batch))));
+            Ok(())
+        };
+        for _ in 0..ROUNDS {
+            if self.collector.round(now, &mut sink).unwrap() > now.steady {
+                return;
+            }
+        }
+        panic!("the collector has not come to rest after {ROUNDS} rounds at one moment");
+    }
+
+    fn search(&mut self) {
+        let (wanted, alive) = {
+            let mut side = self.side.lock().unwrap();
+            (side.wanted.take(), side.alive.clone())
+        };
+        let search = &mut self.search;
+        if let Some(fresh) = wanted {
+            search.wanted = true;
+            if fresh {
+                search.next = search.next.min(self.now + SEARCH_SOON);
+            }
+        }
+        if self.now < search.next {
+            return;
+        }
+        search.next = self.now + SEARCH_EVERY;
+        let names: Vec<(u32, u64)> = alive.iter().map(|a| (a.pid, a.start_ticks)).collect();
+        if names != search.told {
+            search.tellings = 2;
+        } else if search.wanted {
+            search.tellings = search.tellings.max(1);
+        }
+        search.wanted = false;
+        search.told = names;
+        if search.tellings > 0 {
+            search.tellings -= 1;
+            self.ingest.take(Input::Agents(alive));
+        }
+    }
+
+    /// Tells of watched processes that are gone.
+    fn end_watched(&mut self) {
+        let gone: Vec<Ended> = {
+            let mut side = self.side.lock().unwrap();
+            let alive: Vec<(u32, u64)> = side.alive.iter().map(|a| (a.pid, a.start_ticks)).collect();
+            let is_alive = |e: &Ended| alive.iter().any(|(pid, start)| e.pid == *pid && (e.start_ticks == 0 || e.start_ticks == *start));
+            let (kept, mut gone): (Vec<Ended>, Vec<Ended>) = std::mem::take(&mut side.watched).into_iter().partition(is_alive);
+            side.watched = kept;
+            gone.dedup();
+            gone
+        };
+        for ended in gone {
+            self.ingest.take(Input::Ended(ended));
+        }
+    }
+
+    /// Notes what a client would see: the most pressing state of all top-level sessions.
+    fn look(&mut self) {
+        let position = self.reader.position().unwrap();
+        if position == self.position {
+            return;
+        }
+        self.position = position;
+        let filter = SessionFilter { before: None, limit: 1_000 };
+        let sessions = self.reader.sessions(&filter).unwrap();
+        let pressing = sessions
+            .iter()
+            .filter(|s| s.parent_session_id.is_none() && s.merged_into.is_none())
+            .min_by_key(|s| PRESSING.iter().position(|p| *p == s.status.state));
+        let now = pressing.map(|s| (s.status.state, s.status.reason.map(|r| r.to_string())));
+        let (state, reason) = now.map_or((None, None), |(state, reason)| (Some(state), reason));
+        if self.shown.last().is_none_or(|last| (&last.1, &last.2) != (&state, &reason)) {
+            self.shown.push((self.now as f64 / 1000.0, state, reason));
+        }
+    }
+
+    /// Starts a process.
+    pub fn spawn(&mut self, provider: Provider, pid: u32, start_ticks: u64) {
+        let cwd = self.project();
+        let process = AgentProcess { provider, pid, start_ticks, parent: None, child: false, cwd, shared: false, open_files: Vec::new() };
+        self.side.lock().unwrap().alive.push(process);
+    }
+
+    /// Ends a process.
+    pub fn exit(&mut self, pid: u32) {
+        self.side.lock().unwrap().alive.retain(|a| a.pid != pid);
+    }
+
+    /// Appends to a file; the process `pid`, if it runs, keeps it open.
+    pub fn append(&mut self, path: &Path, data: &str, pid: Option<u32>) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut file = OpenOptions::new().append(true).create(true).open(path).unwrap();
+        file.write_all(data.as_bytes()).unwrap();
+        self.written(&file, path);
+        let mut side = self.side.lock().unwrap();
+        if let Some(process) = side.alive.iter_mut().find(|a| Some(a.pid) == pid) {
+            if !process.open_files.iter().any(|f| f == path) {
+                process.open_files.push(path.to_owned());
+            }
+        }
+    }
+
+    /// Writes a file anew, in place.
+    pub fn write(&mut self, path: &Path, data: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        // Virtual time runs ahead of the disk's clock. Two versions of one size must not share a
+        // ctime, which seconds apart they would not.
+        let before = self.changed.get(path).copied();
+        loop {
+            fs::write(path, data).unwrap();
+            if before != Some(ctime(path)) {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        self.written(&OpenOptions::new().write(true).open(path).unwrap(), path);
+    }
+
+    /// Removes a file.
+    pub fn remove(&mut self, path: &Path) {
+        fs::remove_file(path).ok();
+        self.control.look_at(path);
+    }
+
+    fn written(&mut self, file: &File, path: &Path) {
+        let wall = u64::try_from(self.wall().as_millisecond()).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_millis(wall)).unwrap();
+        self.changed.insert(path.to_owned(), ctime(path));
+        self.control.look_at(path);
+    }
+
+    /// Ends the program and gives what it kept.
+    #[must_use]
+    pub fn end(self) -> (tempfile::TempDir, Vec<Kept>) {
+        let Self { dir, ingest, reader, .. } = self;
+        drop(ingest);
+        let writer = Writer::open(&dir.path().join("data")).unwrap();
+        let kept = writer
+            .sessions()
+            .unwrap()
+            .into_iter()
+            .filter_map(|known| {
+                let state = writer.snapshot(known.row).unwrap()?;
+                let events = reader.events(known.id, 0, usize::MAX >> 1, &[]).unwrap();
+                Some(Kept { known, state, events })
+            })
+            .collect();
+        (dir, kept)
+    }
+}
+
+fn ctime(path: &Path) -> i64 {
+    fs::metadata(path).map_or(0, |m| m.ctime() * 1_000_000_000 + m.ctime_nsec())
+}
+
+fn seconds(at: f64) -> i64 {
+    (at * 1000.0).round() as i64
+}
+
+/// Recorded paths and processes, and what they are on this machine.
+struct Replay {
+    provider: Provider,
+    names: Names,
+    runs: Vec<(f64, usize)>,
+}
+
+impl Replay {
+    fn new(recording: &Recording, world: &World) -> Self {
+        let names = Names::new(&recording.about, &world.home(), &world.project());
+        let spawns = recording.timeline.iter().filter_map(|op| match op.what {
+            What::Spawn { run } => Some((op.at, run)),
+            What::Exit { .. } | What::Append { .. } | What::Write { .. } | What::Remove { .. } => None,
+        });
+        Self { provider: recording.about.provider, names, runs: spawns.collect() }
+    }
+
+    fn pid(run: usize) -> u32 {
+        41_000 + run as u32
+    }
+
+    fn start_ticks(run: usize) -> u64 {
+        500_000 + run as u64
+    }
+
+    fn rewrite(&self, text: &str) -> String {
+        self.names.rewrite(text)
+    }
+
+    /// The run that goes on at this moment: the last that began.
+    fn run_at(&self, at: f64) -> usize {
+        self.runs.iter().rev().find(|(begin, _)| *begin <= at).map_or(0, |(_, run)| *run)
+    }
+
+    fn is_registry(&self, path: &str) -> bool {
+        let Some(pid) = path.strip_prefix(".claude/sessions/").and_then(|p| p.strip_suffix(".json")) else { return false };
+        self.provider == Provider::Claude && pid.bytes().all(|b| b.is_ascii_digit())
+    }
+
+    fn path(&self, world: &World, path: &str, run: usize) -> PathBuf {
+        if self.is_registry(path) {
+            return world.home().join(format!(".claude/sessions/{}.json", Self::pid(run)));
+        }
+        world.home().join(self.rewrite(path))
+    }
+
+    fn apply(&self, world: &mut World, op: &Op) {
+        let run = self.run_at(op.at);
+        match &op.what {
+            What::Spawn { run } => world.spawn(self.provider, Self::pid(*run), Self::start_ticks(*run)),
+            What::Exit { run } => world.exit(Self::pid(*run)),
+            What::Append { path, data } => {
+                let path = self.path(world, path, run);
+                world.append(&path, &self.rewrite(data), Some(Self::pid(run)));
+            }
+            What::Write { path, data } => {
+                let mut data = data.clone();
+                if self.is_registry(path) && !data.is_empty() {
+                    let mut entry: serde_json::Value = serde_json::from_str(&data).unwrap();
+                    entry["pid"] = Self::pid(run).into();
+                    entry["procStart"] = Self::start_ticks(run).to_string().into();
+                    data = entry.to_string();
+                }
+                let path = self.path(world, path, run);
+                world.write(&path, &self.rewrite(&data));
+            }
+            What::Remove { path } => {
+                let path = self.path(world, path, run);
+                world.remove(&path);
+            }
+        }
+    }
+}

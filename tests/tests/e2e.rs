@@ -1,0 +1,18 @@
+//! End to end. Recordings in virtual time: `replay`, `fold`. The real program from outside:
+//! `life`, `reading`, `streams`, `faults`. The real program under kill -9: `ledger`. The map of
+//! crates: `arrows`.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
+
+mod e2e {
+    mod arrows;
+    mod faults;
+    mod fold;
+    mod ledger;
+    mod life;
+    mod reading;
+    mod replay;
+    mod streams;
+
+    /// The program.
+    const PROGRAM: &str = env!("CARGO_BIN_EXE_capture-e2e");
+}

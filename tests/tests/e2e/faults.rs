@@ -1,0 +1,123 @@
+//! What happens to files, and to those who do not want to be captured.
+
+use std::fs;
+
+use tests::{
+    eventually,
+    program::Machine,
+    transcript::{answer, append, prompt, session, uuid},
+};
+
+use super::PROGRAM;
+
+#[test]
+fn a_transcript_deleted_upstream_stays_readable() {
+    let machine = Machine::new(PROGRAM);
+    let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
+    let path = machine.claude(&name);
+    let long = "long words ".repeat(2_000);
+    append(&path, &prompt(&name, &uuid(1, 1), &cwd, "keep this"));
+    append(&path, &answer(&name, &uuid(1, 2), &cwd, &long));
+    let server = machine.serve();
+    server.caught_up(&name, &path);
+    let before = server.events(&name);
+    fs::remove_file(&path).unwrap();
+    server.stop();
+    let server = machine.serve();
+    // The removal was noticed when a file that came after it is read.
+    let other = session(2);
+    append(&machine.claude(&other), &prompt(&other, &uuid(2, 1), &cwd, "later"));
+    server.caught_up(&other, &machine.claude(&other));
+    let after = server.events(&name);
+    assert_eq!(after[..before.len()], before[..]);
+    assert!(after.iter().any(|e| e["text"] == "keep this"));
+    let kept = after.iter().find(|e| e["kind"] == "assistant.message").unwrap();
+    let hash = kept["text_ref"]["hash"].as_str().expect("a long text is referred to");
+    assert_eq!(server.client.get(&format!("/api/v1/texts/{hash}")).unwrap().text(), long);
+    assert_eq!(server.session(&name)["turns"], 1);
+}
+
+/// T7, below the size of its figure, above that of a line that is read (16 MiB).
+#[test]
+fn a_line_of_40_mb_becomes_a_stub_and_the_next_is_fine() {
+    let machine = Machine::new(PROGRAM);
+    let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
+    let path = machine.claude(&name);
+    append(&path, &prompt(&name, &uuid(1, 1), &cwd, "before"));
+    let server = machine.serve();
+    server.caught_up(&name, &path);
+    let idle = server.peak_kib();
+    let long = prompt(&name, &uuid(1, 2), &cwd, &"x".repeat(40 << 20));
+    append(&path, &long);
+    append(&path, &prompt(&name, &uuid(1, 3), &cwd, "behind"));
+    server.caught_up(&name, &path);
+    let events = server.events(&name);
+    let texts: Vec<&str> = events.iter().filter(|e| e["kind"] == "user.prompt").filter_map(|e| e["text"].as_str()).collect();
+    assert_eq!(texts, ["before", "behind"]);
+    let stub = events.iter().find(|e| e["kind"] == "unrecognized").expect("a stub stands for it");
+    assert_eq!(stub["data"]["raw_kind"], "oversized");
+    assert_eq!(stub["data"]["length"], long.len() - 1);
+    assert_eq!(stub["origin"]["file"]["length"], long.len() - 1);
+    assert_eq!(server.session(&name)["health"], "issues");
+    let grown = server.peak_kib().saturating_sub(idle) / 1024;
+    println!("peak RSS {} MiB, {grown} MiB above idle", server.peak_kib() / 1024);
+    assert!(grown <= 64, "{grown} MiB above idle");
+}
+
+#[test]
+fn capture_off_stops_a_sessions_events_and_on_takes_them_up_again() {
+    let machine = Machine::new(PROGRAM);
+    let (name, other, cwd) = (session(1), session(2), machine.project().to_str().unwrap().to_owned());
+    let path = machine.claude(&name);
+    let say = |n: u64, text: &str| append(&path, &prompt(&name, &uuid(1, n), &cwd, text));
+    say(1, "seen");
+    let server = machine.serve();
+    server.caught_up(&name, &path);
+    let set = |on: bool| {
+        let answer = server.client.send("PUT", &format!("/api/v1/sessions/{name}/capture"), Some(&format!("{{\"enabled\":{on}}}")), tests::PATIENCE).unwrap();
+        assert_eq!((answer.status, answer.json()["enabled"].as_bool()), (200, Some(on)), "{}", answer.text());
+    };
+    set(false);
+    say(2, "not to be seen");
+    server.caught_up(&name, &path);
+    append(&machine.claude(&other), &prompt(&other, &uuid(2, 1), &cwd, "others go on"));
+    server.caught_up(&other, &machine.claude(&other));
+    let server = {
+        server.stop();
+        machine.serve()
+    };
+    say(3, "nor after a restart");
+    server.caught_up(&name, &path);
+    let set_on = server.client.send("PUT", &format!("/api/v1/sessions/{name}/capture"), Some("{\"enabled\":true}"), tests::PATIENCE).unwrap();
+    assert_eq!(set_on.status, 200);
+    say(4, "seen again");
+    let texts = eventually("the session is captured again", || {
+        let events = server.events(&name);
+        let texts: Vec<String> = events.iter().filter(|e| e["kind"] == "user.prompt").filter_map(|e| e["text"].as_str().map(str::to_owned)).collect();
+        texts.contains(&"seen again".to_owned()).then_some(texts)
+    });
+    assert_eq!(texts, ["seen", "seen again"]);
+}
+
+/// T3, T4: a cut record with the next one on its line, NULs before a record, an empty line.
+#[test]
+fn damaged_lines_cost_only_themselves() {
+    let machine = Machine::new(PROGRAM);
+    let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
+    let path = machine.claude(&name);
+    let line = |n: u64| prompt(&name, &uuid(1, n), &cwd, &format!("prompt {n}"));
+    let cut = &line(2)[..150];
+    append(&path, &line(1));
+    append(&path, &format!("{cut}{}", line(3)));
+    append(&path, &format!("\n{}{}", "\0".repeat(8_192), line(4)));
+    append(&path, "{\"type\":\"user\",\"nonsense\"\n");
+    append(&path, &line(5));
+    let server = machine.serve();
+    server.caught_up(&name, &path);
+    let events = server.events(&name);
+    let texts: Vec<&str> = events.iter().filter(|e| e["kind"] == "user.prompt").filter_map(|e| e["text"].as_str()).collect();
+    assert_eq!(texts, ["prompt 1", "prompt 3", "prompt 4", "prompt 5"]);
+    let damaged = events.iter().filter(|e| e["kind"] == "unrecognized" && e["data"]["raw_kind"] == "damaged").count();
+    assert_eq!(damaged, 2, "the cut record and the nonsense are kept");
+    assert_eq!(server.session(&name)["health"], "issues");
+}

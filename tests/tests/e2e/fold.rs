@@ -1,0 +1,157 @@
+//! The fold of the log is the live state: the same session, and the same derived events.
+
+use events::{Payload, Timestamp, TurnId};
+use projections::{Rules, SessionState};
+use tests::{
+    recording::Recording,
+    world::{Kept, World},
+};
+
+/// A derived event without what its writing alone determines.
+type Derived = (Timestamp, Option<TurnId>, Payload);
+
+/// Folds a session's log anew and compares: the whole reducer but for `transcripts` and `health`
+/// (they describe files, which the log does not), and the derived events in order.
+fn compare(name: &str, kept: &Kept, now: Timestamp) -> Result<(), String> {
+    let Some(first) = kept.events.first() else { return Ok(()) };
+    let who = format!("{name}: session {}", kept.known.provider_session_id);
+    for (index, event) in kept.events.iter().enumerate() {
+        if event.sequence != index as u64 + 1 {
+            return Err(format!("{who}: event {index} has sequence {}", event.sequence));
+        }
+    }
+    let mut state = fresh(kept, if first.history { first.created_at.min(first.observed_at) } else { first.observed_at });
+    let mut concluded: Vec<Derived> = Vec::new();
+    for event in &kept.events {
+        concluded.extend(state.fold(event).into_iter().map(|c| (c.at, c.turn_id, c.payload)));
+    }
+    concluded.extend(state.advance(now).into_iter().map(|c| (c.at, c.turn_id, c.payload)));
+    let written: Vec<Derived> = kept.events.iter().filter(|e| e.derived).map(|e| (e.created_at, e.turn_id, e.payload.clone())).collect();
+    for (index, pair) in written.iter().zip(&concluded).enumerate() {
+        if pair.0 != pair.1 {
+            return Err(format!("{who}: derived event {index}\n  live {:?}\n  fold {:?}", pair.0, pair.1));
+        }
+    }
+    if written.len() != concluded.len() {
+        let more = written.iter().skip(concluded.len()).chain(concluded.iter().skip(written.len())).next();
+        return Err(format!("{who}: {} derived events live, {} folded; the first more is {more:?}", written.len(), concluded.len()));
+    }
+    state.view();
+    let mut live = kept.state.clone();
+    live.view();
+    state.session.transcripts.clone_from(&live.session.transcripts);
+    state.session.health = live.session.health;
+    state.session.last_sequence = live.session.last_sequence;
+    if state != live {
+        let (live, fold) = (serde_json::to_value(&live).unwrap(), serde_json::to_value(&state).unwrap());
+        return Err(format!("{who}:{}", differences("", &live, &fold)));
+    }
+    Ok(())
+}
+
+fn fresh(kept: &Kept, at: Timestamp) -> SessionState {
+    SessionState::new(kept.known.id, kept.known.provider, Some(kept.known.provider_session_id.clone()), at, Rules::default())
+}
+
+fn differences(path: &str, live: &serde_json::Value, fold: &serde_json::Value) -> String {
+    match (live, fold) {
+        (serde_json::Value::Object(a), serde_json::Value::Object(b)) => {
+            a.iter().filter_map(|(key, value)| Some(differences(&format!("{path}.{key}"), value, b.get(key)?))).collect()
+        }
+        (a, b) if a == b => String::new(),
+        (a, b) => format!("\n  {path}: live {a} fold {b}"),
+    }
+}
+
+/// A log, a line an event, for when a comparison fails.
+fn show(kept: &Kept) -> String {
+    let line = |e: &events::Event| {
+        let text = e.text.as_deref().unwrap_or_default().chars().take(40).collect::<String>();
+        let data = serde_json::to_string(&e.payload).unwrap();
+        format!("{:>4} {} {}{} {} {} {data:.160} {text:?}\n", e.sequence, &e.observed_at.to_string()[11..], if e.derived { "D " } else { "  " }, e.payload.kind(), e.source, e.confidence)
+    };
+    kept.events.iter().map(line).collect()
+}
+
+fn play(name: &str) -> (Timestamp, Vec<Kept>) {
+    let recording = Recording::load(name);
+    let mut world = World::new(recording.about.started_at);
+    world.play(&recording);
+    let now = world.wall();
+    (now, world.end().1)
+}
+
+fn check(name: &str) {
+    let (now, kept) = play(name);
+    assert!(kept.iter().any(|k| !k.events.is_empty()), "{name}: nothing was kept");
+    let wrong: Vec<(String, &Kept)> = kept.iter().filter_map(|kept| Some((compare(name, kept, now).err()?, kept))).collect();
+    for (_, kept) in &wrong {
+        println!("{}", show(kept));
+    }
+    let wrong: Vec<String> = wrong.into_iter().map(|(what, _)| what).collect();
+    assert!(wrong.is_empty(), "the fold of the log is not the live state\n{}", wrong.join("\n"));
+}
+
+/// The log alone decides: what a reducer was made with before its first event leaves no trace.
+/// (The program makes it with the time of the first record it reads when it is live, and with the
+/// `created_at` of the first event when it folds the log anew.)
+#[test]
+fn the_moment_a_reducer_is_made_leaves_no_trace() {
+    let (_, kept) = play("claude/S14-resume-fork");
+    for kept in kept.iter().filter(|k| !k.events.is_empty()) {
+        let fold = |at: Timestamp| {
+            let mut state = fresh(kept, at);
+            kept.events.iter().for_each(|event| drop(state.fold(event)));
+            serde_json::to_value(state).unwrap()
+        };
+        let at = kept.events[0].observed_at;
+        let (early, late) = (fold(at.plus_ms(-3_600_000)), fold(at.plus_ms(3_600_000)));
+        assert!(early == late, "{}:{}", kept.known.provider_session_id, differences("", &early, &late));
+    }
+}
+
+macro_rules! recordings {
+    ($($test:ident $name:literal;)*) => {
+        $(#[test]
+        fn $test() {
+            check($name);
+        })*
+    };
+}
+
+recordings! {
+    claude_s01 "claude/S01-hello";
+    claude_s03 "claude/S03-bash-approve";
+    claude_s05 "claude/S05-long-quiet";
+    claude_s07 "claude/S07-retries";
+    claude_s09 "claude/S09-interrupt";
+    claude_s10 "claude/S10-sigkill";
+    claude_s11 "claude/S11-question";
+    claude_s12 "claude/S12-subagent";
+    claude_s13 "claude/S13-compact";
+    claude_s14 "claude/S14-resume-fork";
+    claude_s15 "claude/S15-edit-write";
+    claude_s17 "claude/S17-parallel";
+    claude_s18 "claude/S18-plan";
+    claude_s24 "claude/S24-webfetch-mcp-elicitation";
+    codex_s01 "codex/S01-hello";
+    codex_s03 "codex/S03-approve";
+    codex_s07a "codex/S07a-retries-then-ok";
+    codex_s08 "codex/S08-auth-401";
+    codex_s09 "codex/S09-interrupt";
+    codex_s12 "codex/S12-subagent";
+    codex_s13 "codex/S13-compact";
+    codex_s14 "codex/S14-resume-fork";
+    codex_s18 "codex/S18-plan";
+    codex_s23 "codex/S23-steer-while-running";
+    codex_a04 "codex/A04-daemon-tui-killed";
+    gemini_s01 "gemini/S01-hello";
+    gemini_s03 "gemini/S03-shell-approve";
+    gemini_s05 "gemini/S05-long-quiet-command";
+    gemini_s09 "gemini/S09-interrupt-stream";
+    gemini_s12 "gemini/S12-subagent";
+    gemini_s13 "gemini/S13-compress";
+    gemini_s14b "gemini/S14b-resume-latest";
+    gemini_s15 "gemini/S15-file-edit";
+    gemini_s92 "gemini/S92-resume-legacy-json-with-0.61";
+}

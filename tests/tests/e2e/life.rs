@@ -1,0 +1,95 @@
+//! Beginning and end of the server.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use tests::{eventually, program::{Machine, ended_well}};
+
+use super::PROGRAM;
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())).permissions().mode() & 0o777
+}
+
+#[test]
+fn endpoint_appears_when_it_answers_and_goes_when_it_ends() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let answer = server.client.get("/healthz").unwrap();
+    assert_eq!(answer.status, 200, "it answers once endpoint.json is there");
+    assert!(server.endpoint["url"].as_str().unwrap().starts_with("http://127.0.0.1:"));
+    assert!(!server.endpoint["epoch"].as_str().unwrap().is_empty());
+    let epoch = server.endpoint["epoch"].clone();
+    let status = server.stop();
+    assert!(ended_well(status), "{status}");
+    assert!(machine.endpoint().is_none(), "endpoint.json is still there after SIGTERM");
+    let server = machine.serve();
+    assert_ne!(server.endpoint["epoch"], epoch);
+}
+
+#[test]
+fn killed_it_leaves_an_endpoint_that_the_next_one_replaces() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let pid = server.pid();
+    server.kill();
+    assert_eq!(machine.endpoint().unwrap()["pid"], pid);
+    let server = machine.serve();
+    assert_eq!(server.client.get("/healthz").unwrap().status, 200);
+}
+
+/// T23.
+#[test]
+fn a_second_one_is_refused_and_told_who_is_there() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let (mut second, log) = machine.launch();
+    let status = eventually("the second server gives up", || second.try_wait().unwrap());
+    let said = fs::read_to_string(log).unwrap();
+    assert!(!status.success(), "{status}");
+    assert!(said.contains(&format!("pid {}", server.pid())), "{said}");
+    assert_eq!(machine.endpoint().unwrap()["pid"], server.pid(), "the first one's endpoint.json stays");
+    assert_eq!(server.client.get("/healthz").unwrap().status, 200);
+}
+
+#[test]
+fn what_it_keeps_is_its_owners_alone() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let data = machine.data();
+    assert_eq!(mode(&data), 0o700);
+    assert_eq!(mode(&data.join("tokens")), 0o700);
+    let mut files = 0;
+    for dir in [data.clone(), data.join("tokens")] {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                files += 1;
+                assert_eq!(mode(&path) & 0o077, 0, "{} is open to others", path.display());
+            }
+        }
+    }
+    assert!(files >= 8, "{files} files");
+    assert_eq!(mode(Path::new(server.endpoint["socket"].as_str().unwrap())) & 0o077, 0);
+    assert_eq!(Path::new(server.endpoint["token_file"].as_str().unwrap()), data.join("tokens/owner"));
+}
+
+#[test]
+fn tokens_open_what_they_are_for() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let with = |token: &str| {
+        let token = if token.is_empty() { String::new() } else { fs::read_to_string(machine.data().join("tokens").join(token)).unwrap() };
+        tests::http::Client { token, ..server.client.clone() }
+    };
+    let status = |token: &str, method: &str, path: &str| {
+        let body = (method == "PUT").then_some("{\"enabled\":true}");
+        with(token).send(method, path, body, tests::PATIENCE).unwrap().status
+    };
+    assert_eq!(status("", "GET", "/healthz"), 200);
+    assert_eq!(status("", "GET", "/api/v1/sessions"), 401);
+    assert_eq!(status("read", "GET", "/api/v1/sessions"), 200);
+    assert_eq!(status("owner", "GET", "/api/v1/sessions"), 200);
+    assert_eq!(status("ingest", "GET", "/api/v1/sessions"), 403);
+    assert_eq!(status("read", "PUT", "/api/v1/sessions/none/capture"), 403);
+    assert_eq!(status("admin", "PUT", "/api/v1/sessions/none/capture"), 404);
+}

@@ -1,0 +1,165 @@
+//! What can be asked.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use tests::{
+    eventually,
+    program::{Machine, Server},
+    recording::Recording,
+    transcript::{answer, append, prompt, session, uuid},
+};
+
+use super::PROGRAM;
+
+/// A machine on which this was recorded, before the program ever ran there.
+fn history(recording: &str) -> Machine {
+    let machine = Machine::new(PROGRAM);
+    Recording::load(recording).lay_down(&machine.home(), &machine.project());
+    machine
+}
+
+/// The events of all sessions of an agent on the machine, by the agent's ids.
+fn all_events(server: &Server, provider: &str) -> HashMap<String, Vec<Value>> {
+    let listed = server.client.json(&format!("/api/v1/sessions?active=all&limit=1000&provider={provider}")).unwrap();
+    let ids = listed["sessions"].as_array().unwrap().iter().map(|s| s["provider_session_id"].as_str().unwrap().to_owned());
+    ids.filter(|id| !id.starts_with("process-")).map(|id| (id.clone(), server.events(&id))).collect()
+}
+
+fn texts<'e>(events: &'e [Value], kind: &str) -> Vec<&'e str> {
+    events.iter().filter(|e| e["kind"] == kind).filter_map(|e| e["text"].as_str()).collect()
+}
+
+#[test]
+fn sessions_events_and_their_pages() {
+    let machine = history("claude/S13-compact");
+    let server = machine.serve();
+    let name = eventually("the session is listed", || {
+        let listed = server.client.json("/api/v1/sessions?active=all&provider=claude")?;
+        let own = listed["sessions"].as_array()?.iter().find(|s| s["cwd"] == machine.project().to_str().unwrap() && s["turns"].as_u64() >= Some(7))?.clone();
+        Some(own["provider_session_id"].as_str()?.to_owned())
+    });
+    let one = server.session(&name);
+    let id = one["id"].as_str().unwrap();
+    assert_eq!(server.client.json(&format!("/api/v1/sessions/{id}")).unwrap(), one, "by our id and by the agent's");
+    assert_eq!(one["provider"], "claude");
+    assert_eq!(one["transcripts"][0]["issues"], 0);
+
+    let all = server.events(id);
+    let sequences: Vec<u64> = all.iter().map(|e| e["sequence"].as_u64().unwrap()).collect();
+    assert_eq!(sequences, (1..=all.len() as u64).collect::<Vec<_>>(), "without gaps");
+    assert_eq!(one["last_sequence"], all.len());
+    let (mut after, mut paged) = (0, Vec::new());
+    loop {
+        let page = server.client.json(&format!("/api/v1/sessions/{id}/events?after={after}&limit=7")).unwrap();
+        let events = page["events"].as_array().unwrap();
+        let next = page["next_after"].as_u64().unwrap();
+        if events.is_empty() {
+            assert_eq!(next, after, "behind the last event");
+            break;
+        }
+        assert!(events.len() <= 7 && events.last().unwrap()["sequence"] == next);
+        paged.extend(events.iter().cloned());
+        after = next;
+    }
+    assert_eq!(paged, all);
+    let prompts = server.client.json(&format!("/api/v1/sessions/{id}/events?kind=user.prompt")).unwrap();
+    let prompts: Vec<&str> = prompts["events"].as_array().unwrap().iter().map(|e| e["text"].as_str().unwrap()).collect();
+    assert_eq!(prompts.iter().filter(|p| p.starts_with("Turn ")).count(), 7, "{prompts:?}");
+    let unknown = server.client.get("/api/v1/sessions/nothing-of-the-kind").unwrap();
+    assert_eq!((unknown.status, unknown.json()["error"]["code"].is_string()), (404, true), "{}", unknown.text());
+}
+
+#[test]
+fn waiting_for_a_state() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
+    append(&machine.claude(&name), &prompt(&name, &uuid(1, 1), &cwd, "go"));
+    eventually("it runs", || server.client.json(&format!("/api/v1/sessions/{name}")).filter(|s| s["status"]["state"] == "running"));
+    let wait = |until: &str, ms: u32| server.client.get(&format!("/api/v1/sessions/{name}/wait?until={until}&timeout_ms={ms}")).unwrap();
+    let now = wait("running,waiting", 5_000);
+    assert_eq!((now.status, &now.json()["status"]["state"]), (200, &"running".into()));
+    let never = wait("waiting_approval", 200);
+    assert_eq!((never.status, never.json()["error"]["code"].is_string()), (408, true), "{}", never.text());
+    let waited = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| wait("waiting", 15_000));
+        append(&machine.claude(&name), &answer(&name, &uuid(1, 2), &cwd, "done"));
+        waiting.join().unwrap()
+    });
+    assert_eq!((waited.status, &waited.json()["status"]["reason"]), (200, &"turn_complete".into()), "{}", waited.text());
+}
+
+#[test]
+fn helpers_have_a_parent_and_their_work_is_their_own() {
+    let machine = history("claude/S12-subagent");
+    let server = machine.serve();
+    let child = eventually("a helper's session", || {
+        let listed = server.client.json("/api/v1/sessions?active=all&provider=claude")?;
+        listed["sessions"].as_array()?.iter().find(|s| s["parent_session_id"].is_string() && s["turns"].as_u64() > Some(0)).cloned()
+    });
+    let parent = eventually("its parent", || server.client.json(&format!("/api/v1/sessions/{}", child["parent_session_id"].as_str()?)).filter(|p| p["turns"].as_u64() > Some(0)));
+    assert_eq!(parent["parent_session_id"], Value::Null);
+    assert_eq!(parent["cwd"], machine.project().to_str().unwrap());
+    let (own, helpers) = (server.events(parent["id"].as_str().unwrap()), server.events(child["id"].as_str().unwrap()));
+    let human: Vec<Value> = own.iter().filter(|e| e["data"]["origin"] == "human").cloned().collect();
+    assert_eq!(texts(&human, "user.prompt"), ["Delegate this"]);
+    assert!(!texts(&helpers, "assistant.message").is_empty() || helpers.iter().any(|e| e["kind"] == "tool.call"));
+    let of_parent: Vec<&str> = own.iter().filter(|e| e["derived"] == false).filter_map(|e| e["id"].as_str()).collect();
+    assert!(helpers.iter().all(|e| !of_parent.contains(&e["id"].as_str().unwrap())), "an event in both");
+}
+
+/// What every session of a forked history must come to, whichever file is read first.
+fn check_forks(provider: &str, server: &Server, wanted: &[&str]) {
+    let count = || {
+        let events = all_events(server, provider);
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        for text in events.values().flat_map(|e| texts(e, "user.prompt")) {
+            *counts.entry(text.to_owned()).or_default() += 1;
+        }
+        counts
+    };
+    eventually("all prompts are read", || {
+        let counts = count();
+        wanted.iter().all(|w| counts.contains_key(*w)).then_some(())
+    });
+    let counts = count();
+    for text in wanted {
+        assert_eq!(counts[*text], 1, "{text:?} in {counts:?}");
+    }
+    let events = all_events(server, provider);
+    let forks: Vec<&str> = events.values().flatten().filter(|e| e["kind"] == "session.forked").filter_map(|e| e["data"]["from"].as_str()).collect();
+    assert!(!forks.is_empty(), "nobody was told of the fork");
+    assert!(forks.iter().all(|from| events.contains_key(*from)), "{forks:?}");
+}
+
+#[test]
+fn a_fork_does_not_double_history_claude() {
+    let machine = history("claude/S14-resume-fork");
+    check_forks("claude", &machine.serve(), &["Turn one", "Turn two after resume", "Turn three in the fork", "Turn after rewind", "Turn in the branch", "Turn after clear", "Turn after continue"]);
+}
+
+#[test]
+fn a_fork_does_not_double_history_codex() {
+    let machine = history("codex/S14-resume-fork");
+    check_forks("codex", &machine.serve(), &["first question", "second question", "question in fork"]);
+}
+
+/// `/branch` and `/clear` go on in the same process, which writes the `session_id` it began with
+/// into every line of the model: only copies (with `forkedFrom`, or before the first own line of
+/// a fork) belong to another session.
+#[test]
+fn turns_after_branch_and_clear_belong_to_the_file_they_are_in() {
+    let machine = history("claude/S14-resume-fork");
+    let server = machine.serve();
+    let of = |text: &str| {
+        eventually(text, || {
+            let events = all_events(&server, "claude");
+            events.iter().find_map(|(id, events)| events.iter().any(|e| e["text"] == text).then(|| id[..8].to_owned()))
+        })
+    };
+    let found: Vec<(&str, String)> = ["Turn in the branch", "Reply 5.", "Turn after clear", "Reply 6.", "Turn after continue", "Reply 7."].map(|text| (text, of(text))).into();
+    let wanted = [("Turn in the branch", "389cf738"), ("Reply 5.", "389cf738"), ("Turn after clear", "e1a54033"), ("Reply 6.", "e1a54033"), ("Turn after continue", "e1a54033"), ("Reply 7.", "e1a54033")]
+        .map(|(text, id)| (text, id.to_owned()));
+    assert_eq!(found, wanted);
+}
