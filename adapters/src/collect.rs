@@ -37,7 +37,7 @@ use crate::{
     watch::Watch,
 };
 use control::Shared;
-pub use control::{Control, Health, Progress, Trouble};
+pub use control::{Control, Health, Progress, RootHealth, Trouble};
 use files::{FileId, Files};
 use queue::Queue;
 use report::Errors;

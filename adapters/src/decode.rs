@@ -207,6 +207,8 @@ pub fn line_identity(provider: Provider, session: &str, bytes: &[u8], index: u32
 
 /// At most so many places in a damaged line are tried as the start of a record.
 const SALVAGE_TRIES: usize = 256;
+/// At most so much is read in these tries, bytes.
+const SALVAGE_BYTES: usize = 256 << 20;
 
 /// Gives one line to a decoder. A line that is not a record is repaired (NUL bytes at its ends,
 /// invalid UTF-8, lone surrogates), then searched for the records glued together in it; what is
@@ -219,7 +221,8 @@ pub fn feed(decoder: &mut dyn Decoder, line: Record<'_>, out: &mut Decoded) {
         }
         return;
     }
-    if line.bytes.contains(&0) {
+    let after = &line.bytes[skipped + bytes.len()..];
+    if line.bytes[..skipped].contains(&0) || after.contains(&0) {
         out.issues += 1;
     }
     let record = Record { bytes, offset: line.offset + skipped as u64, observed_at: line.observed_at };
@@ -248,11 +251,11 @@ fn attempt(decoder: &mut dyn Decoder, record: Record<'_>, out: &mut Decoded) -> 
     match decoder.record(record, out) {
         Ok(()) => Ok(()),
         Err(Malformed(error)) => {
-            if let Some(repaired) = repair(record.bytes) {
-                if decoder.record(Record { bytes: &repaired, ..record }, out).is_ok() {
-                    out.issues += 1;
-                    return Ok(());
-                }
+            if let Some(repaired) = repair(record.bytes)
+                && decoder.record(Record { bytes: &repaired, ..record }, out).is_ok()
+            {
+                out.issues += 1;
+                return Ok(());
             }
             Err(error.to_string())
         }
@@ -322,6 +325,7 @@ fn salvage(decoder: &mut dyn Decoder, line: Record<'_>, error: &str, out: &mut D
     let mut at = 0;
     let mut lost_from = 0;
     let mut tries = 0;
+    let mut looked_at = 0;
     let give_up = |decoder: &dyn Decoder, from: usize, to: usize, out: &mut Decoded| {
         let (lost, skipped) = trim(&line.bytes[from..to]);
         if !lost.is_empty() {
@@ -332,12 +336,16 @@ fn salvage(decoder: &mut dyn Decoder, line: Record<'_>, error: &str, out: &mut D
     while let Some(found) = memchr::memmem::find(&line.bytes[at..], b"{\"") {
         let start = at + found;
         tries += 1;
-        if tries > SALVAGE_TRIES {
+        if tries > SALVAGE_TRIES || looked_at > SALVAGE_BYTES {
             break;
         }
-        let Some(length) = whole_value(&line.bytes[start..]) else {
-            at = start + 2;
-            continue;
+        let length = match whole_value(&line.bytes[start..]) {
+            Ok(length) => length,
+            Err(looked) => {
+                looked_at += looked;
+                at = start + 2;
+                continue;
+            }
         };
         let end = start + length;
         // Inside a cut record a small inner object is whole too; a record ends where the line
@@ -348,8 +356,12 @@ fn salvage(decoder: &mut dyn Decoder, line: Record<'_>, error: &str, out: &mut D
             continue;
         }
         let record = Record { bytes: &line.bytes[start..end], offset: line.offset + start as u64, ..line };
+        let before = out.events.len();
         if (start > 0 || end < line.bytes.len()) && attempt(decoder, record, out).is_ok() {
+            // What is lost stands before the record, in the log too.
+            let saved = out.events.split_off(before);
             give_up(decoder, lost_from, start, out);
+            out.events.extend(saved);
             lost_from = end;
             at = end;
         } else {
@@ -359,12 +371,13 @@ fn salvage(decoder: &mut dyn Decoder, line: Record<'_>, error: &str, out: &mut D
     give_up(decoder, lost_from, line.bytes.len(), out);
 }
 
-/// Length of the JSON value at the start of `bytes`, if a whole one is there.
-fn whole_value(bytes: &[u8]) -> Option<usize> {
+/// Length of the JSON value at the start of `bytes`; how far it was read when there is no whole one.
+fn whole_value(bytes: &[u8]) -> Result<usize, usize> {
     let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<serde::de::IgnoredAny>();
     match values.next() {
-        Some(Ok(_)) => Some(values.byte_offset()),
-        Some(Err(_)) | None => None,
+        Some(Ok(_)) => Ok(values.byte_offset()),
+        Some(Err(error)) => Err(error.column()),
+        None => Err(0),
     }
 }
 

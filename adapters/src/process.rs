@@ -199,6 +199,30 @@ fn open_files(process: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// More generations than this no process has.
+const GENERATIONS: usize = 64;
+
+/// Whether a process is an agent or was started by one, however far back. A process that cannot
+/// be looked at counts as one.
+#[must_use]
+pub fn descends_from_agent(pid: u32) -> bool {
+    let mut at = pid;
+    for _ in 0..GENERATIONS {
+        if at <= 1 {
+            return false;
+        }
+        let Ok(arguments) = fs::read(format!("/proc/{at}/cmdline")) else { return true };
+        if which_agent(&arguments).is_some() {
+            return true;
+        }
+        match stat_field(at, 4).and_then(|parent| parent.parse().ok()) {
+            Some(parent) => at = parent,
+            None => return true,
+        }
+    }
+    true
+}
+
 /// A process that ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
@@ -327,6 +351,22 @@ mod tests {
         assert_eq!(who(&["vim", "claude"]), None);
         assert_eq!(who(&["grep", "codex"]), None);
         assert_eq!(who(&[""]), None);
+    }
+
+    #[test]
+    fn knows_whose_child_a_process_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let agent = dir.path().join("claude");
+        // A shell under the name of an agent, with a child of its own.
+        std::os::unix::fs::symlink("/bin/sh", &agent).unwrap();
+        let mut child = std::process::Command::new(&agent).args(["-c", "sleep 1000 & echo $!; wait"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+        let grandchild: u32 = line.trim().parse().unwrap();
+        assert!(descends_from_agent(child.id()) && descends_from_agent(grandchild));
+        assert!(descends_from_agent(u32::MAX - 1), "what cannot be looked at counts as one");
+        rustix::process::kill_process(Pid::from_raw(grandchild as i32).unwrap(), rustix::process::Signal::KILL).unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

@@ -18,14 +18,14 @@ use std::{
     path::PathBuf,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use adapters::{collect::Batch, process::{AgentProcess, Ended}};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use events::{Event, SessionId, Timestamp};
+use events::{Event, Provider, SessionId, Timestamp};
 use server::{Board, Frame, Json, SessionEntry};
 use store::{CommitError, PackedText, ReadError, Writer};
 
@@ -87,6 +87,9 @@ pub struct Gauges {
     pub failed: AtomicU64,
     /// Whether the last commit failed: nothing is stored until one succeeds.
     pub stuck: AtomicBool,
+    /// The last event of each agent, by the code of its provider: milliseconds since 1970, 0 for
+    /// none since the start.
+    pub last_event_at: [AtomicI64; Provider::ALL.len()],
 }
 
 /// What ingest asks of the process side.
@@ -438,9 +441,7 @@ impl Ingest {
         }
         self.open = inputs;
         if self.open_since.is_some() {
-            if let Err(failure) = self.try_commit() {
-                return Err(failure);
-            }
+            self.try_commit()?;
             self.open.clear();
             self.open_since = None;
             self.live = false;
@@ -480,6 +481,11 @@ impl Ingest {
             let Some(entry) = self.entry(*slot) else { continue };
             frames.extend(Frame::of_entry(Some(self.position), &entry));
             self.board.put(entry);
+        }
+        for (event, _) in &self.committed {
+            if let Some(last) = self.gauges.last_event_at.get(usize::from(event.provider.code())) {
+                last.fetch_max(event.created_at.as_millisecond(), Ordering::Relaxed);
+            }
         }
         self.committed.sort_unstable_by_key(|(event, _)| event.position);
         for (event, _) in self.committed.iter().filter(|(_, history)| !history) {

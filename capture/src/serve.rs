@@ -10,10 +10,11 @@ use std::{
 
 use adapters::{
     collect::{Batch, Collector, Control, Stopped},
-    watch::Mode,
+    process::descends_from_agent,
 };
 use anyhow::Context;
 use crossbeam_channel::{Sender, bounded};
+use events::Timestamp;
 use server::{Board, Command, Health, Refusal, SourceHealth};
 use store::Writer;
 use tokio_util::sync::CancellationToken;
@@ -40,6 +41,10 @@ pub struct Options {
     pub config: Config,
 }
 
+/// What a source's detail says while history is read, before how far it is.
+pub const READING: &str = "reading history:";
+/// Files that changed lately are looked at this often when hints arrive, milliseconds.
+const POLL_MS: u64 = 1000;
 /// Commands that may wait for the program.
 const COMMANDS: usize = 64;
 /// The write-ahead log is moved into the database this often while there is something in it.
@@ -124,6 +129,8 @@ impl Service {
         let socket = data.join("capture.sock");
         config.socket = Some(socket.clone());
         config.commands = Some(commands);
+        // An agent's own shell can neither approve itself nor change what is captured.
+        config.control_peer = Some(Arc::new(|peer| peer.pid.and_then(|pid| u32::try_from(pid).ok()).is_some_and(|pid| !descends_from_agent(pid))));
         let health = health(&control, &gauges);
         let serving = runtime.block_on(server::serve(config, board, reader, health, cancel.clone()))?;
         runtime.spawn(carry_out(asked, inputs.clone()));
@@ -221,8 +228,8 @@ const WAL_MOST_BYTES: u64 = 512 << 20;
 const WAL_REST_BYTES: u64 = 4 << 20;
 
 fn health(control: &Control, gauges: &Arc<Gauges>) -> Health {
-    let (files, ready) = (control.clone(), Arc::clone(gauges));
-    let (for_sources, for_metrics) = (files.clone(), Arc::clone(gauges));
+    let (ready, for_metrics) = (Arc::clone(gauges), Arc::clone(gauges));
+    let (for_sources, counted) = (control.clone(), Arc::clone(gauges));
     Health {
         ready: Arc::new(move || !ready.stuck.load(Ordering::Relaxed)),
         sources: Arc::new(move || {
@@ -231,22 +238,31 @@ fn health(control: &Control, gauges: &Arc<Gauges>) -> Health {
             let (done, total) = (progress.bytes_done.load(Ordering::Relaxed), progress.bytes_total.load(Ordering::Relaxed));
             let mut detail = health.watch.to_string();
             if !progress.is_done() {
-                detail = format!("{detail}; reading history: {} of {} MB", done / 1_000_000, total / 1_000_000);
+                detail = format!("{detail}; {READING} {} of {} MB", done / 1_000_000, total / 1_000_000);
             }
             for trouble in health.errors.iter().take(3) {
                 detail = format!("{detail}; {}", trouble.message);
             }
-            vec![SourceHealth {
-                name: "transcripts".into(),
-                active: matches!(health.watch, Mode::Watching) || health.files > 0,
-                lag_ms: 0,
-                last_event_at: None,
+            let source = |name: String, files, lag_bytes: u64, last_event_at, errors, detail| SourceHealth {
+                name,
+                active: true,
+                // What is not read yet is at least one poll old.
+                lag_ms: if lag_bytes > 0 { POLL_MS } else { 0 },
+                last_event_at,
                 dropped: 0,
                 coalesced: 0,
-                errors: health.errors_total,
-                files: health.files,
-                detail: Some(detail),
-            }]
+                errors,
+                files,
+                detail,
+            };
+            let mut sources = vec![source("files".into(), health.files, health.lag_bytes, None, health.errors_total, Some(detail))];
+            for root in &health.roots {
+                let last = counted.last_event_at.get(usize::from(root.provider.code())).map_or(0, |at| at.load(Ordering::Relaxed));
+                let last = (last > 0).then(|| Timestamp::from_millisecond(last));
+                let detail = (root.lag_bytes > 0).then(|| format!("{} bytes not read yet", root.lag_bytes));
+                sources.push(source(root.provider.to_string(), root.files, root.lag_bytes, last, 0, detail));
+            }
+            sources
         }),
         metrics: Arc::new(move |out| {
             use std::fmt::Write;

@@ -5,7 +5,6 @@
 //! [`session::Session`] what can be asked about it, [`status`] the rules that decide between
 //! claims.
 
-pub mod ring;
 pub mod session;
 pub mod shorten;
 pub mod state;
@@ -14,7 +13,6 @@ pub mod summary;
 pub mod talk;
 pub mod turn;
 
-pub use ring::Ring;
 pub use session::{Evidence, Health, OpenTurn, Session, Status, Summary, TranscriptView, Usage};
 pub use state::{Conclusion, Rules, SessionState};
 pub use turn::Turn;

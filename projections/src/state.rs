@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Health, OpenTurn, Session, Status, Summary, Turn, Usage,
-    ring::RING_TURNS,
     shorten::{ending, one_line},
     status::{self, Case, Held, Process},
     summary,
@@ -52,6 +51,8 @@ const LAST_WORDS_MS: i64 = 1_500;
 const PROMPT_CHARS: usize = 400;
 /// At most so much of a turn's text is kept, bytes.
 const TURN_TEXT_BYTES: usize = 2_000;
+/// So many finished turns are remembered with the session; all are in the store.
+const RECENT_TURNS: usize = 10;
 /// At most so many claims are held.
 const HELD_CLAIMS: usize = 32;
 
@@ -191,15 +192,37 @@ impl SessionState {
         self.recent.iter()
     }
 
-    /// The turn a coming event belongs to, before it is folded: the open one, or for a prompt that
-    /// opens one, the one it will open.
+    /// The turn a coming event belongs to, before it is folded: the open one, or for an event that
+    /// opens one, the one it will open. The event's own `turn_id` is not looked at.
     #[must_use]
-    pub fn turn_of(&self, id: EventId, payload: &Payload) -> Option<TurnId> {
-        match (&self.turn, payload) {
-            (None, payload) if self.opens_turn(payload).is_some() => Some(id.into()),
-            (Some(_), Payload::UserPrompt(prompt)) if !self.steers(prompt.origin) => Some(id.into()),
-            (turn, _) => turn.as_ref().map(|t| t.id),
-        }
+    pub fn turn_of(&self, event: &Event) -> Option<TurnId> {
+        let at = self.clock_of(event);
+        let open = self.turn.as_ref().filter(|_| !self.turn_ends_by(at)).map(|t| t.id);
+        let opens = match (open, &event.payload) {
+            (_, Payload::UserPrompt(_)) if is_restated(event) => false,
+            (Some(_), Payload::UserPrompt(prompt)) => !self.steers(prompt.origin),
+            (Some(_), _) => false,
+            (None, payload) => self.opens_turn(payload).is_some() && (!self.is_gone() || self.is_revived_by(event, at)),
+        };
+        if opens { Some(event.id.into()) } else { open }
+    }
+
+    /// Whether the time alone ends the open turn by then.
+    fn turn_ends_by(&self, at: Timestamp) -> bool {
+        self.ready_at.is_some_and(|ready| ready.plus_ms(self.rules.ready_grace_ms) <= at)
+            || self.likely_end.is_some_and(|(end, _)| end.plus_ms(self.rules.likely_end_ms) <= at)
+    }
+
+    fn is_gone(&self) -> bool {
+        matches!(self.process, Process::Gone { .. })
+    }
+
+    /// Whether an event shows that a session whose process is gone is at work again: not what the
+    /// process wrote last and was read only after its end.
+    fn is_revived_by(&self, event: &Event, at: Timestamp) -> bool {
+        let Process::Gone { at: gone_at, .. } = self.process else { return false };
+        let last_words = at.since_ms(gone_at) < LAST_WORDS_MS && !matches!(event.payload, Payload::UserPrompt(_));
+        speaks(&event.payload) && !last_words
     }
 
     /// Takes in one event of the log, in order. Derived events only move the sequence.
@@ -216,15 +239,8 @@ impl SessionState {
             self.started = true;
         }
         self.session.last_event_at = self.session.last_event_at.max(at);
-        let exited_at = match self.process {
-            Process::Gone { at, .. } => Some(at),
-            Process::Unseen | Process::Alive { .. } => None,
-        };
-        if let Some(gone_at) = exited_at {
-            let last_words = at.since_ms(gone_at) < LAST_WORDS_MS && !matches!(event.payload, Payload::UserPrompt(_));
-            if speaks(&event.payload) && !last_words {
-                self.process = Process::Unseen;
-            }
+        if self.is_revived_by(event, at) {
+            self.process = Process::Unseen;
         }
         self.take(event, at, &mut out);
         self.settle(at, &mut out);
@@ -241,9 +257,10 @@ impl SessionState {
     pub fn advance(&mut self, now: Timestamp) -> Vec<Conclusion> {
         let mut out = Vec::new();
         // Each step ends at the moment something changes; the bound holds off a clock gone mad.
-        for _ in 0..16 {
+        for _ in 0..2 * HELD_CLAIMS {
             let Some(due) = self.next_deadline().filter(|due| *due <= now) else { break };
-            self.clock = self.clock.max(due);
+            let due = due.max(self.clock);
+            self.clock = due;
             if self.goodbye_at.is_some_and(|at| at.plus_ms(self.rules.goodbye_grace_ms) <= due) {
                 self.goodbye_at = None;
                 self.held.retain(|h| h.source != Source::Registry);
@@ -269,8 +286,11 @@ impl SessionState {
         let goodbye = self.goodbye_at.map(|at| at.plus_ms(self.rules.goodbye_grace_ms));
         let ready = self.ready_at.map(|at| at.plus_ms(self.rules.ready_grace_ms));
         let likely = self.likely_end.map(|(at, _)| at.plus_ms(self.rules.likely_end_ms));
+        if !self.is_decided() {
+            return None;
+        }
         let case = self.case();
-        goodbye.into_iter().chain(ready).chain(likely).chain(status::next_change(&case, &self.session.status)).min()
+        goodbye.into_iter().chain(ready).chain(likely).chain(status::next_change(&case, &self.session.status, self.clock)).min()
     }
 
     fn case(&self) -> Case<'_> {
@@ -286,8 +306,7 @@ impl SessionState {
             Payload::SessionExited(exited) => {
                 self.leave(exited.reason.unwrap_or(Reason::Clean), at, out);
             }
-            // A restated one is history told again, not a new turn.
-            Payload::UserPrompt(_) if event.confidence == events::Confidence::Low => {}
+            Payload::UserPrompt(_) if is_restated(event) => {}
             Payload::UserPrompt(prompt) => self.take_prompt(event, prompt.origin, at, out),
             Payload::AssistantMessage(message) => self.take_message(event, message, at, out),
             Payload::AssistantDelta(delta) => {
@@ -296,7 +315,7 @@ impl SessionState {
                 if delta.block == Block::Text {
                     self.add_text(delta.message_id.as_deref(), event.text.as_deref());
                 }
-                if delta.stop == Some(Stop::EndTurn) && self.turn.is_some() {
+                if delta.stop == Some(Stop::EndTurn) && self.is_at_work() {
                     self.end_turn(TurnOutcome::Completed, None, 0, true, at, out);
                 }
             }
@@ -347,7 +366,7 @@ impl SessionState {
             Payload::Error(error) => {
                 self.talk_at = at;
                 if error.ends_turn {
-                    if self.turn.is_some() {
+                    if self.is_at_work() {
                         self.end_turn(TurnOutcome::Failed, Some(error.class), 0, true, at, out);
                     } else if let Phase::Ended { outcome: TurnOutcome::Failed, class, .. } = &mut self.talk.phase {
                         class.get_or_insert(error.class);
@@ -446,7 +465,26 @@ impl SessionState {
             }),
             Payload::ToolCall(_) => Some(TurnTrigger::Wakeup),
             Payload::AssistantMessage(message) if message.stop != Some(Stop::EndTurn) => Some(TurnTrigger::Wakeup),
-            _ => None,
+            Payload::AssistantMessage(_)
+            | Payload::SessionStarted(_)
+            | Payload::SessionExited(_)
+            | Payload::TurnStarted(_)
+            | Payload::TurnCompleted(_)
+            | Payload::AssistantDelta(_)
+            | Payload::ToolResult(_)
+            | Payload::ApprovalRequested(_)
+            | Payload::ApprovalResolved(_)
+            | Payload::StatusChanged(_)
+            | Payload::Error(_)
+            | Payload::Heartbeat(_)
+            | Payload::QuestionAsked(_)
+            | Payload::QuestionAnswered(_)
+            | Payload::UsageReported(_)
+            | Payload::ContextCompacted(_)
+            | Payload::SessionForked(_)
+            | Payload::Annotation(_)
+            | Payload::Signal(_)
+            | Payload::Unrecognized(_) => None,
         }
     }
 
@@ -502,8 +540,13 @@ impl SessionState {
         out.push(Conclusion { at, turn_id: Some(id.into()), payload: TurnStarted { trigger, number }.into(), turn: None });
     }
 
+    /// Whether there is something an end would end: a turn, or work no prompt announced.
+    fn is_at_work(&self) -> bool {
+        self.turn.is_some() || self.talk.is_open()
+    }
+
     fn wake_if_needed(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {
-        if self.turn.is_none() {
+        if self.turn.is_none() && !self.is_gone() {
             if let Some(trigger) = self.opens_turn(&event.payload) {
                 self.open_turn_now(event.id, trigger, None, at, out);
             }
@@ -526,7 +569,7 @@ impl SessionState {
         if let Phase::Open { doing } = &mut self.talk.phase {
             *doing = Reason::Thinking;
         }
-        if message.stop == Some(Stop::EndTurn) && self.turn.is_some() {
+        if message.stop == Some(Stop::EndTurn) && self.is_at_work() {
             self.end_turn(TurnOutcome::Completed, None, 0, true, at, out);
         }
     }
@@ -558,7 +601,7 @@ impl SessionState {
             payload: TurnCompleted { outcome, number: turn.number, duration_ms }.into(),
             turn: Some(turn.clone()),
         });
-        if self.recent.len() == RING_TURNS {
+        if self.recent.len() == RECENT_TURNS {
             self.recent.pop_front();
         }
         self.recent.push_back(turn);
@@ -599,6 +642,9 @@ impl SessionState {
             }
             Claim::State { state, reason } => {
                 self.withdraw(event.source, event.agent_id.as_deref());
+                if signal.valid_until.is_some_and(|until| until <= at) {
+                    return;
+                }
                 if self.held.len() == HELD_CLAIMS {
                     self.held.remove(0);
                 }
@@ -613,7 +659,9 @@ impl SessionState {
                     words,
                     event: event.id,
                 });
-                self.goodbye_at = None;
+                if event.source == Source::Registry {
+                    self.goodbye_at = None;
+                }
                 let ready = *state == State::Waiting && event.agent_id.is_none() && signal.strength == events::Confidence::High && *reason != Some(Reason::Question);
                 self.ready_at = (ready && self.turn.is_some()).then_some(at);
             }
@@ -654,11 +702,16 @@ impl SessionState {
         out.push(Conclusion { at, turn_id: None, payload: SessionExited { reason: Some(how), code: None }.into(), turn: None });
     }
 
+    /// Whether anything told of the session yet; until then its state is unknown.
+    fn is_decided(&self) -> bool {
+        !self.session.status.evidence.is_empty()
+    }
+
     /// Decides anew and notes what changed. Cheap while nothing does.
     fn settle(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
         let (state, reason) = status::verdict(&self.case(), at);
+        let first = !self.is_decided();
         let before = &self.session.status;
-        let first = before.evidence.is_empty();
         if !first && state == before.state && (state == State::Running || reason == before.reason) {
             self.session.status.reason = reason;
             return;
@@ -676,9 +729,11 @@ impl SessionState {
 
     /// The session as it stands, with evidence, activity and summary brought up to date.
     pub fn view(&mut self) -> &Session {
-        let status = status::decide(&self.case(), self.clock);
-        let since = self.session.status.since;
-        self.session.status = Status { since, ..status };
+        if self.is_decided() {
+            let status = status::decide(&self.case(), self.clock);
+            let since = self.session.status.since;
+            self.session.status = Status { since, ..status };
+        }
         self.session.turn = self.turn.as_ref().map(|t| OpenTurn { id: t.id, prompt: t.prompt.clone(), started_at: t.started_at });
         self.session.summary = summary::summarize(&self.session, self.turn.as_ref(), &self.recent);
         &self.session
@@ -695,6 +750,11 @@ impl SessionState {
             }
         }
     }
+}
+
+/// A restated prompt is history told again, not a new turn.
+fn is_restated(event: &Event) -> bool {
+    matches!(event.payload, Payload::UserPrompt(_)) && event.confidence == events::Confidence::Low
 }
 
 /// Whether an event shows that somebody is at work in the session.

@@ -261,22 +261,30 @@ fn conversation(case: &Case<'_>, others_speak: bool, now: Timestamp) -> Candidat
     }
 }
 
-/// The next moment at which silence alone would change the decision.
+/// The next moment at which time alone would change the decision; `clock` is the moment of the last
+/// one. A limit that has passed counts once.
 #[must_use]
-pub fn next_change(case: &Case<'_>, status: &Status) -> Option<Timestamp> {
+pub fn next_change(case: &Case<'_>, status: &Status, clock: Timestamp) -> Option<Timestamp> {
     if matches!(case.process, Process::Gone { .. }) {
         return None;
     }
     let claims = case.held.iter().filter_map(|h| h.valid_until);
     let others_speak = case.held.iter().any(|h| h.state != State::Unknown);
-    let silence = match (status.state, &case.talk.phase) {
-        (State::Idle | State::Unknown | State::Exited, _) => None,
+    let alive = matches!(case.process, Process::Alive { .. });
+    let silence = match &case.talk.phase {
         _ if others_speak => None,
-        (_, Phase::Silent | Phase::Ended { pending_subagents: 0, .. }) => Some(case.talk_at.plus_ms(case.rules.idle_after_ms)),
-        (_, Phase::Open { .. } | Phase::Ended { .. }) if matches!(case.process, Process::Alive { .. }) => None,
-        (_, Phase::Open { .. } | Phase::Ended { .. }) => Some(case.talk_at.plus_ms(case.rules.lost_after_ms)),
+        Phase::Silent | Phase::Ended { pending_subagents: 0, .. } => Some(case.talk_at.plus_ms(case.rules.idle_after_ms)),
+        Phase::Open { .. } | Phase::Ended { .. } if alive => None,
+        Phase::Open { .. } | Phase::Ended { .. } => Some(case.talk_at.plus_ms(case.rules.lost_after_ms)),
     };
-    claims.chain(silence).min()
+    let decided = matches!(status.state, State::Idle | State::Unknown | State::Exited);
+    let silence = silence.filter(|at| *at > clock || !decided);
+    // A quiet turn is believed less, so that another's word of middling strength may win.
+    let doubt = match &case.talk.phase {
+        Phase::Open { .. } if case.talk.calls.is_empty() && !case.held.is_empty() => Some(case.talk_at.plus_ms(case.rules.quiet_ms)),
+        Phase::Silent | Phase::Open { .. } | Phase::Ended { .. } => None,
+    };
+    claims.chain(silence).chain(doubt.filter(|at| *at > clock)).min()
 }
 
 /// One line about what goes on.

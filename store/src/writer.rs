@@ -246,10 +246,10 @@ impl Writer {
         for path in self.files_before.take().unwrap_or_default() {
             self.files.remove(&path);
         }
-        if !self.connection.is_autocommit() {
-            if let Err(error) = self.connection.execute_batch("ROLLBACK") {
-                tracing::error!(%error, "cannot roll back");
-            }
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.connection.execute_batch("ROLLBACK")
+        {
+            tracing::error!(%error, "cannot roll back");
         }
     }
 

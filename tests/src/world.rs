@@ -93,6 +93,10 @@ pub struct World {
     position: u64,
     shown: Vec<Shown>,
     changed: BTreeMap<PathBuf, i64>,
+    /// Whether writes are told to the collector, as inotify does; else it polls.
+    pub hints: bool,
+    /// While there is a list, batches wait in it, as they do while the disk is slow.
+    pub waiting: Option<Vec<Batch>>,
 }
 
 /// What a store holds of one session.
@@ -152,6 +156,8 @@ impl World {
             position: u64::MAX,
             shown: Vec::new(),
             changed: BTreeMap::new(),
+            hints: true,
+            waiting: None,
         };
         world.tick();
         world
@@ -222,9 +228,12 @@ impl World {
 
     fn collect(&mut self) {
         let now = Now { wall: self.wall(), steady: Duration::from_millis(u64::try_from(self.now + 10_000).unwrap()) };
-        let ingest = &mut self.ingest;
+        let (ingest, waiting) = (&mut self.ingest, &mut self.waiting);
         let mut sink = |batch: Batch| {
-            ingest.take(Input::Batch(Box::new(Prepared::new(batch))));
+            match waiting {
+                Some(waiting) => waiting.push(batch),
+                None => ingest.take(Input::Batch(Box::new(Prepared::new(batch)))),
+            }
             Ok(())
         };
         for _ in 0..ROUNDS {
@@ -233,6 +242,14 @@ impl World {
             }
         }
         panic!("the collector has not come to rest after {ROUNDS} rounds at one moment");
+    }
+
+    /// Lets the batches go that waited.
+    pub fn let_go(&mut self) {
+        for batch in self.waiting.take().unwrap_or_default() {
+            self.ingest.take(Input::Batch(Box::new(Prepared::new(batch))));
+        }
+        self.tick();
     }
 
     fn search(&mut self) {
@@ -320,10 +337,10 @@ impl World {
         file.write_all(data.as_bytes()).unwrap();
         self.written(&file, path);
         let mut side = self.side.lock().unwrap();
-        if let Some(process) = side.alive.iter_mut().find(|a| Some(a.pid) == pid) {
-            if !process.open_files.iter().any(|f| f == path) {
-                process.open_files.push(path.to_owned());
-            }
+        if let Some(process) = side.alive.iter_mut().find(|a| Some(a.pid) == pid)
+            && !process.open_files.iter().any(|f| f == path)
+        {
+            process.open_files.push(path.to_owned());
         }
     }
 
@@ -346,14 +363,20 @@ impl World {
     /// Removes a file.
     pub fn remove(&mut self, path: &Path) {
         fs::remove_file(path).ok();
-        self.control.look_at(path);
+        self.hint(path);
     }
 
     fn written(&mut self, file: &File, path: &Path) {
         let wall = u64::try_from(self.wall().as_millisecond()).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_millis(wall)).unwrap();
         self.changed.insert(path.to_owned(), ctime(path));
-        self.control.look_at(path);
+        self.hint(path);
+    }
+
+    fn hint(&self, path: &Path) {
+        if self.hints {
+            self.control.look_at(path);
+        }
     }
 
     /// Ends the program and gives what it kept.

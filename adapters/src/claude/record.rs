@@ -55,9 +55,12 @@ pub(super) struct Line<'a> {
     pub subtype: Option<Text<'a>>,
     #[serde(borrow)]
     pub uuid: Option<Text<'a>>,
-    /// The session under which the line was first written; differs in a fork's copies.
+    /// The session the line's process began with.
     #[serde(borrow, rename = "session_id")]
     pub first_session_id: Option<Text<'a>>,
+    /// Marks a copy made by `/branch`.
+    #[serde(borrow)]
+    pub forked_from: Option<ForkedFrom<'a>>,
     #[serde(borrow)]
     pub timestamp: Option<Text<'a>>,
     #[serde(borrow)]
@@ -107,6 +110,20 @@ pub(super) struct Line<'a> {
     pub explicit: bool,
 }
 
+impl Line<'_> {
+    /// The session a marked copy was made from.
+    pub(super) fn copied_from(&self) -> Option<&str> {
+        self.forked_from.as_ref().map(|from| &*from.session_id)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ForkedFrom<'a> {
+    #[serde(borrow, default)]
+    pub session_id: Text<'a>,
+}
+
 #[derive(Debug, Deserialize)]
 pub(super) struct PromptSource<'a> {
     #[serde(borrow)]
@@ -137,14 +154,10 @@ pub(super) struct Message<'a> {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(super) struct Tokens {
-    #[serde(default)]
-    pub input_tokens: u64,
-    #[serde(default)]
-    pub output_tokens: u64,
-    #[serde(default)]
-    pub cache_read_input_tokens: u64,
-    #[serde(default)]
-    pub cache_creation_input_tokens: u64,
+    pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
+    pub cache_read_input_tokens: Option<u64>,
+    pub cache_creation_input_tokens: Option<u64>,
 }
 
 /// `content`: a string, or a list of blocks.
@@ -190,6 +203,15 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
 }
 
 impl Content<'_> {
+    /// Whether it is this text and nothing else.
+    pub(super) fn is_text(&self, text: &str) -> bool {
+        match self {
+            Content::Empty => false,
+            Content::Text(all) => **all == *text,
+            Content::Blocks(blocks) => matches!(blocks.as_slice(), [only] if only.text.as_deref() == Some(text)),
+        }
+    }
+
     /// The readable text: texts of all text blocks, one after another.
     pub(super) fn text(self) -> Option<String> {
         match self {

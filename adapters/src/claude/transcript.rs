@@ -6,10 +6,15 @@
 //!   that id; ingest merges them.
 //! - A `user` line may be a prompt, a tool's result, a machine's remark, an interrupt.
 //! - A fork's file begins with copies of its parent's lines: same uuids, same times, its own
-//!   `sessionId`. Lines of the model still carry the id they were first written under
-//!   (`session_id`); a copied line is handed to that session, so that it does not matter which of
-//!   the two files is read first. Lines without it follow their neighbours: prompts the next
-//!   line, others the one before.
+//!   `sessionId`. Lines of the model also carry `session_id`, the session their process began with.
+//!   In copies that is the session they were first written in; a copied line is handed to it, so
+//!   that it does not matter which of the two files is read first. Lines without it follow their
+//!   neighbours: prompts the next line, others the one before.
+//! - `/branch` marks every copy (`forkedFrom`); what is not marked there is the session's own.
+//!   `--fork-session` marks nothing: there the copies end with the first line that has the file's
+//!   own id. After `/clear` and `/branch` the process goes on under the `session_id` it began with,
+//!   so that in a file begun by `/clear`, and behind the first line of a session's own, it says
+//!   nothing.
 //! - A dialog leaves no trace here; that is the registry's to say.
 
 use std::sync::Arc;
@@ -35,11 +40,15 @@ const QUESTION: u32 = 2_000;
 const ANSWER: u32 = 3_000;
 const EXTRA: u32 = 4_000;
 
+/// What is written where an answer would stand, but none was asked for.
+const NO_RESPONSE: &str = "No response requested.";
+
 /// Questions without an answer that are remembered.
 const OPEN_QUESTIONS: usize = 16;
 
 /// What a transcript's decoder carries from line to line.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Carried {
     cwd: Option<String>,
     branch: Option<String>,
@@ -56,8 +65,10 @@ struct Carried {
     /// The session the copies at the start of a fork's file come from; empty once its own lines
     /// have begun.
     copying: Option<String>,
-    /// Whether a line has told under which session it was first written.
-    told: bool,
+    /// Whether the copies are marked.
+    branched: bool,
+    /// Whether its own lines have begun: no copies follow.
+    own: bool,
 }
 
 /// Decodes one transcript.
@@ -157,30 +168,62 @@ impl TranscriptDecoder {
     /// Whose line it is: the file's own session, or the one a fork copied it from.
     fn owner(&mut self, line: &Line<'_>, record: &Record<'_>, out: &mut Decoded) -> Arc<str> {
         let own = Arc::clone(&self.session);
-        if self.parent.is_some() {
+        if self.parent.is_some() || self.carried.own {
             return own;
         }
-        let Some(first) = &line.first_session_id else {
-            return self.foreign.clone().unwrap_or(own);
+        let parent = line.copied_from();
+        let is_own = line.first_session_id.as_deref() == Some(&*own) || self.carried.branched;
+        if parent.is_none() && is_own {
+            self.begin_own(out);
+            return own;
+        }
+        let owner = match (line.first_session_id.as_deref(), parent) {
+            (Some(first), _) => {
+                let first: Arc<str> = Arc::from(first);
+                self.copy(parent.unwrap_or(&first), &first, record, out);
+                first
+            }
+            (None, Some(parent)) => self.copied(parent, record, out),
+            (None, None) => self.foreign.clone().unwrap_or(own),
         };
-        self.carried.told = true;
-        if **first == *own {
-            self.release(None, out);
-            self.foreign = None;
-            self.carried.copying = None;
-            return own;
-        }
-        let from: Arc<str> = Arc::from(&**first);
+        self.release(Some(&owner), out);
+        owner
+    }
+
+    /// Notes a marked copy that does not say where it was first written; gives its neighbours'
+    /// session.
+    fn copied(&mut self, parent: &str, record: &Record<'_>, out: &mut Decoded) -> Arc<str> {
+        self.carried.branched = true;
+        let owner = self.foreign.clone().unwrap_or_else(|| Arc::from(parent));
+        self.copy(parent, &owner, record, out);
+        owner
+    }
+
+    /// Notes that lines are copies: of `parent`'s, first written in `first`.
+    fn copy(&mut self, parent: &str, first: &Arc<str>, record: &Record<'_>, out: &mut Decoded) {
         if self.foreign.is_none() {
-            let identity = Identity::of(CLAUDE, "forked", &[own.as_bytes(), from.as_bytes()]);
-            let mut event = out.event(record, &own, identity, SessionForked { from: from.to_string(), at: None });
-            event.created_at = None;
-            out.push(event);
+            let identity = Identity::of(CLAUDE, "forked", &[self.session.as_bytes(), parent.as_bytes()]);
+            out.push(out.event(record, &self.session, identity, SessionForked { from: parent.to_owned(), at: None }));
         }
-        self.release(Some(&from), out);
-        self.carried.copying = Some(from.to_string());
-        self.foreign = Some(Arc::clone(&from));
-        from
+        if self.foreign.as_ref() != Some(first) {
+            self.carried.copying = Some(first.to_string());
+            self.foreign = Some(Arc::clone(first));
+        }
+    }
+
+    /// The copies, if there were any, are over.
+    fn begin_own(&mut self, out: &mut Decoded) {
+        self.release_rest(out);
+        self.foreign = None;
+        self.carried.copying = None;
+        self.carried.own = true;
+    }
+
+    /// Puts out held prompts that no line followed: a marked one is a copy, any other the first of
+    /// the session's own.
+    fn release_rest(&mut self, out: &mut Decoded) {
+        let copied = self.foreign.clone().filter(|_| self.carried.branched);
+        self.release(copied.as_ref(), out);
     }
 
     /// Puts out the held prompts, in the session that turned out to be theirs.
@@ -195,13 +238,17 @@ impl TranscriptDecoder {
 
     /// Whether a prompt must wait for the next line to know whose it is.
     fn undecided(&self, line: &Line<'_>) -> bool {
-        self.parent.is_none() && line.first_session_id.is_none() && (!self.carried.told || self.foreign.is_some())
+        let marked = line.forked_from.is_some();
+        self.parent.is_none() && !self.carried.own && line.first_session_id.is_none() && (marked || !self.carried.branched)
     }
 
     fn user(&mut self, mut line: Line<'_>, record: &Record<'_>, out: &mut Decoded) {
         let undecided = self.undecided(&line);
-        let own = Arc::clone(&self.session);
-        let owner = if undecided { own } else { self.owner(&line, record, out) };
+        let owner = match (undecided, line.copied_from()) {
+            (true, Some(parent)) => self.copied(parent, record, out),
+            (true, None) => Arc::clone(&self.session),
+            (false, _) => self.owner(&line, record, out),
+        };
         let before = out.events.len();
         let Some(message) = line.message.take() else { return };
         match message.content {
@@ -209,7 +256,7 @@ impl TranscriptDecoder {
             Content::Text(text) => self.prompt(&line, record, &owner, text, 0, out),
             Content::Blocks(blocks) => self.user_blocks(&line, record, &owner, blocks, out),
         }
-        if undecided {
+        if undecided && !self.carried.own {
             self.held.extend(out.events.drain(before..));
         }
     }
@@ -279,6 +326,9 @@ impl TranscriptDecoder {
         let origin = match who(line, start, self.parent.is_some() && !self.carried.prompted) {
             Who::Prompt(origin) => origin,
             Who::Command(name) => {
+                if name == "/clear" && self.foreign.is_none() && !self.carried.own {
+                    self.begin_own(out);
+                }
                 self.annotate(line, record, owner, EXTRA, Topic::Command, &name, out);
                 return;
             }
@@ -294,10 +344,9 @@ impl TranscriptDecoder {
     }
 
     fn assistant(&mut self, mut line: Line<'_>, record: &Record<'_>, out: &mut Decoded) {
-        if line.first_session_id.is_none() && self.foreign.is_none() {
+        if self.parent.is_none() && !self.carried.own && line.first_session_id.is_none() && line.forked_from.is_none() && self.foreign.is_none() {
             // Older versions do not tell, and what never tells cannot be waited for.
-            self.carried.told = true;
-            self.release(None, out);
+            self.begin_own(out);
         }
         let owner = self.owner(&line, record, out);
         let Some(message) = line.message.take() else { return };
@@ -310,6 +359,11 @@ impl TranscriptDecoder {
             return;
         }
         let synthetic = message.model.as_deref() == Some("<synthetic>");
+        if synthetic && message.content.is_text(NO_RESPONSE) {
+            // Stands for an answer when a session is taken up behind a command; nobody said it.
+            self.annotate(&line, record, &owner, EXTRA, Topic::Notice, NO_RESPONSE, out);
+            return;
+        }
         let message_id = message.id.map(Text::into_string);
         let model = message.model.filter(|_| !synthetic).map(Text::into_string);
         let stop = match message.stop_reason.as_deref() {
@@ -355,10 +409,10 @@ impl TranscriptDecoder {
                 let usage = UsageReported {
                     message_id: Some(id.clone()),
                     model,
-                    input_tokens: tokens.input_tokens,
-                    output_tokens: tokens.output_tokens,
-                    cache_read_tokens: tokens.cache_read_input_tokens,
-                    cache_write_tokens: tokens.cache_creation_input_tokens,
+                    input_tokens: tokens.input_tokens.unwrap_or(0),
+                    output_tokens: tokens.output_tokens.unwrap_or(0),
+                    cache_read_tokens: tokens.cache_read_input_tokens.unwrap_or(0),
+                    cache_write_tokens: tokens.cache_creation_input_tokens.unwrap_or(0),
                 };
                 let mut event = out.event(record, &owner, Identity::of(CLAUDE, "usage", &[id.as_bytes()]), usage);
                 event.created_at = line.timestamp.as_deref().and_then(Timestamp::parse);
@@ -510,7 +564,7 @@ impl Decoder for TranscriptDecoder {
     }
 
     fn pause(&mut self, out: &mut Decoded) {
-        self.release(None, out);
+        self.release_rest(out);
     }
 
     fn state(&self) -> Option<String> {

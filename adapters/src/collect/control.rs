@@ -8,6 +8,8 @@ use std::{
     },
 };
 
+use events::Provider;
+
 use super::inbox::Inbox;
 use crate::watch::{Hint, Mode};
 
@@ -68,6 +70,19 @@ pub struct Health {
     pub watch: Mode,
     /// Directories watched.
     pub watched: u64,
+    /// The roots, in the order they were given.
+    pub roots: Vec<RootHealth>,
+}
+
+/// What a collector says about one root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RootHealth {
+    /// The agent.
+    pub provider: Provider,
+    /// Files known.
+    pub files: u64,
+    /// Bytes that are in files and not read yet.
+    pub lag_bytes: u64,
 }
 
 impl Default for Health {
@@ -83,6 +98,7 @@ impl Default for Health {
             errors_total: 0,
             watch: Mode::Polling("not started yet"),
             watched: 0,
+            roots: Vec::new(),
         }
     }
 }

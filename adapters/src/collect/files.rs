@@ -157,6 +157,8 @@ pub(super) struct Files {
     index: HashMap<Arc<str>, FileId>,
     lag: u64,
     issues: u64,
+    /// Files and bytes not read yet, by root.
+    by_root: Vec<(u64, u64)>,
 }
 
 impl Files {
@@ -174,15 +176,26 @@ impl Files {
             self.table.push(None);
             self.table.len() as FileId - 1
         });
+        let root = usize::from(file.root);
+        if self.by_root.len() <= root {
+            self.by_root.resize(root + 1, (0, 0));
+        }
+        self.by_root[root].0 += 1;
         self.table[id as usize] = Some(file);
         self.index.insert(path, id);
         id
+    }
+
+    /// Files of a root, and the bytes of them that are not read yet.
+    pub(super) fn of_root(&self, root: usize) -> (u64, u64) {
+        self.by_root.get(root).copied().unwrap_or_default()
     }
 
     pub(super) fn remove(&mut self, id: FileId) {
         self.measure(id, 0, 0);
         if let Some(file) = self.table.get_mut(id as usize).and_then(Option::take) {
             self.index.remove(file.place.path());
+            self.by_root[usize::from(file.root)].0 -= 1;
             self.free.push(id);
         }
     }
@@ -193,6 +206,8 @@ impl Files {
             return;
         };
         self.lag = self.lag - file.lag + lag;
+        let of_root = &mut self.by_root[usize::from(file.root)].1;
+        *of_root = *of_root - file.lag + lag;
         self.issues = self.issues - file.issues + issues;
         (file.lag, file.issues) = (lag, issues);
     }

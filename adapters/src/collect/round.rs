@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Batch, Collector, Health, Now, Progress, Stopped,
+    Batch, Collector, Health, Now, Progress, RootHealth, Stopped,
     files::{FileId, Owed, Slot},
     queue::{Class, Job, Waiting},
 };
@@ -320,6 +320,12 @@ impl Collector {
             self.errors.list()
         };
         self.due.reported = self.errors.version;
+        let mut roots = std::mem::take(&mut health.roots);
+        roots.clear();
+        roots.extend(self.roots.iter().enumerate().map(|(index, root)| {
+            let (files, lag_bytes) = self.files.of_root(index);
+            RootHealth { provider: root.provider, files, lag_bytes }
+        }));
         *health = Health {
             files: self.files.len() as u64,
             active: self.hot.len() as u64,
@@ -331,6 +337,7 @@ impl Collector {
             errors_total: self.errors.len() as u64,
             watch: self.watch.mode().clone(),
             watched: self.watch.directories() as u64,
+            roots,
         };
     }
 

@@ -55,10 +55,10 @@ fn two_whole_records_on_one_line() {
 #[test]
 fn a_cut_record_and_the_next_one() {
     let (seen, issues) = check(br#"{"v":"cut off he{"v":"b"}"#);
-    assert_eq!(seen, ["b@116+9", "unrecognized:{\"v\":\"cut off he@100+16"]);
+    assert_eq!(seen, ["unrecognized:{\"v\":\"cut off he@100+16", "b@116+9"]);
     assert_eq!(issues, 1);
     let (seen, _) = check(br#"{"x":{"v":"inner"},"y":[1,2{"v":"b"}"#);
-    assert_eq!(seen[0], "b@127+9");
+    assert_eq!(seen.last().unwrap(), "b@127+9");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_run_of_nul_bytes_is_counted_not_stored() {
 #[test]
 fn a_record_cut_by_nul_bytes_and_the_next_one() {
     let (seen, _) = check(b"{\"v\":\"cu\0\0\0\0{\"v\":\"b\"}");
-    assert_eq!(seen[0], "b@112+9");
+    assert_eq!(seen.last().unwrap(), "b@112+9");
 }
 
 #[test]

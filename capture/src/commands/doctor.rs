@@ -9,12 +9,12 @@ use super::{Context, Failed, style};
 use crate::{client::Client, clock, places, roots, serve::log_file, terminal::safe};
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Sources {
-    sources: Vec<Source>,
+pub(super) struct Sources {
+    pub(super) sources: Vec<Source>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Source {
+pub(super) struct Source {
     name: String,
     active: bool,
     lag_ms: u64,
@@ -23,7 +23,7 @@ struct Source {
     coalesced: u64,
     errors: u64,
     files: u64,
-    detail: Option<String>,
+    pub(super) detail: Option<String>,
 }
 
 #[derive(Serialize)]

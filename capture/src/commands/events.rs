@@ -87,7 +87,21 @@ fn print(context: &Context, json: &str) -> anyhow::Result<()> {
         Payload::Signal(signal) => format!("{} {}", event.source, signal.words.as_deref().unwrap_or("")),
         Payload::Unrecognized(unknown) => format!("{} ({} bytes)", unknown.raw_kind, unknown.length),
         Payload::TurnCompleted(turn) => format!("{} after {} ms", turn.outcome, turn.duration_ms),
-        _ => event.text.clone().unwrap_or_default(),
+        Payload::SessionStarted(_)
+        | Payload::SessionExited(_)
+        | Payload::TurnStarted(_)
+        | Payload::UserPrompt(_)
+        | Payload::AssistantDelta(_)
+        | Payload::AssistantMessage(_)
+        | Payload::ApprovalRequested(_)
+        | Payload::ApprovalResolved(_)
+        | Payload::Error(_)
+        | Payload::Heartbeat(_)
+        | Payload::QuestionAsked(_)
+        | Payload::QuestionAnswered(_)
+        | Payload::UsageReported(_)
+        | Payload::ContextCompacted(_)
+        | Payload::SessionForked(_) => event.text.clone().unwrap_or_default(),
     };
     let text = safe(&projections::shorten::one_line(&text, 140));
     writeln!(out, "{:>6}  {}  {:<18} {text}", event.sequence, style::local(event.created_at), event.payload.kind())?;

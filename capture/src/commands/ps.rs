@@ -1,14 +1,18 @@
 //! `capture ps`, `capture status`
 
-use std::io::Write;
+use std::{io::Write, time::Duration};
 
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table, TableStyle, Width};
 use events::{Provider, State};
 use projections::Session;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, find, percent, style};
-use crate::{clock, terminal::safe};
+use super::{
+    Context,
+    doctor::Sources,
+    find, percent, style,
+};
+use crate::{client::Client, clock, serve::READING, terminal::safe};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -68,7 +72,18 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         }
     };
     if !arguments.watch {
-        let page = list()?;
+        let mut page = list()?;
+        // Right after a first start there is nothing yet; what is live is read first.
+        for _ in 0..FIRST_LOOKS {
+            if !page.sessions.is_empty() || how_far(&client)?.is_none() {
+                break;
+            }
+            crossbeam_channel::after(LOOK_EVERY).recv().ok();
+            page = list()?;
+        }
+        if let Some(how_far) = how_far(&client)? {
+            eprintln!("capture: {READING}{} (older sessions appear as they are read)", safe(&how_far));
+        }
         return if context.json { context.print_json(&page) } else { print(&page, arguments, "") };
     }
     // Each change that reaches the stream redraws the list; what comes meanwhile shares the next.
@@ -82,6 +97,18 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         }
     }
     Ok(())
+}
+
+/// An empty list is looked at so often again while history is read,
+const FIRST_LOOKS: u32 = 20;
+/// this far apart.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How far the reading of history is; `None` when all is read.
+fn how_far(client: &Client) -> anyhow::Result<Option<String>> {
+    let Sources { sources } = client.get("/api/v1/health/sources")?;
+    let reading = sources.iter().find_map(|s| s.detail.as_deref()?.split_once(READING));
+    Ok(reading.map(|(_, how_far)| how_far.split(';').next().unwrap_or_default().to_owned()))
 }
 
 fn print(page: &Page, arguments: &Arguments, before: &str) -> anyhow::Result<()> {
@@ -118,7 +145,7 @@ fn table(sessions: &[Session]) -> Table {
             add(&mut table, helper, "└ ", now);
         }
     }
-    for (column, width) in table.column_iter_mut().zip([0, 0, 0, 0, 34, 28, 44]) {
+    for (column, width) in table.column_iter_mut().zip([0, 0, 0, 0, 36, 30, 46]) {
         column.set_padding((0, 2));
         if width > 0 {
             column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(width)));

@@ -32,7 +32,13 @@ impl Ingest {
         let mut open = OpenMessage::default();
         let mut forks: HashSet<(usize, usize)> = HashSet::new();
         for (index, new) in batch.events.iter().enumerate() {
-            let slot = self.sessions.resolve(&mut self.writer, new.provider, &new.provider_session_id, first_seen(new, batch.history))?;
+            let slot = match self.sessions.find_by_provider(new.provider, &new.provider_session_id) {
+                Some(slot) => slot,
+                None => {
+                    let timed = batch.events[index..].iter().find(|e| e.created_at.is_some()).unwrap_or(new);
+                    self.sessions.resolve(&mut self.writer, new.provider, &new.provider_session_id, first_seen(timed, batch.history))?
+                }
+            };
             if let Payload::SessionStarted(events::SessionStarted { cwd: Some(cwd), .. }) = &new.payload {
                 self.turn_off_if_ignored(slot, cwd)?;
             }
@@ -41,9 +47,10 @@ impl Ingest {
             }
             let row = self.sessions.known(slot).row;
             let Some(identity) = self.learn(new, row, slot, &mut forks)? else { continue };
-            let last_message = match &new.payload {
-                Payload::AssistantMessage(_) => self.sessions.state(&self.writer, slot)?.last_message().map(str::to_owned),
-                _ => None,
+            let last_message = if let Payload::AssistantMessage(_) = &new.payload {
+                self.sessions.state(&self.writer, slot)?.last_message().map(str::to_owned)
+            } else {
+                None
             };
             let payload = match open.merge(slot, new, last_message.as_deref(), &mut pending) {
                 Merge::Into => continue,
@@ -51,8 +58,14 @@ impl Ingest {
                 Merge::New => None,
             };
             let packed = prepared.texts.get(index).is_some_and(Option::is_some).then_some(index);
-            let mut event = self.make(slot, new, identity, payload, packed.and_then(|i| prepared.texts[i].as_ref()))?;
-            event.history = batch.history;
+            let dated;
+            let new = if batch.history && new.created_at.is_none() {
+                dated = NewEvent { created_at: Some(self.neighbour_time(slot, &batch.events[index..])), ..new.clone() };
+                &dated
+            } else {
+                new
+            };
+            let event = self.make(slot, new, identity, payload, packed.and_then(|i| prepared.texts[i].as_ref()), batch.history)?;
             if let Payload::AssistantMessage(_) = event.payload {
                 open.begin(slot, pending.len());
             }
@@ -69,6 +82,14 @@ impl Ingest {
         self.writer.put_cursor(&batch.cursor)?;
         self.note_transcript(prepared);
         Ok(())
+    }
+
+    /// A record of history that has no time of its own happened when its neighbours did.
+    fn neighbour_time(&self, slot: usize, following: &[NewEvent]) -> Timestamp {
+        let this = &following[0];
+        let before = self.sessions.loaded(slot).filter(|s| s.session.last_sequence > 0).map(|s| s.session.last_event_at);
+        let next = || following.iter().filter(|e| e.provider_session_id == this.provider_session_id).find_map(|e| e.created_at);
+        before.or_else(next).unwrap_or(this.observed_at)
     }
 
     /// A session that begins in a directory whose sessions are not captured is turned off, before
@@ -113,22 +134,22 @@ impl Ingest {
         }
     }
 
-    fn make(&mut self, slot: usize, new: &NewEvent, identity: Identity, payload: Option<Payload>, text: Option<&store::PackedText>) -> Result<Event, Failure> {
+    fn make(&mut self, slot: usize, new: &NewEvent, identity: Identity, payload: Option<Payload>, text: Option<&store::PackedText>, history: bool) -> Result<Event, Failure> {
         let mut payload = payload.unwrap_or_else(|| new.payload.clone());
-        if let Payload::SessionStarted(started) = &mut payload {
-            if let Some(parent) = &started.parent_provider_session_id {
-                let parent: Arc<str> = Arc::from(parent.as_str());
-                let parent = self.sessions.resolve(&mut self.writer, new.provider, &parent, first_seen(new, true))?;
-                started.parent_session_id = Some(self.sessions.known(parent).id);
-                if self.sessions.loaded(parent).is_some_and(|s| s.session.last_sequence == 0) {
-                    self.sessions.mark(parent);
-                }
+        if let Payload::SessionStarted(started) = &mut payload
+            && let Some(parent) = &started.parent_provider_session_id
+        {
+            let parent: Arc<str> = Arc::from(parent.as_str());
+            let parent = self.sessions.resolve(&mut self.writer, new.provider, &parent, first_seen(new, true))?;
+            started.parent_session_id = Some(self.sessions.known(parent).id);
+            if self.sessions.loaded(parent).is_some_and(|s| s.session.last_sequence == 0) {
+                self.sessions.mark(parent);
             }
         }
         let known = self.sessions.known(slot).clone();
         let state = self.sessions.state(&self.writer, slot)?;
         self.position += 1;
-        Ok(Event {
+        let mut event = Event {
             position: self.position,
             id: identity.event_id(),
             session_id: known.id,
@@ -138,7 +159,7 @@ impl Ingest {
             source: new.source,
             created_at: new.created_at.unwrap_or(new.observed_at),
             observed_at: new.observed_at,
-            turn_id: state.turn_of(identity.event_id(), &payload),
+            turn_id: None,
             parent_id: new.parent.map(Identity::event_id),
             agent_id: new.agent_id.clone(),
             confidence: new.confidence,
@@ -148,8 +169,10 @@ impl Ingest {
             payload,
             origin: new.origin.clone(),
             derived: false,
-            history: false,
-        })
+            history,
+        };
+        event.turn_id = state.turn_of(&event);
+        Ok(event)
     }
 
     /// Folds an event and keeps what follows from it.
@@ -159,11 +182,17 @@ impl Ingest {
         }
         let history = event.history;
         let observed_at = event.observed_at;
+        let row = self.sessions.known(slot).row;
         let state = self.sessions.state(&self.writer, slot)?;
         let process_before = state.process();
         let sequence = event.sequence;
         let conclusions = state.fold(&event);
         let process = state.process();
+        // What comes behind a turn's end, its tokens above all, is still the turn's.
+        let adds = matches!(event.payload, Payload::UsageReported(_) | Payload::AssistantMessage(_) | Payload::AssistantDelta(_));
+        if let (true, None, Some(turn)) = (adds, state.open_turn(), state.recent_turns().next_back()) {
+            self.writer.put_turn(row, turn)?;
+        }
         pending.push((slot, event, packed));
         self.sessions.mark(slot);
         for conclusion in conclusions {
@@ -277,7 +306,7 @@ impl Ingest {
         let identity = Identity::of(known.provider, "subagent", &[&known.id.to_bytes(), child_id.as_bytes(), &sequence.to_le_bytes()]);
         let new = internal(known.provider, &known.provider_session_id, identity, Source::Transcript, now, signal.into(), Some(child_id));
         self.writer.learn(identity, known.row)?;
-        let event = self.make(parent, &new, identity, None, None)?;
+        let event = self.make(parent, &new, identity, None, None, false)?;
         self.fold(parent, event, None, pending, derived)
     }
 
@@ -290,7 +319,7 @@ impl Ingest {
         }
         let payload = SessionForked { from: from.provider_session_id.to_string(), at: None }.into();
         let new = internal(own.provider, &own.provider_session_id, identity, Source::Transcript, (self.clock)(), payload, None);
-        let event = self.make(slot, &new, identity, None, None)?;
+        let event = self.make(slot, &new, identity, None, None, false)?;
         self.fold(slot, event, None, pending, derived)
     }
 
@@ -419,7 +448,7 @@ impl Ingest {
         let identity = Identity::of(known.provider, space, &[&known.id.to_bytes(), &sequence.to_le_bytes()]);
         self.writer.learn(identity, known.row)?;
         let new = internal(known.provider, &known.provider_session_id, identity, source, now, payload, None);
-        let event = self.make(slot, &new, identity, None, None)?;
+        let event = self.make(slot, &new, identity, None, None, false)?;
         let (mut pending, mut derived) = (Vec::new(), Vec::new());
         self.fold(slot, event, None, &mut pending, &mut derived)?;
         for (slot, event, _) in pending {

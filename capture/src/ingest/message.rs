@@ -28,12 +28,12 @@ impl OpenMessage {
         }
         let Some((_, event, _)) = self.at.filter(|(of, _)| *of == slot).and_then(|(_, index)| pending.get_mut(index)) else { return Merge::Delta };
         let Payload::AssistantMessage(known) = &mut event.payload else { return Merge::Delta };
-        if known.message_id.as_deref() != Some(id) || block.text.is_some() {
+        // The event is folded already: what a fold would look at must not change any more.
+        if known.message_id.as_deref() != Some(id) || block.text.is_some() || new.stop.is_some_and(|stop| known.stop != Some(stop)) {
             return Merge::Delta;
         }
         known.blocks += new.blocks;
         known.tool_calls += new.tool_calls;
-        known.stop = new.stop.or(known.stop);
         Merge::Into
     }
 

@@ -121,3 +121,51 @@ fn damaged_lines_cost_only_themselves() {
     assert_eq!(damaged, 2, "the cut record and the nonsense are kept");
     assert_eq!(server.session(&name)["health"], "issues");
 }
+
+/// T14: the same file by two names, and a copy of it elsewhere.
+#[test]
+fn the_same_records_by_several_paths_are_there_once() {
+    let machine = Machine::new(PROGRAM);
+    let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
+    let path = machine.claude(&name);
+    append(&path, &prompt(&name, &uuid(1, 1), &cwd, "once"));
+    append(&path, &answer(&name, &uuid(1, 2), &cwd, "and only once"));
+    let (linked, copied) = (machine.home().join(".claude/projects/-linked"), machine.home().join(".claude/projects/-copied"));
+    fs::create_dir_all(&linked).unwrap();
+    fs::create_dir_all(&copied).unwrap();
+    fs::hard_link(&path, linked.join(format!("{name}.jsonl"))).unwrap();
+    fs::copy(&path, copied.join(format!("{name}.jsonl"))).unwrap();
+    let server = machine.serve();
+    for path in [&path, &linked.join(format!("{name}.jsonl")), &copied.join(format!("{name}.jsonl"))] {
+        server.caught_up(&name, path);
+    }
+    let events = server.events(&name);
+    let said = |kind: &str| events.iter().filter(|e| e["kind"] == kind).count();
+    assert_eq!((said("user.prompt"), said("assistant.message")), (1, 1));
+    assert_eq!(server.session(&name)["transcripts"].as_array().unwrap().len(), 3, "all paths are listed");
+}
+
+/// T15: nothing outside the roots is read, and nothing that blocks.
+#[test]
+fn a_link_or_a_pipe_in_the_place_of_a_transcript_is_not_read() {
+    let machine = Machine::new(PROGRAM);
+    let cwd = machine.project().to_str().unwrap().to_owned();
+    let (secret, piped, linked_dir, plain) = (session(1), session(2), session(3), session(4));
+    let outside = machine.project().join("outside");
+    fs::create_dir_all(&outside).unwrap();
+    for name in [&secret, &linked_dir] {
+        append(&outside.join(format!("{name}.jsonl")), &prompt(name, &uuid(1, 1), &cwd, "outside"));
+    }
+    std::os::unix::fs::symlink(outside.join(format!("{secret}.jsonl")), machine.claude(&secret)).unwrap();
+    std::os::unix::fs::symlink(&outside, machine.home().join(".claude/projects/-outside")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(machine.claude(&piped)).status().unwrap();
+    assert!(made.success());
+    let server = machine.serve();
+    append(&machine.claude(&plain), &prompt(&plain, &uuid(4, 1), &cwd, "inside"));
+    server.caught_up(&plain, &machine.claude(&plain));
+    for name in [&secret, &piped, &linked_dir] {
+        assert_eq!(server.client.get(&format!("/api/v1/sessions/{name}")).unwrap().status, 404, "{name}");
+    }
+    let sources = server.client.json("/api/v1/health/sources").unwrap();
+    assert!(sources["sources"][0]["errors"].as_u64() >= Some(1), "it says that something is not read: {sources}");
+}

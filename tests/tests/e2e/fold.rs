@@ -4,6 +4,7 @@ use events::{Payload, Timestamp, TurnId};
 use projections::{Rules, SessionState};
 use tests::{
     recording::Recording,
+    transcript::{answer, prompt, session, uuid},
     world::{Kept, World},
 };
 
@@ -108,6 +109,27 @@ fn the_moment_a_reducer_is_made_leaves_no_trace() {
         let (early, late) = (fold(at.plus_ms(-3_600_000)), fold(at.plus_ms(3_600_000)));
         assert!(early == late, "{}:{}", kept.known.provider_session_id, differences("", &early, &late));
     }
+}
+
+/// A batch may wait for a slow disk while a deadline passes; what was concluded meanwhile must
+/// follow from the log as well.
+#[test]
+fn a_batch_that_waited_while_a_deadline_passed() {
+    let mut world = World::new(1_795_149_430_665);
+    let name = session(1);
+    let path = world.home().join(format!(".claude/projects/-proj/{name}.jsonl"));
+    world.run_to(1_000);
+    world.append(&path, &(prompt(&name, &uuid(1, 1), "/", "go") + &answer(&name, &uuid(1, 2), "/", "done")), None);
+    // Two minutes later the session is idle; shortly before somebody types.
+    world.run_to(120_900);
+    world.waiting = Some(Vec::new());
+    world.append(&path, &prompt(&name, &uuid(1, 3), "/", "again"), None);
+    world.run_to(121_500);
+    world.let_go();
+    let now = world.wall();
+    let (_dir, kept) = world.end();
+    println!("{}", show(&kept[0]));
+    compare("made up", &kept[0], now).unwrap();
 }
 
 macro_rules! recordings {

@@ -27,7 +27,7 @@ use tests::{
 use super::PROGRAM;
 
 /// How long the log may take to have what a file has, kills included.
-const CATCH_UP: Duration = Duration::from_secs(60);
+const CATCH_UP: Duration = Duration::from_secs(30);
 const CODEX_SESSION: &str = "01a18444-5331-76d0-931f-fe2783107086";
 
 #[derive(Default)]
@@ -95,7 +95,6 @@ impl Writer {
         let text = format!("w{} n{n} {}", self.number, "x".repeat(pad));
         let id = uuid(self.number, n);
         let line = if n % 3 == 2 { answer(&self.session, &id, &self.cwd, &text) } else { prompt(&self.session, &id, &self.cwd, &text) };
-        Tally::note(&self.tally.records);
         (text, line)
     }
 
@@ -105,6 +104,7 @@ impl Writer {
     }
 
     fn whole(&mut self, text: String, line: String) {
+        Tally::note(&self.tally.records);
         self.written.push(text);
         self.lines.push(line);
     }

@@ -1,125 +1,203 @@
-//! Following along.
+//! Following along: whatever happens to the server, what a client was sent and what its last
+//! snapshot covers is the log, without gap or double.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use serde_json::Value;
 use tests::{
     http::Events,
-    program::Machine,
+    number_from_env,
+    program::{Machine, Server, a_moment},
     transcript::{answer, append, prompt, session, uuid},
 };
 
 use super::PROGRAM;
 
-/// Reads committed events until all these texts have come; gives their positions in order and the
-/// last id seen. A snapshot on the way is a failure: nothing was lost, so none is due.
-fn follow(stream: &mut Events, texts: impl IntoIterator<Item = String>) -> (Vec<u64>, u64) {
-    let mut missing: BTreeSet<String> = texts.into_iter().collect();
-    let (mut positions, mut last) = (Vec::new(), 0);
-    while !missing.is_empty() {
-        let sent = stream.next(Duration::from_secs(20)).unwrap_or_else(|e| panic!("{e}; still missing {missing:?}"));
-        match sent.name.as_str() {
-            "event" if sent.data["live"] != true => {
-                positions.push(sent.data["position"].as_u64().unwrap());
-                if let Some(text) = sent.data["text"].as_str() {
-                    missing.remove(text);
-                }
-            }
-            "event" | "status" => {}
-            other => panic!("a {other} on the way: {}", sent.data),
-        }
-        if let Some(id) = sent.id {
-            assert!(id >= last, "ids go back from {last} to {id}");
-            last = id;
-        }
-    }
-    (positions, last)
+const PATIENCE: Duration = Duration::from_secs(20);
+/// A marker line that was swallowed by a snapshot is not waited for longer than this.
+const MARKER: Duration = Duration::from_secs(3);
+
+/// A session somebody writes and a client that follows it.
+struct Case {
+    machine: Machine,
+    name: String,
+    path: PathBuf,
+    next: u64,
+    /// How often each position was sent.
+    sent: BTreeMap<u64, u32>,
+    /// Positions up to here are covered by a snapshot.
+    covered: u64,
+    /// The last id.
+    last: u64,
+    snapshots: usize,
 }
 
-fn positions(events: &[Value]) -> Vec<u64> {
-    events.iter().map(|e| e["position"].as_u64().unwrap()).collect()
+impl Case {
+    fn new() -> Self {
+        let machine = Machine::new(PROGRAM);
+        let name = session(1);
+        let path = machine.claude(&name);
+        Self { machine, name, path, next: 0, sent: BTreeMap::new(), covered: 0, last: 0, snapshots: 0 }
+    }
+
+    /// Writes turns; gives the text of the last line.
+    fn write(&mut self, turns: u64) -> String {
+        let cwd = self.machine.project().to_str().unwrap().to_owned();
+        for _ in 0..turns {
+            let n = self.next;
+            self.next += 1;
+            append(&self.path, &prompt(&self.name, &uuid(1, 2 * n), &cwd, &format!("prompt {n}")));
+            append(&self.path, &answer(&self.name, &uuid(1, 2 * n + 1), &cwd, &format!("answer {n}")));
+        }
+        format!("answer {}", self.next - 1)
+    }
+
+    fn open(&self, server: &Server, resume: bool) -> Events {
+        server.client.events(&format!("/api/v1/stream?session={}", self.name), resume.then_some(self.last)).unwrap()
+    }
+
+    /// Takes what is sent until this text comes. `false` when nothing comes any more.
+    fn take_until(&mut self, stream: &mut Events, text: &str, patience: Duration) -> bool {
+        loop {
+            let Ok(sent) = stream.next(patience) else { return false };
+            if let Some(id) = sent.id {
+                assert!(id >= self.last, "ids go back from {} to {id}", self.last);
+                self.last = id;
+            }
+            match sent.name.as_str() {
+                "snapshot" => {
+                    let as_of = sent.data["as_of"].as_u64().unwrap();
+                    assert_eq!(sent.id, Some(as_of));
+                    self.snapshots += 1;
+                    self.covered = self.covered.max(as_of);
+                }
+                "event" if sent.data["live"] != true => {
+                    *self.sent.entry(sent.data["position"].as_u64().unwrap()).or_default() += 1;
+                    if sent.data["text"] == text {
+                        return true;
+                    }
+                }
+                "event" | "status" => {}
+                other => panic!("a frame called {other}"),
+            }
+        }
+    }
+
+    /// Writes on until a line comes through as an event: then everything before it came too, or
+    /// a snapshot covers it.
+    fn settle(&mut self, stream: &mut Events) {
+        for _ in 0..10 {
+            let text = self.write(1);
+            if self.take_until(stream, &text, MARKER) {
+                return;
+            }
+        }
+        panic!("no event comes through");
+    }
+
+    /// Holds what was sent against the log.
+    fn check(&self, server: &Server) {
+        let log = server.events(&self.name);
+        let end = *self.sent.keys().next_back().unwrap();
+        let position = |e: &Value| e["position"].as_u64().unwrap();
+        let tell = |e: &Value| format!("{} {} {}", position(e), e["kind"].as_str().unwrap(), e["text"].as_str().unwrap_or_default());
+        let gaps: Vec<String> =
+            log.iter().filter(|e| position(e) > self.covered && position(e) <= end && !self.sent.contains_key(&position(e))).map(tell).collect();
+        let doubled: Vec<(&u64, &u32)> = self.sent.iter().filter(|(_, n)| **n > 1).collect();
+        let strange: Vec<&u64> = self.sent.keys().filter(|p| !log.iter().any(|e| position(e) == **p)).collect();
+        assert!(gaps.is_empty(), "never sent, and no snapshot covers it (the last one: {}): {gaps:#?}", self.covered);
+        assert!(doubled.is_empty() && strange.is_empty(), "sent twice {doubled:?}, not in the log {strange:?}");
+    }
 }
 
 #[test]
-fn snapshot_then_deltas_then_resume_across_a_restart() {
-    let machine = Machine::new(PROGRAM);
-    let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
-    let path = machine.claude(&name);
-    let turn = |n: u64| prompt(&name, &uuid(1, 2 * n), &cwd, &format!("prompt {n}")) + &answer(&name, &uuid(1, 2 * n + 1), &cwd, &format!("answer {n}"));
-    let said = |range: std::ops::Range<u64>| range.flat_map(|n| [format!("prompt {n}"), format!("answer {n}")]);
-    append(&path, &turn(0));
-    let server = machine.serve();
-    server.caught_up(&name, &path);
-    let id = server.session(&name)["id"].as_str().unwrap().to_owned();
-    let of_session = format!("/api/v1/stream?session={name}");
-
-    let mut stream = server.client.events(&of_session, None).unwrap();
-    let snapshot = stream.next(Duration::from_secs(20)).unwrap();
-    assert_eq!(snapshot.name, "snapshot");
-    assert_eq!(snapshot.data["sessions"][0]["id"], id.as_str());
+fn snapshot_then_deltas_in_order() {
+    let mut case = Case::new();
+    case.write(1);
+    let server = case.machine.serve();
+    server.caught_up(&case.name, &case.path);
+    let id = server.session(&case.name)["id"].clone();
+    let mut stream = case.open(&server, false);
+    let snapshot = stream.next(PATIENCE).unwrap();
+    assert_eq!((snapshot.name.as_str(), &snapshot.data["sessions"][0]["id"]), ("snapshot", &id));
     let as_of = snapshot.data["as_of"].as_u64().unwrap();
     assert_eq!(snapshot.id, Some(as_of));
-
-    for n in 1..=20 {
-        append(&path, &turn(n));
+    case.covered = as_of;
+    for _ in 0..20 {
+        let last = case.write(1);
+        assert!(case.take_until(&mut stream, &last, PATIENCE), "{last} did not come");
     }
-    let (mut seen, last) = follow(&mut stream, said(1..21));
-    server.stop();
-    for n in 21..=30 {
-        append(&path, &turn(n));
-    }
-    let server = machine.serve();
-    let mut stream = server.client.events(&of_session, Some(last)).unwrap();
-    for n in 31..=33 {
-        append(&path, &turn(n));
-    }
-    let (more, last_of_all) = follow(&mut stream, said(21..34));
-    seen.extend(more);
-
-    let log = positions(&server.events(&id));
-    let wanted: Vec<u64> = log.into_iter().filter(|p| *p > as_of && *p <= *seen.last().unwrap()).collect();
-    assert_eq!(seen, wanted, "what was streamed is the log behind the snapshot, each once and in order");
-    assert!(last_of_all >= last);
+    assert_eq!(case.snapshots, 0, "nothing was lost, so none is due");
+    case.check(&server);
+    assert!(case.sent.keys().all(|position| *position > as_of));
 
     // A position nobody ever had, or an epoch that is over, gives a snapshot.
-    let mut ahead = server.client.events(&of_session, Some(u64::MAX >> 8)).unwrap();
-    assert_eq!(ahead.next(Duration::from_secs(20)).unwrap().name, "snapshot");
-    let mut other = server.client.events(&format!("{of_session}&epoch=gone"), Some(last_of_all)).unwrap();
-    assert_eq!(other.next(Duration::from_secs(20)).unwrap().name, "snapshot");
+    let of_session = format!("/api/v1/stream?session={}", case.name);
+    for (path, last) in [(of_session.clone(), u64::MAX >> 8), (format!("{of_session}&epoch=gone"), case.last)] {
+        assert_eq!(server.client.events(&path, Some(last)).unwrap().next(PATIENCE).unwrap().name, "snapshot");
+    }
+}
+
+#[test]
+fn resume_across_a_restart() {
+    let mut case = Case::new();
+    case.write(1);
+    let mut server = case.machine.serve();
+    server.caught_up(&case.name, &case.path);
+    let mut stream = case.open(&server, false);
+    let last = case.write(3);
+    assert!(case.take_until(&mut stream, &last, PATIENCE));
+    for round in 0..number_from_env("RESTARTS", 6) as u64 {
+        server.stop();
+        // While it was away, while it starts, and when it is there again.
+        case.write(10 * (round % 3));
+        server = case.machine.serve();
+        stream = case.open(&server, true);
+        case.write(2);
+        case.settle(&mut stream);
+        case.check(&server);
+    }
 }
 
 #[test]
 fn resume_after_a_kill() {
-    let machine = Machine::new(PROGRAM);
-    let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
-    let path = machine.claude(&name);
-    let line = |n: u64| prompt(&name, &uuid(1, n), &cwd, &format!("prompt {n}"));
-    append(&path, &line(0));
-    let mut server = machine.serve();
-    server.caught_up(&name, &path);
-    let of_session = format!("/api/v1/stream?session={name}");
-    let mut stream = server.client.events(&of_session, None).unwrap();
-    let mut last = stream.next(Duration::from_secs(20)).unwrap().id.unwrap();
-    let as_of = last;
-    let mut seen = Vec::new();
-    for round in 0..5_u64 {
-        for n in 0..10 {
-            append(&path, &line(1 + round * 10 + n));
-        }
-        // Half of them are seen, then the server is gone, wherever it stood.
-        let half = 1 + round * 10;
-        let (positions, id) = follow(&mut stream, (half..half + 5).map(|n| format!("prompt {n}")));
-        seen.extend(positions);
-        last = last.max(id);
+    let mut case = Case::new();
+    case.write(1);
+    let mut server = case.machine.serve();
+    server.caught_up(&case.name, &case.path);
+    let mut stream = case.open(&server, false);
+    for round in 0..number_from_env("RESTARTS", 6) as u64 {
+        let half = case.write(3);
+        case.write(3);
+        // Some is seen, then the server is gone, wherever it stood.
+        case.take_until(&mut stream, &half, MARKER);
         server.kill();
-        server = machine.serve();
-        stream = server.client.events(&of_session, Some(last)).unwrap();
+        server = case.machine.serve();
+        a_moment(round * 7);
+        stream = case.open(&server, true);
+        case.settle(&mut stream);
+        case.check(&server);
     }
-    append(&path, &line(51));
-    let (positions_left, _) = follow(&mut stream, ["prompt 51".to_owned()]);
-    seen.extend(positions_left);
-    let id = server.session(&name)["id"].as_str().unwrap().to_owned();
-    let end = *seen.last().unwrap();
-    let wanted: Vec<u64> = positions(&server.events(&id)).into_iter().filter(|p| *p > as_of && *p <= end).collect();
-    assert_eq!(seen, wanted);
+}
+
+/// History is not sent, a snapshot covers it; also when it is committed together with what is
+/// live.
+#[test]
+fn history_and_live_lines_in_one_commit() {
+    for _ in 0..number_from_env("RESTARTS", 6) {
+        let mut case = Case::new();
+        case.write(1);
+        let server = case.machine.serve();
+        server.caught_up(&case.name, &case.path);
+        server.stop();
+        case.write(400);
+        let server = case.machine.serve();
+        let mut stream = case.open(&server, false);
+        for _ in 0..20 {
+            case.write(1);
+            a_moment(3);
+        }
+        case.settle(&mut stream);
+        case.check(&server);
+    }
 }

@@ -579,7 +579,7 @@ fn what_a_turn_holds() {
     assert_eq!(tape.state.last_message(), Some("m2"));
     assert_eq!(tape.state.view().turns, 1);
     let mut many = Vec::new();
-    for n in 0..RING_TURNS + 3 {
+    for n in 0..RECENT_TURNS + 3 {
         many.extend([on(n as f64, prompt(&format!("p{n}"))), on(n as f64 + 0.5, answer("ok"))]);
     }
     let tape = Tape::played(&many);

@@ -1,0 +1,70 @@
+//! Observing, from the agents' files to whoever looks on: G2 to G7 and G14, each beside its limit
+//! taken in the same run. Drives the real program as a user would: a home, a data directory, HTTP
+//! and WebSockets.
+//!
+//! `CORPUS=/some/home cargo bench -p capture --bench observe -- g2 g4` measures these two on a
+//! corpus directory: a home with `.claude`, `.codex`, `.gemini`, and, when there is one,
+//! `corpus-manifest.json` with the counts the store must have. Its files are only linked and read,
+//! never written. Without `CORPUS` a small one is generated. Nothing is asserted of a time.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a measuring program, not a service"
+)]
+
+#[path = "observe/cold.rs"]
+mod cold;
+#[path = "observe/corpus.rs"]
+mod corpus;
+#[path = "observe/figures.rs"]
+mod figures;
+#[path = "observe/idle.rs"]
+mod idle;
+#[path = "observe/latency.rs"]
+mod latency;
+#[path = "observe/limit.rs"]
+mod limit;
+#[path = "observe/lines.rs"]
+mod lines;
+#[path = "observe/program.rs"]
+mod program;
+#[path = "observe/restart.rs"]
+mod restart;
+#[path = "observe/socket.rs"]
+mod socket;
+#[path = "observe/streaming.rs"]
+mod streaming;
+
+use corpus::World;
+use figures::Report;
+
+type Section = fn(&mut World, &mut Report);
+
+/// In this order: what writes to the home comes last.
+const SECTIONS: &[(&[&str], Section)] = &[
+    (&["g2", "g7"], cold::measure),
+    (&["g3"], restart::measure),
+    (&["g6"], idle::measure),
+    (&["g4"], latency::watched),
+    (&["g5"], latency::polled),
+    (&["g14"], streaming::measure),
+];
+
+fn main() {
+    let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let known = |name: &String| SECTIONS.iter().any(|(names, _)| names.contains(&name.as_str()));
+    if let Some(unknown) = asked.iter().find(|name| !known(name)) {
+        println!("there is no section `{unknown}`: g2 g3 g4 g5 g6 g7 g14");
+        return;
+    }
+    let mut world = World::open();
+    let mut report = Report::default();
+    for (names, section) in SECTIONS {
+        if asked.is_empty() || asked.iter().any(|arg| names.contains(&arg.as_str())) {
+            section(&mut world, &mut report);
+        }
+    }
+    report.table();
+}

@@ -1,0 +1,212 @@
+//! The program under test, as a child process.
+
+use std::{
+    fs::{self, File},
+    io::{Read, Write},
+    net::TcpStream,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Deserialize;
+
+use crate::socket::Socket;
+
+/// The kernel's unit of CPU time in `/proc/PID/stat`, seconds.
+const TICK: f64 = 0.01;
+/// History counts as committed when it is read and no event came for this long.
+const STABLE: Duration = Duration::from_millis(1500);
+/// Nothing here takes longer than this.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Where a child finds things.
+pub(crate) struct Place<'a> {
+    pub(crate) home: &'a Path,
+    pub(crate) data: &'a Path,
+    /// `XDG_CONFIG_HOME`.
+    pub(crate) config: &'a Path,
+}
+
+/// A running `capture serve`. Dropping it kills it.
+pub(crate) struct Program {
+    child: Child,
+    data: PathBuf,
+    pub(crate) started_at: Instant,
+    pub(crate) address: String,
+    pub(crate) token: String,
+}
+
+#[derive(Deserialize)]
+struct Endpoint {
+    url: String,
+    pid: u32,
+    token_file: PathBuf,
+}
+
+/// How the reading of history ended.
+pub(crate) struct Settled {
+    /// When the last event of it was seen committed.
+    pub(crate) at: Instant,
+    /// The last position.
+    pub(crate) events: u64,
+}
+
+impl Program {
+    /// Starts it and does not wait for it.
+    pub(crate) fn launch(place: &Place<'_>) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_capture"));
+        fs::create_dir_all(place.data).unwrap();
+        let log = File::create(place.data.join("bench.log")).unwrap();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(place.data);
+        command
+            .env_clear()
+            .env("HOME", place.home)
+            .env("XDG_CONFIG_HOME", place.config)
+            .env("PATH", "/usr/bin:/bin")
+            .env("CAPTURE_LOG", "warn");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let started_at = Instant::now();
+        let child = command.spawn().unwrap();
+        Self { child, data: place.data.to_owned(), started_at, address: String::new(), token: String::new() }
+    }
+
+    /// Waits until it says where it is.
+    pub(crate) fn found(mut self) -> Self {
+        let file = self.data.join("endpoint.json");
+        loop {
+            let endpoint: Option<Endpoint> = fs::read(&file).ok().and_then(|text| serde_json::from_slice(&text).ok());
+            if let Some(endpoint) = endpoint.filter(|e| e.pid == self.child.id()) {
+                self.address = endpoint.url.trim_start_matches("http://").trim_end_matches('/').to_owned();
+                self.token = fs::read_to_string(endpoint.token_file).unwrap().trim().to_owned();
+                return self;
+            }
+            if let Some(status) = self.child.try_wait().unwrap() {
+                panic!(
+                    "capture ended with {status}: {}",
+                    fs::read_to_string(self.data.join("bench.log")).unwrap_or_default()
+                );
+            }
+            assert!(self.started_at.elapsed() < PATIENCE, "capture does not say where it is");
+            pause(Duration::from_micros(200));
+        }
+    }
+
+    pub(crate) fn start(place: &Place<'_>) -> Self {
+        Self::launch(place).found()
+    }
+
+    /// The status and the body of an answer.
+    pub(crate) fn get(&self, path: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let (address, token) = (&self.address, &self.token);
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    /// The sum of a metric over its labels.
+    pub(crate) fn metric(&self, name: &str) -> u64 {
+        let (_, text) = self.get("/metrics");
+        let of = |line: &str| {
+            line.strip_prefix(name)
+                .filter(|rest| rest.starts_with([' ', '{']))
+                .and_then(|rest| rest.rsplit(' ').next()?.parse::<u64>().ok())
+        };
+        text.lines().filter_map(of).sum()
+    }
+
+    /// Waits until all history is read and committed.
+    pub(crate) fn settled(&self) -> Settled {
+        let mut last = Settled { at: Instant::now(), events: 0 };
+        loop {
+            let events = self.metric("capture_events_committed_total");
+            if events != last.events {
+                last = Settled { at: Instant::now(), events };
+            }
+            let read = || {
+                self.metric("capture_source_files") > 0
+                    && !self.get("/api/v1/health/sources").1.contains("reading history")
+            };
+            if last.at.elapsed() > STABLE && read() {
+                return last;
+            }
+            assert!(self.started_at.elapsed() < PATIENCE, "the history is never done");
+            pause(Duration::from_millis(20));
+        }
+    }
+
+    /// Subscribes to these sessions, all when there are none.
+    pub(crate) fn subscribe(&self, sessions: &[&str]) -> Socket {
+        let mut socket = Socket::connect(&self.address, &self.token, "/api/v1/ws");
+        if !sessions.is_empty() {
+            socket.say(&format!("{{\"subscribe\":[\"{}\"]}}", sessions.join("\",\"")));
+        }
+        socket
+    }
+
+    /// Waits until the session of this provider's id is known; gives ours.
+    pub(crate) fn session(&self, provider_id: &str) -> String {
+        #[derive(Deserialize)]
+        struct Session {
+            id: String,
+        }
+        loop {
+            let (status, body) = self.get(&format!("/api/v1/sessions/{provider_id}"));
+            if status == 200 {
+                return serde_json::from_str::<Session>(&body).unwrap().id;
+            }
+            assert!(self.started_at.elapsed() < PATIENCE, "session {provider_id} never comes");
+            pause(Duration::from_millis(5));
+        }
+    }
+
+    /// CPU time it used, user and system, seconds.
+    pub(crate) fn cpu(&self) -> f64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+        let ticks = |index: usize| fields[index].parse::<f64>().unwrap();
+        (ticks(11) + ticks(12)) * TICK
+    }
+
+    /// The same of the threads that live, to the nanosecond.
+    pub(crate) fn cpu_of_threads(&self) -> f64 {
+        let mut ns = 0.0;
+        for task in fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap().flatten() {
+            let text = fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
+            ns += text.split(' ').next().and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0);
+        }
+        ns / 1e9
+    }
+
+    /// A line of its `/proc/PID/status`, MB.
+    pub(crate) fn memory(&self, key: &str) -> f64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).unwrap_or_default();
+        line.split_whitespace().next().and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(f64::NAN) * 1024.0 / 1e6
+    }
+
+    /// Asks it to end and waits until it did.
+    pub(crate) fn stop(mut self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Lets time pass.
+pub(crate) fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
