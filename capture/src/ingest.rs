@@ -14,7 +14,7 @@ mod sessions;
 mod tests;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
     path::PathBuf,
     sync::{
         Arc,
@@ -122,6 +122,8 @@ pub struct Ingest {
     /// Events of the open transaction, for the streams.
     committed: Vec<(Event, bool)>,
     deadlines: BTreeSet<(Timestamp, usize)>,
+    /// Sessions whose clock stands still, by the file whose history is not read to its end yet.
+    resting: HashMap<String, BTreeSet<usize>>,
     /// Agents that ran without a session when last looked: (pid, start ticks).
     lonely: Vec<(u32, u64)>,
     ignore: Vec<PathBuf>,
@@ -197,6 +199,7 @@ impl Ingest {
             live: false,
             committed: Vec::new(),
             deadlines: BTreeSet::new(),
+            resting: HashMap::new(),
             lonely: Vec::new(),
             ignore,
         };
@@ -222,7 +225,8 @@ impl Ingest {
             if index < HOT_VIEWS {
                 entry.json = Json::of(&session).ok();
             }
-            if !matches!(session.status.state, events::State::Exited | events::State::Idle | events::State::Unknown) {
+            // One that rests may still have a process, whose end must not be missed.
+            if session.pid.is_some() || !matches!(session.status.state, events::State::Exited | events::State::Idle | events::State::Unknown) {
                 self.sessions.wake(session.id);
             }
             entries.push(entry);
@@ -296,14 +300,7 @@ impl Ingest {
         match self.try_take(&input) {
             Ok(()) => {
                 self.live |= live;
-                if let Input::SetCapture(..) = input {
-                    if let Input::SetCapture(id, _, reply) = input {
-                        let known = self.sessions.find(id).is_some();
-                        reply(Ok(known));
-                    }
-                } else {
-                    self.open.push(input);
-                }
+                self.open.push(input);
                 if live && self.committed.len() > rows_before && !self.commit_is_due() {
                     self.tell_ahead();
                 }
@@ -367,6 +364,22 @@ impl Ingest {
         }
     }
 
+    /// While the history of a file is read in parts, time must not pass between them: the rest
+    /// tells what happened then. The last part lets the clocks run.
+    fn rest(&mut self, cursor: &events::Cursor, reads_on: bool, touched: impl Iterator<Item = usize>) {
+        if reads_on {
+            let resting = self.resting.entry(cursor.path.clone()).or_default();
+            for slot in touched {
+                resting.insert(slot);
+                if let Some(due) = self.sessions.swap_deadline(slot, None) {
+                    self.deadlines.remove(&(due, slot));
+                }
+            }
+        } else if let Some(resting) = self.resting.remove(&cursor.path) {
+            resting.into_iter().for_each(|slot| self.schedule(slot));
+        }
+    }
+
     /// Commits what is open and tells the board.
     pub fn commit(&mut self) {
         if self.open_since.is_none() {
@@ -375,18 +388,27 @@ impl Ingest {
         match self.try_commit() {
             Ok(()) => {
                 self.gauges.stuck.store(false, Ordering::Relaxed);
-                self.gauges.commits.fetch_add(1, Ordering::Relaxed);
-                self.gauges.events.fetch_add(self.committed.len() as u64, Ordering::Relaxed);
-                self.open.clear();
-                self.open_since = None;
-                self.last_commit = Some(Instant::now());
-                self.rows = 0;
-                self.live = false;
-                self.tell();
-                self.committed.clear();
-                self.sessions.settle();
+                self.close();
             }
             Err(failure) => self.recover(&failure),
+        }
+    }
+
+    /// The open transaction is committed: tells who is to know, and begins anew.
+    fn close(&mut self) {
+        self.gauges.commits.fetch_add(1, Ordering::Relaxed);
+        self.gauges.events.fetch_add(self.committed.len() as u64, Ordering::Relaxed);
+        self.open_since = None;
+        self.last_commit = Some(Instant::now());
+        self.rows = 0;
+        self.live = false;
+        self.tell();
+        self.committed.clear();
+        self.sessions.settle();
+        for input in std::mem::take(&mut self.open) {
+            if let Input::SetCapture(id, _, reply) = input {
+                reply(Ok(self.sessions.find(id).is_some()));
+            }
         }
     }
 
@@ -428,6 +450,7 @@ impl Ingest {
         self.position = self.writer.position()?;
         let slots = self.sessions.forget(&self.writer)?;
         self.deadlines.clear();
+        self.resting.clear();
         for slot in slots {
             self.schedule(slot);
         }
@@ -442,12 +465,7 @@ impl Ingest {
         self.open = inputs;
         if self.open_since.is_some() {
             self.try_commit()?;
-            self.open.clear();
-            self.open_since = None;
-            self.live = false;
-            self.tell();
-            self.committed.clear();
-            self.sessions.settle();
+            self.close();
         }
         Ok(())
     }
@@ -488,13 +506,14 @@ impl Ingest {
             }
         }
         self.committed.sort_unstable_by_key(|(event, _)| event.position);
+        // First: it voids what was published before, and does nothing once a later position is known.
+        if self.committed.iter().any(|(_, history)| *history) {
+            self.board.advance(self.position);
+        }
         for (event, _) in self.committed.iter().filter(|(_, history)| !history) {
             if let Ok(json) = Json::of(event) {
                 self.board.publish(Frame::event(Some(event.position), event.session_id, event.payload.kind(), json));
             }
-        }
-        if self.committed.iter().any(|(_, history)| *history) {
-            self.board.advance(self.position);
         }
         for frame in frames {
             self.board.publish(frame);

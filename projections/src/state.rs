@@ -229,15 +229,18 @@ impl SessionState {
     pub fn fold(&mut self, event: &Event) -> Vec<Conclusion> {
         self.session.last_sequence = self.session.last_sequence.max(event.sequence);
         if event.derived {
-            return Vec::new();
+            return self.advance(event.created_at);
         }
         let at = self.clock_of(event);
-        let mut out = self.advance(at);
-        self.clock = self.clock.max(at);
         if !self.started {
             self.session.started_at = at;
+            self.session.last_event_at = at;
+            self.session.status.since = at;
+            self.talk_at = at;
             self.started = true;
         }
+        let mut out = self.advance(at);
+        self.clock = self.clock.max(at);
         self.session.last_event_at = self.session.last_event_at.max(at);
         if self.is_revived_by(event, at) {
             self.process = Process::Unseen;

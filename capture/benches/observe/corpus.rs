@@ -17,7 +17,8 @@ use crate::{
 
 /// Of a corpus that is made here.
 const SESSIONS: u64 = 200;
-const BYTES: u64 = 60_000_000;
+/// Half of them are longer.
+const MEDIAN_BYTES: u64 = 130_000;
 
 /// What must be in the store after all was read, as far as it can be counted.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -134,7 +135,8 @@ impl World {
     }
 }
 
-fn cores() -> usize {
+/// Cores to run on.
+pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
@@ -260,7 +262,7 @@ fn make(home: &Path) {
     let pool = pool(&mut dice);
     let mut manifest = Manifest { sessions: SESSIONS, ..Manifest::default() };
     for n in 0..SESSIONS {
-        let budget = dice.skewed(BYTES / SESSIONS).min(4_000_000) as u64;
+        let budget = dice.skewed(MEDIAN_BYTES).min(4_000_000) as u64;
         let codex = n % 4 == 3;
         let path = match codex {
             false => {

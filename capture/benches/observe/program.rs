@@ -177,12 +177,19 @@ impl Program {
 
     /// The same of the threads that live, to the nanosecond.
     pub(crate) fn cpu_of_threads(&self) -> f64 {
-        let mut ns = 0.0;
+        self.threads().iter().map(|(_, cpu)| cpu).sum()
+    }
+
+    /// Name and CPU time of each thread that lives, the busiest first.
+    pub(crate) fn threads(&self) -> Vec<(String, f64)> {
+        let mut threads = Vec::new();
         for task in fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap().flatten() {
-            let text = fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
-            ns += text.split(' ').next().and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0);
+            let of = |name: &str| fs::read_to_string(task.path().join(name)).unwrap_or_default();
+            let ns = of("schedstat").split(' ').next().and_then(|ns| ns.parse::<f64>().ok());
+            threads.push((of("comm").trim().to_owned(), ns.unwrap_or(0.0) / 1e9));
         }
-        ns / 1e9
+        threads.sort_by(|a, b| b.1.total_cmp(&a.1));
+        threads
     }
 
     /// A line of its `/proc/PID/status`, MB.

@@ -74,6 +74,8 @@ impl Ingest {
         for (slot, other) in forks {
             self.fork(slot, other, batch.cursor.path.as_str(), &mut pending, &mut derived)?;
         }
+        let reads_on = batch.history && !batch.cursor.caught_up && !batch.vanished;
+        self.rest(&batch.cursor, reads_on, pending.iter().map(|(slot, ..)| *slot));
         for (slot, event, packed) in pending {
             let text = packed.and_then(|i| prepared.texts[i].as_ref());
             self.append(slot, event, text, batch.history)?;

@@ -36,7 +36,7 @@ pub(super) fn link<'s, 'a>(sessions: impl Iterator<Item = (usize, &'s SessionSta
         let own = || sessions.iter().filter(|(_, s)| s.session.provider == process.provider);
         let linked: Vec<usize> = own().filter(|(_, s)| s.process() == Some((process.pid, process.start_ticks))).map(|(slot, _)| *slot).collect();
         let opened: Vec<usize> =
-            own().filter(|(_, s)| s.process().is_none() && has_open(s, process)).map(|(slot, _)| *slot).collect();
+            own().filter(|(_, s)| s.process().is_none() && s.session.status.state != State::Exited && has_open(s, process)).map(|(slot, _)| *slot).collect();
         for slot in &opened {
             let left = if process.shared { Vec::new() } else { linked.iter().copied().filter(|l| !own().any(|(s, state)| s == l && has_open(state, process))).collect() };
             found.push(Found { slot: *slot, process, strength: Confidence::High, left });
