@@ -3,7 +3,10 @@
 use std::{
     fs::{File, OpenOptions},
     io::{BufRead, BufReader},
-    os::unix::{fs::OpenOptionsExt, process::CommandExt},
+    os::unix::{
+        fs::{DirBuilderExt, OpenOptionsExt},
+        process::CommandExt,
+    },
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -154,7 +157,7 @@ impl Client {
 
 /// Starts a server in the background. Only one of several callers does; the others wait for it.
 fn start(data: &Path) -> anyhow::Result<Client> {
-    std::fs::DirBuilder::new().recursive(true).create(data).with_context(|| format!("cannot make {}", data.display()))?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data).with_context(|| format!("cannot make {}", data.display()))?;
     let lock = data.join("start.lock");
     let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&lock).with_context(|| format!("cannot open {}", lock.display()))?;
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).context("cannot wait for another start")?;

@@ -124,7 +124,11 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("capture: {}", crate::terminal::safe(&format!("{error:#}")));
+            let text = format!("{error:#}");
+            for (index, line) in text.lines().enumerate() {
+                let line = crate::terminal::safe(line);
+                eprintln!("{}{line}", if index == 0 { "capture: " } else { "  " });
+            }
             ExitCode::from(error.downcast_ref::<Failed>().map_or(1, Failed::code))
         }
     }
@@ -174,6 +178,15 @@ fn find(client: &Client, given: &str) -> anyhow::Result<projections::Session> {
         (Some(a), Some(b)) => Err(Failed::NotFound(format!("`{given}` fits several sessions, for instance {} and {}", a.id, b.id)).into()),
         (None, _) => Err(Failed::NotFound(format!("there is no session `{given}`; `capture ps --all` lists them")).into()),
     }
+}
+
+/// Takes one of some words; the help lists them.
+fn one_of<T: Copy + Send + Sync + std::str::FromStr + 'static>(all: &'static [T], word: fn(T) -> &'static str) -> impl clap::builder::TypedValueParser<Value = T>
+where
+    T::Err: std::fmt::Display,
+{
+    use clap::builder::TypedValueParser;
+    clap::builder::PossibleValuesParser::new(all.iter().map(|v| word(*v))).try_map(|text| text.parse::<T>().map_err(|error| std::io::Error::other(error.to_string())))
 }
 
 /// A path segment or query value, percent-encoded.

@@ -39,6 +39,8 @@ const COMMIT_EVERY: Duration = Duration::from_millis(100);
 const BACKFILL_ROWS: usize = 24_000;
 /// or is this old.
 const BACKFILL_AGE: Duration = Duration::from_millis(600);
+/// While the store does not work, the wish to end is looked for this often.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// After a failed commit the next try comes this much later.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -87,6 +89,8 @@ pub struct Gauges {
     pub failed: AtomicU64,
     /// Whether the last commit failed: nothing is stored until one succeeds.
     pub stuck: AtomicBool,
+    /// The program wants to end: a store that does not work is not waited for any more.
+    pub ending: AtomicBool,
     /// The last event of each agent, by the code of its provider: milliseconds since 1970, 0 for
     /// none since the start.
     pub last_event_at: [AtomicI64; Provider::ALL.len()],
@@ -265,10 +269,20 @@ impl Ingest {
             if self.commit_is_due() {
                 self.commit();
             }
+            if self.gave_up() {
+                break;
+            }
         }
-        self.commit();
+        if !self.gave_up() {
+            self.commit();
+        }
         // Whoever waits to tell us something must not wait for ever: the channel goes first.
         drop(inputs);
+    }
+
+    /// The program ends while the store does not work: what is open is read again at the next start.
+    fn gave_up(&self) -> bool {
+        self.gauges.stuck.load(Ordering::Relaxed) && self.gauges.ending.load(Ordering::Relaxed)
     }
 
     /// How long nothing needs to be done, unless an input comes.
@@ -434,6 +448,10 @@ impl Ingest {
             self.open_since = None;
             self.rows = 0;
             self.pause(wait);
+            if self.gave_up() {
+                tracing::error!("ending without the last records: they are read again at the next start");
+                return;
+            }
             wait = (wait * 2).min(Duration::from_secs(30));
             match self.replay() {
                 Ok(()) => {
@@ -470,9 +488,13 @@ impl Ingest {
         Ok(())
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the one place that waits for a disk to recover")]
+    /// Waits, but not beyond the wish to end.
     fn pause(&self, wait: Duration) {
-        std::thread::sleep(wait);
+        let until = Instant::now() + wait;
+        while Instant::now() < until && !self.gauges.ending.load(Ordering::Relaxed) {
+            // Nobody sends on this channel: it is a wait.
+            crossbeam_channel::after(LOOK_EVERY.min(wait)).recv().ok();
+        }
     }
 
     /// Before the commit: streams get the new status at once, marked as not committed.

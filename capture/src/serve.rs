@@ -90,6 +90,7 @@ struct Service {
     files: adapters::collect::Running,
     inputs: Sender<Input>,
     ingest: JoinHandle<()>,
+    gauges: Arc<Gauges>,
     checkpoints: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
@@ -143,12 +144,13 @@ impl Service {
         let checkpoints = Some(checkpoint_thread(database)?);
         let endpoint = Endpoint { url: serving.url(), pid: std::process::id(), epoch, socket, token_file: endpoint::token_file(data) };
         endpoint.store(data)?;
-        Ok(Self { endpoint, data: data.clone(), serving, files, inputs, ingest, checkpoints })
+        Ok(Self { endpoint, data: data.clone(), serving, files, inputs, ingest, gauges, checkpoints })
     }
 
     /// Sources first, then what they still have under way, then the server.
     fn stop(mut self, runtime: &tokio::runtime::Runtime, cancel: &CancellationToken) {
         self.endpoint.remove(&self.data);
+        self.gauges.ending.store(true, Ordering::Relaxed);
         self.files.stop();
         self.inputs.send(Input::Stop).ok();
         if self.ingest.join().is_err() {

@@ -512,9 +512,6 @@ impl SessionState {
         }
         let trigger = self.opens_turn(&event.payload).unwrap_or_default();
         self.open_turn_now(event.id, trigger, text, at, out);
-        if origin == PromptOrigin::Command {
-            self.talk.phase = Phase::Open { doing: Reason::Compacting };
-        }
     }
 
     fn open_turn_now(&mut self, id: EventId, trigger: TurnTrigger, prompt: Option<String>, at: Timestamp, out: &mut Vec<Conclusion>) {

@@ -42,6 +42,10 @@ fn current(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> O
         (State::Waiting, Some(Reason::Quota)) => "stopped by a quota or rate limit".to_owned(),
         (State::Waiting, Some(Reason::NewSession)) => "waiting for its first prompt".to_owned(),
         (State::Waiting, Some(Reason::Background)) => "done, with a command in the background".to_owned(),
+        (State::Idle, _) if recent.back().is_some_and(|t| t.outcome == Some(TurnOutcome::Failed)) => "stopped by an error".to_owned(),
+        (State::Idle, _) if recent.back().is_some_and(|t| matches!(t.outcome, Some(TurnOutcome::Interrupted | TurnOutcome::Denied))) => {
+            "interrupted".to_owned()
+        }
         (State::Waiting | State::Idle, _) => match last_text() {
             Some(text) => format!("done: {text}"),
             None => "done".to_owned(),

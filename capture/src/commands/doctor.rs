@@ -51,7 +51,8 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
         check(root.provider.as_str(), true, format!("{}{}", root.dir.display(), if there { "" } else { " (not there yet)" }));
     }
     match Client::running(&context.data)? {
-        None => check("server", context.config.autostart, "not running; the next command starts it".into()),
+        None if context.config.autostart => check("server", true, "not running; the next command starts it".into()),
+        None => check("server", false, "not running, and autostart is off: start it with `capture serve`".into()),
         Some(client) => {
             let endpoint = client.endpoint();
             check("server", true, format!("{} (pid {})", endpoint.url, endpoint.pid));

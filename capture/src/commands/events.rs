@@ -11,13 +11,13 @@ use crate::terminal::safe;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id, the agent's id, or the beginning of either.
+    /// The session: its id as `ps` shows it, the agent's id, or the beginning of either.
     session: String,
     /// Go on with new events as they come.
     #[arg(long, short)]
     follow: bool,
     /// Only these kinds.
-    #[arg(long, value_delimiter = ',', value_name = "KIND")]
+    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = super::one_of(Kind::ALL, Kind::as_str))]
     kind: Vec<Kind>,
     /// Only events with a higher sequence.
     #[arg(long, default_value_t = 0)]
@@ -87,10 +87,14 @@ fn print(context: &Context, json: &str) -> anyhow::Result<()> {
         Payload::Signal(signal) => format!("{} {}", event.source, signal.words.as_deref().unwrap_or("")),
         Payload::Unrecognized(unknown) => format!("{} ({} bytes)", unknown.raw_kind, unknown.length),
         Payload::TurnCompleted(turn) => format!("{} after {} ms", turn.outcome, turn.duration_ms),
-        Payload::SessionStarted(_)
-        | Payload::SessionExited(_)
-        | Payload::TurnStarted(_)
-        | Payload::UserPrompt(_)
+        Payload::SessionStarted(start) => {
+            [start.cwd.as_deref(), start.cli_version.as_deref(), start.model.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ")
+        }
+        Payload::SessionExited(exit) => exit.reason.map_or_else(String::new, |r| r.to_string()),
+        Payload::TurnStarted(turn) => format!("turn {} by {}", turn.number, turn.trigger),
+        Payload::UsageReported(usage) => format!("{} in, {} out, {} from cache", usage.input_tokens, usage.output_tokens, usage.cache_read_tokens),
+        Payload::SessionForked(fork) => format!("from {}", fork.from),
+        Payload::UserPrompt(_)
         | Payload::AssistantDelta(_)
         | Payload::AssistantMessage(_)
         | Payload::ApprovalRequested(_)
@@ -99,9 +103,7 @@ fn print(context: &Context, json: &str) -> anyhow::Result<()> {
         | Payload::Heartbeat(_)
         | Payload::QuestionAsked(_)
         | Payload::QuestionAnswered(_)
-        | Payload::UsageReported(_)
-        | Payload::ContextCompacted(_)
-        | Payload::SessionForked(_) => event.text.clone().unwrap_or_default(),
+        | Payload::ContextCompacted(_) => event.text.clone().unwrap_or_default(),
     };
     let text = safe(&projections::shorten::one_line(&text, 140));
     writeln!(out, "{:>6}  {}  {:<18} {text}", event.sequence, style::local(event.created_at), event.payload.kind())?;

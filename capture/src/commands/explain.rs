@@ -11,7 +11,7 @@ use crate::{clock, terminal::safe};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id, the agent's id, or the beginning of either.
+    /// The session: its id as `ps` shows it, the agent's id, or the beginning of either.
     session: String,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     writeln!(out, "\nlast changes")?;
     for change in &history {
         let reason = change.reason.map_or("", |r| r.as_str());
-        writeln!(out, "  {}  {} {reason:<14} {}", style::local(change.at), change.to, safe(&change.evidence.join("; ")))?;
+        writeln!(out, "  {}  {:<16} {reason:<14} {}", style::local(change.at), change.to, safe(&change.evidence.join("; ")))?;
     }
     Ok(())
 }

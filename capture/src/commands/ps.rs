@@ -2,13 +2,14 @@
 
 use std::{io::Write, time::Duration};
 
-use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table, TableStyle, Width};
+use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Row, Table, TableStyle};
+use crossbeam_channel::{Receiver, RecvTimeoutError, TrySendError, bounded};
 use events::{Provider, State};
 use projections::Session;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Context,
+    Context, Failed,
     doctor::Sources,
     find, percent, style,
 };
@@ -25,10 +26,10 @@ pub(super) struct Arguments {
     #[arg(long, short)]
     watch: bool,
     /// Only sessions in these states.
-    #[arg(long, value_delimiter = ',', value_name = "STATE")]
+    #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::one_of(State::ALL, State::as_str))]
     state: Vec<State>,
     /// Only sessions of these agents.
-    #[arg(long, value_delimiter = ',', value_name = "AGENT")]
+    #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of(Provider::ALL, Provider::as_str))]
     provider: Vec<Provider>,
     /// Only sessions in this directory.
     #[arg(long, value_name = "DIR")]
@@ -84,19 +85,54 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         if let Some(how_far) = how_far(&client)? {
             eprintln!("capture: {READING}{} (older sessions appear as they are read)", safe(&how_far));
         }
-        return if context.json { context.print_json(&page) } else { print(&page, arguments, "") };
+        return if context.json { context.print_json(&page) } else { show(&render(&page, arguments)) };
     }
-    // Each change that reaches the stream redraws the list; what comes meanwhile shares the next.
-    for news in client.stream("/api/stream/status")? {
-        news?;
+    let news = follow(&client)?;
+    show("\x1b[2J")?;
+    loop {
         let page = list()?;
         if context.json {
             context.print_json(&page)?;
         } else {
-            print(&page, arguments, "\x1b[H\x1b[2J")?;
+            // Drawn over the last list line by line, so that nothing flickers.
+            let lines: String = render(&page, arguments).lines().map(|line| format!("{line}\x1b[K\r\n")).collect();
+            show(&format!("\x1b[H{lines}\x1b[J"))?;
+        }
+        // What changed meanwhile shares the next drawing; without a change only the ages go on.
+        match news.recv_timeout(TICK) {
+            Err(RecvTimeoutError::Timeout) if context.json => match news.recv() {
+                Ok(()) => {}
+                Err(_) => break,
+            },
+            Ok(()) | Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    Ok(())
+    Err(Failed::Other("the server ended".into()).into())
+}
+
+/// A list on screen is drawn again after this time even when nothing changed.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Tells of changes of any session's status, as long as the stream lasts.
+fn follow(client: &Client) -> anyhow::Result<Receiver<()>> {
+    let stream = client.stream("/api/stream/status")?;
+    let (told, news) = bounded(1);
+    // Ends with the stream, or with the program.
+    std::thread::Builder::new().name("status-stream".into()).spawn(move || {
+        for item in stream {
+            if item.is_err() || matches!(told.try_send(()), Err(TrySendError::Disconnected(()))) {
+                return;
+            }
+        }
+    })?;
+    Ok(news)
+}
+
+fn show(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    write!(out, "{text}")?;
+    Ok(out.flush()?)
 }
 
 /// An empty list is looked at so often again while history is read,
@@ -111,20 +147,19 @@ fn how_far(client: &Client) -> anyhow::Result<Option<String>> {
     Ok(reading.map(|(_, how_far)| how_far.split(';').next().unwrap_or_default().to_owned()))
 }
 
-fn print(page: &Page, arguments: &Arguments, before: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    write!(out, "{before}")?;
+fn render(page: &Page, arguments: &Arguments) -> String {
     if page.sessions.is_empty() {
         let hint = if arguments.all { "no sessions yet" } else { "no active sessions (--all shows the others)" };
-        writeln!(out, "{hint}")?;
-        return Ok(out.flush()?);
+        return format!("{hint}\n");
     }
-    writeln!(out, "{}", table(&page.sessions))?;
-    if page.next_cursor.is_some() {
-        writeln!(out, "… more; use --limit")?;
-    }
-    Ok(out.flush()?)
+    let more = if page.next_cursor.is_some() { "… more; use --limit\n" } else { "" };
+    format!("{}\n{more}", table(&page.sessions).trim_fmt())
 }
+
+/// Without a terminal the list is as wide as this.
+const PAPER: u16 = 160;
+/// Below this width the directory is left out.
+const ROOM_FOR_DIRECTORY: u16 = 110;
 
 /// Sessions as people read them: what needs them first, helpers below the session they help.
 fn table(sessions: &[Session]) -> Table {
@@ -136,25 +171,30 @@ fn table(sessions: &[Session]) -> Table {
     if !colour {
         table.force_no_tty();
     }
-    table.set_header(["STATE", "FOR", "AGENT", "SESSION", "TITLE", "DIRECTORY", "NOW"]);
+    let width = table.width().unwrap_or(PAPER);
+    table.set_width(width);
+    let directory = width >= ROOM_FOR_DIRECTORY;
+    let header = ["STATE", "FOR", "AGENT", "SESSION", "TITLE", "DIRECTORY", "NOW"];
+    table.set_header(header.into_iter().filter(|name| directory || *name != "DIRECTORY"));
     for session in ordered {
-        add(&mut table, session, "", now);
+        add(&mut table, session, "", now, directory);
         let mut helpers: Vec<&Session> = sessions.iter().filter(|s| s.parent_session_id == Some(session.id)).collect();
         helpers.sort_by_key(|s| s.started_at);
         for helper in helpers {
-            add(&mut table, helper, "└ ", now);
+            add(&mut table, helper, "└ ", now, directory);
         }
     }
-    for (column, width) in table.column_iter_mut().zip([0, 0, 0, 0, 36, 30, 46]) {
+    for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
-        if width > 0 {
-            column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(width)));
+        // The short columns are never cut; what is left goes to the long ones.
+        if index < 4 {
+            column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }
     table
 }
 
-fn add(table: &mut Table, session: &Session, indent: &str, now: events::Timestamp) {
+fn add(table: &mut Table, session: &Session, indent: &str, now: events::Timestamp, directory: bool) {
     let cut = |text: &str, limit| safe(&projections::shorten::one_line(text, limit));
     let state = Cell::new(format!("{indent}{}", style::state(&session.status, false)));
     let state = match session.status.state {
@@ -164,15 +204,19 @@ fn add(table: &mut Table, session: &Session, indent: &str, now: events::Timestam
         State::Idle | State::Exited => state.add_attribute(Attribute::Dim),
         State::Unknown => state.fg(Color::Magenta),
     };
-    let rest = [
+    let mut rest = vec![
         style::age(session.status.since, now),
         session.provider.to_string(),
         style::short(&session.id.to_string()).to_owned(),
         cut(session.title.as_deref().unwrap_or(""), 32),
-        cut(&session.cwd.as_deref().map(style::path).unwrap_or_default(), 26),
-        cut(session.summary.current.as_deref().or(session.status.activity.as_deref()).unwrap_or(""), 42),
     ];
-    table.add_row(std::iter::once(state).chain(rest.into_iter().map(Cell::new)).collect::<Vec<_>>());
+    if directory {
+        rest.push(cut(&session.cwd.as_deref().map(style::path).unwrap_or_default(), 28));
+    }
+    rest.push(cut(session.summary.current.as_deref().or(session.status.activity.as_deref()).unwrap_or(""), 120));
+    let mut row = Row::from(std::iter::once(state).chain(rest.into_iter().map(Cell::new)).collect::<Vec<_>>());
+    row.max_height(1);
+    table.add_row(row);
 }
 
 fn has_parent_among(session: &Session, sessions: &[Session]) -> bool {

@@ -10,7 +10,7 @@ use crate::{clock, terminal::safe};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id, the agent's id, or the beginning of either.
+    /// The session: its id as `ps` shows it, the agent's id, or the beginning of either.
     session: String,
 }
 

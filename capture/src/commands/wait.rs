@@ -9,10 +9,10 @@ use super::{Context, Failed, find, style};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id, the agent's id, or the beginning of either.
+    /// The session: its id as `ps` shows it, the agent's id, or the beginning of either.
     session: String,
     /// States to wait for.
-    #[arg(long, value_delimiter = ',', value_name = "STATE", default_value = "waiting,waiting_approval,idle,exited")]
+    #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::one_of(State::ALL, State::as_str), default_value = "waiting,waiting_approval,idle,exited")]
     until: Vec<State>,
     /// Give up after so many seconds (exit code 3); waits for ever when not given.
     #[arg(long, value_name = "SECONDS")]

@@ -36,7 +36,12 @@ impl Ingest {
                 Some(slot) => slot,
                 None => {
                     let timed = batch.events[index..].iter().find(|e| e.created_at.is_some()).unwrap_or(new);
-                    self.sessions.resolve(&mut self.writer, new.provider, &new.provider_session_id, first_seen(timed, batch.history))?
+                    let slot = self.sessions.resolve(&mut self.writer, new.provider, &new.provider_session_id, first_seen(timed, batch.history))?;
+                    // Lines before the one that names the directory are not kept either.
+                    if let Some(cwd) = first_cwd(&batch.events[index..]) {
+                        self.turn_off_if_ignored(slot, cwd)?;
+                    }
+                    slot
                 }
             };
             if let Payload::SessionStarted(events::SessionStarted { cwd: Some(cwd), .. }) = &new.payload {
@@ -98,11 +103,12 @@ impl Ingest {
     /// anything of it is kept.
     fn turn_off_if_ignored(&mut self, slot: usize, cwd: &str) -> Result<(), Failure> {
         let known = self.sessions.known(slot);
-        let begins = self.sessions.loaded(slot).is_some_and(|s| s.session.last_sequence == 0);
+        let begins = self.sessions.loaded(slot).is_some_and(|s| s.session.cwd.is_none());
         if begins && known.capture && self.ignore.iter().any(|dir| Path::new(cwd).starts_with(dir)) {
             let row = known.row;
             self.writer.set_capture(row, false)?;
             self.sessions.set_capture(slot, false);
+            self.sessions.unlist(slot);
         }
         Ok(())
     }
@@ -330,7 +336,7 @@ impl Ingest {
         let batch = &prepared.batch;
         let Some(id) = batch.cursor.provider_session_id.as_deref().filter(|_| adapters::is_transcript(batch.provider, &batch.cursor.path)) else { return };
         let Some(slot) = self.sessions.find_by_provider(batch.provider, &Arc::from(id)) else { return };
-        if self.sessions.state(&self.writer, slot).is_err() {
+        if !self.sessions.known(slot).capture || self.sessions.state(&self.writer, slot).is_err() {
             return;
         }
         let Some(state) = self.sessions.loaded_mut(slot) else { return };
@@ -458,6 +464,15 @@ impl Ingest {
         }
         self.write_derived(derived, false)
     }
+}
+
+/// The directory in which the session of the first of these events begins.
+fn first_cwd(events: &[NewEvent]) -> Option<&str> {
+    let session = &events.first()?.provider_session_id;
+    events.iter().filter(|e| e.provider_session_id == *session).find_map(|e| match &e.payload {
+        Payload::SessionStarted(started) => started.cwd.as_deref(),
+        _ => None,
+    })
 }
 
 fn first_seen(new: &NewEvent, history: bool) -> Timestamp {

@@ -137,6 +137,12 @@ impl Sessions {
         self.slots.iter().enumerate().filter_map(|(slot, s)| s.state.as_deref().map(|state| (slot, state)))
     }
 
+    /// A session that is not captured is on no list.
+    pub(super) fn unlist(&mut self, slot: usize) {
+        self.dirty.retain(|dirty| *dirty != slot);
+        self.slots[slot].dirty = false;
+    }
+
     /// Notes that the session changed in the open transaction.
     pub(super) fn mark(&mut self, slot: usize) {
         let entry = &mut self.slots[slot];

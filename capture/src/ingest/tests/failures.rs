@@ -1,0 +1,92 @@
+//! When storing fails: nothing is half done, and it is done later.
+
+use super::*;
+
+impl World {
+    /// The next event cannot be stored: its position is taken.
+    fn break_once(&mut self) {
+        self.ingest().position = 0;
+    }
+
+    fn failed(&self) -> (u64, bool) {
+        (self.gauges.failed.load(Ordering::Relaxed), self.gauges.stuck.load(Ordering::Relaxed))
+    }
+}
+
+fn first(world: &mut World) {
+    world.live("s", vec![prompt("s", "one", 1.0), answer("s", "yes", 2.0)]);
+    world.live("t", vec![prompt("t", "other", 2.0)]);
+    world.commit();
+}
+
+fn second(world: &mut World) {
+    world.live("s", vec![prompt("s", "two", 3.0), block("s", "b1", 4.0, "m", Some("I look"), Stop::ToolUse), block("s", "b2", 4.0, "m", None, Stop::ToolUse), call("s", "c", 4.0)]);
+}
+
+fn third(world: &mut World) {
+    world.live("new", vec![started("new", 5.0, helper_of("t")), prompt("new", "task", 5.0), tokens("new", "m9", 5.0, 9)]);
+}
+
+#[test]
+fn a_transaction_that_fails_is_done_again_as_a_whole() {
+    let mut expected = World::new();
+    first(&mut expected);
+    second(&mut expected);
+    third(&mut expected);
+    expected.commit();
+
+    let mut world = World::new();
+    first(&mut world);
+    let before = world.log();
+    second(&mut world);
+    assert_eq!(world.log(), before, "nothing of an open transaction is seen");
+    world.break_once();
+    third(&mut world);
+    assert_eq!(world.failed(), (1, false));
+    world.commit();
+    assert_eq!(world.log(), expected.log(), "the same positions, sequences and times");
+    for session in ["s", "t", "new"] {
+        assert_eq!(world.session(session), expected.session(session));
+    }
+    assert_eq!(world.read().session_usage(world.id("new")).unwrap()[0].2.output_tokens, 9, "counted once");
+    assert_eq!(world.board.position(), world.log().len() as u64);
+    world.assert_sound();
+    // And goes on from there, in this life and the next.
+    world.live("s", vec![result("s", "r", "c", 6.0)]);
+    world.commit();
+    world.start();
+    world.live("s", vec![answer("s", "done", 7.0)]);
+    world.until(300.0);
+    assert_eq!(world.status("s"), "idle quiet");
+    world.assert_sound();
+}
+
+#[test]
+fn a_setting_made_in_a_transaction_that_fails_is_not_lost() {
+    let mut world = World::new();
+    first(&mut world);
+    let (id, told) = (world.id("t"), Arc::new(AtomicUsize::new(0)));
+    let reply = Arc::clone(&told);
+    world.take(Input::SetCapture(id, false, Box::new(move |_| _ = reply.fetch_add(1, Ordering::Relaxed))));
+    world.break_once();
+    world.live("s", vec![prompt("s", "two", 3.0)]);
+    world.commit();
+    assert_eq!((world.failed(), told.load(Ordering::Relaxed)), ((1, false), 1));
+    world.live("t", vec![prompt("t", "unheard", 4.0)]);
+    world.commit();
+    assert_eq!(world.told("t").last().unwrap(), "capture: off");
+    world.assert_sound();
+}
+
+#[test]
+fn time_that_passes_in_a_transaction_that_fails_passes_again() {
+    let mut world = World::new();
+    first(&mut world);
+    world.now.store(at(130.0).as_millisecond(), Ordering::Relaxed);
+    world.break_once();
+    world.ingest().advance();
+    world.until(130.0);
+    assert_eq!(world.failed(), (1, false));
+    assert_eq!(world.status("s"), "idle quiet");
+    world.assert_sound();
+}

@@ -1,0 +1,190 @@
+//! Processes: which runs which session, and their ends.
+
+use std::path::Path;
+
+use super::*;
+
+const NAME: (u32, u64) = (821, 7);
+
+fn agent(cwd: &str, open: &[&str]) -> AgentProcess {
+    AgentProcess {
+        provider: Provider::Claude,
+        pid: NAME.0,
+        start_ticks: NAME.1,
+        parent: None,
+        child: false,
+        cwd: Path::new(cwd).into(),
+        shared: false,
+        open_files: open.iter().map(PathBuf::from).collect(),
+    }
+}
+
+fn ended() -> Input {
+    Input::Ended(Ended { pid: NAME.0, start_ticks: NAME.1 })
+}
+
+fn here(session: &str, seconds: f64, cwd: &str) -> NewEvent {
+    started(session, seconds, SessionStarted { cwd: Some(cwd.into()), ..SessionStarted::default() })
+}
+
+fn alive(session: &str, record: &str, seconds: f64) -> NewEvent {
+    registry(session, record, seconds, Claim::ProcessAlive { pid: NAME.0, start_ticks: NAME.1 })
+}
+
+#[test]
+fn the_end_of_a_process_ends_its_session() {
+    let mut world = World::new();
+    world.live("s", vec![alive("s", "alive", 1.0), claims("s", "busy", 1.0, State::Running), prompt("s", "go", 1.0)]);
+    world.commit();
+    assert_eq!(*world.asked.watched.lock().unwrap(), [NAME]);
+    assert_eq!(world.session("s").pid, Some(NAME.0));
+    world.until(2.0);
+    world.take(Input::Ended(Ended { pid: NAME.0, start_ticks: 8 }));
+    world.commit();
+    assert_eq!(world.status("s"), "running thinking", "another process of that pid");
+    world.take(ended());
+    world.commit();
+    assert_eq!(world.status("s"), "exited killed");
+    assert_eq!(world.told("s")[6..], ["process 821 ended", "(turn 1 exited)", "(exit killed)", "(exited killed)"]);
+    // Its last words are read only now: they open no turn, and belong to none.
+    world.live("s", vec![call("s", "last", 2.1)]);
+    world.take(ended());
+    world.commit();
+    assert_eq!(world.status("s"), "exited killed");
+    assert_eq!(world.told("s")[10..], ["tool.call"]);
+    assert_eq!(world.log().last().unwrap().turn_id, None);
+    world.assert_sound();
+}
+
+#[test]
+fn a_goodbye_makes_it_clean() {
+    let mut world = World::new();
+    world.live("s", vec![alive("s", "alive", 1.0), claims("s", "idle", 1.0, State::Waiting)]);
+    world.live("s", vec![registry("s", "removed", 2.0, Claim::Withdrawn)]);
+    world.until(2.1);
+    world.take(ended());
+    world.commit();
+    assert_eq!(world.status("s"), "exited clean");
+    world.assert_sound();
+}
+
+#[test]
+fn a_known_process_is_watched_again_after_a_restart() {
+    let mut world = World::new();
+    world.live("s", vec![alive("s", "alive", 1.0), prompt("s", "go", 1.0)]);
+    world.live("t", vec![prompt("t", "go t", 1.0)]);
+    world.commit();
+    world.asked.watched.lock().unwrap().clear();
+    world.start();
+    assert_eq!(*world.asked.watched.lock().unwrap(), [NAME]);
+    // One that only rests has a process all the same.
+    world.live("s", vec![answer("s", "ok", 2.0)]);
+    world.until(500.0);
+    assert_eq!(world.status("s"), "idle quiet");
+    world.asked.watched.lock().unwrap().clear();
+    world.start();
+    assert_eq!(*world.asked.watched.lock().unwrap(), [NAME]);
+    world.take(ended());
+    world.commit();
+    assert_eq!(world.status("s"), "exited clean");
+    world.assert_sound();
+}
+
+#[test]
+fn the_clocks_go_on_after_a_restart() {
+    let mut world = World::new();
+    world.live("s", vec![prompt("s", "go", 1.0), answer("s", "ok", 2.0)]);
+    world.commit();
+    world.start();
+    world.until(500.0);
+    assert_eq!(world.status("s"), "idle quiet");
+    let idle = world.log().pop().unwrap();
+    assert_eq!((idle.created_at, idle.observed_at), (at(122.0), at(500.0)));
+    world.assert_sound();
+}
+
+#[test]
+fn an_agent_is_found_by_the_transcript_it_has_open() {
+    let mut world = World::new();
+    world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
+    world.live("t", vec![here("t", 2.0, "/p"), prompt("t", "go t", 2.0)]);
+    assert!(world.asked.wanted.load(Ordering::Relaxed) > 0, "a live session's process is looked for");
+    world.take(Input::Agents(vec![agent("/elsewhere", &[&path_of("s")])]));
+    world.commit();
+    assert_eq!((world.session("s").pid, world.session("t").pid), (Some(NAME.0), None));
+    assert!(world.told("s").contains(&"process 821 has its transcript open".to_owned()));
+    // Told again, it is no news.
+    let before = world.log().len();
+    world.take(Input::Agents(vec![agent("/elsewhere", &[&path_of("s")])]));
+    world.commit();
+    assert_eq!(world.log().len(), before);
+    // It goes on to another session.
+    world.until(3.0);
+    world.take(Input::Agents(vec![agent("/elsewhere", &[&path_of("t")])]));
+    world.commit();
+    assert_eq!((world.session("s").pid, world.session("t").pid), (None, Some(NAME.0)));
+    assert_eq!(world.status("s"), "exited clean");
+    world.assert_sound();
+}
+
+#[test]
+fn an_agent_is_found_by_its_directory() {
+    let mut world = World::new();
+    world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
+    world.live("t", vec![here("t", 2.0, "/p"), prompt("t", "go t", 2.0)]);
+    world.live("u", vec![here("u", 3.0, "/q"), prompt("u", "go u", 3.0)]);
+    world.take(Input::Agents(vec![agent("/p", &[])]));
+    world.commit();
+    assert_eq!([world.session("s").pid, world.session("t").pid, world.session("u").pid], [None, Some(NAME.0), None], "the one heard of last");
+    world.assert_sound();
+    // Not one long silent, and not by a process that serves others.
+    let mut world = World::new();
+    world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
+    world.take(Input::Agents(vec![AgentProcess { shared: true, ..agent("/p", &[]) }]));
+    world.until(5_000.0);
+    world.take(Input::Agents(vec![agent("/p", &[])]));
+    world.commit();
+    assert_eq!(world.session("s").pid, None);
+}
+
+#[test]
+fn an_agent_that_has_said_nothing_yet_has_a_session() {
+    let mut world = World::new();
+    world.take(Input::Agents(vec![agent("/p", &[]), AgentProcess { child: true, pid: 900, ..agent("/p", &[]) }]));
+    world.commit();
+    assert!(world.log().is_empty(), "it may be about to say something");
+    world.take(Input::Agents(vec![agent("/p", &[]), AgentProcess { child: true, pid: 900, ..agent("/p", &[]) }]));
+    world.commit();
+    let awaited = "process-821-7";
+    assert_eq!(world.status(awaited), "waiting new_session");
+    assert_eq!((world.session(awaited).cwd.as_deref(), world.session(awaited).pid), (Some("/p"), Some(NAME.0)));
+    let before = world.log().len();
+    world.take(Input::Agents(vec![agent("/p", &[])]));
+    world.commit();
+    assert_eq!(world.log().len(), before, "once");
+    // It names its session.
+    world.live("s", vec![alive("s", "alive", 5.0), prompt("s", "go", 5.0)]);
+    world.commit();
+    assert_eq!(world.session(awaited).merged_into, Some(world.id("s")));
+    assert_eq!(world.session("s").pid, Some(NAME.0));
+    assert_eq!(world.told(awaited).iter().filter(|t| t.starts_with("merged_into")).count(), 1);
+    world.live("s", vec![alive("s", "alive again", 6.0)]);
+    world.commit();
+    assert_eq!(world.told(awaited).iter().filter(|t| t.starts_with("merged_into")).count(), 1);
+    world.assert_sound();
+}
+
+#[test]
+fn a_session_found_by_its_file_takes_over_the_awaited_one() {
+    let mut world = World::new();
+    for _ in 0..2 {
+        world.take(Input::Agents(vec![agent("/p", &[])]));
+    }
+    world.until(1.0);
+    world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
+    world.take(Input::Agents(vec![agent("/p", &[&path_of("s")])]));
+    world.commit();
+    assert_eq!(world.session("process-821-7").merged_into, Some(world.id("s")));
+    assert_eq!(world.session("s").pid, Some(NAME.0));
+    world.assert_sound();
+}

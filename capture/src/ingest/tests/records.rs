@@ -1,0 +1,323 @@
+//! What becomes of records.
+
+use super::*;
+
+#[test]
+fn a_turn() {
+    let mut world = World::new();
+    world.live("s", vec![prompt("s", "go", 1.0)]);
+    world.live("s", vec![block("s", "r1", 2.0, "m1", Some("I look"), Stop::ToolUse), call("s", "r2", 2.0), result("s", "r3", "r2", 3.0), answer("s", "ok", 4.0)]);
+    world.commit();
+    assert_eq!(
+        world.told("s"),
+        [
+            "user.prompt \"go\"",
+            "(turn 1 by prompt)",
+            "(running thinking)",
+            "message of 1 \"I look\"",
+            "tool.call",
+            "tool.result \"done\"",
+            "message of 1 \"ok\"",
+            "(turn 1 completed)",
+            "(waiting turn_complete)",
+        ]
+    );
+    let log = world.log();
+    let turn = log[0].turn_id;
+    assert!(turn.is_some());
+    assert!(log.iter().filter(|e| !e.derived || e.payload.kind() != Kind::StatusChanged).all(|e| e.turn_id == turn), "all of it belongs to the turn");
+    assert_eq!(log[0].session_id, SessionId::mint(at(1.0), Provider::Claude, "s"));
+    world.until(200.0);
+    assert_eq!(world.status("s"), "idle quiet");
+    world.assert_sound();
+}
+
+#[test]
+fn blocks_of_one_message_are_one_event_within_a_batch() {
+    let mut world = World::new();
+    let said = |record: &str, text| block("s", record, 1.0, "m", text, Stop::ToolUse);
+    world.live("s", vec![said("a", Some("I look")), call("s", "a2", 1.0), said("b", None), call("s", "b2", 1.0), said("c", None)]);
+    world.live("s", vec![said("d", None), said("e", Some("and more"))]);
+    world.commit();
+    let told: Vec<String> = world.told("s").into_iter().filter(|t| t.contains(" of ")).collect();
+    assert_eq!(told, ["message of 3 \"I look\"", "delta of 1 text", "delta of 1 text \"and more\""]);
+    let log = world.log();
+    let Payload::AssistantMessage(message) = &log[0].payload else { panic!("{:?}", log[0]) };
+    assert_eq!((message.blocks, message.tool_calls, message.stop), (3, 2, Some(Stop::ToolUse)));
+    world.assert_sound();
+    // The merged blocks are known: reading them again adds nothing.
+    world.live("s", vec![said("a", Some("I look")), said("b", None), said("c", None), said("d", None), said("e", Some("and more"))]);
+    world.commit();
+    assert_eq!(world.log().len(), log.len());
+    assert_eq!(world.repeated(), 5);
+    world.assert_sound();
+}
+
+#[test]
+fn two_texts_of_one_message_are_both_kept() {
+    let mut world = World::new();
+    let said = |record: &str, text, stop| block("s", record, 1.0, "m", Some(text), stop);
+    world.live("s", vec![prompt("s", "go", 0.0), said("a", "first", Stop::ToolUse), said("b", "second", Stop::ToolUse)]);
+    world.commit();
+    let told: Vec<String> = world.told("s").into_iter().filter(|t| t.contains(" of ")).collect();
+    assert_eq!(told, ["message of 1 \"first\"", "delta of 1 text \"second\""]);
+    world.assert_sound();
+}
+
+#[test]
+fn a_block_that_ends_the_turn_is_folded() {
+    // The first block did not say why the model stopped.
+    let mut world = World::new();
+    let mut first = block("s", "a", 1.0, "m", Some("done"), Stop::EndTurn);
+    if let Payload::AssistantMessage(message) = &mut first.payload {
+        message.stop = None;
+    }
+    world.live("s", vec![prompt("s", "go", 0.0), first, block("s", "b", 1.0, "m", None, Stop::EndTurn)]);
+    world.commit();
+    assert_eq!(world.status("s"), "waiting turn_complete");
+    world.assert_sound();
+}
+
+#[test]
+fn messages_of_different_sessions_do_not_mix() {
+    let mut world = World::new();
+    let said = |session, record: &str, text| block(session, record, 1.0, "m", text, Stop::ToolUse);
+    world.live("s", vec![said("s", "a", Some("one")), said("t", "b", Some("two")), said("s", "c", None), said("t", "d", None)]);
+    world.commit();
+    let blocks = |session| world.told(session).into_iter().filter(|t| t.contains(" of ")).collect::<Vec<_>>();
+    assert_eq!(blocks("s"), ["message of 1 \"one\"", "delta of 1 text"]);
+    assert_eq!(blocks("t"), ["message of 2 \"two\""]);
+    world.assert_sound();
+}
+
+#[test]
+fn a_record_known_already_is_dropped_and_counted() {
+    let mut world = World::new();
+    let file = || vec![prompt("s", "go", 1.0), answer("s", "ok", 2.0), tokens("s", "m-ok", 2.0, 5)];
+    world.past("s", file());
+    world.commit();
+    let before = (world.log(), world.session("s").usage);
+    assert_eq!(world.repeated(), 0);
+    // The file is read anew from its start, in the same life and in the next.
+    world.past("s", file());
+    world.commit();
+    assert_eq!(world.repeated(), 3);
+    world.start();
+    world.past("s", file());
+    world.commit();
+    assert_eq!(world.repeated(), 6);
+    assert_eq!((world.log(), world.session("s").usage), before);
+    assert_eq!(world.read().session_usage(world.id("s")).unwrap()[0].2.output_tokens, 5);
+    world.assert_sound();
+}
+
+#[test]
+fn records_without_an_id_may_rightly_repeat() {
+    let mut world = World::new();
+    let note = |repeat| NewEvent { repeat, ..new("s", "n", 0, 1.0, events::Heartbeat {}) };
+    world.live("s", vec![note(Repeat::Next), note(Repeat::Next)]);
+    world.live("s", vec![note(Repeat::Next)]);
+    world.commit();
+    assert_eq!(world.told("s").iter().filter(|t| *t == "heartbeat").count(), 3);
+    // A first pass over the file numbers them itself: those are known.
+    let numbered: Vec<NewEvent> = (0..4).map(|n| NewEvent { identity: note(Repeat::Unique).identity.occurrence(n), ..note(Repeat::Unique) }).collect();
+    world.live("s", numbered);
+    world.commit();
+    assert_eq!(world.told("s").iter().filter(|t| *t == "heartbeat").count(), 4);
+    assert_eq!(world.repeated(), 3);
+    world.assert_sound();
+}
+
+#[test]
+fn a_session_that_repeats_anothers_records_is_its_fork() {
+    let mut world = World::new();
+    world.past("parent", vec![prompt("parent", "one", 1.0), answer("parent", "yes", 2.0)]);
+    world.past("child", vec![prompt("child", "one", 1.0), answer("child", "yes", 2.0), prompt("child", "mine", 9.0)]);
+    world.live("child", vec![prompt("child", "one", 1.0), answer("child", "ok", 10.0)]);
+    world.commit();
+    let forks: Vec<String> = world.told("child").into_iter().filter(|t| t.starts_with("forked")).collect();
+    assert_eq!(forks, ["forked from parent"], "once");
+    assert_eq!(world.session("child").forked_from.as_deref(), Some("parent"));
+    assert_eq!(world.told("parent").len(), 6, "the parent is as it was");
+    assert_eq!(world.session("child").turns, 1, "its history is the parent's up to there");
+    world.assert_sound();
+}
+
+#[test]
+fn long_texts_are_kept_apart() {
+    let mut world = World::new();
+    let long = "a line of output\n".repeat(1_000);
+    world.live("s", vec![saying(&long, prompt("s", "p", 1.0)), saying(&long, answer("s", "a", 2.0))]);
+    world.commit();
+    let log = world.log();
+    let kept = log[0].text_ref.clone().unwrap();
+    assert_eq!(kept.length, long.len() as u64);
+    assert!(log[0].text.as_ref().unwrap().len() < 1_000);
+    assert_eq!(world.read().text(&kept.hash).unwrap(), Some(long));
+    world.assert_sound();
+}
+
+#[test]
+fn a_turn_has_the_tokens_told_behind_its_end() {
+    let mut world = World::new();
+    let mut last = block("s", "b", 2.1, "m-ok", Some("and more"), Stop::EndTurn);
+    last.identity = last.identity.occurrence(1);
+    world.live("s", vec![prompt("s", "go", 1.0), answer("s", "ok", 2.0), tokens("s", "m-ok", 2.0, 42)]);
+    world.live("s", vec![last]);
+    world.commit();
+    let turn = world.read().turns(world.id("s"), 0, 9).unwrap().pop().unwrap();
+    assert_eq!((turn.number, turn.outcome, turn.usage.output_tokens), (1, Some(TurnOutcome::Completed), 42));
+    assert_eq!(turn.text.as_deref(), Some("ok\nand more"));
+    world.assert_sound();
+}
+
+#[test]
+fn a_helper_and_its_parent() {
+    let mut world = World::new();
+    world.live("s", vec![prompt("s", "go", 1.0), answer("s", "they work", 2.0)]);
+    world.live("helper", vec![started("helper", 1.5, helper_of("s")), prompt("helper", "task", 2.5)]);
+    world.commit();
+    assert_eq!(world.session("helper").parent_session_id, Some(world.id("s")));
+    assert_eq!(world.status("s"), "running subagents");
+    world.live("helper", vec![claims("helper", "asks", 3.0, State::WaitingApproval)]);
+    world.commit();
+    assert_eq!(world.status("s"), "waiting_approval tool", "its dialog is its parent's too");
+    world.live("helper", vec![claims("helper", "works", 4.0, State::Running)]);
+    world.live("helper", vec![answer("helper", "done", 5.0), claims("helper", "rests", 5.0, State::Waiting)]);
+    world.commit();
+    assert_eq!(world.status("s"), "waiting turn_complete");
+    assert_eq!(world.told("s").iter().filter(|t| t.starts_with("sub-agent")).count(), 4, "told when it changed");
+    world.assert_sound();
+}
+
+#[test]
+fn a_helper_known_before_its_parent() {
+    let mut world = World::new();
+    world.past("helper", vec![started("helper", 2.0, helper_of("s")), prompt("helper", "task", 2.5), answer("helper", "done", 3.0)]);
+    world.commit();
+    assert_eq!(world.status("s"), "unknown no_evidence", "of the parent nothing is known yet");
+    assert_eq!(world.session("helper").parent_session_id, Some(world.id("s")));
+    world.past("s", vec![prompt("s", "go", 1.0), answer("s", "ok", 4.0)]);
+    world.commit();
+    assert_eq!(world.told("s")[..3], ["user.prompt \"go\"", "(turn 1 by prompt)", "(running thinking)"]);
+    assert!(!world.told("s").iter().any(|t| t.starts_with("sub-agent")), "history of helpers is not told again");
+    world.assert_sound();
+}
+
+#[test]
+fn capture_is_turned_off_and_on() {
+    let mut world = World::new();
+    world.live("s", vec![prompt("s", "one", 1.0)]);
+    world.commit();
+    let (id, replies) = (world.id("s"), Arc::new(Mutex::new(Vec::new())));
+    let set = |id, on| {
+        let replies = Arc::clone(&replies);
+        Input::SetCapture(id, on, Box::new(move |reply| replies.lock().unwrap().push(reply)))
+    };
+    world.take(set(id, false));
+    assert_eq!(*replies.lock().unwrap(), [], "not before it is stored");
+    world.commit();
+    world.live("s", vec![prompt("s", "two", 2.0)]);
+    world.commit();
+    world.start();
+    world.live("s", vec![prompt("s", "three", 3.0)]);
+    world.take(set(id, true));
+    world.live("s", vec![prompt("s", "four", 4.0)]);
+    world.take(set(SessionId::from_bits(7), true));
+    world.commit();
+    let told: Vec<String> = world.told("s").into_iter().filter(|t| !t.starts_with('(')).collect();
+    assert_eq!(told, ["user.prompt \"one\"", "capture: off", "capture: on", "user.prompt \"four\""]);
+    assert_eq!(*replies.lock().unwrap(), [Ok(true), Ok(true), Ok(false)]);
+    world.assert_sound();
+}
+
+#[test]
+fn a_session_in_an_ignored_directory_is_not_kept() {
+    let mut world = World::new();
+    let here = |session: &str, cwd: &str| started(session, 1.0, SessionStarted { cwd: Some(cwd.into()), ..SessionStarted::default() });
+    world.live("s", vec![here("s", "/secret/plans"), prompt("s", "one", 1.0)]);
+    world.live("t", vec![here("t", "/secretary"), prompt("t", "one t", 1.0)]);
+    world.commit();
+    assert_eq!(world.told("s"), [""; 0]);
+    assert_eq!(world.told("t").len(), 5);
+}
+
+#[test]
+fn history_goes_by_its_own_clock_even_when_read_in_parts() {
+    let mut world = World::new();
+    world.until(9_000.0);
+    let path = path_of("s");
+    let file = |n: usize| -> Vec<NewEvent> {
+        let all = [prompt("s", "one", 1.0), call("s", "r", 2.0), result("s", "r2", "r", 700.0), answer("s", "yes", 701.0), prompt("s", "two", 702.0), answer("s", "si", 703.0)];
+        all.into_iter().map(|e| NewEvent { observed_at: at(9_000.0), ..e }).skip(n * 2).take(2).collect()
+    };
+    for part in 0..3 {
+        world.file(&path, file(part), true, part < 2);
+        world.until(9_000.0);
+    }
+    let parts = world.told("s");
+    let ended: Vec<_> = world.read().turns(world.id("s"), 0, 9).unwrap().iter().map(|t| (t.started_at, t.completed_at)).collect();
+    assert_eq!(ended, [(at(1.0), Some(at(701.0))), (at(702.0), Some(at(703.0)))]);
+    world.assert_sound();
+    let mut whole = World::new();
+    whole.until(9_000.0);
+    whole.past("s", (0..3).flat_map(file).collect());
+    whole.until(9_000.0);
+    assert_eq!(parts, whole.told("s"));
+    assert_eq!(whole.status("s"), "idle quiet");
+    // A file that vanishes before its end lets the clock run all the same.
+    let mut world = World::new();
+    world.until(9_000.0);
+    world.file(&path, file(0), true, true);
+    world.until(9_000.0);
+    assert_eq!(world.status("s"), "running tool");
+    let cursor = Cursor { path, ..Cursor::default() };
+    world.take(Input::Batch(Box::new(Prepared::new(Batch { cursor, provider: Provider::Claude, events: vec![], vanished: true, backfill: true, history: true }))));
+    world.until(9_000.0);
+    assert_eq!(world.status("s"), "unknown lost");
+}
+
+#[test]
+fn where_a_file_stands_is_kept_with_what_it_said() {
+    let mut world = World::new();
+    world.file(&path_of("s"), vec![prompt("s", "go", 1.0)], true, true);
+    world.commit();
+    let session = world.session("s");
+    assert_eq!((session.transcripts.len(), session.transcripts[0].offset, session.transcripts[0].size), (1, 100, 200));
+    assert_eq!(session.health, projections::Health::Behind);
+    world.past("s", vec![answer("s", "ok", 2.0)]);
+    // What is not committed has no cursor either.
+    world.start();
+    let offset = |world: &World| world.ingest.as_ref().unwrap().writer.cursors().unwrap().iter().map(|c| c.offset).collect::<Vec<_>>();
+    assert_eq!(offset(&world), [100]);
+    assert_eq!(world.told("s").len(), 3);
+    world.offsets.insert(path_of("s"), 100);
+    world.past("s", vec![answer("s", "ok", 2.0)]);
+    world.commit();
+    assert_eq!(offset(&world), [200]);
+    assert_eq!(world.session("s").health, projections::Health::Ok);
+    world.assert_sound();
+}
+
+#[test]
+fn the_board_shows_what_is_committed() {
+    let mut world = World::new();
+    world.live("s", vec![prompt("s", "go", 1.0)]);
+    assert!(world.board.is_empty());
+    world.commit();
+    assert_eq!((world.board.len(), world.board.position()), (1, world.log().len() as u64));
+    world.start();
+    assert_eq!((world.board.len(), world.board.position()), (1, world.log().len() as u64));
+}
+
+#[test]
+fn thinking_is_no_message() {
+    let mut world = World::new();
+    let thinking = |record: &str| new("s", record, 0, 1.0, events::AssistantDelta { message_id: Some("m".into()), block: Block::Thinking, stop: None, blocks: 1 });
+    world.live("s", vec![prompt("s", "go", 0.0), thinking("t"), block("s", "a", 1.0, "m", Some("done"), Stop::EndTurn)]);
+    world.commit();
+    let told: Vec<String> = world.told("s").into_iter().filter(|t| t.contains(" of ")).collect();
+    assert_eq!(told, ["delta of 1 thinking", "message of 1 \"done\""]);
+    assert_eq!(world.status("s"), "waiting turn_complete");
+    world.assert_sound();
+}
