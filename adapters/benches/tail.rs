@@ -38,10 +38,7 @@ impl Decoder for Lines {
                 &record,
                 &self.session,
                 identity,
-                Annotation {
-                    topic: Topic::Note,
-                    value: String::new(),
-                },
+                Annotation { topic: Topic::Note, value: String::new() },
             ));
         }
         Ok(())
@@ -52,40 +49,20 @@ impl Decoder for Lines {
 }
 
 fn recognize(relative: &Path) -> Option<FileSpec> {
-    let make = |_: &Path, _: Option<&str>| -> Box<dyn Decoder> {
-        Box::new(Lines {
-            session: Arc::from("s"),
-            events: true,
-        })
-    };
-    let spec = FileSpec {
-        format: Format::Lines,
-        make,
-        live: false,
-    };
-    relative
-        .extension()
-        .is_some_and(|extension| extension == "jsonl")
-        .then_some(spec)
+    let make =
+        |_: &Path, _: Option<&str>| -> Box<dyn Decoder> { Box::new(Lines { session: Arc::from("s"), events: true }) };
+    let spec = FileSpec { format: Format::Lines, make, live: false };
+    relative.extension().is_some_and(|extension| extension == "jsonl").then_some(spec)
 }
 
 fn silent(_: &Path, _: Option<&str>) -> Box<dyn Decoder> {
-    Box::new(Lines {
-        session: Arc::from("s"),
-        events: false,
-    })
+    Box::new(Lines { session: Arc::from("s"), events: false })
 }
 
 fn clock() -> Now {
     static START: OnceLock<Instant> = OnceLock::new();
-    let wall = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap()
-        .as_millis() as i64;
-    Now {
-        wall: Timestamp::from_millisecond(wall),
-        steady: START.get_or_init(Instant::now).elapsed(),
-    }
+    let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as i64;
+    Now { wall: Timestamp::from_millisecond(wall), steady: START.get_or_init(Instant::now).elapsed() }
 }
 
 fn cpu() -> Duration {
@@ -95,30 +72,16 @@ fn cpu() -> Duration {
 
 fn rss_mb() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS"))
-        .unwrap_or_default();
-    line.split_whitespace()
-        .nth(1)
-        .and_then(|kb| kb.parse::<f64>().ok())
-        .unwrap_or(0.0)
-        / 1024.0
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
 }
 
 fn path(home: &Path, n: usize) -> PathBuf {
-    home.join(format!(
-        "projects/-home-dev-project-{}/a1b2c3d4-0000-4000-8000-{n:012}.jsonl",
-        n / FILES_A_DIRECTORY
-    ))
+    home.join(format!("projects/-home-dev-project-{}/a1b2c3d4-0000-4000-8000-{n:012}.jsonl", n / FILES_A_DIRECTORY))
 }
 
 fn roots(home: &Path) -> Vec<Root> {
-    vec![Root {
-        provider: Provider::Unknown,
-        dir: home.join("projects"),
-        recognize: Arc::new(recognize),
-    }]
+    vec![Root { provider: Provider::Unknown, dir: home.join("projects"), recognize: Arc::new(recognize) }]
 }
 
 fn fill(home: &Path, files: usize) {
@@ -127,12 +90,7 @@ fn fill(home: &Path, files: usize) {
         let path = path(home, n);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, format!("{{\"n\":{n}}}\n").repeat(20)).unwrap();
-        File::options()
-            .append(true)
-            .open(&path)
-            .unwrap()
-            .set_modified(old)
-            .unwrap();
+        File::options().append(true).open(&path).unwrap().set_modified(old).unwrap();
     }
 }
 
@@ -149,10 +107,7 @@ fn read_all(home: &Path, config: &Config) -> Vec<Cursor> {
         if next.unwrap() > now.steady {
             return cursors.into_values().collect();
         }
-        now = Now {
-            steady: now.steady,
-            ..clock()
-        };
+        now = Now { steady: now.steady, ..clock() };
     }
 }
 
@@ -166,20 +121,14 @@ fn ms(time: Duration) -> f64 {
 }
 
 fn idle_and_walk(home: &Path, config: &Config, cursors: &[Cursor], files: usize) {
-    let by_hand = Config {
-        watches: 0,
-        workers: 0,
-        ..config.clone()
-    };
+    let by_hand = Config { watches: 0, workers: 0, ..config.clone() };
     let mut nothing = |_: Batch| -> Result<(), Stopped> { Ok(()) };
     let paths: Vec<_> = cursors.iter().map(|cursor| cursor.path.clone()).collect();
     let stats = median(
         (0..15)
             .map(|_| {
                 let start = Instant::now();
-                paths
-                    .iter()
-                    .for_each(|path| assert!(rustix::fs::lstat(path.as_str()).is_ok()));
+                paths.iter().for_each(|path| assert!(rustix::fs::lstat(path.as_str()).is_ok()));
                 start.elapsed()
             })
             .collect(),
@@ -202,17 +151,10 @@ fn idle_and_walk(home: &Path, config: &Config, cursors: &[Cursor], files: usize)
         }
         let ahead = next.saturating_sub(clock().steady);
         let wall = clock().wall.plus_ms(ahead.as_millis() as i64);
-        now = Now {
-            steady: next.max(now.steady),
-            wall,
-        };
+        now = Now { steady: next.max(now.steady), wall };
     }
     let round = median(rounds);
-    println!(
-        "files {files}: walk and unchanged restart {:.1} ms; limit, one stat each {:.2} ms",
-        ms(walk),
-        ms(stats)
-    );
+    println!("files {files}: walk and unchanged restart {:.1} ms; limit, one stat each {:.2} ms", ms(walk), ms(stats));
     println!(
         "files {files}: idle round {:.2} ms = {:.3} % of a core; limit, one stat each {:.2} ms; RSS {:.1} MB",
         ms(round),
@@ -222,23 +164,12 @@ fn idle_and_walk(home: &Path, config: &Config, cursors: &[Cursor], files: usize)
     );
 }
 
-fn latency(
-    home: &Path,
-    config: &Config,
-    cursors: &[Cursor],
-    name: &str,
-    appends: usize,
-    pause: Duration,
-) {
+fn latency(home: &Path, config: &Config, cursors: &[Cursor], name: &str, appends: usize, pause: Duration) {
     let (send, batches) = crossbeam_channel::bounded::<(Instant, Batch)>(64);
     let collector = Collector::new(config.clone(), roots(home), cursors.to_vec());
-    let running = collector
-        .start(move |batch| send.send((Instant::now(), batch)).map_err(|_| Stopped))
-        .unwrap();
+    let running = collector.start(move |batch| send.send((Instant::now(), batch)).map_err(|_| Stopped)).unwrap();
     let settled = Instant::now();
-    while running.control().health().watched < 200
-        && settled.elapsed() < Duration::from_millis(1500)
-    {
+    while running.control().health().watched < 200 && settled.elapsed() < Duration::from_millis(1500) {
         let _ = batches.recv_timeout(Duration::from_millis(20));
     }
     println!(
@@ -341,20 +272,12 @@ fn throughput(home: &Path) {
             .collect(),
     );
     let mut reader = Reader::new(Limits::default());
-    let spec = FileSpec {
-        format: Format::Lines,
-        make: silent,
-        live: false,
-    };
+    let spec = FileSpec { format: Format::Lines, make: silent, live: false };
     let split = median(
         (0..7)
             .map(|_| {
-                let mut tail = Tail::new(
-                    Place::new(home.to_str().unwrap(), "large.jsonl"),
-                    Provider::Unknown,
-                    spec,
-                    None,
-                );
+                let mut tail =
+                    Tail::new(Place::new(home.to_str().unwrap(), "large.jsonl"), Provider::Unknown, spec, None);
                 let start = Instant::now();
                 while tail.read(&mut reader, clock()).unwrap().more {}
                 assert_eq!(tail.cursor().offset, size as u64);
@@ -375,51 +298,19 @@ fn main() {
     let home = tempfile::tempdir().unwrap();
     let config = Config::new(clock);
     fill(home.path(), FILES);
-    let cursors = read_all(
-        home.path(),
-        &Config {
-            watches: 0,
-            workers: 0,
-            ..config.clone()
-        },
-    );
+    let cursors = read_all(home.path(), &Config { watches: 0, workers: 0, ..config.clone() });
     assert_eq!(cursors.len(), FILES);
     idle_and_walk(home.path(), &config, &cursors, FILES);
-    latency(
-        home.path(),
-        &config,
-        &cursors,
-        "notify",
-        300,
-        Duration::from_millis(5),
-    );
-    let poll = Config {
-        watches: 0,
-        ..config.clone()
-    };
-    latency(
-        home.path(),
-        &poll,
-        &cursors,
-        "poll alone",
-        40,
-        Duration::from_millis(50),
-    );
+    latency(home.path(), &config, &cursors, "notify", 300, Duration::from_millis(5));
+    let poll = Config { watches: 0, ..config.clone() };
+    latency(home.path(), &poll, &cursors, "poll alone", 40, Duration::from_millis(50));
     throughput(home.path());
     let many = tempfile::tempdir().unwrap();
     fill(many.path(), 50_000);
-    let by_hand = Config {
-        watches: 0,
-        workers: 0,
-        ..config.clone()
-    };
+    let by_hand = Config { watches: 0, workers: 0, ..config.clone() };
     let before = rss_mb();
     let start = Instant::now();
     let cursors = read_all(many.path(), &by_hand);
-    println!(
-        "files 50000: first start {:.0} ms, RSS grew {:.1} MB",
-        ms(start.elapsed()),
-        rss_mb() - before
-    );
+    println!("files 50000: first start {:.0} ms, RSS grew {:.1} MB", ms(start.elapsed()), rss_mb() - before);
     idle_and_walk(many.path(), &config, &cursors, 50_000);
 }

@@ -37,8 +37,12 @@ pub fn recognize(relative: &Path) -> Option<FileKind> {
         .collect::<Option<_>>()?;
     match parts.as_slice() {
         ["projects", _, file] if file.ends_with(".jsonl") => Some(FileKind::Transcript),
-        ["projects", _, _, "subagents", file] if file.starts_with("agent-") && file.ends_with(".jsonl") => Some(FileKind::Subagent),
-        ["projects", _, _, "subagents", file] if file.starts_with("agent-") && file.ends_with(".meta.json") => Some(FileKind::SubagentMeta),
+        ["projects", _, _, "subagents", file] if file.starts_with("agent-") && file.ends_with(".jsonl") => {
+            Some(FileKind::Subagent)
+        }
+        ["projects", _, _, "subagents", file] if file.starts_with("agent-") && file.ends_with(".meta.json") => {
+            Some(FileKind::SubagentMeta)
+        }
         ["sessions", file] => {
             let pid = file.strip_suffix(".json")?;
             (!pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit())).then_some(FileKind::Registry)

@@ -61,17 +61,9 @@ impl CodexDecoder {
     /// none.
     #[must_use]
     pub fn new(path: &str, state: Option<&str>) -> Self {
-        let memory: Memory = state
-            .and_then(|s| serde_json::from_str(s).ok())
-            .unwrap_or_default();
-        let session = memory
-            .thread
-            .clone()
-            .or_else(|| session_hint(Path::new(path)));
-        Self {
-            session: session.map(Arc::from),
-            memory,
-        }
+        let memory: Memory = state.and_then(|s| serde_json::from_str(s).ok()).unwrap_or_default();
+        let session = memory.thread.clone().or_else(|| session_hint(Path::new(path)));
+        Self { session: session.map(Arc::from), memory }
     }
 }
 
@@ -104,14 +96,9 @@ impl Decoder for CodexDecoder {
 pub fn recognize(relative: &Path) -> bool {
     let parts: Option<Vec<&str>> = relative.iter().map(|part| part.to_str()).collect();
     let Some(parts) = parts else { return false };
-    let digits =
-        |text: &str, count: usize| text.len() == count && text.bytes().all(|b| b.is_ascii_digit());
+    let digits = |text: &str, count: usize| text.len() == count && text.bytes().all(|b| b.is_ascii_digit());
     let name = match parts.as_slice() {
-        ["sessions", year, month, day, name]
-            if digits(year, 4) && digits(month, 2) && digits(day, 2) =>
-        {
-            name
-        }
+        ["sessions", year, month, day, name] if digits(year, 4) && digits(month, 2) && digits(day, 2) => name,
         ["archived_sessions", .., name] => name,
         _ => return false,
     };
@@ -126,10 +113,7 @@ pub fn session_hint(path: &Path) -> Option<String> {
     const TIME: usize = 20;
     const UUID: usize = 36;
     let name = path.file_name()?.to_str()?;
-    let ids = name
-        .strip_prefix("rollout-")?
-        .strip_suffix(".jsonl")?
-        .get(TIME..)?;
+    let ids = name.strip_prefix("rollout-")?.strip_suffix(".jsonl")?.get(TIME..)?;
     let thread = ids.get(..UUID)?;
     let rest = &ids[UUID..];
     let uuid = thread.bytes().enumerate().all(|(i, b)| match i {
@@ -162,12 +146,7 @@ fn dispatch(line: &Line<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) -> Res
     Ok(())
 }
 
-fn event_msg(
-    tag: &str,
-    line: &Line<'_>,
-    memory: &mut Memory,
-    w: &mut Writer<'_, '_>,
-) -> Result<(), Malformed> {
+fn event_msg(tag: &str, line: &Line<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
     match tag {
         "item_completed" => item_completed(line, memory, w)?,
         "task_started" | "turn_started" => turns::started(&line.read()?, memory, w),
@@ -206,11 +185,7 @@ fn event_msg(
     Ok(())
 }
 
-fn item_completed(
-    line: &Line<'_>,
-    memory: &mut Memory,
-    w: &mut Writer<'_, '_>,
-) -> Result<(), Malformed> {
+fn item_completed(line: &Line<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
     let completed: records::ItemCompleted<'_> = line.read()?;
     let item = &completed.item;
     match item.kind.name().unwrap_or_default().as_ref() {
@@ -236,16 +211,10 @@ fn item_completed(
     Ok(())
 }
 
-fn response_item(
-    tag: &str,
-    line: &Line<'_>,
-    memory: &mut Memory,
-    w: &mut Writer<'_, '_>,
-) -> Result<(), Malformed> {
+fn response_item(tag: &str, line: &Line<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
     match tag {
         // Messages of every role are copies of what `event_msg` says, or injected context.
-        "message" | "additional_tools" | "compaction" | "context_compaction" | "ghost_snapshot"
-        | "other" => {
+        "message" | "additional_tools" | "compaction" | "context_compaction" | "ghost_snapshot" | "other" => {
             line.skip()?;
         }
         "reasoning" if line.has_no_summary() => line.skip()?,

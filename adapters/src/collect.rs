@@ -121,10 +121,7 @@ pub struct Root {
 
 impl std::fmt::Debug for Root {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Root")
-            .field("provider", &self.provider)
-            .field("dir", &self.dir)
-            .finish_non_exhaustive()
+        f.debug_struct("Root").field("provider", &self.provider).field("dir", &self.dir).finish_non_exhaustive()
     }
 }
 
@@ -213,10 +210,7 @@ impl Collector {
             queue: Arc::new(Queue::default()),
             shared,
             errors: Errors::default(),
-            unclaimed: cursors
-                .into_iter()
-                .map(|cursor| (cursor.path.clone(), cursor))
-                .collect(),
+            unclaimed: cursors.into_iter().map(|cursor| (cursor.path.clone(), cursor)).collect(),
             dirty: VecDeque::new(),
             hot: Vec::new(),
             gone: VecDeque::new(),
@@ -241,11 +235,7 @@ impl Collector {
     where
         S: FnMut(Batch) -> Result<(), Stopped> + Clone + Send + 'static,
     {
-        let mut running = Running {
-            control: self.control(),
-            queue: Arc::clone(&self.queue),
-            threads: Vec::new(),
-        };
+        let mut running = Running { control: self.control(), queue: Arc::clone(&self.queue), threads: Vec::new() };
         for n in 0..self.config.workers {
             let mut worker = queue::Worker {
                 queue: Arc::clone(&self.queue),
@@ -255,9 +245,7 @@ impl Collector {
             };
             let mut sink = sink.clone();
             let thread = std::thread::Builder::new().name(format!("backfill-{n}"));
-            running
-                .threads
-                .push(thread.spawn(move || worker.run(&mut sink))?);
+            running.threads.push(thread.spawn(move || worker.run(&mut sink))?);
         }
         let thread = std::thread::Builder::new().name("files".into());
         running.threads.push(thread.spawn(move || self.run(sink))?);

@@ -6,10 +6,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use events::{
-    Confidence, Identity, NewEvent, Origin, Payload, Provider, Repeat, Source, Timestamp,
-    Unrecognized,
-};
+use events::{Confidence, Identity, NewEvent, Origin, Payload, Provider, Repeat, Source, Timestamp, Unrecognized};
 
 /// One whole line of a file (or a whole file, for formats that are rewritten whole).
 #[derive(Debug, Clone, Copy)]
@@ -139,7 +136,14 @@ impl Decoded {
     }
 
     /// Puts out a record of a kind this decoder does not know. Not an issue: agents add kinds.
-    pub fn unrecognized(&mut self, record: &Record<'_>, session: &Arc<str>, identity: Identity, raw_kind: &str, created_at: Option<Timestamp>) {
+    pub fn unrecognized(
+        &mut self,
+        record: &Record<'_>,
+        session: &Arc<str>,
+        identity: Identity,
+        raw_kind: &str,
+        created_at: Option<Timestamp>,
+    ) {
         let mut event = self.event(
             record,
             session,

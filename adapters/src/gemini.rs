@@ -30,9 +30,7 @@ mod tools;
 
 pub use legacy::GeminiLegacyDecoder;
 pub use lines::GeminiDecoder;
-pub use paths::{
-    ChatFile, cwd_files, cwd_from_project_root, cwd_from_projects, recognize, supersedes,
-};
+pub use paths::{ChatFile, cwd_files, cwd_from_project_root, cwd_from_projects, recognize, supersedes};
 
 #[cfg(test)]
 mod tests;

@@ -149,7 +149,8 @@ fn look_at(pid: u32, homes: &Homes) -> Option<AgentProcess> {
 /// Where an agent with this environment keeps its sessions. Nothing else of it is looked at.
 fn home_of(provider: Provider, environment: &[u8]) -> Option<PathBuf> {
     let variable = |name: &str| {
-        let value = environment.split(|b| *b == 0).find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+        let value =
+            environment.split(|b| *b == 0).find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
         let value = std::str::from_utf8(value).ok().filter(|v| !v.is_empty())?;
         Some(PathBuf::from(value))
     };
@@ -163,7 +164,22 @@ fn home_of(provider: Provider, environment: &[u8]) -> Option<PathBuf> {
 }
 
 /// Words after an agent's name with which it holds no conversation.
-const NO_CONVERSATION: &[&str] = &["mcp", "mcp-server", "login", "logout", "update", "upgrade", "doctor", "completion", "config", "install", "--version", "-v", "--help", "-h"];
+const NO_CONVERSATION: &[&str] = &[
+    "mcp",
+    "mcp-server",
+    "login",
+    "logout",
+    "update",
+    "upgrade",
+    "doctor",
+    "completion",
+    "config",
+    "install",
+    "--version",
+    "-v",
+    "--help",
+    "-h",
+];
 
 /// Tells an agent by its command line: the program, or the script an interpreter runs.
 fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
@@ -251,8 +267,10 @@ impl Watcher {
     /// When the thread or its wake-up descriptor cannot be made.
     pub fn start(ended: impl FnMut(Ended) + Send + 'static) -> std::io::Result<Self> {
         let (requests, incoming) = bounded(REQUESTS);
-        let (read, wake) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)?;
-        let thread = std::thread::Builder::new().name("processes".into()).spawn(move || watch(&incoming, &read, ended))?;
+        let (read, wake) =
+            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)?;
+        let thread =
+            std::thread::Builder::new().name("processes".into()).spawn(move || watch(&incoming, &read, ended))?;
         Ok(Self { requests: Some(requests), wake, thread: Some(thread) })
     }
 
@@ -291,7 +309,10 @@ fn watch(incoming: &Receiver<Ended>, wake: &OwnedFd, mut ended: impl FnMut(Ended
             match incoming.try_recv() {
                 Ok(process) if watched.contains_key(&process) => {}
                 Ok(process) => {
-                    let descriptor = i32::try_from(process.pid).ok().and_then(Pid::from_raw).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+                    let descriptor = i32::try_from(process.pid)
+                        .ok()
+                        .and_then(Pid::from_raw)
+                        .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
                     // Asked after the descriptor was made: now it can only be the right one.
                     if is_alive(process.pid, process.start_ticks) {
                         watched.insert(process, descriptor);
@@ -346,7 +367,10 @@ mod tests {
     fn tells_agents_by_their_command_line() {
         let who = |words: &[&str]| which_agent(&arguments(words));
         assert_eq!(who(&["/usr/bin/claude", "--resume"]), Some((Provider::Claude, false)));
-        assert_eq!(who(&["node", "--max-old-space-size=8192", "/usr/lib/gemini.js", "-p"]), Some((Provider::Gemini, false)));
+        assert_eq!(
+            who(&["node", "--max-old-space-size=8192", "/usr/lib/gemini.js", "-p"]),
+            Some((Provider::Gemini, false))
+        );
         assert_eq!(who(&["/opt/codex/codex", "app-server", "--listen", "unix://"]), Some((Provider::Codex, true)));
         assert_eq!(who(&["vim", "claude"]), None);
         assert_eq!(who(&["grep", "codex"]), None);
@@ -359,13 +383,18 @@ mod tests {
         let agent = dir.path().join("claude");
         // A shell under the name of an agent, with a child of its own.
         std::os::unix::fs::symlink("/bin/sh", &agent).unwrap();
-        let mut child = std::process::Command::new(&agent).args(["-c", "sleep 1000 & echo $!; wait"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut child = std::process::Command::new(&agent)
+            .args(["-c", "sleep 1000 & echo $!; wait"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut line = String::new();
         std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
         let grandchild: u32 = line.trim().parse().unwrap();
         assert!(descends_from_agent(child.id()) && descends_from_agent(grandchild));
         assert!(descends_from_agent(u32::MAX - 1), "what cannot be looked at counts as one");
-        rustix::process::kill_process(Pid::from_raw(grandchild as i32).unwrap(), rustix::process::Signal::KILL).unwrap();
+        rustix::process::kill_process(Pid::from_raw(grandchild as i32).unwrap(), rustix::process::Signal::KILL)
+            .unwrap();
         child.wait().unwrap();
     }
 

@@ -45,7 +45,9 @@ impl Homes {
     #[must_use]
     pub fn roots(&self) -> Vec<Root> {
         let make = |provider, dirs: &[PathBuf], recognize: Arc<dyn Recognize>| {
-            dirs.iter().map(|dir| Root { provider, dir: dir.clone(), recognize: Arc::clone(&recognize) }).collect::<Vec<_>>()
+            dirs.iter()
+                .map(|dir| Root { provider, dir: dir.clone(), recognize: Arc::clone(&recognize) })
+                .collect::<Vec<_>>()
         };
         let mut roots = make(Provider::Claude, &self.claude, Arc::new(Claude));
         roots.extend(make(Provider::Codex, &self.codex, Arc::new(Codex)));
@@ -67,9 +69,17 @@ struct Claude;
 impl Recognize for Claude {
     fn file(&self, relative: &Path) -> Option<FileSpec> {
         Some(match claude::recognize(relative)? {
-            FileKind::Transcript | FileKind::Subagent => lines(|path, state| Box::new(TranscriptDecoder::new(&path.to_string_lossy(), state))),
-            FileKind::SubagentMeta => FileSpec { format: Format::Whole, make: |path, _| Box::new(MetaDecoder::new(&path.to_string_lossy())), live: false },
-            FileKind::Registry => FileSpec { format: Format::Whole, make: |_, state| Box::new(RegistryDecoder::new(state)), live: true },
+            FileKind::Transcript | FileKind::Subagent => {
+                lines(|path, state| Box::new(TranscriptDecoder::new(&path.to_string_lossy(), state)))
+            }
+            FileKind::SubagentMeta => FileSpec {
+                format: Format::Whole,
+                make: |path, _| Box::new(MetaDecoder::new(&path.to_string_lossy())),
+                live: false,
+            },
+            FileKind::Registry => {
+                FileSpec { format: Format::Whole, make: |_, state| Box::new(RegistryDecoder::new(state)), live: true }
+            }
         })
     }
 
@@ -88,7 +98,8 @@ struct Codex;
 
 impl Recognize for Codex {
     fn file(&self, relative: &Path) -> Option<FileSpec> {
-        codex::recognize(relative).then(|| lines(|path, state| Box::new(CodexDecoder::new(&path.to_string_lossy(), state))))
+        codex::recognize(relative)
+            .then(|| lines(|path, state| Box::new(CodexDecoder::new(&path.to_string_lossy(), state))))
     }
 
     fn enter(&self, relative: &Path) -> bool {
@@ -110,7 +121,9 @@ impl Recognize for Gemini {
         let depth = relative.components().count();
         match first(relative) {
             None => true,
-            Some("tmp") => depth <= 2 || relative.components().nth(2).is_some_and(|c| c.as_os_str() == "chats") && depth <= 4,
+            Some("tmp") => {
+                depth <= 2 || relative.components().nth(2).is_some_and(|c| c.as_os_str() == "chats") && depth <= 4
+            }
             Some(_) => false,
         }
     }
@@ -143,7 +156,11 @@ fn gemini_cwd(path: &Path) -> Option<String> {
 struct Stale;
 
 impl Decoder for Stale {
-    fn record(&mut self, _: crate::decode::Record<'_>, _: &mut crate::decode::Decoded) -> Result<(), crate::decode::Malformed> {
+    fn record(
+        &mut self,
+        _: crate::decode::Record<'_>,
+        _: &mut crate::decode::Decoded,
+    ) -> Result<(), crate::decode::Malformed> {
         Ok(())
     }
 

@@ -66,9 +66,7 @@ pub struct Reader {
 
 impl std::fmt::Debug for Reader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader")
-            .field("limits", &self.limits)
-            .finish_non_exhaustive()
+        f.debug_struct("Reader").field("limits", &self.limits).finish_non_exhaustive()
     }
 }
 
@@ -80,11 +78,7 @@ impl Reader {
     }
 
     pub(crate) fn on(limits: Limits, disk: Box<dyn Disk>) -> Self {
-        Self {
-            limits,
-            buffer: Buffer::new(),
-            disk,
-        }
+        Self { limits, buffer: Buffer::new(), disk }
     }
 }
 
@@ -113,9 +107,7 @@ struct Open {
 
 impl std::fmt::Debug for Tail {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tail")
-            .field("cursor", &self.cursor)
-            .finish_non_exhaustive()
+        f.debug_struct("Tail").field("cursor", &self.cursor).finish_non_exhaustive()
     }
 }
 
@@ -196,11 +188,7 @@ impl Tail {
 
     fn read_lines(&mut self, reader: &mut Reader, now: Now) -> Result<Look, TailError> {
         let there = reader.disk.stat(&self.place).map_err(|e| self.io(e))?;
-        let before = (
-            self.cursor.offset,
-            self.cursor.generation,
-            self.cursor.issues,
-        );
+        let before = (self.cursor.offset, self.cursor.generation, self.cursor.issues);
         for _ in 0..TRIES {
             if self.open.is_none() && !self.open(reader, there)? {
                 return Ok(self.vanish(now));
@@ -217,19 +205,10 @@ impl Tail {
                 self.open = None;
                 look.more = true;
             }
-            look.moved = before
-                != (
-                    self.cursor.offset,
-                    self.cursor.generation,
-                    self.cursor.issues,
-                );
+            look.moved = before != (self.cursor.offset, self.cursor.generation, self.cursor.issues);
             return Ok(look);
         }
-        Ok(Look {
-            more: true,
-            unsettled: true,
-            ..Look::default()
-        })
+        Ok(Look { more: true, unsettled: true, ..Look::default() })
     }
 
     /// Opens the file and finds out whether it is the one the cursor speaks of. `false`: it is
@@ -239,10 +218,7 @@ impl Tail {
             return Ok(false);
         };
         let stat = source.stat().map_err(|e| self.io(e))?;
-        let marks = if self.cursor.generation > 0
-            && stat.key == self.cursor.key
-            && stat.size >= self.cursor.offset
-        {
+        let marks = if self.cursor.generation > 0 && stat.key == self.cursor.key && stat.size >= self.cursor.offset {
             Marks::of(&*source, &self.cursor).map_err(|e| self.io(e))?
         } else {
             None
@@ -254,27 +230,17 @@ impl Tail {
         self.half = Half::Unknown;
         self.gone = false;
         self.cursor.key = stat.key;
-        self.open = Some(Open {
-            source,
-            key: stat.key,
-        });
+        self.open = Some(Open { source, key: stat.key });
         Ok(true)
     }
 
     /// Opens what `there` describes; `None` when it is gone.
-    fn open_source(
-        &self,
-        reader: &Reader,
-        there: Option<Stat>,
-    ) -> Result<Option<Box<dyn Source>>, TailError> {
+    fn open_source(&self, reader: &Reader, there: Option<Stat>) -> Result<Option<Box<dyn Source>>, TailError> {
         let Some(there) = there else { return Ok(None) };
         match disk::admit(&there).and_then(|()| reader.disk.open(&self.place)) {
             Ok(source) => Ok(Some(source)),
             Err(OpenError::Gone) => Ok(None),
-            Err(OpenError::Refused(reason)) => Err(TailError::Refused {
-                path: Arc::clone(self.place.path()),
-                reason,
-            }),
+            Err(OpenError::Refused(reason)) => Err(TailError::Refused { path: Arc::clone(self.place.path()), reason }),
             Err(OpenError::Io(source)) => Err(self.io(source)),
         }
     }
@@ -292,16 +258,9 @@ impl Tail {
             return Ok(None);
         }
         let decoder = self.decoder.get_or_insert_with(|| {
-            (self.spec.make)(
-                Path::new(&**self.place.path()),
-                self.cursor.decoder_state.as_deref(),
-            )
+            (self.spec.make)(Path::new(&**self.place.path()), self.cursor.decoder_state.as_deref())
         });
-        let mut out = Decoded::new(
-            self.provider,
-            Arc::clone(self.place.path()),
-            self.cursor.generation,
-        );
+        let mut out = Decoded::new(self.provider, Arc::clone(self.place.path()), self.cursor.generation);
         let old = self.marks.before();
         let mut each = |line: Line<'_>| feed(&mut **decoder, line, now.wall, &mut out);
         let progress = lines::split(
@@ -313,10 +272,7 @@ impl Tail {
             &reader.limits,
             &mut each,
         );
-        match old
-            .hold(&*open.source)
-            .and_then(|held| Ok(held && self.marks.hold(&*open.source)?))
-        {
+        match old.hold(&*open.source).and_then(|held| Ok(held && self.marks.hold(&*open.source)?)) {
             Ok(true) => {}
             Ok(false) => return Ok(None),
             Err(error) => return Err(self.fail(error)),
@@ -333,14 +289,7 @@ impl Tail {
         self.settle(&stat, progress.at_end);
         let unsettled = is_racy(&stat, now);
         let events = self.put_out(out);
-        Ok(Some((
-            Look {
-                events,
-                unsettled,
-                ..Look::default()
-            },
-            progress.at_end,
-        )))
+        Ok(Some((Look { events, unsettled, ..Look::default() }, progress.at_end)))
     }
 
     /// Moves the cursor behind what was decoded.
@@ -354,9 +303,7 @@ impl Tail {
 
     /// Numbers the events of a first pass, and takes over what the decoder knows.
     fn put_out(&mut self, out: Decoded) -> Vec<NewEvent> {
-        let Decoded {
-            mut events, issues, ..
-        } = out;
+        let Decoded { mut events, issues, .. } = out;
         if let Some(seen) = &mut self.occurrences {
             seen.number(&mut events);
         }
@@ -401,17 +348,11 @@ impl Tail {
             return Look::default();
         }
         self.gone = true;
-        let mut decoder = self.decoder.take().unwrap_or_else(|| {
-            (self.spec.make)(
-                Path::new(&**self.place.path()),
-                self.cursor.decoder_state.as_deref(),
-            )
-        });
-        let mut out = Decoded::new(
-            self.provider,
-            Arc::clone(self.place.path()),
-            self.cursor.generation,
-        );
+        let mut decoder = self
+            .decoder
+            .take()
+            .unwrap_or_else(|| (self.spec.make)(Path::new(&**self.place.path()), self.cursor.decoder_state.as_deref()));
+        let mut out = Decoded::new(self.provider, Arc::clone(self.place.path()), self.cursor.generation);
         guarded(&mut out, |out| decoder.removed(now.wall, out));
         guarded(&mut out, |out| decoder.pause(out));
         self.decoder = Some(decoder);
@@ -423,12 +364,7 @@ impl Tail {
             self.cursor.decoder_state = None;
             self.cursor.caught_up = false;
         }
-        Look {
-            events,
-            moved: true,
-            vanished: true,
-            ..Look::default()
-        }
+        Look { events, moved: true, vanished: true, ..Look::default() }
     }
 
     /// After an error: the decoder may be ahead of the cursor, and the file is opened anew.
@@ -444,11 +380,7 @@ impl Tail {
     }
 
     fn io(&self, source: io::Error) -> TailError {
-        TailError::Io {
-            path: Arc::clone(self.place.path()),
-            offset: self.cursor.offset,
-            source,
-        }
+        TailError::Io { path: Arc::clone(self.place.path()), offset: self.cursor.offset, source }
     }
 }
 
@@ -472,45 +404,15 @@ fn guarded(out: &mut Decoded, decode: impl FnOnce(&mut Decoded)) -> bool {
 /// line must not be the end of the file.
 fn feed(decoder: &mut dyn Decoder, line: Line<'_>, observed_at: Timestamp, out: &mut Decoded) {
     let (offset, length, hash, raw_kind, issue) = match line {
-        Line::Oversized {
-            offset,
-            length,
-            hash,
-        } => (
-            offset,
-            length,
-            hash,
-            "oversized",
-            "longer than a line may be",
-        ),
+        Line::Oversized { offset, length, hash } => (offset, length, hash, "oversized", "longer than a line may be"),
         Line::Whole { offset, bytes } => {
-            let record = Record {
-                bytes,
-                offset,
-                observed_at,
-            };
+            let record = Record { bytes, offset, observed_at };
             if guarded(out, |out| decode::feed(decoder, record, out)) {
                 return;
             }
-            (
-                offset,
-                bytes.len() as u64,
-                *blake3::hash(bytes).as_bytes(),
-                "damaged",
-                "the decoder panicked",
-            )
+            (offset, bytes.len() as u64, *blake3::hash(bytes).as_bytes(), "damaged", "the decoder panicked")
         }
     };
     let session = decoder.session().cloned().unwrap_or_else(|| Arc::from(""));
-    out.stub(
-        &Stub {
-            raw_kind,
-            issue,
-            offset,
-            length,
-            hash,
-        },
-        observed_at,
-        &session,
-    );
+    out.stub(&Stub { raw_kind, issue, offset, length, hash }, observed_at, &session);
 }

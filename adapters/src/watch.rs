@@ -44,8 +44,7 @@ impl std::fmt::Display for Mode {
 }
 
 const NO_WATCHES: &str = "no inotify watches left (fs.inotify.max_user_watches)";
-const NO_INSTANCES: &str =
-    "no inotify instances or files left (fs.inotify.max_user_instances, ulimit -n)";
+const NO_INSTANCES: &str = "no inotify instances or files left (fs.inotify.max_user_instances, ulimit -n)";
 const NO_WATCHER: &str = "this system gives no hints of changes";
 const SWITCHED_OFF: &str = "watching is switched off";
 
@@ -58,10 +57,7 @@ pub struct Watch {
 
 impl std::fmt::Debug for Watch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watch")
-            .field("mode", &self.mode)
-            .field("directories", &self.directories)
-            .finish()
+        f.debug_struct("Watch").field("mode", &self.mode).field("directories", &self.directories).finish()
     }
 }
 
@@ -74,30 +70,18 @@ impl Watch {
         let config = notify::Config::default().with_follow_symlinks(false);
         match notify::RecommendedWatcher::new(handler, config) {
             Ok(watcher) => Self::with(Box::new(watcher)),
-            Err(error) => Self {
-                watcher: None,
-                mode: Mode::Polling(reason(&error)),
-                directories: 0,
-            },
+            Err(error) => Self { watcher: None, mode: Mode::Polling(reason(&error)), directories: 0 },
         }
     }
 
     /// Watches nothing, by choice.
     #[must_use]
     pub fn off() -> Self {
-        Self {
-            watcher: None,
-            mode: Mode::Polling(SWITCHED_OFF),
-            directories: 0,
-        }
+        Self { watcher: None, mode: Mode::Polling(SWITCHED_OFF), directories: 0 }
     }
 
     fn with(watcher: Box<dyn Watcher + Send>) -> Self {
-        Self {
-            watcher: Some(watcher),
-            mode: Mode::Watching,
-            directories: 0,
-        }
+        Self { watcher: Some(watcher), mode: Mode::Watching, directories: 0 }
     }
 
     /// Watches a directory, not what is below it. Returns whether it is watched; when the system
@@ -157,15 +141,8 @@ fn pass_on(event: notify::Result<Event>, tell: &impl Fn(Hint)) {
     }
     match event.kind {
         EventKind::Access(_) => {}
-        EventKind::Any
-        | EventKind::Other
-        | EventKind::Create(_)
-        | EventKind::Modify(_)
-        | EventKind::Remove(_) => {
-            event
-                .paths
-                .into_iter()
-                .for_each(|path| tell(Hint::Path(path)));
+        EventKind::Any | EventKind::Other | EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) => {
+            event.paths.into_iter().for_each(|path| tell(Hint::Path(path)));
         }
     }
 }
@@ -174,19 +151,16 @@ fn is_exhausted(error: &notify::Error) -> bool {
     match &error.kind {
         ErrorKind::MaxFilesWatch => true,
         ErrorKind::Io(error) => is_out_of_files(error),
-        ErrorKind::Generic(_)
-        | ErrorKind::PathNotFound
-        | ErrorKind::WatchNotFound
-        | ErrorKind::InvalidConfig(_) => false,
+        ErrorKind::Generic(_) | ErrorKind::PathNotFound | ErrorKind::WatchNotFound | ErrorKind::InvalidConfig(_) => {
+            false
+        }
     }
 }
 
 fn is_out_of_files(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let code = error.raw_os_error();
-    [Errno::MFILE, Errno::NFILE, Errno::NOSPC]
-        .iter()
-        .any(|errno| code == Some(errno.raw_os_error()))
+    [Errno::MFILE, Errno::NFILE, Errno::NOSPC].iter().any(|errno| code == Some(errno.raw_os_error()))
 }
 
 fn reason(error: &notify::Error) -> &'static str {

@@ -15,12 +15,7 @@ use std::{
 use anyhow::Context;
 use serde::{Deserialize, de::DeserializeOwned};
 
-use crate::{
-    commands::Failed,
-    config::Config,
-    endpoint::Endpoint,
-    serve::log_file,
-};
+use crate::{commands::Failed, config::Config, endpoint::Endpoint, serve::log_file};
 
 /// A server in the background must answer within this time.
 const START_WITHIN: Duration = Duration::from_secs(15);
@@ -57,7 +52,10 @@ impl Client {
             return Ok(client);
         }
         if !config.autostart {
-            return Err(Failed::Other("no server is running; start one with `capture serve` (autostart is off)".into()).into());
+            return Err(Failed::Other(
+                "no server is running; start one with `capture serve` (autostart is off)".into(),
+            )
+            .into());
         }
         start(data)
     }
@@ -71,14 +69,25 @@ impl Client {
         if !adapters::process::is_alive(endpoint.pid, 0) {
             return Ok(None);
         }
-        let token = std::fs::read_to_string(&endpoint.token_file).with_context(|| format!("cannot read {}", endpoint.token_file.display()))?;
-        let agent = ureq::Agent::config_builder().http_status_as_error(false).timeout_connect(Some(Duration::from_secs(5))).build().into();
+        let token = std::fs::read_to_string(&endpoint.token_file)
+            .with_context(|| format!("cannot read {}", endpoint.token_file.display()))?;
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_connect(Some(Duration::from_secs(5)))
+            .build()
+            .into();
         let client = Self { agent, endpoint, token: token.trim().to_owned() };
         Ok(client.answers().then_some(client))
     }
 
     fn answers(&self) -> bool {
-        let asked = self.agent.get(format!("{}/healthz", self.endpoint.url)).config().timeout_global(Some(Duration::from_secs(2))).build().call();
+        let asked = self
+            .agent
+            .get(format!("{}/healthz", self.endpoint.url))
+            .config()
+            .timeout_global(Some(Duration::from_secs(2)))
+            .build()
+            .call();
         asked.is_ok()
     }
 
@@ -95,7 +104,8 @@ impl Client {
     /// 403 and 409, and else what the server or the connection said.
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
         let text = self.text(path, Some(Duration::from_secs(30)))?;
-        serde_json::from_str(&text).with_context(|| format!("the server's answer to {path} is not what this version expects"))
+        serde_json::from_str(&text)
+            .with_context(|| format!("the server's answer to {path} is not what this version expects"))
     }
 
     /// Asks for an answer as text.
@@ -104,14 +114,22 @@ impl Client {
     /// As [`get`](Self::get).
     pub fn text(&self, path: &str, within: Option<Duration>) -> anyhow::Result<String> {
         let mut response = self.call(path, within)?;
-        response.body_mut().with_config().limit(1 << 30).read_to_string().with_context(|| format!("the answer to {path} broke off"))
+        response
+            .body_mut()
+            .with_config()
+            .limit(1 << 30)
+            .read_to_string()
+            .with_context(|| format!("the answer to {path} broke off"))
     }
 
     /// Asks for a stream of server-sent events; gives (event, data) one after another.
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub fn stream(&self, path: &str) -> anyhow::Result<impl Iterator<Item = std::io::Result<(String, String)>> + use<>> {
+    pub fn stream(
+        &self,
+        path: &str,
+    ) -> anyhow::Result<impl Iterator<Item = std::io::Result<(String, String)>> + use<>> {
         let response = self.call(path, None)?;
         let mut lines = BufReader::new(response.into_body().into_reader()).lines();
         Ok(std::iter::from_fn(move || {
@@ -133,8 +151,16 @@ impl Client {
     }
 
     fn call(&self, path: &str, within: Option<Duration>) -> anyhow::Result<ureq::http::Response<ureq::Body>> {
-        let request = self.agent.get(format!("{}{path}", self.endpoint.url)).header("Authorization", format!("Bearer {}", self.token));
-        let mut response = request.config().timeout_global(within).build().call().with_context(|| format!("the server at {} does not answer", self.endpoint.url))?;
+        let request = self
+            .agent
+            .get(format!("{}{path}", self.endpoint.url))
+            .header("Authorization", format!("Bearer {}", self.token));
+        let mut response = request
+            .config()
+            .timeout_global(within)
+            .build()
+            .call()
+            .with_context(|| format!("the server at {} does not answer", self.endpoint.url))?;
         let status = response.status().as_u16();
         if status < 300 {
             return Ok(response);
@@ -157,15 +183,30 @@ impl Client {
 
 /// Starts a server in the background. Only one of several callers does; the others wait for it.
 fn start(data: &Path) -> anyhow::Result<Client> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data).with_context(|| format!("cannot make {}", data.display()))?;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data)
+        .with_context(|| format!("cannot make {}", data.display()))?;
     let lock = data.join("start.lock");
-    let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&lock).with_context(|| format!("cannot open {}", lock.display()))?;
+    let lock = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(&lock)
+        .with_context(|| format!("cannot open {}", lock.display()))?;
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).context("cannot wait for another start")?;
     if let Some(client) = Client::running(data)? {
         return Ok(client);
     }
     let log = log_file(data);
-    let output = OpenOptions::new().create(true).append(true).mode(0o600).open(&log).with_context(|| format!("cannot write {}", log.display()))?;
+    let output = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(&log)
+        .with_context(|| format!("cannot write {}", log.display()))?;
     let mut child = background(data, &output)?;
     let begun = Instant::now();
     loop {
@@ -175,7 +216,12 @@ fn start(data: &Path) -> anyhow::Result<Client> {
         if let Some(status) = child.try_wait()? {
             return Err(Failed::Other(format!("the server ended at once ({status}): {}", last_line(&log))).into());
         }
-        anyhow::ensure!(begun.elapsed() < START_WITHIN, "the server does not answer after {} s; see {}", START_WITHIN.as_secs(), log.display());
+        anyhow::ensure!(
+            begun.elapsed() < START_WITHIN,
+            "the server does not answer after {} s; see {}",
+            START_WITHIN.as_secs(),
+            log.display()
+        );
         // Nobody sends on this channel: it is a wait.
         crossbeam_channel::after(ASK_EVERY).recv().ok();
     }

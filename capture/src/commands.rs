@@ -171,27 +171,45 @@ fn find(client: &Client, given: &str) -> anyhow::Result<projections::Session> {
     let all: ps::Page = client.get("/api/v1/sessions?active=all&limit=1000")?;
     let given_upper = given.to_ascii_uppercase();
     let mut found = all.sessions.into_iter().filter(|s| {
-        s.id.to_string().starts_with(&given_upper) || s.id.to_string().ends_with(&given_upper) || s.provider_session_id.as_deref().is_some_and(|id| id.starts_with(given))
+        s.id.to_string().starts_with(&given_upper)
+            || s.id.to_string().ends_with(&given_upper)
+            || s.provider_session_id.as_deref().is_some_and(|id| id.starts_with(given))
     });
     match (found.next(), found.next()) {
         (Some(session), None) => Ok(session),
-        (Some(a), Some(b)) => Err(Failed::NotFound(format!("`{given}` fits several sessions, for instance {} and {}", a.id, b.id)).into()),
-        (None, _) => Err(Failed::NotFound(format!("there is no session `{given}`; `capture ps --all` lists them")).into()),
+        (Some(a), Some(b)) => {
+            Err(Failed::NotFound(format!("`{given}` fits several sessions, for instance {} and {}", a.id, b.id)).into())
+        }
+        (None, _) => {
+            Err(Failed::NotFound(format!("there is no session `{given}`; `capture ps --all` lists them")).into())
+        }
     }
 }
 
 /// Takes one of some words; the help lists them.
-fn one_of<T: Copy + Send + Sync + std::str::FromStr + 'static>(all: &'static [T], word: fn(T) -> &'static str) -> impl clap::builder::TypedValueParser<Value = T>
+fn one_of<T: Copy + Send + Sync + std::str::FromStr + 'static>(
+    all: &'static [T],
+    word: fn(T) -> &'static str,
+) -> impl clap::builder::TypedValueParser<Value = T>
 where
     T::Err: std::fmt::Display,
 {
     use clap::builder::TypedValueParser;
-    clap::builder::PossibleValuesParser::new(all.iter().map(|v| word(*v))).try_map(|text| text.parse::<T>().map_err(|error| std::io::Error::other(error.to_string())))
+    clap::builder::PossibleValuesParser::new(all.iter().map(|v| word(*v)))
+        .try_map(|text| text.parse::<T>().map_err(|error| std::io::Error::other(error.to_string())))
 }
 
 /// A path segment or query value, percent-encoded.
 fn percent(text: &str) -> String {
-    text.bytes().map(|b| if b.is_ascii_alphanumeric() || b"-_.~".contains(&b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+    text.bytes()
+        .map(|b| {
+            if b.is_ascii_alphanumeric() || b"-_.~".contains(&b) {
+                char::from(b).to_string()
+            } else {
+                format!("%{b:02X}")
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -58,7 +58,13 @@ pub struct Read {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { autostart: true, ignore: Vec::new(), roots: ExtraRoots::default(), status: StatusRules::default(), read: Read::default() }
+        Self {
+            autostart: true,
+            ignore: Vec::new(),
+            roots: ExtraRoots::default(),
+            status: StatusRules::default(),
+            read: Read::default(),
+        }
     }
 }
 
@@ -147,7 +153,8 @@ mod tests {
 
     #[test]
     fn what_is_set_counts() {
-        let config = check("autostart = false\n[status]\nidle_after_s = 60\n[roots]\nclaude = [\"/srv/claude\"]\n").unwrap();
+        let config =
+            check("autostart = false\n[status]\nidle_after_s = 60\n[roots]\nclaude = [\"/srv/claude\"]\n").unwrap();
         assert!(!config.autostart);
         assert_eq!(config.rules().idle_after_ms, 60_000);
         assert_eq!(config.roots.claude, [PathBuf::from("/srv/claude")]);

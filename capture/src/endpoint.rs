@@ -85,19 +85,30 @@ pub fn token_file(data: &Path) -> PathBuf {
 /// When they cannot be read or made.
 pub fn tokens(data: &Path) -> anyhow::Result<Tokens> {
     let dir = data.join("tokens");
-    fs::create_dir_all(&dir).and_then(|()| fs::set_permissions(&dir, std::os::unix::fs::PermissionsExt::from_mode(0o700))).with_context(|| format!("cannot make {}", dir.display()))?;
+    fs::create_dir_all(&dir)
+        .and_then(|()| fs::set_permissions(&dir, std::os::unix::fs::PermissionsExt::from_mode(0o700)))
+        .with_context(|| format!("cannot make {}", dir.display()))?;
     let token = |scope: &str| -> anyhow::Result<Token> {
         let path = dir.join(scope);
         if !path.exists() {
             let mut bits = [0_u8; 32];
-            File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bits)).context("the system gives no random bytes")?;
+            File::open("/dev/urandom")
+                .and_then(|mut f| f.read_exact(&mut bits))
+                .context("the system gives no random bytes")?;
             let text: String = bits.iter().map(|b| format!("{b:02x}")).collect();
             write_private(&path, text.as_bytes())?;
         }
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        Token::new(text.trim()).with_context(|| format!("{} does not hold a token; remove it to get a new one", path.display()))
+        Token::new(text.trim())
+            .with_context(|| format!("{} does not hold a token; remove it to get a new one", path.display()))
     };
-    Ok(Tokens { owner: token("owner")?, ingest: token("ingest")?, read: token("read")?, control: token("control")?, admin: token("admin")? })
+    Ok(Tokens {
+        owner: token("owner")?,
+        ingest: token("ingest")?,
+        read: token("read")?,
+        control: token("control")?,
+        admin: token("admin")?,
+    })
 }
 
 #[cfg(test)]
@@ -115,7 +126,10 @@ mod tests {
         tokens(dir.path()).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), first);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        let others: Vec<String> = ["ingest", "read", "control", "admin"].iter().map(|s| fs::read_to_string(dir.path().join("tokens").join(s)).unwrap()).collect();
+        let others: Vec<String> = ["ingest", "read", "control", "admin"]
+            .iter()
+            .map(|s| fs::read_to_string(dir.path().join("tokens").join(s)).unwrap())
+            .collect();
         assert!(!others.contains(&first));
     }
 
@@ -123,7 +137,13 @@ mod tests {
     fn the_endpoint_is_written_and_only_taken_away_by_its_owner() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(Endpoint::load(dir.path()).unwrap(), None);
-        let mine = Endpoint { url: "http://127.0.0.1:1".into(), pid: 1, epoch: "a".into(), socket: "s".into(), token_file: "t".into() };
+        let mine = Endpoint {
+            url: "http://127.0.0.1:1".into(),
+            pid: 1,
+            epoch: "a".into(),
+            socket: "s".into(),
+            token_file: "t".into(),
+        };
         mine.store(dir.path()).unwrap();
         assert_eq!(Endpoint::load(dir.path()).unwrap(), Some(mine.clone()));
         Endpoint { epoch: "b".into(), ..mine.clone() }.remove(dir.path());

@@ -23,7 +23,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapters::{collect::Batch, process::{AgentProcess, Ended}};
+use adapters::{
+    collect::Batch,
+    process::{AgentProcess, Ended},
+};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use events::{Event, Provider, SessionId, Timestamp};
 use server::{Board, Frame, Json, SessionEntry};
@@ -230,7 +233,9 @@ impl Ingest {
                 entry.json = Json::of(&session).ok();
             }
             // One that rests may still have a process, whose end must not be missed.
-            if session.pid.is_some() || !matches!(session.status.state, events::State::Exited | events::State::Idle | events::State::Unknown) {
+            if session.pid.is_some()
+                || !matches!(session.status.state, events::State::Exited | events::State::Idle | events::State::Unknown)
+            {
                 self.sessions.wake(session.id);
             }
             entries.push(entry);
@@ -295,7 +300,8 @@ impl Ingest {
             };
             due.saturating_duration_since(Instant::now())
         });
-        let deadline = self.deadlines.first().map(|(due, _)| Duration::from_millis(due.since_ms((self.clock)()).max(0) as u64));
+        let deadline =
+            self.deadlines.first().map(|(due, _)| Duration::from_millis(due.since_ms((self.clock)()).max(0) as u64));
         commit.into_iter().chain(deadline).min()
     }
 

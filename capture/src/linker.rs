@@ -35,7 +35,9 @@ impl Linker {
             ended.send(Input::Ended(process)).ok();
         })?;
         let (ask, asked) = bounded(1);
-        let search = std::thread::Builder::new().name("search-agents".into()).spawn(move || search(Table::new(homes), &asked, &inputs))?;
+        let search = std::thread::Builder::new()
+            .name("search-agents".into())
+            .spawn(move || search(Table::new(homes), &asked, &inputs))?;
         Ok(Self { watcher, ask: Some(ask), search: Some(search) })
     }
 }

@@ -14,7 +14,8 @@ pub fn variable(name: &str) -> Option<PathBuf> {
 /// # Errors
 /// When HOME is not set.
 pub fn home() -> anyhow::Result<PathBuf> {
-    variable("HOME").ok_or_else(|| anyhow::anyhow!("HOME is not set, so neither configuration nor agents' files can be found"))
+    variable("HOME")
+        .ok_or_else(|| anyhow::anyhow!("HOME is not set, so neither configuration nor agents' files can be found"))
 }
 
 /// `$XDG_CONFIG_HOME/capture/config.toml`.

@@ -19,6 +19,11 @@ pub fn homes(config: &Config) -> anyhow::Result<Homes> {
     };
     let claude = places::variable("CLAUDE_CONFIG_DIR").map_or_else(|| usual(".claude"), Ok)?;
     let codex = places::variable("CODEX_HOME").map_or_else(|| usual(".codex"), Ok)?;
-    let gemini = places::variable("GEMINI_CLI_HOME").map_or_else(|| usual(".gemini"), |home| Ok(home.join(".gemini")))?;
-    Ok(Homes { claude: with(claude, &config.roots.claude), codex: with(codex, &config.roots.codex), gemini: with(gemini, &config.roots.gemini) })
+    let gemini =
+        places::variable("GEMINI_CLI_HOME").map_or_else(|| usual(".gemini"), |home| Ok(home.join(".gemini")))?;
+    Ok(Homes {
+        claude: with(claude, &config.roots.claude),
+        codex: with(codex, &config.roots.codex),
+        gemini: with(gemini, &config.roots.gemini),
+    })
 }

@@ -55,7 +55,12 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
 /// # Errors
 /// When the store, the sockets or a thread cannot be had.
 pub fn run(options: &Options, cancel: &CancellationToken) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_name("http").enable_all().build().context("cannot start the runtime")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("http")
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
     let service = Service::start(options, &runtime, cancel)?;
     tracing::info!(url = %service.endpoint.url, data = %options.data.display(), "capture is serving");
     runtime.block_on(async {
@@ -121,7 +126,10 @@ impl Service {
             rules: options.config.rules(),
             ignore: options.config.ignore.clone(),
         })?;
-        let ingest = std::thread::Builder::new().name("ingest".into()).spawn(move || ingest.run(incoming)).context("cannot start a thread")?;
+        let ingest = std::thread::Builder::new()
+            .name("ingest".into())
+            .spawn(move || ingest.run(incoming))
+            .context("cannot start a thread")?;
 
         let (commands, asked) = tokio::sync::mpsc::channel(COMMANDS);
         let mut config = server::Config::new(tokens);
@@ -131,7 +139,9 @@ impl Service {
         config.socket = Some(socket.clone());
         config.commands = Some(commands);
         // An agent's own shell can neither approve itself nor change what is captured.
-        config.control_peer = Some(Arc::new(|peer| peer.pid.and_then(|pid| u32::try_from(pid).ok()).is_some_and(|pid| !descends_from_agent(pid))));
+        config.control_peer = Some(Arc::new(|peer| {
+            peer.pid.and_then(|pid| u32::try_from(pid).ok()).is_some_and(|pid| !descends_from_agent(pid))
+        }));
         let health = health(&control, &gauges);
         let serving = runtime.block_on(server::serve(config, board, reader, health, cancel.clone()))?;
         runtime.spawn(carry_out(asked, inputs.clone()));
@@ -142,7 +152,13 @@ impl Service {
         };
         let files = collector.start(sink).context("cannot start a thread")?;
         let checkpoints = Some(checkpoint_thread(database)?);
-        let endpoint = Endpoint { url: serving.url(), pid: std::process::id(), epoch, socket, token_file: endpoint::token_file(data) };
+        let endpoint = Endpoint {
+            url: serving.url(),
+            pid: std::process::id(),
+            epoch,
+            socket,
+            token_file: endpoint::token_file(data),
+        };
         endpoint.store(data)?;
         Ok(Self { endpoint, data: data.clone(), serving, files, inputs, ingest, gauges, checkpoints })
     }
@@ -191,7 +207,9 @@ async fn carry_out(mut asked: tokio::sync::mpsc::Receiver<Command>, inputs: Send
                 });
                 let inputs = inputs.clone();
                 // A full channel blocks; the runtime's own threads must not.
-                tokio::task::spawn_blocking(move || inputs.send(Input::SetCapture(session, enabled, answer)).ok()).await.ok();
+                tokio::task::spawn_blocking(move || inputs.send(Input::SetCapture(session, enabled, answer)).ok())
+                    .await
+                    .ok();
             }
         }
     }
@@ -237,7 +255,8 @@ fn health(control: &Control, gauges: &Arc<Gauges>) -> Health {
         sources: Arc::new(move || {
             let health = for_sources.health();
             let progress = for_sources.progress();
-            let (done, total) = (progress.bytes_done.load(Ordering::Relaxed), progress.bytes_total.load(Ordering::Relaxed));
+            let (done, total) =
+                (progress.bytes_done.load(Ordering::Relaxed), progress.bytes_total.load(Ordering::Relaxed));
             let mut detail = health.watch.to_string();
             if !progress.is_done() {
                 detail = format!("{detail}; {READING} {} of {} MB", done / 1_000_000, total / 1_000_000);
@@ -257,9 +276,13 @@ fn health(control: &Control, gauges: &Arc<Gauges>) -> Health {
                 files,
                 detail,
             };
-            let mut sources = vec![source("files".into(), health.files, health.lag_bytes, None, health.errors_total, Some(detail))];
+            let mut sources =
+                vec![source("files".into(), health.files, health.lag_bytes, None, health.errors_total, Some(detail))];
             for root in &health.roots {
-                let last = counted.last_event_at.get(usize::from(root.provider.code())).map_or(0, |at| at.load(Ordering::Relaxed));
+                let last = counted
+                    .last_event_at
+                    .get(usize::from(root.provider.code()))
+                    .map_or(0, |at| at.load(Ordering::Relaxed));
                 let last = (last > 0).then(|| Timestamp::from_millisecond(last));
                 let detail = (root.lag_bytes > 0).then(|| format!("{} bytes not read yet", root.lag_bytes));
                 sources.push(source(root.provider.to_string(), root.files, root.lag_bytes, last, 0, detail));
@@ -274,7 +297,8 @@ fn health(control: &Control, gauges: &Arc<Gauges>) -> Health {
                 ("capture_ingest_commits_total", "Commits.", &for_metrics.commits),
                 ("capture_ingest_commits_failed_total", "Commits that failed.", &for_metrics.failed),
             ] {
-                writeln!(out, "# HELP {name} {about}\n# TYPE {name} counter\n{name} {}", value.load(Ordering::Relaxed)).ok();
+                writeln!(out, "# HELP {name} {about}\n# TYPE {name} counter\n{name} {}", value.load(Ordering::Relaxed))
+                    .ok();
             }
         }),
     }

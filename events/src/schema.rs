@@ -34,6 +34,7 @@ pub fn event_schema() -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "how a developer asks for a new copy")]
     fn committed_schema_is_the_generated_one() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/schema.json");
         let now = serde_json::to_string_pretty(&super::event_schema()).unwrap_or_default() + "\n";
@@ -41,6 +42,9 @@ mod tests {
             std::fs::write(path, &now).ok();
         }
         let committed = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(committed == now, "{path} is not what the types say: run the test with UPDATE_SCHEMA=1 and review the change");
+        assert!(
+            committed == now,
+            "{path} is not what the types say: run the test with UPDATE_SCHEMA=1 and review the change"
+        );
     }
 }

@@ -40,8 +40,7 @@ impl Timestamp {
     /// Reads an RFC 3339 time. Fractions beyond milliseconds are cut off.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        fast_parse(text.as_bytes())
-            .or_else(|| text.parse::<jiff::Timestamp>().ok().map(|t| Self(t.as_millisecond())))
+        fast_parse(text.as_bytes()).or_else(|| text.parse::<jiff::Timestamp>().ok().map(|t| Self(t.as_millisecond())))
     }
 }
 
@@ -55,7 +54,14 @@ fn fast_parse(b: &[u8]) -> Option<Timestamp> {
     };
     let (year, month, day) = (digits(0, 4)?, digits(5, 7)?, digits(8, 10)?);
     let (hour, minute, second, ms) = (digits(11, 13)?, digits(14, 16)?, digits(17, 19)?, digits(20, 23)?);
-    if b[13] != b':' || b[16] != b':' || !(1..=12).contains(&month) || !(1..=28).contains(&day) && !valid_day(year, month, day) || hour > 23 || minute > 59 || second > 59 {
+    if b[13] != b':'
+        || b[16] != b':'
+        || !(1..=12).contains(&month)
+        || !(1..=28).contains(&day) && !valid_day(year, month, day)
+        || hour > 23
+        || minute > 59
+        || second > 59
+    {
         return None;
     }
     // Days since 1970 by the civil-calendar formula (years start in March).
@@ -118,7 +124,8 @@ mod tests {
         let t = Timestamp::parse("2026-11-20T04:37:12.189Z").map(Timestamp::as_millisecond);
         assert_eq!(t, Some(1_795_149_432_189));
         assert_eq!(Timestamp::parse("2026-11-20T05:37:12.189654+01:00").map(Timestamp::as_millisecond), t);
-        for bad in ["", "2026-02-30T00:00:00.000Z", "2026-13-01T00:00:00.000Z", "2026-11-20T24:00:00.000Z", "yesterday"] {
+        for bad in ["", "2026-02-30T00:00:00.000Z", "2026-13-01T00:00:00.000Z", "2026-11-20T24:00:00.000Z", "yesterday"]
+        {
             assert_eq!(Timestamp::parse(bad), None, "{bad}");
         }
     }

@@ -40,7 +40,14 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { quiet_ms: 30_000, idle_after_ms: 120_000, lost_after_ms: 600_000, ready_grace_ms: 3_000, likely_end_ms: 400, goodbye_grace_ms: 5_000 }
+        Self {
+            quiet_ms: 30_000,
+            idle_after_ms: 120_000,
+            lost_after_ms: 600_000,
+            ready_grace_ms: 3_000,
+            likely_end_ms: 400,
+            goodbye_grace_ms: 5_000,
+        }
     }
 }
 
@@ -98,7 +105,13 @@ pub struct SessionState {
 impl SessionState {
     /// A session nobody has told anything about yet.
     #[must_use]
-    pub fn new(id: SessionId, provider: Provider, provider_session_id: Option<Arc<str>>, at: Timestamp, rules: Rules) -> Self {
+    pub fn new(
+        id: SessionId,
+        provider: Provider,
+        provider_session_id: Option<Arc<str>>,
+        at: Timestamp,
+        rules: Rules,
+    ) -> Self {
         Self {
             session: Session {
                 id,
@@ -245,15 +258,20 @@ impl SessionState {
         if self.is_revived_by(event, at) {
             self.process = Process::Unseen;
         }
-        self.take(event, at, &mut out);
+        // History may be told after something newer (a claim of the registry): what happened then
+        // keeps its time, though nothing is decided in the past.
+        let last = (self.talk_at, self.session.last_user_prompt_at, self.session.last_assistant_output_at);
+        self.take(event, time_of(event), &mut out);
+        self.talk_at = self.talk_at.max(last.0);
+        self.session.last_user_prompt_at = self.session.last_user_prompt_at.max(last.1);
+        self.session.last_assistant_output_at = self.session.last_assistant_output_at.max(last.2);
         self.settle(at, &mut out);
         out
     }
 
-    /// The event's place in time: our clock for what is live, its own for history.
+    /// The event's place in the order of decisions, which never goes back.
     fn clock_of(&self, event: &Event) -> Timestamp {
-        let at = if event.history { event.created_at.min(event.observed_at) } else { event.observed_at };
-        at.max(self.clock)
+        time_of(event).max(self.clock)
     }
 
     /// Lets time pass up to `now`.
@@ -293,7 +311,12 @@ impl SessionState {
             return None;
         }
         let case = self.case();
-        goodbye.into_iter().chain(ready).chain(likely).chain(status::next_change(&case, &self.session.status, self.clock)).min()
+        goodbye
+            .into_iter()
+            .chain(ready)
+            .chain(likely)
+            .chain(status::next_change(&case, &self.session.status, self.clock))
+            .min()
     }
 
     fn case(&self) -> Case<'_> {
@@ -374,10 +397,10 @@ impl SessionState {
                     } else if let Phase::Ended { outcome: TurnOutcome::Failed, class, .. } = &mut self.talk.phase {
                         class.get_or_insert(error.class);
                     }
-                } else if error.retrying {
-                    if let Phase::Open { doing } = &mut self.talk.phase {
-                        *doing = Reason::Retrying;
-                    }
+                } else if error.retrying
+                    && let Phase::Open { doing } = &mut self.talk.phase
+                {
+                    *doing = Reason::Retrying;
                 }
             }
             Payload::UsageReported(usage) => self.take_usage(usage),
@@ -402,9 +425,14 @@ impl SessionState {
                     turn.approvals += 1;
                 }
             }
-            Payload::ApprovalResolved(resolved) => self.session.pending_approvals.retain(|a| *a != resolved.approval_id),
+            Payload::ApprovalResolved(resolved) => {
+                self.session.pending_approvals.retain(|a| *a != resolved.approval_id)
+            }
             Payload::Heartbeat(_) => self.talk_at = at,
-            Payload::TurnStarted(_) | Payload::TurnCompleted(_) | Payload::StatusChanged(_) | Payload::Unrecognized(_) => {}
+            Payload::TurnStarted(_)
+            | Payload::TurnCompleted(_)
+            | Payload::StatusChanged(_)
+            | Payload::Unrecognized(_) => {}
         }
     }
 
@@ -498,7 +526,10 @@ impl SessionState {
             self.session.last_user_prompt_at = Some(at);
             self.session.summary.last_prompt = text.clone();
         }
-        if self.session.title.is_none() && !self.own_title && !matches!(origin, PromptOrigin::Wakeup | PromptOrigin::Command) {
+        if self.session.title.is_none()
+            && !self.own_title
+            && !matches!(origin, PromptOrigin::Wakeup | PromptOrigin::Command)
+        {
             self.session.title = event.text.as_deref().map(|t| one_line(t, 80));
         }
         if self.steers(origin) {
@@ -514,7 +545,14 @@ impl SessionState {
         self.open_turn_now(event.id, trigger, text, at, out);
     }
 
-    fn open_turn_now(&mut self, id: EventId, trigger: TurnTrigger, prompt: Option<String>, at: Timestamp, out: &mut Vec<Conclusion>) {
+    fn open_turn_now(
+        &mut self,
+        id: EventId,
+        trigger: TurnTrigger,
+        prompt: Option<String>,
+        at: Timestamp,
+        out: &mut Vec<Conclusion>,
+    ) {
         self.session.turns += 1;
         let number = self.session.turns;
         self.talk.calls.clear();
@@ -537,7 +575,12 @@ impl SessionState {
             completed_at: None,
             usage: Usage::default(),
         });
-        out.push(Conclusion { at, turn_id: Some(id.into()), payload: TurnStarted { trigger, number }.into(), turn: None });
+        out.push(Conclusion {
+            at,
+            turn_id: Some(id.into()),
+            payload: TurnStarted { trigger, number }.into(),
+            turn: None,
+        });
     }
 
     /// Whether there is something an end would end: a turn, or work no prompt announced.
@@ -546,10 +589,11 @@ impl SessionState {
     }
 
     fn wake_if_needed(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {
-        if self.turn.is_none() && !self.is_gone() {
-            if let Some(trigger) = self.opens_turn(&event.payload) {
-                self.open_turn_now(event.id, trigger, None, at, out);
-            }
+        if self.turn.is_none()
+            && !self.is_gone()
+            && let Some(trigger) = self.opens_turn(&event.payload)
+        {
+            self.open_turn_now(event.id, trigger, None, at, out);
         }
     }
 
@@ -586,14 +630,22 @@ impl SessionState {
         self.turn_message = message_id.map(str::to_owned);
     }
 
-    fn end_turn(&mut self, outcome: TurnOutcome, class: Option<ErrorClass>, pending_subagents: u32, certain: bool, at: Timestamp, out: &mut Vec<Conclusion>) {
+    fn end_turn(
+        &mut self,
+        outcome: TurnOutcome,
+        class: Option<ErrorClass>,
+        pending_subagents: u32,
+        certain: bool,
+        at: Timestamp,
+        out: &mut Vec<Conclusion>,
+    ) {
         self.talk.phase = Phase::Ended { outcome, class, pending_subagents, certain };
         self.talk.calls.clear();
         self.ready_at = None;
         self.likely_end = None;
         let Some(mut turn) = self.turn.take() else { return };
         turn.outcome = Some(outcome);
-        turn.completed_at = Some(at);
+        turn.completed_at = Some(at.max(turn.started_at));
         let duration_ms = u64::try_from(at.since_ms(turn.started_at)).unwrap_or(0);
         out.push(Conclusion {
             at,
@@ -621,7 +673,8 @@ impl SessionState {
                     *pending = *pending_subagents;
                     *sure |= certain;
                 } else if self.talk.is_open() {
-                    self.talk.phase = Phase::Ended { outcome: *outcome, class: None, pending_subagents: *pending_subagents, certain };
+                    self.talk.phase =
+                        Phase::Ended { outcome: *outcome, class: None, pending_subagents: *pending_subagents, certain };
                 }
             }
             Claim::State { state, reason } if event.source == Source::Transcript && event.agent_id.is_none() => {
@@ -632,9 +685,21 @@ impl SessionState {
                     (State::Running, phase) => *phase = Phase::Open { doing: reason.unwrap_or(Reason::Thinking) },
                     (State::Waiting, Phase::Open { .. }) => {
                         if self.turn.is_some() {
-                            self.end_turn(TurnOutcome::Completed, None, 0, signal.strength == events::Confidence::High, at, out);
+                            self.end_turn(
+                                TurnOutcome::Completed,
+                                None,
+                                0,
+                                signal.strength == events::Confidence::High,
+                                at,
+                                out,
+                            );
                         } else {
-                            self.talk.phase = Phase::Ended { outcome: TurnOutcome::Completed, class: None, pending_subagents: 0, certain: false };
+                            self.talk.phase = Phase::Ended {
+                                outcome: TurnOutcome::Completed,
+                                class: None,
+                                pending_subagents: 0,
+                                certain: false,
+                            };
                         }
                     }
                     _ => {}
@@ -642,7 +707,7 @@ impl SessionState {
             }
             Claim::State { state, reason } => {
                 self.withdraw(event.source, event.agent_id.as_deref());
-                if signal.valid_until.is_some_and(|until| until <= at) {
+                if signal.valid_until.is_some_and(|until| until <= self.clock) {
                     return;
                 }
                 if self.held.len() == HELD_CLAIMS {
@@ -662,7 +727,10 @@ impl SessionState {
                 if event.source == Source::Registry {
                     self.goodbye_at = None;
                 }
-                let ready = *state == State::Waiting && event.agent_id.is_none() && signal.strength == events::Confidence::High && *reason != Some(Reason::Question);
+                let ready = *state == State::Waiting
+                    && event.agent_id.is_none()
+                    && signal.strength == events::Confidence::High
+                    && *reason != Some(Reason::Question);
                 self.ready_at = (ready && self.turn.is_some()).then_some(at);
             }
             Claim::ProcessAlive { pid, start_ticks } => {
@@ -671,7 +739,9 @@ impl SessionState {
                 self.goodbye_at = None;
             }
             Claim::ProcessGone { pid, clean } => {
-                if self.process().is_none_or(|(known, _)| known == *pid) && !matches!(self.process, Process::Gone { .. }) {
+                if self.process().is_none_or(|(known, _)| known == *pid)
+                    && !matches!(self.process, Process::Gone { .. })
+                {
                     // An agent that has a way to say goodbye and did not was killed; of one that has
                     // none, it is told by whether it went in the middle of its work.
                     let registered = self.held.iter().any(|h| h.source == Source::Registry);
@@ -699,7 +769,12 @@ impl SessionState {
         if self.turn.is_some() {
             self.end_turn(TurnOutcome::Exited, None, 0, true, at, out);
         }
-        out.push(Conclusion { at, turn_id: None, payload: SessionExited { reason: Some(how), code: None }.into(), turn: None });
+        out.push(Conclusion {
+            at,
+            turn_id: None,
+            payload: SessionExited { reason: Some(how), code: None }.into(),
+            turn: None,
+        });
     }
 
     /// Whether anything told of the session yet; until then its state is unknown.
@@ -721,7 +796,14 @@ impl SessionState {
         status.since = if first { status.since.min(at) } else { status.since.clamp(before.since.min(at), at) };
         let evidence = status.evidence.iter().map(|e| format!("{}: {}", e.source, e.claim)).collect();
         let turn_id = self.turn.as_ref().map(|t| t.id);
-        let payload = StatusChanged { from, to: status.state, reason: status.reason, activity: status.activity.clone(), evidence }.into();
+        let payload = StatusChanged {
+            from,
+            to: status.state,
+            reason: status.reason,
+            activity: status.activity.clone(),
+            evidence,
+        }
+        .into();
         out.push(Conclusion { at, turn_id, payload, turn: None });
         self.session.status = status;
         self.approvals();
@@ -734,7 +816,8 @@ impl SessionState {
             let since = self.session.status.since;
             self.session.status = Status { since, ..status };
         }
-        self.session.turn = self.turn.as_ref().map(|t| OpenTurn { id: t.id, prompt: t.prompt.clone(), started_at: t.started_at });
+        self.session.turn =
+            self.turn.as_ref().map(|t| OpenTurn { id: t.id, prompt: t.prompt.clone(), started_at: t.started_at });
         self.session.summary = summary::summarize(&self.session, self.turn.as_ref(), &self.recent);
         &self.session
     }
@@ -750,6 +833,11 @@ impl SessionState {
             }
         }
     }
+}
+
+/// When an event happened: by our clock what is live, by its own what is history.
+fn time_of(event: &Event) -> Timestamp {
+    if event.history { event.created_at.min(event.observed_at).max(Timestamp::MIN) } else { event.observed_at }
 }
 
 /// A restated prompt is history told again, not a new turn.

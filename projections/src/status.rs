@@ -132,7 +132,9 @@ impl Candidate {
             Voice::Held(index) => case.held.get(index).map(|h| h.words.clone()).unwrap_or_default(),
             Voice::NoPrompt => "no prompt yet".into(),
             Voice::OpenTurn => match (asker(), case.talk.calls.iter().any(|c| c.escalated)) {
-                (Some(call), true) => format!("a call asked for more rights and has no result, so a dialog may be open: {call}"),
+                (Some(call), true) => {
+                    format!("a call asked for more rights and has no result, so a dialog may be open: {call}")
+                }
                 (Some(call), false) => format!("open call: {call}"),
                 (None, _) => "open turn".into(),
             },
@@ -145,14 +147,16 @@ impl Candidate {
 }
 
 fn held_candidates<'a>(case: &'a Case<'_>, now: Timestamp) -> impl Iterator<Item = Candidate> + 'a {
-    case.held.iter().enumerate().filter(move |(_, h)| h.valid_until.is_none_or(|until| now < until)).map(|(index, h)| Candidate {
-        source: h.source,
-        state: h.state,
-        reason: h.reason,
-        strength: h.strength,
-        at: h.at,
-        voice: Voice::Held(index),
-    })
+    case.held.iter().enumerate().filter(move |(_, h)| h.valid_until.is_none_or(|until| now < until)).map(
+        |(index, h)| Candidate {
+            source: h.source,
+            state: h.state,
+            reason: h.reason,
+            strength: h.strength,
+            at: h.at,
+            voice: Voice::Held(index),
+        },
+    )
 }
 
 /// The winner, and the conversation's own candidate.
@@ -227,7 +231,14 @@ fn conversation(case: &Case<'_>, others_speak: bool, now: Timestamp) -> Candidat
     let silent_ms = now.since_ms(case.talk_at);
     let lost = !others_speak && !matches!(case.process, Process::Alive { .. }) && silent_ms >= case.rules.lost_after_ms;
     let idle = !others_speak && silent_ms >= case.rules.idle_after_ms;
-    let candidate = |state, reason, strength, voice| Candidate { source: Source::Transcript, state, reason, strength, at: case.talk_at, voice };
+    let candidate = |state, reason, strength, voice| Candidate {
+        source: Source::Transcript,
+        state,
+        reason,
+        strength,
+        at: case.talk_at,
+        voice,
+    };
     let nobody_knows = || Candidate {
         at: case.talk_at.plus_ms(case.rules.lost_after_ms),
         ..candidate(State::Unknown, Some(Reason::Lost), Confidence::Low, Voice::LostTurn)
@@ -240,7 +251,9 @@ fn conversation(case: &Case<'_>, others_speak: bool, now: Timestamp) -> Candidat
         Phase::Silent if idle => rest(Voice::NoPrompt),
         Phase::Silent => candidate(state, reason, Confidence::Low, Voice::NoPrompt),
         Phase::Open { .. } if lost => nobody_knows(),
-        Phase::Open { .. } if state == State::Waiting => candidate(state, reason, Confidence::High, Voice::OpenQuestion),
+        Phase::Open { .. } if state == State::Waiting => {
+            candidate(state, reason, Confidence::High, Voice::OpenQuestion)
+        }
         Phase::Open { .. } => {
             let strength = match (case.talk.calls.iter().any(|c| c.escalated), case.talk.calls.is_empty()) {
                 (true, _) => Confidence::Low,
@@ -257,7 +270,9 @@ fn conversation(case: &Case<'_>, others_speak: bool, now: Timestamp) -> Candidat
             }
         }
         Phase::Ended { .. } if idle => rest(Voice::EndedLongAgo),
-        Phase::Ended { certain, .. } => candidate(state, reason, if *certain { Confidence::High } else { Confidence::Medium }, Voice::Ended),
+        Phase::Ended { certain, .. } => {
+            candidate(state, reason, if *certain { Confidence::High } else { Confidence::Medium }, Voice::Ended)
+        }
     }
 }
 
@@ -273,7 +288,9 @@ pub fn next_change(case: &Case<'_>, status: &Status, clock: Timestamp) -> Option
     let alive = matches!(case.process, Process::Alive { .. });
     let silence = match &case.talk.phase {
         _ if others_speak => None,
-        Phase::Silent | Phase::Ended { pending_subagents: 0, .. } => Some(case.talk_at.plus_ms(case.rules.idle_after_ms)),
+        Phase::Silent | Phase::Ended { pending_subagents: 0, .. } => {
+            Some(case.talk_at.plus_ms(case.rules.idle_after_ms))
+        }
         Phase::Open { .. } | Phase::Ended { .. } if alive => None,
         Phase::Open { .. } | Phase::Ended { .. } => Some(case.talk_at.plus_ms(case.rules.lost_after_ms)),
     };
@@ -281,7 +298,9 @@ pub fn next_change(case: &Case<'_>, status: &Status, clock: Timestamp) -> Option
     let silence = silence.filter(|at| *at > clock || !decided);
     // A quiet turn is believed less, so that another's word of middling strength may win.
     let doubt = match &case.talk.phase {
-        Phase::Open { .. } if case.talk.calls.is_empty() && !case.held.is_empty() => Some(case.talk_at.plus_ms(case.rules.quiet_ms)),
+        Phase::Open { .. } if case.talk.calls.is_empty() && !case.held.is_empty() => {
+            Some(case.talk_at.plus_ms(case.rules.quiet_ms))
+        }
         Phase::Silent | Phase::Open { .. } | Phase::Ended { .. } => None,
     };
     claims.chain(silence).chain(doubt.filter(|at| *at > clock)).min()
@@ -289,10 +308,15 @@ pub fn next_change(case: &Case<'_>, status: &Status, clock: Timestamp) -> Option
 
 /// One line about what goes on.
 fn activity(talk: &Talk, state: State, reason: Option<Reason>) -> Option<String> {
-    let asks = matches!(state, State::WaitingApproval) || matches!(reason, Some(Reason::Tool | Reason::Question | Reason::Subagents));
+    let asks = matches!(state, State::WaitingApproval)
+        || matches!(reason, Some(Reason::Tool | Reason::Question | Reason::Subagents));
     if !asks {
         return None;
     }
-    let call = if reason == Some(Reason::Question) { talk.calls.iter().find(|c| c.tool == events::ToolKind::Question) } else { talk.likely_asker() }?;
+    let call = if reason == Some(Reason::Question) {
+        talk.calls.iter().find(|c| c.tool == events::ToolKind::Question)
+    } else {
+        talk.likely_asker()
+    }?;
     Some(one_line(call.title.as_deref().unwrap_or(&call.name), 120))
 }

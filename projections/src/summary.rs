@@ -12,7 +12,11 @@ const RECENT_TURNS: usize = 5;
 /// Makes the summary; `last_prompt` is kept as it is.
 #[must_use]
 pub fn summarize(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> Summary {
-    Summary { current: current(session, open, recent), recent: recent_line(recent), last_prompt: session.summary.last_prompt.clone() }
+    Summary {
+        current: current(session, open, recent),
+        recent: recent_line(recent),
+        last_prompt: session.summary.last_prompt.clone(),
+    }
 }
 
 fn current(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> Option<String> {
@@ -27,7 +31,9 @@ fn current(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> O
             None => "waiting for approval".to_owned(),
         },
         (State::Running, Some(Reason::Tool)) => format!("running {}", activity.unwrap_or("a tool")),
-        (State::Running, Some(Reason::Subagents)) => format!("sub-agents at work{}", activity.map(|a| format!(": {a}")).unwrap_or_default()),
+        (State::Running, Some(Reason::Subagents)) => {
+            format!("sub-agents at work{}", activity.map(|a| format!(": {a}")).unwrap_or_default())
+        }
         (State::Running, Some(Reason::Compacting)) => "compacting its context".to_owned(),
         (State::Running, Some(Reason::Retrying)) => "trying the model again after an error".to_owned(),
         (State::Running, _) => match prompt {
@@ -42,8 +48,14 @@ fn current(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> O
         (State::Waiting, Some(Reason::Quota)) => "stopped by a quota or rate limit".to_owned(),
         (State::Waiting, Some(Reason::NewSession)) => "waiting for its first prompt".to_owned(),
         (State::Waiting, Some(Reason::Background)) => "done, with a command in the background".to_owned(),
-        (State::Idle, _) if recent.back().is_some_and(|t| t.outcome == Some(TurnOutcome::Failed)) => "stopped by an error".to_owned(),
-        (State::Idle, _) if recent.back().is_some_and(|t| matches!(t.outcome, Some(TurnOutcome::Interrupted | TurnOutcome::Denied))) => {
+        (State::Idle, _) if recent.back().is_some_and(|t| t.outcome == Some(TurnOutcome::Failed)) => {
+            "stopped by an error".to_owned()
+        }
+        (State::Idle, _)
+            if recent
+                .back()
+                .is_some_and(|t| matches!(t.outcome, Some(TurnOutcome::Interrupted | TurnOutcome::Denied))) =>
+        {
             "interrupted".to_owned()
         }
         (State::Waiting | State::Idle, _) => match last_text() {

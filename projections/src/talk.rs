@@ -105,7 +105,9 @@ impl Talk {
                     (State::Running, Some(Reason::Tool))
                 }
             }
-            Phase::Ended { pending_subagents, .. } if *pending_subagents > 0 => (State::Running, Some(Reason::Subagents)),
+            Phase::Ended { pending_subagents, .. } if *pending_subagents > 0 => {
+                (State::Running, Some(Reason::Subagents))
+            }
             Phase::Ended { outcome, class, .. } => (State::Waiting, Some(end_reason(*outcome, *class))),
         }
     }
@@ -120,9 +122,13 @@ pub fn end_reason(outcome: TurnOutcome, class: Option<ErrorClass>) -> Reason {
         TurnOutcome::Failed => match class {
             Some(ErrorClass::Auth) => Reason::Auth,
             Some(ErrorClass::Quota | ErrorClass::RateLimit) => Reason::Quota,
-            Some(ErrorClass::Network | ErrorClass::Provider | ErrorClass::Context | ErrorClass::Other) | None => Reason::Error,
+            Some(ErrorClass::Network | ErrorClass::Provider | ErrorClass::Context | ErrorClass::Other) | None => {
+                Reason::Error
+            }
         },
-        TurnOutcome::Completed | TurnOutcome::Exited | TurnOutcome::Superseded | TurnOutcome::TimedOut => Reason::TurnComplete,
+        TurnOutcome::Completed | TurnOutcome::Exited | TurnOutcome::Superseded | TurnOutcome::TimedOut => {
+            Reason::TurnComplete
+        }
     }
 }
 

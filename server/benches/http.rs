@@ -7,11 +7,7 @@
 //! two take turns, figures are medians. Requests a second are counted per second of the server's
 //! own CPU time, so that a load generator that cannot keep up does not flatter the slower one.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    reason = "a measuring program, not a service"
-)]
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measuring program, not a service")]
 
 use std::{
     io::{Read, Write},
@@ -49,23 +45,15 @@ const SUBSCRIBERS: usize = 1000;
 const EVENTS: usize = 60;
 
 fn main() {
-    let files = rustix::process::Rlimit {
-        current: Some(16_384),
-        maximum: Some(16_384),
-    };
+    let files = rustix::process::Rlimit { current: Some(16_384), maximum: Some(16_384) };
     let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, files);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let (server_core, load_core) = (0, cores - 1);
     let ours = Ours::start(server_core);
     let bare = Bare::start(server_core, &ours);
-    println!(
-        "{cores} cores; servers on core {server_core} with one worker each, load on core {load_core}"
-    );
+    println!("{cores} cores; servers on core {server_core} with one worker each, load on core {load_core}");
     // `cargo bench -p server -- g13` measures that one only.
-    let asked: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|arg| arg.starts_with('g'))
-        .collect();
+    let asked: Vec<String> = std::env::args().skip(1).filter(|arg| arg.starts_with('g')).collect();
     let wanted = |name: &str| asked.is_empty() || asked.iter().any(|arg| arg == name);
     if wanted("g12") {
         status(&ours, &bare, load_core);
@@ -103,22 +91,9 @@ impl Ours {
         let cancel = CancellationToken::new();
         let reader = Reader::new("/nonexistent".into());
         let config = Config::new(tokens());
-        let serving = runtime
-            .block_on(serve(
-                config,
-                board.clone(),
-                reader,
-                Health::default(),
-                cancel.clone(),
-            ))
-            .unwrap();
-        Self {
-            address: serving.address(),
-            runtime,
-            board,
-            session: json.bytes(),
-            cancel,
-        }
+        let serving =
+            runtime.block_on(serve(config, board.clone(), reader, Health::default(), cancel.clone())).unwrap();
+        Self { address: serving.address(), runtime, board, session: json.bytes(), cancel }
     }
 }
 
@@ -128,15 +103,7 @@ impl Bare {
         let (events, _) = broadcast::channel::<Utf8Bytes>(1024);
         let (session, sender) = (ours.session.clone(), events.clone());
         let app = Router::new()
-            .route(
-                &path(),
-                get(move || async move {
-                    (
-                        [(header::CONTENT_TYPE, "application/json")],
-                        session.clone(),
-                    )
-                }),
-            )
+            .route(&path(), get(move || async move { ([(header::CONTENT_TYPE, "application/json")], session.clone()) }))
             .route(
                 "/api/v1/ws",
                 any(move |upgrade: WebSocketUpgrade| async move {
@@ -150,9 +117,7 @@ impl Bare {
                     })
                 }),
             );
-        let listener = runtime
-            .block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))
-            .unwrap();
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         runtime.spawn(async move {
             let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
@@ -160,11 +125,7 @@ impl Bare {
             });
             axum::serve(listener, app).await
         });
-        Self {
-            runtime,
-            address,
-            events,
-        }
+        Self { runtime, address, events }
     }
 }
 
@@ -175,9 +136,7 @@ fn status(ours: &Ours, bare: &Bare, core: usize) {
     let mut wall = [Vec::new(), Vec::new()];
     for round in 0..=ROUNDS {
         for (i, (address, runtime)) in
-            [(ours.address, &ours.runtime), (bare.address, &bare.runtime)]
-                .into_iter()
-                .enumerate()
+            [(ours.address, &ours.runtime), (bare.address, &bare.runtime)].into_iter().enumerate()
         {
             let before = cpu_time(runtime);
             let start = Instant::now();
@@ -189,11 +148,7 @@ fn status(ours: &Ours, bare: &Bare, core: usize) {
             }
         }
     }
-    let ratios: Vec<f64> = figures[0]
-        .iter()
-        .zip(&figures[1])
-        .map(|(a, b)| a / b)
-        .collect();
+    let ratios: Vec<f64> = figures[0].iter().zip(&figures[1]).map(|(a, b)| a / b).collect();
     let [ours, limit] = figures.map(median);
     let [our_wall, limit_wall] = wall.map(median);
     println!(
@@ -243,11 +198,7 @@ fn whole(answer: &[u8]) -> usize {
         return 0;
     };
     assert!(text.starts_with("HTTP/1.1 200"), "{text}");
-    let length = text.lines().find_map(|l| {
-        l.to_ascii_lowercase()
-            .strip_prefix("content-length: ")
-            .map(str::to_owned)
-    });
+    let length = text.lines().find_map(|l| l.to_ascii_lowercase().strip_prefix("content-length: ").map(str::to_owned));
     end + 4 + length.unwrap().parse::<usize>().unwrap()
 }
 
@@ -279,21 +230,14 @@ fn fan_out(ours: &Ours, bare: &Bare, core: usize) {
             spent[1].push((cpu_time(&bare.runtime) - before[1]).as_secs_f64() * 1000.0);
         }
     }
-    let ratios: Vec<f64> = figures[0]
-        .iter()
-        .zip(&figures[1])
-        .map(|(a, b)| a / b)
-        .collect();
+    let ratios: Vec<f64> = figures[0].iter().zip(&figures[1]).map(|(a, b)| a / b).collect();
     let [ours, limit] = figures.map(median);
     println!(
         "G13 one event to {SUBSCRIBERS} WebSockets, last after {ours:.2} ms, axum limit {limit:.2} ms; ratio {:.3} (must 1.3, stretch 1.0)",
         median(ratios)
     );
     let [ours, limit] = spent.map(median);
-    println!(
-        "    CPU time of the server for it: {ours:.2} ms, axum limit {limit:.2} ms; ratio {:.3}",
-        ours / limit
-    );
+    println!("    CPU time of the server for it: {ours:.2} ms, axum limit {limit:.2} ms; ratio {:.3}", ours / limit);
 }
 
 /// What a WebSocket message of the event is.
@@ -320,11 +264,7 @@ impl Audience {
             let mut stream = TcpStream::connect(address).unwrap();
             let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
             stream
-                .write_all(
-                    request(address, "/api/v1/ws?session=01", upgrade)
-                        .replace("?session=01", "")
-                        .as_bytes(),
-                )
+                .write_all(request(address, "/api/v1/ws?session=01", upgrade).replace("?session=01", "").as_bytes())
                 .unwrap();
             let mut head = Vec::new();
             let mut byte = [0];
@@ -332,11 +272,7 @@ impl Audience {
                 stream.read_exact(&mut byte).unwrap();
                 head.push(byte[0]);
             }
-            assert!(
-                head.starts_with(b"HTTP/1.1 101"),
-                "{}",
-                String::from_utf8_lossy(&head)
-            );
+            assert!(head.starts_with(b"HTTP/1.1 101"), "{}", String::from_utf8_lossy(&head));
             stream.set_nonblocking(true).unwrap();
             let (tell, arrived, ready) = (tell.clone(), Arc::clone(&arrived), ready.clone());
             load.spawn(async move {
@@ -366,11 +302,7 @@ impl Audience {
 }
 
 /// Reads one text message; pings are passed over.
-async fn message(
-    stream: &mut tokio::net::TcpStream,
-    buffer: &mut Vec<u8>,
-    expected: Option<usize>,
-) {
+async fn message(stream: &mut tokio::net::TcpStream, buffer: &mut Vec<u8>, expected: Option<usize>) {
     loop {
         let mut head = [0; 2];
         stream.read_exact(&mut head).await.unwrap();
@@ -391,9 +323,7 @@ async fn message(
 
 fn request(address: SocketAddr, path: &str, more: &str) -> String {
     let token = "r".repeat(43);
-    format!(
-        "GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nAccept: */*\r\n{more}\r\n"
-    )
+    format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nAccept: */*\r\n{more}\r\n")
 }
 
 fn path() -> String {
@@ -430,13 +360,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
 
 fn tokens() -> Tokens {
     let of = |letter: &str| Token::new(&letter.repeat(43)).unwrap();
-    Tokens {
-        owner: of("o"),
-        ingest: of("i"),
-        read: of("r"),
-        control: of("c"),
-        admin: of("a"),
-    }
+    Tokens { owner: of("o"), ingest: of("i"), read: of("r"), control: of("c"), admin: of("a") }
 }
 
 fn entry(n: u128, json: &Json) -> SessionEntry {

@@ -13,18 +13,12 @@ pub(crate) enum Scope {
     /// Nothing: there is no data in the answer.
     Open,
     /// To hand in events.
-    #[expect(
-        dead_code,
-        reason = "routes for hooks and telemetry come with their adapters"
-    )]
+    #[expect(dead_code, reason = "routes for hooks and telemetry come with their adapters")]
     Ingest,
     /// To see.
     Read,
     /// To act on a session.
-    #[expect(
-        dead_code,
-        reason = "routes for input and approvals come with the runs"
-    )]
+    #[expect(dead_code, reason = "routes for input and approvals come with the runs")]
     Control,
     /// To change what capture does.
     Admin,
@@ -129,11 +123,7 @@ impl Tokens {
         ]
         .into_iter()
         .fold(Grants::NONE, |sum, (token, grants)| {
-            if constant_time_eq(token.0.as_bytes(), presented) {
-                sum.and(grants)
-            } else {
-                sum
-            }
+            if constant_time_eq(token.0.as_bytes(), presented) { sum.and(grants) } else { sum }
         })
     }
 }
@@ -168,13 +158,8 @@ mod tests {
 
     #[test]
     fn each_token_opens_its_scope_only() {
-        let tokens = Tokens {
-            owner: token('o'),
-            ingest: token('i'),
-            read: token('r'),
-            control: token('c'),
-            admin: token('a'),
-        };
+        let tokens =
+            Tokens { owner: token('o'), ingest: token('i'), read: token('r'), control: token('c'), admin: token('a') };
         let of = |letter: char| tokens.grants(letter.to_string().repeat(43).as_bytes());
         assert_eq!(of('i'), Grants::INGEST);
         assert_eq!(of('r'), Grants::READ);
@@ -191,14 +176,8 @@ mod tests {
     #[test]
     fn weak_tokens_are_refused() {
         assert_eq!(Token::new("").err(), Some(TokenError::Short { length: 0 }));
-        assert_eq!(
-            Token::new(&"x".repeat(31)).err(),
-            Some(TokenError::Short { length: 31 })
-        );
-        assert_eq!(
-            Token::new(&"x y".repeat(20)).err(),
-            Some(TokenError::Characters)
-        );
+        assert_eq!(Token::new(&"x".repeat(31)).err(), Some(TokenError::Short { length: 31 }));
+        assert_eq!(Token::new(&"x y".repeat(20)).err(), Some(TokenError::Characters));
         assert_eq!(format!("{:?}", token('s')), "Token(…)");
     }
 

@@ -58,10 +58,7 @@ impl SessionEntry {
     /// # Errors
     /// When the session cannot be serialized.
     pub fn of(session: &Session, active: bool) -> Result<Self, serde_json::Error> {
-        Ok(Self {
-            json: Some(Json::of(session)?),
-            ..Self::cold(session, active)
-        })
+        Ok(Self { json: Some(Json::of(session)?), ..Self::cold(session, active) })
     }
 
     /// The entry of a session without its JSON.
@@ -100,11 +97,7 @@ impl Board {
     /// An empty board. The epoch names this life of the program.
     #[must_use]
     pub fn new(epoch: &str) -> Self {
-        Self(Arc::new(Shared {
-            epoch: Epoch::new(epoch),
-            rows: Rows::default(),
-            feed: Feed::default(),
-        }))
+        Self(Arc::new(Shared { epoch: Epoch::new(epoch), rows: Rows::default(), feed: Feed::default() }))
     }
 
     /// Fills the board at start; `position` is the last committed one.

@@ -26,17 +26,11 @@ impl hyper::body::Body for Body {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match self.get_mut() {
             Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
             Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Self::Stream(stream) => stream
-                .as_mut()
-                .poll_next(cx)
-                .map(|part| part.map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Stream(stream) => stream.as_mut().poll_next(cx).map(|part| part.map(|bytes| Ok(Frame::data(bytes)))),
         }
     }
 
@@ -67,9 +61,7 @@ pub(crate) fn json(text: impl Into<Bytes>) -> Response<Body> {
 
 /// A value as JSON.
 pub(crate) fn json_of<T: Serialize + ?Sized>(value: &T) -> Answer {
-    serde_json::to_vec(value)
-        .map(json)
-        .map_err(|cause| ApiError::internal(&cause))
+    serde_json::to_vec(value).map(json).map_err(|cause| ApiError::internal(&cause))
 }
 
 /// Plain text.
@@ -79,18 +71,12 @@ pub(crate) fn text(text: impl Into<Bytes>) -> Response<Body> {
 
 /// Metrics in Prometheus text form.
 pub(crate) fn metrics(text: String) -> Response<Body> {
-    of_type(
-        "text/plain; version=0.0.4; charset=utf-8",
-        Body::Whole(text.into()),
-    )
+    of_type("text/plain; version=0.0.4; charset=utf-8", Body::Whole(text.into()))
 }
 
 /// A page of our own.
 pub(crate) fn html(page: &'static str) -> Response<Body> {
-    let mut response = of_type(
-        "text/html; charset=utf-8",
-        Body::Whole(Bytes::from_static(page.as_bytes())),
-    );
+    let mut response = of_type("text/html; charset=utf-8", Body::Whole(Bytes::from_static(page.as_bytes())));
     response.headers_mut().insert(
         header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(

@@ -58,12 +58,7 @@ pub(crate) struct Call {
 impl Call {
     /// The variable segment of the path, decoded.
     pub(crate) fn segment(&self) -> Result<Cow<'_, str>, ApiError> {
-        let raw = self
-            .parts
-            .uri
-            .path()
-            .get(self.segment.clone())
-            .unwrap_or_default();
+        let raw = self.parts.uri.path().get(self.segment.clone()).unwrap_or_default();
         let text = percent_encoding::percent_decode_str(raw)
             .decode_utf8()
             .map_err(|_| ApiError::parameter("path", "not UTF-8"))?;
@@ -81,10 +76,7 @@ impl Call {
     /// Reads the body as JSON, within the limits of size and time.
     pub(crate) async fn json<T: DeserializeOwned>(&mut self, app: &App) -> Result<T, ApiError> {
         let limit = app.limits.body_bytes;
-        let upload = self
-            .upload
-            .take()
-            .ok_or_else(|| ApiError::body("it is empty"))?;
+        let upload = self.upload.take().ok_or_else(|| ApiError::body("it is empty"))?;
         let read = Limited::new(upload, limit).collect();
         let body = match timeout(app.limits.read, read).await {
             Ok(Ok(body)) => body.aggregate(),
@@ -113,13 +105,8 @@ impl<'a> Params<'a> {
     }
 
     /// One value of a type with a text form.
-    pub(crate) fn value<T: FromStr<Err: Display>>(
-        &self,
-        name: &str,
-    ) -> Result<Option<T>, ApiError> {
-        self.text(name)
-            .map(|text| text.parse().map_err(|why| ApiError::parameter(name, why)))
-            .transpose()
+    pub(crate) fn value<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Option<T>, ApiError> {
+        self.text(name).map(|text| text.parse().map_err(|why| ApiError::parameter(name, why))).transpose()
     }
 
     /// Several values, separated by commas.
@@ -127,11 +114,7 @@ impl<'a> Params<'a> {
         self.text(name)
             .into_iter()
             .flat_map(|text| text.split(','))
-            .map(|text| {
-                text.trim()
-                    .parse()
-                    .map_err(|why| ApiError::parameter(name, why))
-            })
+            .map(|text| text.trim().parse().map_err(|why| ApiError::parameter(name, why)))
             .collect()
     }
 

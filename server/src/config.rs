@@ -137,11 +137,7 @@ pub struct Health {
 
 impl Default for Health {
     fn default() -> Self {
-        Self {
-            ready: Arc::new(|| true),
-            sources: Arc::new(Vec::new),
-            metrics: Arc::new(|_| ()),
-        }
+        Self { ready: Arc::new(|| true), sources: Arc::new(Vec::new), metrics: Arc::new(|_| ()) }
     }
 }
 

@@ -44,12 +44,7 @@ impl Dialect {
     }
 
     /// An item as WebSocket messages.
-    pub(crate) async fn messages(
-        &mut self,
-        app: &App,
-        item: &Item,
-        out: &mut Vec<Utf8Bytes>,
-    ) -> Result<(), ApiError> {
+    pub(crate) async fn messages(&mut self, app: &App, item: &Item, out: &mut Vec<Utf8Bytes>) -> Result<(), ApiError> {
         match self {
             Self::Frames { .. } => match item {
                 Item::Snapshot(snapshot) => out.push(snapshot.message(app.board.epoch())),
@@ -57,13 +52,7 @@ impl Dialect {
                 Item::TooSlow => {}
             },
             Self::Older(older) => {
-                out.extend(
-                    older
-                        .say(app, item)
-                        .await?
-                        .into_iter()
-                        .map(|said| said.json.into()),
-                );
+                out.extend(older.say(app, item).await?.into_iter().map(|said| said.json.into()));
             }
         }
         Ok(())

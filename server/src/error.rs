@@ -20,13 +20,7 @@ pub(crate) struct ApiError {
 
 impl ApiError {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            status,
-            code,
-            message: message.into(),
-            hint: None,
-            header: None,
-        }
+        Self { status, code, message: message.into(), hint: None, header: None }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -41,19 +35,11 @@ impl ApiError {
 
     /// A query parameter, or part of the path, that is not what it should be.
     pub(crate) fn parameter(name: &str, why: impl fmt::Display) -> Self {
-        Self::new(
-            StatusCode::BAD_REQUEST,
-            "bad_parameter",
-            format!("{name}: {why}"),
-        )
+        Self::new(StatusCode::BAD_REQUEST, "bad_parameter", format!("{name}: {why}"))
     }
 
     pub(crate) fn body(why: impl fmt::Display) -> Self {
-        Self::new(
-            StatusCode::BAD_REQUEST,
-            "bad_body",
-            format!("the body is not as expected: {why}"),
-        )
+        Self::new(StatusCode::BAD_REQUEST, "bad_body", format!("the body is not as expected: {why}"))
     }
 
     pub(crate) fn not_found(what: impl Into<String>) -> Self {
@@ -62,18 +48,13 @@ impl ApiError {
 
     pub(crate) fn session(given: &str) -> Self {
         let given: String = given.chars().take(64).collect();
-        Self::not_found(format!("no session `{given}`"))
-            .hint("GET /api/v1/sessions?active=all lists them")
+        Self::not_found(format!("no session `{given}`")).hint("GET /api/v1/sessions?active=all lists them")
     }
 
     pub(crate) fn unauthorized() -> Self {
-        Self::new(
-            StatusCode::UNAUTHORIZED,
-            "unauthorized",
-            "a token is needed",
-        )
-        .hint("send `Authorization: Bearer TOKEN`; endpoint.json names the token file")
-        .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "a token is needed")
+            .hint("send `Authorization: Bearer TOKEN`; endpoint.json names the token file")
+            .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
     }
 
     pub(crate) fn forbidden(code: &'static str, message: impl Into<String>) -> Self {
@@ -81,11 +62,7 @@ impl ApiError {
     }
 
     pub(crate) fn too_large(limit: usize) -> Self {
-        Self::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "body_too_large",
-            format!("the body is longer than {limit} bytes"),
-        )
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", format!("the body is longer than {limit} bytes"))
     }
 
     pub(crate) fn timeout(message: impl Into<String>) -> Self {
@@ -99,11 +76,7 @@ impl ApiError {
     /// Something broke on our side; `cause` goes to the log.
     pub(crate) fn internal(cause: &dyn fmt::Display) -> Self {
         tracing::error!(%cause, "a request failed");
-        Self::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "internal",
-            "capture failed to answer; its log says why",
-        )
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "capture failed to answer; its log says why")
     }
 
     /// The error as the value of `{"error": …}`.
@@ -119,11 +92,7 @@ impl ApiError {
             #[serde(skip_serializing_if = "Option::is_none")]
             hint: Option<&'a str>,
         }
-        let error = Inner {
-            code: self.code,
-            message: &self.message,
-            hint: self.hint.as_deref(),
-        };
+        let error = Inner { code: self.code, message: &self.message, hint: self.hint.as_deref() };
         serde_json::to_string(&Outer { error }).unwrap_or_default()
     }
 

@@ -83,9 +83,7 @@ impl Frame {
             let name = self.news.name();
             let json = self.json.as_str();
             match self.position {
-                Some(position) if id => {
-                    format!("event: {name}\nid: {position}\ndata: {json}\n\n").into()
-                }
+                Some(position) if id => format!("event: {name}\nid: {position}\ndata: {json}\n\n").into(),
                 Some(_) => format!("event: {name}\ndata: {json}\n\n").into(),
                 None => format!(
                     "event: {name}\ndata: {{\"epoch\":{},\"live\":true,{}\n\n",
@@ -104,12 +102,10 @@ impl Frame {
             .get_or_init(|| {
                 let (name, epoch, json) = (self.news.name(), epoch.json(), self.json.as_str());
                 match self.position {
-                    Some(position) => format!(
-                        "{{\"type\":\"{name}\",\"position\":{position},\"epoch\":{epoch},\"data\":{json}}}"
-                    ),
-                    None => format!(
-                        "{{\"type\":\"{name}\",\"epoch\":{epoch},\"live\":true,\"data\":{json}}}"
-                    ),
+                    Some(position) => {
+                        format!("{{\"type\":\"{name}\",\"position\":{position},\"epoch\":{epoch},\"data\":{json}}}")
+                    }
+                    None => format!("{{\"type\":\"{name}\",\"epoch\":{epoch},\"live\":true,\"data\":{json}}}"),
                 }
                 .into()
             })
@@ -131,10 +127,7 @@ pub(crate) struct Epoch {
 
 impl Epoch {
     pub(crate) fn new(text: &str) -> Self {
-        Self {
-            text: text.to_owned(),
-            json: serde_json::Value::from(text).to_string(),
-        }
+        Self { text: text.to_owned(), json: serde_json::Value::from(text).to_string() }
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -160,31 +153,16 @@ mod tests {
     fn committed_frames_carry_the_position() {
         let epoch = Epoch::new("e\"1");
         let frame = frame(Some(7));
-        assert_eq!(
-            frame.sse(&epoch, true),
-            "event: event\nid: 7\ndata: {\"a\":1}\n\n"
-        );
-        assert_eq!(
-            frame.sse(&epoch, false),
-            "event: event\ndata: {\"a\":1}\n\n"
-        );
-        assert_eq!(
-            frame.message(&epoch).as_str(),
-            r#"{"type":"event","position":7,"epoch":"e\"1","data":{"a":1}}"#
-        );
+        assert_eq!(frame.sse(&epoch, true), "event: event\nid: 7\ndata: {\"a\":1}\n\n");
+        assert_eq!(frame.sse(&epoch, false), "event: event\ndata: {\"a\":1}\n\n");
+        assert_eq!(frame.message(&epoch).as_str(), r#"{"type":"event","position":7,"epoch":"e\"1","data":{"a":1}}"#);
     }
 
     #[test]
     fn frames_before_commit_carry_the_epoch() {
         let epoch = Epoch::new("e");
         let frame = frame(None);
-        assert_eq!(
-            frame.sse(&epoch, true),
-            "event: event\ndata: {\"epoch\":\"e\",\"live\":true,\"a\":1}\n\n"
-        );
-        assert_eq!(
-            frame.message(&epoch).as_str(),
-            r#"{"type":"event","epoch":"e","live":true,"data":{"a":1}}"#
-        );
+        assert_eq!(frame.sse(&epoch, true), "event: event\ndata: {\"epoch\":\"e\",\"live\":true,\"a\":1}\n\n");
+        assert_eq!(frame.message(&epoch).as_str(), r#"{"type":"event","epoch":"e","live":true,"data":{"a":1}}"#);
     }
 }

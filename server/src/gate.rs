@@ -14,8 +14,7 @@ use crate::{
 };
 
 /// A page of a public network asks to reach into this one.
-const PRIVATE_NETWORK: HeaderName =
-    HeaderName::from_static("access-control-request-private-network");
+const PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-request-private-network");
 
 /// Lets in or turns away.
 pub(crate) struct Gate {
@@ -27,17 +26,9 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    pub(crate) fn new(
-        address: SocketAddr,
-        tokens: Tokens,
-        control_peer: Option<PeerCheck>,
-    ) -> Self {
+    pub(crate) fn new(address: SocketAddr, tokens: Tokens, control_peer: Option<PeerCheck>) -> Self {
         let port = address.port();
-        let mut hosts = vec![
-            format!("127.0.0.1:{port}"),
-            format!("localhost:{port}"),
-            format!("[::1]:{port}"),
-        ];
+        let mut hosts = vec![format!("127.0.0.1:{port}"), format!("localhost:{port}"), format!("[::1]:{port}")];
         let ip = address.ip();
         if !ip.is_loopback() && !ip.is_unspecified() {
             hosts.push(match ip {
@@ -45,12 +36,7 @@ impl Gate {
                 IpAddr::V6(_) => format!("[{ip}]:{port}"),
             });
         }
-        Self {
-            hosts,
-            tokens,
-            wrong: WrongTokens::default(),
-            control_peer,
-        }
+        Self { hosts, tokens, wrong: WrongTokens::default(), control_peer }
     }
 
     /// Checks what a browser cannot help saying: the host it thinks it talks to (a rebound name
@@ -64,31 +50,19 @@ impl Gate {
         door: &Door,
     ) -> Result<(), ApiError> {
         if uri.authority().is_some() || !uri.path().starts_with('/') {
-            return Err(ApiError::new(
-                StatusCode::BAD_REQUEST,
-                "bad_target",
-                "the request target must be a path",
-            ));
+            return Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_target", "the request target must be a path"));
         }
         match door {
             Door::Tcp => {
-                let host = only(headers, &header::HOST).is_some_and(|host| {
-                    self.hosts
-                        .iter()
-                        .any(|own| own.as_bytes().eq_ignore_ascii_case(host))
-                });
+                let host = only(headers, &header::HOST)
+                    .is_some_and(|host| self.hosts.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(host)));
                 if !host {
-                    return Err(ApiError::forbidden(
-                        "wrong_host",
-                        "the Host header does not name this server",
-                    ));
+                    return Err(ApiError::forbidden("wrong_host", "the Host header does not name this server"));
                 }
                 if headers.contains_key(header::ORIGIN) {
                     let own = only(headers, &header::ORIGIN)
                         .and_then(|origin| origin.strip_prefix(b"http://"))
-                        .is_some_and(|origin| {
-                            self.hosts.iter().any(|own| own.as_bytes() == origin)
-                        });
+                        .is_some_and(|origin| self.hosts.iter().any(|own| own.as_bytes() == origin));
                     if !own {
                         return Err(foreign_origin());
                     }
@@ -101,10 +75,7 @@ impl Gate {
             }
         }
         if *method == Method::OPTIONS && headers.contains_key(PRIVATE_NETWORK) {
-            return Err(ApiError::forbidden(
-                "private_network",
-                "no page of another network is let in",
-            ));
+            return Err(ApiError::forbidden("private_network", "no page of another network is let in"));
         }
         Ok(())
     }
@@ -125,23 +96,15 @@ impl Gate {
             Door::Tcp => by_token,
             Door::Unix(peer) => {
                 let may_control = self.control_peer.as_ref().is_none_or(|check| check(*peer));
-                let by_token = if may_control {
-                    by_token
-                } else {
-                    by_token.without(Grants::CONTROL.and(Grants::ADMIN))
-                };
+                let by_token =
+                    if may_control { by_token } else { by_token.without(Grants::CONTROL.and(Grants::ADMIN)) };
                 by_token.and(Grants::INGEST).and(Grants::READ)
             }
         })
     }
 
     /// Checks that the caller may use a route of this scope.
-    pub(crate) fn check_scope(
-        &self,
-        scope: Scope,
-        headers: &HeaderMap,
-        door: &Door,
-    ) -> Result<(), ApiError> {
+    pub(crate) fn check_scope(&self, scope: Scope, headers: &HeaderMap, door: &Door) -> Result<(), ApiError> {
         if scope == Scope::Open {
             return Ok(());
         }
@@ -151,33 +114,19 @@ impl Gate {
         } else if grants == Grants::NONE {
             Err(ApiError::unauthorized())
         } else {
-            Err(ApiError::forbidden(
-                "wrong_scope",
-                "this token does not open this route",
-            ))
+            Err(ApiError::forbidden("wrong_scope", "this token does not open this route"))
         }
     }
 
     /// Checks that the caller has any right at all: strangers are not told which paths exist.
     pub(crate) fn check_known(&self, headers: &HeaderMap, door: &Door) -> Result<(), ApiError> {
-        if self.grants(headers, door)? == Grants::NONE {
-            Err(ApiError::unauthorized())
-        } else {
-            Ok(())
-        }
+        if self.grants(headers, door)? == Grants::NONE { Err(ApiError::unauthorized()) } else { Ok(()) }
     }
 
     fn wrong_token(&self) -> ApiError {
         if self.wrong.note(Instant::now()) {
-            ApiError::new(
-                StatusCode::TOO_MANY_REQUESTS,
-                "too_many_wrong_tokens",
-                "too many wrong tokens",
-            )
-            .header(
-                header::RETRY_AFTER,
-                HeaderValue::from(WrongTokens::WINDOW.as_secs()),
-            )
+            ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_wrong_tokens", "too many wrong tokens")
+                .header(header::RETRY_AFTER, HeaderValue::from(WrongTokens::WINDOW.as_secs()))
         } else {
             ApiError::unauthorized()
         }
@@ -202,9 +151,5 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     }
     let value = only(headers, &header::AUTHORIZATION).unwrap_or_default();
     let (scheme, token) = value.split_at_checked(7).unwrap_or_default();
-    Some(if scheme.eq_ignore_ascii_case(b"bearer ") {
-        token.trim_ascii()
-    } else {
-        b""
-    })
+    Some(if scheme.eq_ignore_ascii_case(b"bearer ") { token.trim_ascii() } else { b"" })
 }

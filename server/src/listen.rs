@@ -45,9 +45,7 @@ const ACCEPT_REST: Duration = Duration::from_millis(100);
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address can be reached from other machines and nobody asked for that.
-    #[error(
-        "{address} is not a loopback address; listening beyond this machine must be asked for explicitly"
-    )]
+    #[error("{address} is not a loopback address; listening beyond this machine must be asked for explicitly")]
     Exposed {
         /// The address.
         address: SocketAddr,
@@ -110,25 +108,14 @@ pub async fn serve(
     health: Health,
     cancel: CancellationToken,
 ) -> Result<Serving, ServeError> {
-    let Config {
-        listen,
-        exposure,
-        socket,
-        tokens,
-        control_peer,
-        commands,
-        limits,
-    } = config;
+    let Config { listen, exposure, socket, tokens, control_peer, commands, limits } = config;
     match exposure {
         Exposure::Loopback if !listen.ip().is_loopback() => {
             return Err(ServeError::Exposed { address: listen });
         }
         Exposure::Loopback | Exposure::Network => {}
     }
-    let failed = |source| ServeError::Bind {
-        address: listen,
-        source,
-    };
+    let failed = |source| ServeError::Bind { address: listen, source };
     let tcp = TcpListener::bind(listen).await.map_err(failed)?;
     let address = tcp.local_addr().map_err(failed)?;
     let unix = socket.as_deref().map(Socket::open).transpose()?;
@@ -142,17 +129,12 @@ pub async fn serve(
         app: Arc::clone(&app),
         gate,
     };
-    app.tasks
-        .spawn(app.board.clone().hand_on(app.cancel.clone()));
+    app.tasks.spawn(app.board.clone().hand_on(app.cancel.clone()));
     app.tasks.spawn(entrance.clone().tcp(tcp));
     if let Some(unix) = unix {
         app.tasks.spawn(entrance.unix(unix));
     }
-    Ok(Serving {
-        address,
-        socket,
-        tasks: app.tasks.clone(),
-    })
+    Ok(Serving { address, socket, tasks: app.tasks.clone() })
 }
 
 /// One of the connections allowed at once, WebSockets included. Given back when dropped.
@@ -194,13 +176,8 @@ impl Entrance {
             };
             match accepted {
                 Ok((stream, _)) => match peer(&stream) {
-                    Ok(peer) if may_enter(peer, unix::own_uid()) => {
-                        self.admit(stream, Door::Unix(peer))
-                    }
-                    Ok(peer) => tracing::warn!(
-                        uid = peer.uid,
-                        "another user was refused on the Unix socket"
-                    ),
+                    Ok(peer) if may_enter(peer, unix::own_uid()) => self.admit(stream, Door::Unix(peer)),
+                    Ok(peer) => tracing::warn!(uid = peer.uid, "another user was refused on the Unix socket"),
                     Err(cause) => {
                         tracing::warn!(%cause, "a nameless peer was refused on the Unix socket")
                     }
@@ -215,12 +192,7 @@ impl Entrance {
         let app = Arc::clone(&self.app);
         if let Ok(permit) = Arc::clone(&self.places).try_acquire_owned() {
             let place = Some(Arc::new(Place { _permit: permit }));
-            let service = Service {
-                app: Arc::clone(&app),
-                gate: Arc::clone(&self.gate),
-                door,
-                place,
-            };
+            let service = Service { app: Arc::clone(&app), gate: Arc::clone(&self.gate), door, place };
             self.app.tasks.spawn(async move {
                 app.tally.connections.fetch_add(1, Ordering::Relaxed);
                 connection(io, service, &app).await;
@@ -228,15 +200,11 @@ impl Entrance {
             });
             return;
         }
-        app.tally
-            .connections_refused
-            .fetch_add(1, Ordering::Relaxed);
+        app.tally.connections_refused.fetch_add(1, Ordering::Relaxed);
         if let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() {
             self.app.tasks.spawn(async move {
                 let full = service_fn(|_| async {
-                    Ok::<_, Infallible>(
-                        ApiError::unavailable("too many connections").into_response(),
-                    )
+                    Ok::<_, Infallible>(ApiError::unavailable("too many connections").into_response())
                 });
                 let mut http = http1::Builder::new();
                 http.keep_alive(false);
@@ -269,10 +237,7 @@ where
         .header_read_timeout(app.limits.read)
         .max_buf_size(app.limits.header_bytes.max(MIN_HEADER_BYTES))
         .max_headers(MAX_HEADERS);
-    let mut connection = pin!(
-        http.serve_connection(TokioIo::new(io), service)
-            .with_upgrades()
-    );
+    let mut connection = pin!(http.serve_connection(TokioIo::new(io), service).with_upgrades());
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = app.cancel.cancelled() => {
@@ -291,12 +256,8 @@ where
 /// Sends small answers at once, and lets the kernel cut off a client that takes nothing.
 fn prepare(stream: &TcpStream, patience: Duration) {
     let patience_ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
-    let done = stream.set_nodelay(true).and_then(|()| {
-        Ok(rustix::net::sockopt::set_tcp_user_timeout(
-            stream,
-            patience_ms,
-        )?)
-    });
+    let done =
+        stream.set_nodelay(true).and_then(|()| Ok(rustix::net::sockopt::set_tcp_user_timeout(stream, patience_ms)?));
     if let Err(cause) = done {
         tracing::debug!(%cause, "a socket option was refused");
     }
@@ -304,10 +265,7 @@ fn prepare(stream: &TcpStream, patience: Duration) {
 
 fn peer(stream: &UnixStream) -> io::Result<Peer> {
     let credentials = stream.peer_cred()?;
-    Ok(Peer {
-        uid: credentials.uid(),
-        pid: credentials.pid(),
-    })
+    Ok(Peer { uid: credentials.uid(), pid: credentials.pid() })
 }
 
 /// Only our own user comes in, whatever the modes of directory and socket say.
@@ -321,26 +279,8 @@ mod tests {
 
     #[test]
     fn another_user_does_not_enter() {
-        assert!(may_enter(
-            Peer {
-                uid: 1000,
-                pid: None
-            },
-            1000
-        ));
-        assert!(!may_enter(
-            Peer {
-                uid: 1001,
-                pid: Some(1)
-            },
-            1000
-        ));
-        assert!(!may_enter(
-            Peer {
-                uid: 0,
-                pid: Some(1)
-            },
-            1000
-        ));
+        assert!(may_enter(Peer { uid: 1000, pid: None }, 1000));
+        assert!(!may_enter(Peer { uid: 1001, pid: Some(1) }, 1000));
+        assert!(!may_enter(Peer { uid: 0, pid: Some(1) }, 1000));
     }
 }

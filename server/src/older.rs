@@ -45,11 +45,7 @@ const MAX_MESSAGES: usize = 1000;
 /// `GET /api/stream/status`
 pub(crate) fn status_stream(app: &App, _: Call) -> Reply {
     let tail = Tail::new(app, Interest::All, None);
-    Reply::Now(Ok(sse::answer(
-        Arc::clone(app),
-        tail,
-        Dialect::Older(Older::of_all()),
-    )))
+    Reply::Now(Ok(sse::answer(Arc::clone(app), tail, Dialect::Older(Older::of_all()))))
 }
 
 /// `GET /api/sessions/{id}/stream`
@@ -82,24 +78,16 @@ pub(crate) fn messages(app: &App, call: Call) -> Reply {
     Reply::later(async move {
         let query = call.query();
         let limit = query.limit(MESSAGES, MAX_MESSAGES)?;
-        let name = query
-            .text("session")
-            .ok_or_else(|| ApiError::parameter("session", "is required"))?;
+        let name = query.text("session").ok_or_else(|| ApiError::parameter("session", "is required"))?;
         let ids = ids_of(&app, std::iter::once(name)).await?;
         let session = *ids.first().ok_or_else(|| ApiError::session(name))?;
         let kinds = [Kind::UserPrompt, Kind::AssistantMessage];
-        let events = app
-            .read(move |reader| reader.last_events(session, limit, &kinds))
-            .await?;
+        let events = app.read(move |reader| reader.last_events(session, limit, &kinds)).await?;
         let messages = events
             .into_iter()
             .map(|event| Message {
                 id: event.id,
-                role: if event.payload.kind() == Kind::UserPrompt {
-                    "user"
-                } else {
-                    "assistant"
-                },
+                role: if event.payload.kind() == Kind::UserPrompt { "user" } else { "assistant" },
                 text: event.text,
                 at: event.created_at,
                 sequence: event.sequence,
@@ -158,18 +146,12 @@ enum Content<'a> {
 impl Older {
     /// The status of all sessions.
     fn of_all() -> Self {
-        Self {
-            subscribed: false,
-            states: HashMap::new(),
-        }
+        Self { subscribed: false, states: HashMap::new() }
     }
 
     /// All of some sessions.
     pub(crate) fn of_sessions() -> Self {
-        Self {
-            subscribed: true,
-            states: HashMap::new(),
-        }
+        Self { subscribed: true, states: HashMap::new() }
     }
 
     /// Says an item in older words.
@@ -196,111 +178,46 @@ impl Older {
         Ok(said)
     }
 
-    async fn init(
-        &mut self,
-        app: &App,
-        standing: &Standing,
-        said: &mut Vec<Said>,
-    ) -> Result<(), ApiError> {
+    async fn init(&mut self, app: &App, standing: &Standing, said: &mut Vec<Said>) -> Result<(), ApiError> {
         let id = standing.id;
-        let events = app
-            .read(move |reader| reader.last_events(id, INIT_EVENTS, &[]))
-            .await?;
+        let events = app.read(move |reader| reader.last_events(id, INIT_EVENTS, &[])).await?;
         let (status, working) = words(standing.status.state);
         self.states.insert(id, standing.status.state);
         let reason = standing.status.reason;
-        say(
-            said,
-            "stream-init",
-            id,
-            Content::Init {
-                status,
-                working,
-                reason,
-                events,
-            },
-        )
+        say(said, "stream-init", id, Content::Init { status, working, reason, events })
     }
 
     fn status(&mut self, standing: &Standing, said: &mut Vec<Said>) -> Result<(), ApiError> {
-        let Standing {
-            id,
-            status: StandingStatus { state, reason },
-        } = *standing;
+        let Standing { id, status: StandingStatus { state, reason } } = *standing;
         let (status, working) = words(state);
         if self.subscribed {
-            say(
-                said,
-                "stream-status",
-                id,
-                Content::Status {
-                    status,
-                    working,
-                    reason,
-                },
-            )?;
+            say(said, "stream-status", id, Content::Status { status, working, reason })?;
         }
-        say(
-            said,
-            "session.status",
-            id,
-            Content::Status {
-                status,
-                working,
-                reason,
-            },
-        )?;
+        say(said, "session.status", id, Content::Status { status, working, reason })?;
         let waits = matches!(state, State::Waiting | State::WaitingApproval);
         if self.states.insert(id, state) != Some(state) && waits {
-            say(
-                said,
-                "waiting-for-input",
-                id,
-                Content::Status {
-                    status,
-                    working,
-                    reason,
-                },
-            )?;
+            say(said, "waiting-for-input", id, Content::Status { status, working, reason })?;
         }
         Ok(())
     }
 }
 
 fn event(frame: &Frame, kind: Kind, said: &mut Vec<Said>) -> Result<(), ApiError> {
-    let raw: &RawValue =
-        serde_json::from_str(frame.json.as_str()).map_err(|cause| ApiError::internal(&cause))?;
-    say(
-        said,
-        "stream-event",
-        frame.session,
-        Content::Event { event: raw },
-    )?;
+    let raw: &RawValue = serde_json::from_str(frame.json.as_str()).map_err(|cause| ApiError::internal(&cause))?;
+    say(said, "stream-event", frame.session, Content::Event { event: raw })?;
     if kind == Kind::ApprovalResolved
         && let Ok(event) = Event::from_json(frame.json.as_str())
         && let Payload::ApprovalResolved(resolved) = event.payload
     {
-        let content = Content::Decision {
-            approval: resolved.approval_id,
-            allowed: resolved.allowed,
-        };
+        let content = Content::Decision { approval: resolved.approval_id, allowed: resolved.allowed };
         say(said, "approval-decision", frame.session, content)?;
     }
     Ok(())
 }
 
-fn say(
-    said: &mut Vec<Said>,
-    name: &'static str,
-    session: SessionId,
-    content: Content<'_>,
-) -> Result<(), ApiError> {
-    let json = serde_json::to_string(&Message {
-        name,
-        session,
-        content,
-    })
-    .map_err(|cause| ApiError::internal(&cause))?;
+fn say(said: &mut Vec<Said>, name: &'static str, session: SessionId, content: Content<'_>) -> Result<(), ApiError> {
+    let json =
+        serde_json::to_string(&Message { name, session, content }).map_err(|cause| ApiError::internal(&cause))?;
     said.push(Said { name, json });
     Ok(())
 }

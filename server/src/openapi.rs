@@ -18,10 +18,7 @@ use crate::{
 pub fn document() -> Value {
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     for route in ROUTES {
-        paths
-            .entry(route.path)
-            .or_default()
-            .insert(route.method.as_str().to_ascii_lowercase(), operation(route));
+        paths.entry(route.path).or_default().insert(route.method.as_str().to_ascii_lowercase(), operation(route));
     }
     json!({
         "openapi": "3.1.0",
@@ -44,9 +41,7 @@ fn operation(route: &Route) -> Value {
     if let Some((_, rest)) = route.path.split_once('{')
         && let Some((name, _)) = rest.split_once('}')
     {
-        parameters.push(
-            json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }),
-        );
+        parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
     }
     for param in route.query {
         parameters.push(json!({
@@ -78,24 +73,15 @@ fn good_answer(gives: Gives) -> (&'static str, Value) {
             json!({ "type": "object", "required": [field],
                     "properties": { field: { "type": "array", "items": reference(name) } } }),
         ),
-        Gives::Array(name) => (
-            "application/json",
-            json!({ "type": "array", "items": reference(name) }),
-        ),
+        Gives::Array(name) => ("application/json", json!({ "type": "array", "items": reference(name) })),
         Gives::Json => ("application/json", json!({ "type": "object" })),
         Gives::Text(content_type) => (content_type, json!({ "type": "string" })),
         Gives::Events => ("text/event-stream", json!({ "type": "string" })),
         Gives::WebSocket => {
-            return (
-                "101",
-                json!({ "description": "the connection is a WebSocket from here on" }),
-            );
+            return ("101", json!({ "description": "the connection is a WebSocket from here on" }));
         }
     };
-    (
-        "200",
-        json!({ "description": "as asked", "content": { content_type: { "schema": schema } } }),
-    )
+    ("200", json!({ "description": "as asked", "content": { content_type: { "schema": schema } } }))
 }
 
 fn scope_name(scope: Scope) -> &'static str {
@@ -154,9 +140,7 @@ fn hoist(value: &mut Value) {
         Value::Object(object) => {
             for (key, inner) in object.iter_mut() {
                 if key == "$ref"
-                    && let Some(name) = inner
-                        .as_str()
-                        .and_then(|text| text.strip_prefix("#/$defs/"))
+                    && let Some(name) = inner.as_str().and_then(|text| text.strip_prefix("#/$defs/"))
                 {
                     *inner = format!("#/components/schemas/{name}").into();
                 } else {

@@ -61,47 +61,25 @@ const fn param(name: &'static str, about: &'static str) -> Param {
 
 const AFTER_SEQUENCE: Param = param("after", "only what has a higher sequence (default 0)");
 const LIMIT: Param = param("limit", "at most so many (cap 1000)");
-const SESSION: Param = param(
-    "session",
-    "only this session: our id or the agent's; several by comma",
-);
+const SESSION: Param = param("session", "only this session: our id or the agent's; several by comma");
 const STREAM: &[Param] = &[
     SESSION,
-    param(
-        "after",
-        "resume behind this position, as Last-Event-ID does",
-    ),
-    param(
-        "epoch",
-        "the epoch that position was seen in; another one gives a snapshot",
-    ),
+    param("after", "resume behind this position, as Last-Event-ID does"),
+    param("epoch", "the epoch that position was seen in; another one gives a snapshot"),
 ];
 const LIST: &[Param] = &[
-    param(
-        "state",
-        "states, separated by commas; without `active`, looks among all sessions",
-    ),
+    param("state", "states, separated by commas; without `active`, looks among all sessions"),
     param("provider", "agents, separated by commas"),
     param("cwd", "working directory, exactly"),
-    param(
-        "active",
-        "`true` (default): not exited, and not idle or unknown for long; `all`",
-    ),
+    param("active", "`true` (default): not exited, and not idle or unknown for long; `all`"),
     param("cursor", "the `next_cursor` of the page before"),
     LIMIT,
 ];
-const EVENTS: &[Param] = &[
-    AFTER_SEQUENCE,
-    LIMIT,
-    param("kind", "kinds, separated by commas"),
-];
+const EVENTS: &[Param] = &[AFTER_SEQUENCE, LIMIT, param("kind", "kinds, separated by commas")];
 const PAGE: &[Param] = &[AFTER_SEQUENCE, LIMIT];
 const WAIT: &[Param] = &[
     param("until", "states, separated by commas; required"),
-    param(
-        "timeout_ms",
-        "answer 408 after so long (default 30000, cap 3600000)",
-    ),
+    param("timeout_ms", "answer 408 after so long (default 30000, cap 3600000)"),
 ];
 
 const fn braces(path: &str) -> Option<(usize, usize)> {
@@ -126,16 +104,7 @@ const fn get(
     handler: fn(&App, Call) -> Reply,
     about: &'static str,
 ) -> Route {
-    Route {
-        method: Method::GET,
-        path,
-        braces: braces(path),
-        scope,
-        about,
-        query,
-        gives,
-        handler,
-    }
+    Route { method: Method::GET, path, braces: braces(path), scope, about, query, gives, handler }
 }
 
 const fn put(
@@ -145,16 +114,7 @@ const fn put(
     handler: fn(&App, Call) -> Reply,
     about: &'static str,
 ) -> Route {
-    Route {
-        method: Method::PUT,
-        path,
-        braces: braces(path),
-        scope,
-        about,
-        query: &[],
-        gives,
-        handler,
-    }
+    Route { method: Method::PUT, path, braces: braces(path), scope, about, query: &[], gives, handler }
 }
 
 /// All of them.
@@ -203,11 +163,7 @@ pub(crate) enum Found {
 /// Finds the row. Literal segments are compared as they were sent, so an encoded spelling of a
 /// path is no path of ours. HEAD is GET without the body.
 pub(crate) fn find(method: &Method, path: &str) -> Found {
-    let method = if method == Method::HEAD {
-        &Method::GET
-    } else {
-        method
-    };
+    let method = if method == Method::HEAD { &Method::GET } else { method };
     let mut other = None;
     for route in ROUTES {
         if let Some(segment) = route.matches(path) {
@@ -259,18 +215,9 @@ mod tests {
     #[test]
     fn paths() {
         assert_eq!(leads_to("/"), Some(("/", String::new())));
-        assert_eq!(
-            leads_to("/api/v1/sessions"),
-            Some(("/api/v1/sessions", String::new()))
-        );
-        assert_eq!(
-            leads_to("/api/v1/sessions/x%2Fy"),
-            Some(("/api/v1/sessions/{id}", "x%2Fy".into()))
-        );
-        assert_eq!(
-            leads_to("/api/v1/sessions/x/wait"),
-            Some(("/api/v1/sessions/{id}/wait", "x".into()))
-        );
+        assert_eq!(leads_to("/api/v1/sessions"), Some(("/api/v1/sessions", String::new())));
+        assert_eq!(leads_to("/api/v1/sessions/x%2Fy"), Some(("/api/v1/sessions/{id}", "x%2Fy".into())));
+        assert_eq!(leads_to("/api/v1/sessions/x/wait"), Some(("/api/v1/sessions/{id}/wait", "x".into())));
         for nothing in [
             "",
             "//",
@@ -287,10 +234,7 @@ mod tests {
         ] {
             assert_eq!(leads_to(nothing), None, "{nothing}");
         }
-        assert!(matches!(
-            find(&Method::POST, "/metrics"),
-            Found::OtherMethod(_)
-        ));
+        assert!(matches!(find(&Method::POST, "/metrics"), Found::OtherMethod(_)));
         assert!(matches!(find(&Method::HEAD, "/metrics"), Found::Route(..)));
         assert_eq!(allowed("/metrics"), "GET, HEAD");
     }

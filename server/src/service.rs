@@ -46,9 +46,7 @@ impl Future for Answering {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut *self {
-            Self::Now(response) => response
-                .take()
-                .map_or(Poll::Pending, |r| Poll::Ready(Ok(r))),
+            Self::Now(response) => response.take().map_or(Poll::Pending, |r| Poll::Ready(Ok(r))),
             Self::Later(response) => response.as_mut().poll(cx).map(Ok),
         }
     }
@@ -78,18 +76,11 @@ impl Service {
                 return Answering::Now(Some(dress(error.into_response())));
             }
         };
-        let upload: Option<Upload> = (!body.is_end_stream())
-            .then(|| body.map_err(|why| BrokenUpload(why.to_string())).boxed());
-        let call = Call {
-            parts,
-            segment,
-            upload,
-            place: self.place.clone(),
-        };
+        let upload: Option<Upload> =
+            (!body.is_end_stream()).then(|| body.map_err(|why| BrokenUpload(why.to_string())).boxed());
+        let call = Call { parts, segment, upload, place: self.place.clone() };
         match catch_unwind(AssertUnwindSafe(|| (route.handler)(&self.app, call))) {
-            Ok(Reply::Now(answer)) => {
-                Answering::Now(Some(dress(answer.unwrap_or_else(ApiError::into_response))))
-            }
+            Ok(Reply::Now(answer)) => Answering::Now(Some(dress(answer.unwrap_or_else(ApiError::into_response)))),
             Ok(Reply::Later(answer)) => {
                 let app = Arc::clone(&self.app);
                 Answering::Later(Box::pin(async move {
@@ -121,9 +112,7 @@ impl Service {
             }
             Found::Nothing => {
                 gate.check_known(headers, door)?;
-                return Err(
-                    ApiError::not_found("no such route").hint("GET /openapi.json lists them")
-                );
+                return Err(ApiError::not_found("no such route").hint("GET /openapi.json lists them"));
             }
         };
         gate.check_scope(route.scope, headers, door)?;
@@ -150,21 +139,14 @@ impl Service {
 /// Calls that change something take JSON: no form and no plain text, which a browser would send
 /// for any page without asking.
 fn check_json(headers: &HeaderMap) -> Result<(), ApiError> {
-    let essence = headers.get(header::CONTENT_TYPE).map(|value| {
-        value
-            .as_bytes()
-            .split(|b| *b == b';')
-            .next()
-            .unwrap_or_default()
-            .trim_ascii()
-    });
+    let essence = headers
+        .get(header::CONTENT_TYPE)
+        .map(|value| value.as_bytes().split(|b| *b == b';').next().unwrap_or_default().trim_ascii());
     match essence {
         Some(essence) if essence.eq_ignore_ascii_case(b"application/json") => Ok(()),
-        Some(_) | None => Err(ApiError::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "not_json",
-            "send the body as application/json",
-        )),
+        Some(_) | None => {
+            Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", "send the body as application/json"))
+        }
     }
 }
 
@@ -190,13 +172,7 @@ fn broken(app: &App) -> Response<Body> {
 fn dress(mut response: Response<Body>) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
-    headers.insert(
-        header::REFERRER_POLICY,
-        HeaderValue::from_static("no-referrer"),
-    );
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response
 }

@@ -66,26 +66,14 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     fn new(as_of: u64, epoch: &Epoch, sessions: Vec<Json>) -> Self {
-        let mut json = format!(
-            "{{\"as_of\":{as_of},\"epoch\":{},\"sessions\":",
-            epoch.json()
-        );
+        let mut json = format!("{{\"as_of\":{as_of},\"epoch\":{},\"sessions\":", epoch.json());
         concatenate(&mut json, &sessions);
         json.push('}');
-        Self {
-            as_of,
-            sessions,
-            json,
-            message: OnceLock::new(),
-        }
+        Self { as_of, sessions, json, message: OnceLock::new() }
     }
 
     pub(crate) fn sse(&self) -> Bytes {
-        format!(
-            "event: snapshot\nid: {}\ndata: {}\n\n",
-            self.as_of, self.json
-        )
-        .into()
+        format!("event: snapshot\nid: {}\ndata: {}\n\n", self.as_of, self.json).into()
     }
 
     pub(crate) fn message(&self, epoch: &Epoch) -> Utf8Bytes {
@@ -123,11 +111,7 @@ enum Stage {
     /// A snapshot is next, not before this moment.
     Snapshot(Option<Instant>),
     /// The log is read from behind `after` up to `upto`.
-    Replay {
-        after: u64,
-        upto: u64,
-        touched: BTreeSet<SessionId>,
-    },
+    Replay { after: u64, upto: u64, touched: BTreeSet<SessionId> },
     /// Frames are sent as they come.
     Live,
 }
@@ -136,11 +120,7 @@ impl Tail {
     pub(crate) fn new(app: &App, interest: Interest, resume: Option<Resume>) -> Self {
         let limits = &app.limits;
         Self {
-            subscription: app.board.subscribe(
-                interest.clone(),
-                limits.queue_frames,
-                limits.queue_bytes,
-            ),
+            subscription: app.board.subscribe(interest.clone(), limits.queue_frames, limits.queue_bytes),
             app: Arc::clone(app),
             interest,
             stage: Stage::Start(resume),
@@ -169,11 +149,7 @@ impl Tail {
                     self.stage = match resume {
                         Some(Resume { after, .. }) => {
                             self.covered = mark.order;
-                            Stage::Replay {
-                                after,
-                                upto: mark.position,
-                                touched: BTreeSet::new(),
-                            }
+                            Stage::Replay { after, upto: mark.position, touched: BTreeSet::new() }
                         }
                         None => Stage::Snapshot(None),
                     };
@@ -222,12 +198,7 @@ impl Tail {
 
     /// Reads one page of the log; after the last one, tells how the sessions met there stand.
     async fn replay(&mut self) -> Result<(), ApiError> {
-        let Stage::Replay {
-            after,
-            upto,
-            touched,
-        } = &mut self.stage
-        else {
+        let Stage::Replay { after, upto, touched } = &mut self.stage else {
             return Ok(());
         };
         let (from, to) = (*after, *upto);
@@ -235,13 +206,8 @@ impl Tail {
             Interest::Sessions(ids) if ids.len() == 1 => ids.first().copied(),
             Interest::Sessions(_) | Interest::All => None,
         };
-        let page = if from < to {
-            self.app
-                .read(move |reader| reader.log(from, PAGE, session))
-                .await?
-        } else {
-            Vec::new()
-        };
+        let page =
+            if from < to { self.app.read(move |reader| reader.log(from, PAGE, session)).await? } else { Vec::new() };
         let full = page.len() == PAGE;
         for event in page.iter().take_while(|event| event.position <= to) {
             *after = event.position;
@@ -253,12 +219,7 @@ impl Tail {
                 touched.insert(event.session_id);
                 let json = Json::of(event).map_err(|cause| ApiError::internal(&cause))?;
                 let kind = event.payload.kind();
-                self.ready.push_back(Arc::new(Frame::event(
-                    Some(event.position),
-                    event.session_id,
-                    kind,
-                    json,
-                )));
+                self.ready.push_back(Arc::new(Frame::event(Some(event.position), event.session_id, kind, json)));
             }
         }
         if !full || *after >= to {
@@ -286,18 +247,10 @@ async fn snapshot(app: &App, interest: &Interest) -> Result<(u64, Arc<Snapshot>)
             {
                 return Ok((mark.order, Arc::clone(&last.snapshot)));
             }
-            let active = Query {
-                active: true,
-                limit: SNAPSHOT_SESSIONS,
-                ..Query::default()
-            };
+            let active = Query { active: true, limit: SNAPSHOT_SESSIONS, ..Query::default() };
             let sessions = jsons(app, app.board.list(&active).0).await?;
             let snapshot = Arc::new(Snapshot::new(mark.position, app.board.epoch(), sessions));
-            *lock(&app.last_snapshot) = Some(LastSnapshot {
-                mark,
-                changes,
-                snapshot: Arc::clone(&snapshot),
-            });
+            *lock(&app.last_snapshot) = Some(LastSnapshot { mark, changes, snapshot: Arc::clone(&snapshot) });
             Ok((mark.order, snapshot))
         }
         Interest::Sessions(ids) => {
@@ -312,17 +265,12 @@ async fn snapshot(app: &App, interest: &Interest) -> Result<(u64, Arc<Snapshot>)
             if !cold.is_empty() {
                 let found = app
                     .read(move |reader| {
-                        cold.into_iter()
-                            .map(|id| reader.session_json(id))
-                            .collect::<Result<Vec<_>, _>>()
+                        cold.into_iter().map(|id| reader.session_json(id)).collect::<Result<Vec<_>, _>>()
                     })
                     .await?;
                 sessions.extend(found.into_iter().flatten().map(Json::from_text));
             }
-            Ok((
-                mark.order,
-                Arc::new(Snapshot::new(mark.position, app.board.epoch(), sessions)),
-            ))
+            Ok((mark.order, Arc::new(Snapshot::new(mark.position, app.board.epoch(), sessions))))
         }
     }
 }

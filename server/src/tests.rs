@@ -14,8 +14,8 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use events::{
-    Confidence, Event, EventId, Origin, Payload, PromptOrigin, Provider, Reason, SessionId, Source,
-    State, StatusChanged, Timestamp, UserPrompt,
+    Confidence, Event, EventId, Origin, Payload, PromptOrigin, Provider, Reason, SessionId, Source, State,
+    StatusChanged, Timestamp, UserPrompt,
 };
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
@@ -30,8 +30,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Board, Config, Frame, Health, Json, Limits, Serving, SessionEntry, Token, Tokens, app::Parts,
-    call::Door, gate::Gate, serve, service::Service,
+    Board, Config, Frame, Health, Json, Limits, Serving, SessionEntry, Token, Tokens, app::Parts, call::Door,
+    gate::Gate, serve, service::Service,
 };
 
 const HOST: &str = "127.0.0.1:7777";
@@ -42,13 +42,7 @@ fn token(scope: &str) -> String {
 
 fn tokens() -> Tokens {
     let of = |scope| Token::new(&token(scope)).unwrap();
-    Tokens {
-        owner: of("owner"),
-        ingest: of("ingest"),
-        read: of("read"),
-        control: of("control"),
-        admin: of("admin"),
-    }
+    Tokens { owner: of("owner"), ingest: of("ingest"), read: of("read"), control: of("control"), admin: of("admin") }
 }
 
 fn id(n: u128) -> SessionId {
@@ -91,14 +85,8 @@ fn session(n: u128, state: State) -> Session {
         pending_approvals: vec![],
         turn: None,
         turns: 1,
-        usage: Usage {
-            input_tokens: 10,
-            ..Usage::default()
-        },
-        summary: Summary {
-            current: Some("at work".into()),
-            ..Summary::default()
-        },
+        usage: Usage { input_tokens: 10, ..Usage::default() },
+        summary: Summary { current: Some("at work".into()), ..Summary::default() },
         transcripts: vec![],
         health: SessionHealth::Ok,
         last_sequence: 0,
@@ -135,25 +123,12 @@ fn event(n: u128, sequence: u64, position: u64, payload: impl Into<Payload>) -> 
 }
 
 fn prompt(n: u128, sequence: u64, position: u64) -> Event {
-    event(
-        n,
-        sequence,
-        position,
-        UserPrompt {
-            origin: PromptOrigin::Human,
-            ..UserPrompt::default()
-        },
-    )
+    event(n, sequence, position, UserPrompt { origin: PromptOrigin::Human, ..UserPrompt::default() })
 }
 
 fn changed(n: u128, sequence: u64, position: u64, from: State, to: State) -> Event {
-    let change = StatusChanged {
-        from: Some(from),
-        to,
-        reason: None,
-        activity: None,
-        evidence: vec!["registry: busy".into()],
-    };
+    let change =
+        StatusChanged { from: Some(from), to, reason: None, activity: None, evidence: vec!["registry: busy".into()] };
     event(n, sequence, position, change)
 }
 
@@ -167,23 +142,15 @@ impl Log {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let writer = Writer::open(&directory.path().join("data")).unwrap();
-        Self {
-            writer,
-            _directory: directory,
-        }
+        Self { writer, _directory: directory }
     }
 
     fn session(&mut self, session: &Session) -> SessionRow {
         let name = session.provider_session_id.as_deref().unwrap();
         self.writer.begin().unwrap();
-        let row = self
-            .writer
-            .add_session(session.id, session.provider, name)
-            .unwrap();
+        let row = self.writer.add_session(session.id, session.provider, name).unwrap();
         let view = serde_json::to_string(session).unwrap();
-        self.writer
-            .put_session(row, session.last_event_at, &view, "{}")
-            .unwrap();
+        self.writer.put_session(row, session.last_event_at, &view, "{}").unwrap();
         self.writer.commit().unwrap();
         row
     }
@@ -199,12 +166,7 @@ impl Log {
 
 fn publish(board: &Board, event: &Event) {
     let json = Json::of(event).unwrap();
-    board.publish(Frame::event(
-        Some(event.position),
-        event.session_id,
-        event.payload.kind(),
-        json,
-    ));
+    board.publish(Frame::event(Some(event.position), event.session_id, event.payload.kind(), json));
 }
 
 fn announce(board: &Board, position: Option<u64>, entry: SessionEntry) {
@@ -230,11 +192,7 @@ impl Answered {
     async fn of(response: Response<crate::body::Body>) -> Self {
         let (head, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
-        Self {
-            status: head.status,
-            head,
-            body,
-        }
+        Self { status: head.status, head, body }
     }
 
     fn json(&self) -> Value {
@@ -243,13 +201,7 @@ impl Answered {
 
     /// Status and code of an error.
     fn error(&self) -> (u16, String) {
-        (
-            self.status.as_u16(),
-            self.json()["error"]["code"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned(),
-        )
+        (self.status.as_u16(), self.json()["error"]["code"].as_str().unwrap_or_default().to_owned())
     }
 }
 
@@ -272,16 +224,7 @@ impl Desk {
             config.limits,
             CancellationToken::new(),
         );
-        Self {
-            service: Service {
-                app,
-                gate: Arc::new(gate),
-                door: Door::Tcp,
-                place: None,
-            },
-            board,
-            log,
-        }
+        Self { service: Service { app, gate: Arc::new(gate), door: Door::Tcp, place: None }, board, log }
     }
 
     async fn send(&self, request: Request<Full<Bytes>>) -> Answered {
@@ -289,8 +232,7 @@ impl Desk {
     }
 
     async fn get(&self, path: &str) -> Answered {
-        self.send(request(Method::GET, path).body(Full::default()).unwrap())
-            .await
+        self.send(request(Method::GET, path).body(Full::default()).unwrap()).await
     }
 }
 
@@ -326,21 +268,9 @@ impl Live {
         let mut config = Config::new(tokens());
         adjust(&mut config);
         let (board, log, cancel) = (Board::new("epoch-1"), Log::new(), CancellationToken::new());
-        let serving = serve(
-            config,
-            board.clone(),
-            log.writer.reader(),
-            Health::default(),
-            cancel.clone(),
-        )
-        .await
-        .unwrap();
-        Self {
-            serving,
-            board,
-            log,
-            cancel,
-        }
+        let serving =
+            serve(config, board.clone(), log.writer.reader(), Health::default(), cancel.clone()).await.unwrap();
+        Self { serving, board, log, cancel }
     }
 
     async fn connect(&self) -> TcpStream {
@@ -364,8 +294,7 @@ impl Live {
     }
 
     async fn get(&self, path: &str) -> String {
-        self.exchange(format!("{}\r\n", self.head(&format!("GET {path}"))).as_bytes())
-            .await
+        self.exchange(format!("{}\r\n", self.head(&format!("GET {path}"))).as_bytes()).await
     }
 
     /// Opens a stream of server-sent events.
@@ -373,10 +302,7 @@ impl Live {
         let mut stream = self.connect().await;
         let head = format!("{}{headers}\r\n", self.head(&format!("GET {path}")));
         stream.write_all(head.as_bytes()).await.unwrap();
-        let mut sse = Sse {
-            stream,
-            text: String::new(),
-        };
+        let mut sse = Sse { stream, text: String::new() };
         let head = sse.until("\r\n\r\n").await;
         assert!(head.starts_with("HTTP/1.1 200"), "{head}");
         sse
@@ -427,18 +353,11 @@ impl Sse {
         loop {
             let block = self.until("\n\n").await;
             let field = |name: &str| {
-                block
-                    .lines()
-                    .find_map(|line| line.strip_prefix(name))
-                    .map(|value| value.trim().to_owned())
+                block.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned())
             };
             if let (Some(event), Some(data)) = (field("event:"), field("data:")) {
                 let id = field("id:").map(|id| id.parse().unwrap());
-                return Told {
-                    event,
-                    id,
-                    data: serde_json::from_str(&data).unwrap(),
-                };
+                return Told { event, id, data: serde_json::from_str(&data).unwrap() };
             }
         }
     }
@@ -446,8 +365,5 @@ impl Sse {
 
 /// Small limits, so that reaching them takes no time.
 fn tight() -> Limits {
-    Limits {
-        read: Duration::from_millis(50),
-        ..Limits::default()
-    }
+    Limits { read: Duration::from_millis(50), ..Limits::default() }
 }

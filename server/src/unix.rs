@@ -25,9 +25,7 @@ pub enum SocketError {
         source: io::Error,
     },
     /// Others could reach into the directory.
-    #[error(
-        "{path} must be a directory of our own with mode 0700 (it has mode {mode:04o}, owner {owner})"
-    )]
+    #[error("{path} must be a directory of our own with mode 0700 (it has mode {mode:04o}, owner {owner})")]
     OpenDirectory {
         /// The directory.
         path: PathBuf,
@@ -73,24 +71,16 @@ impl Socket {
     pub(crate) fn open(path: &Path) -> Result<Self, SocketError> {
         let failed = |doing| {
             let path = path.to_owned();
-            move |source| SocketError::Io {
-                doing,
-                path,
-                source,
-            }
+            move |source| SocketError::Io { doing, path, source }
         };
         check_directory(path)?;
         match fs::symlink_metadata(path) {
             Ok(found) if !found.file_type().is_socket() => {
-                return Err(SocketError::NoSocket {
-                    path: path.to_owned(),
-                });
+                return Err(SocketError::NoSocket { path: path.to_owned() });
             }
             Ok(_) => match Probe::connect(path) {
                 Ok(_) => {
-                    return Err(SocketError::InUse {
-                        path: path.to_owned(),
-                    });
+                    return Err(SocketError::InUse { path: path.to_owned() });
                 }
                 Err(_) => fs::remove_file(path).map_err(failed("cannot remove"))?,
             },
@@ -99,18 +89,9 @@ impl Socket {
         }
         // Between bind and chmod the directory keeps others out.
         let listener = UnixListener::bind(path).map_err(failed("cannot listen on"))?;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o600))
-            .map_err(failed("cannot restrict"))?;
-        let inode = fs::symlink_metadata(path)
-            .map_err(failed("cannot look at"))?
-            .ino();
-        Ok(Self {
-            listener,
-            file: File {
-                path: path.to_owned(),
-                inode,
-            },
-        })
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed("cannot restrict"))?;
+        let inode = fs::symlink_metadata(path).map_err(failed("cannot look at"))?.ino();
+        Ok(Self { listener, file: File { path: path.to_owned(), inode } })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -139,11 +120,7 @@ fn check_directory(path: &Path) -> Result<(), SocketError> {
     })?;
     let (mode, owner) = (found.mode() & 0o7777, found.uid());
     if !found.is_dir() || mode & 0o077 != 0 || owner != own_uid() {
-        return Err(SocketError::OpenDirectory {
-            path: directory.to_owned(),
-            mode,
-            owner,
-        });
+        return Err(SocketError::OpenDirectory { path: directory.to_owned(), mode, owner });
     }
     Ok(())
 }

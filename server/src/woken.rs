@@ -40,22 +40,12 @@ impl Wake for Flag {
 impl Woken {
     /// Woken already: the first poll goes through.
     pub(crate) fn new() -> Self {
-        let flag = Arc::new(Flag {
-            woken: AtomicBool::new(true),
-            task: AtomicWaker::new(),
-        });
-        Self {
-            waker: Waker::from(Arc::clone(&flag)),
-            flag,
-        }
+        let flag = Arc::new(Flag { woken: AtomicBool::new(true), task: AtomicWaker::new() });
+        Self { waker: Waker::from(Arc::clone(&flag)), flag }
     }
 
     /// Polls, if there is reason to.
-    pub(crate) fn poll<T>(
-        &self,
-        cx: &Context<'_>,
-        inner: impl FnOnce(&mut Context<'_>) -> Poll<T>,
-    ) -> Poll<T> {
+    pub(crate) fn poll<T>(&self, cx: &Context<'_>, inner: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
         // The task first: a wake that comes now must find it.
         self.flag.task.register(cx.waker());
         if !self.flag.woken.swap(false, Ordering::AcqRel) {

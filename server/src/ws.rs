@@ -51,18 +51,9 @@ const BATCH: usize = 64;
 const SILENCE: u32 = 3;
 
 /// Answers an upgrade and leaves the rest to a task.
-pub(crate) fn answer(
-    app: &App,
-    call: &mut Call,
-    interest: Interest,
-    resume: Option<Resume>,
-) -> Answer {
+pub(crate) fn answer(app: &App, call: &mut Call, interest: Interest, resume: Option<Resume>) -> Answer {
     let accept = handshake(&call.parts.headers)?;
-    let upgrade = call
-        .parts
-        .extensions
-        .remove::<OnUpgrade>()
-        .ok_or_else(not_an_upgrade)?;
+    let upgrade = call.parts.extensions.remove::<OnUpgrade>().ok_or_else(not_an_upgrade)?;
     let client = Client {
         app: Arc::clone(app),
         tail: Tail::new(app, interest, resume),
@@ -107,25 +98,15 @@ fn handshake(headers: &HeaderMap) -> Result<HeaderValue, ApiError> {
             "websocket_version",
             "WebSocket version 13 is spoken here",
         )
-        .header(
-            header::SEC_WEBSOCKET_VERSION,
-            HeaderValue::from_static("13"),
-        ));
+        .header(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13")));
     }
-    let key = headers
-        .get(header::SEC_WEBSOCKET_KEY)
-        .ok_or_else(not_an_upgrade)?;
-    HeaderValue::try_from(derive_accept_key(key.as_bytes()))
-        .map_err(|cause| ApiError::internal(&cause))
+    let key = headers.get(header::SEC_WEBSOCKET_KEY).ok_or_else(not_an_upgrade)?;
+    HeaderValue::try_from(derive_accept_key(key.as_bytes())).map_err(|cause| ApiError::internal(&cause))
 }
 
 fn not_an_upgrade() -> ApiError {
-    ApiError::new(
-        StatusCode::UPGRADE_REQUIRED,
-        "upgrade_required",
-        "this route is a WebSocket",
-    )
-    .header(header::UPGRADE, HeaderValue::from_static("websocket"))
+    ApiError::new(StatusCode::UPGRADE_REQUIRED, "upgrade_required", "this route is a WebSocket")
+        .header(header::UPGRADE, HeaderValue::from_static("websocket"))
 }
 
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
@@ -175,9 +156,7 @@ impl Client {
             .write_buffer_size(16 << 10)
             .max_message_size(Some(self.app.limits.message_bytes))
             .max_frame_size(Some(self.app.limits.message_bytes));
-        let mut socket =
-            WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config))
-                .await;
+        let mut socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
         let end = self.converse(&mut socket).await;
         let _ = timeout(self.app.limits.shutdown, self.part(socket, end)).await;
     }
@@ -232,17 +211,8 @@ impl Client {
         let said = match end {
             End::Gone => socket.flush().await,
             End::Close(code, reason) => {
-                let reason = if code == CloseCode::Again {
-                    self.where_to_resume(&reason)
-                } else {
-                    reason
-                };
-                socket
-                    .close(Some(CloseFrame {
-                        code,
-                        reason: reason.into(),
-                    }))
-                    .await
+                let reason = if code == CloseCode::Again { self.where_to_resume(&reason) } else { reason };
+                socket.close(Some(CloseFrame { code, reason: reason.into() })).await
             }
         };
         let mut io = socket.into_inner();
@@ -263,10 +233,7 @@ impl Client {
                 Item::Frame(frame) => position = position.max(frame.position.unwrap_or_default()),
                 Item::TooSlow => return Err(too_slow()),
             }
-            self.dialect
-                .messages(&self.app, &item, &mut self.out)
-                .await
-                .map_err(|_| unreadable())?;
+            self.dialect.messages(&self.app, &item, &mut self.out).await.map_err(|_| unreadable())?;
             self.positions.resize(self.out.len(), position);
             if self.out.len() >= BATCH {
                 break;
@@ -295,26 +262,14 @@ impl Client {
                     let epoch = self.app.board.epoch().json();
                     let error = error.to_json();
                     // {"error":X} becomes {"type":"error","epoch":E,"data":X}
-                    let data = error
-                        .strip_prefix("{\"error\":")
-                        .and_then(|e| e.strip_suffix('}'));
-                    let answer = format!(
-                        "{{\"type\":\"error\",\"epoch\":{epoch},\"data\":{}}}",
-                        data.unwrap_or("null")
-                    );
-                    write(
-                        socket,
-                        self.app.limits.write,
-                        [Message::text(answer)],
-                        || (),
-                    )
-                    .await?;
+                    let data = error.strip_prefix("{\"error\":").and_then(|e| e.strip_suffix('}'));
+                    let answer =
+                        format!("{{\"type\":\"error\",\"epoch\":{epoch},\"data\":{}}}", data.unwrap_or("null"));
+                    write(socket, self.app.limits.write, [Message::text(answer)], || ()).await?;
                 }
                 Ok(())
             }
-            Some(Ok(Message::Binary(_))) => {
-                Err(End::Close(CloseCode::Unsupported, "text only".into()))
-            }
+            Some(Ok(Message::Binary(_))) => Err(End::Close(CloseCode::Unsupported, "text only".into())),
             Some(Ok(Message::Close(_))) => Err(End::Gone),
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(()),
         }
@@ -335,15 +290,8 @@ impl Client {
         let words: Words = serde_json::from_str(text).map_err(ApiError::body)?;
         if let Some(names) = words.subscribe {
             let ids = ids_of(&self.app, names.iter().map(String::as_str)).await?;
-            let interest = if ids.is_empty() {
-                Interest::All
-            } else {
-                Interest::Sessions(ids)
-            };
-            let resume = words.after.map(|after| Resume {
-                after,
-                epoch: words.epoch,
-            });
+            let interest = if ids.is_empty() { Interest::All } else { Interest::Sessions(ids) };
+            let resume = words.after.map(|after| Resume { after, epoch: words.epoch });
             self.dialect = Dialect::frames();
             self.older.clear();
             self.tail = Tail::new(&self.app, interest, resume);
@@ -352,11 +300,7 @@ impl Client {
         match (words.name.as_deref(), words.session) {
             (Some("subscribe-stream"), Some(session)) => {
                 let ids = ids_of(&self.app, std::iter::once(session.as_str())).await?;
-                self.older.extend(
-                    ids.into_iter()
-                        .filter(|id| !self.older.contains(id))
-                        .collect::<Vec<_>>(),
-                );
+                self.older.extend(ids.into_iter().filter(|id| !self.older.contains(id)).collect::<Vec<_>>());
                 self.dialect = Dialect::Older(Older::of_sessions());
                 self.tail = Tail::new(&self.app, Interest::Sessions(self.older.clone()), None);
                 Ok(())
@@ -368,15 +312,8 @@ impl Client {
     /// Tells a client that is sent away as too slow where to go on. A reason has 123 bytes.
     fn where_to_resume(&self, reason: &str) -> String {
         let epoch = self.app.board.epoch().text();
-        let full = format!(
-            "{reason}; resume with ?after={}&epoch={epoch}",
-            self.resume_at
-        );
-        if full.len() <= 123 {
-            full
-        } else {
-            reason.to_owned()
-        }
+        let full = format!("{reason}; resume with ?after={}&epoch={epoch}", self.resume_at);
+        if full.len() <= 123 { full } else { reason.to_owned() }
     }
 }
 
@@ -410,15 +347,9 @@ fn too_slow() -> End {
 fn end_of(error: &tungstenite::Error) -> End {
     #[expect(clippy::wildcard_enum_match_arm, reason = "not our enum, and it grows")]
     match error {
-        tungstenite::Error::Capacity(_) => {
-            End::Close(CloseCode::Size, "the message is too long".into())
-        }
-        tungstenite::Error::Utf8(_) => {
-            End::Close(CloseCode::Invalid, "the text is not UTF-8".into())
-        }
-        tungstenite::Error::Protocol(_) => {
-            End::Close(CloseCode::Protocol, "not spoken as agreed".into())
-        }
+        tungstenite::Error::Capacity(_) => End::Close(CloseCode::Size, "the message is too long".into()),
+        tungstenite::Error::Utf8(_) => End::Close(CloseCode::Invalid, "the text is not UTF-8".into()),
+        tungstenite::Error::Protocol(_) => End::Close(CloseCode::Protocol, "not spoken as agreed".into()),
         _ => End::Gone,
     }
 }

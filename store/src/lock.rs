@@ -41,7 +41,14 @@ impl InstanceLock {
     /// When another process holds it (its pid is named), or the file cannot be made.
     pub fn take(path: &Path) -> Result<Self, LockError> {
         let io = |source: std::io::Error| LockError::Io { path: path.to_owned(), source };
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path).map_err(io)?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)
+            .map_err(io)?;
         if let Err(error) = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
             if error == rustix::io::Errno::WOULDBLOCK {
                 let mut pid = String::new();
@@ -51,7 +58,10 @@ impl InstanceLock {
             }
             return Err(io(error.into()));
         }
-        file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(io)?;
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| writeln!(file, "{}", std::process::id()))
+            .map_err(io)?;
         Ok(Self { _file: file })
     }
 }

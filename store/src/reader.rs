@@ -64,13 +64,21 @@ impl Reader {
         Self { path: Arc::new(path), pool: Arc::default() }
     }
 
-    fn with<T>(&self, what: &'static str, read: impl FnOnce(&Connection) -> Result<T, ReadError>) -> Result<T, ReadError> {
+    fn with<T>(
+        &self,
+        what: &'static str,
+        read: impl FnOnce(&Connection) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
         let sqlite = |source| ReadError::Sqlite { what, source };
         let pooled = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match pooled {
             Some(connection) => connection,
             None => {
-                let connection = Connection::open_with_flags(&*self.path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(sqlite)?;
+                let connection = Connection::open_with_flags(
+                    &*self.path,
+                    OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+                )
+                .map_err(sqlite)?;
                 connection.busy_timeout(std::time::Duration::from_secs(5)).map_err(sqlite)?;
                 connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -2048;").map_err(sqlite)?;
                 connection
@@ -85,7 +93,11 @@ impl Reader {
     }
 
     fn view(json: &str, place: impl Fn() -> String) -> Result<Session, ReadError> {
-        serde_json::from_str(json).map_err(|e| ReadError::Damaged { what: "session", place: place(), detail: e.to_string() })
+        serde_json::from_str(json).map_err(|e| ReadError::Damaged {
+            what: "session",
+            place: place(),
+            detail: e.to_string(),
+        })
     }
 
     /// The session as last committed.
@@ -103,7 +115,9 @@ impl Reader {
     pub fn session_json(&self, id: SessionId) -> Result<Option<String>, ReadError> {
         self.with("session", |c| {
             c.prepare_cached("SELECT view FROM sessions WHERE id = ?1")
-                .and_then(|mut s| s.query_row([id.to_bytes().as_slice()], |row| row.get::<_, Option<String>>(0)).optional())
+                .and_then(|mut s| {
+                    s.query_row([id.to_bytes().as_slice()], |row| row.get::<_, Option<String>>(0)).optional()
+                })
                 .map(Option::flatten)
                 .map_err(|source| ReadError::Sqlite { what: "session", source })
         })
@@ -179,7 +193,10 @@ impl Reader {
     /// # Errors
     /// When SQLite cannot read, or a row is damaged.
     pub fn last_events(&self, id: SessionId, limit: usize, kinds: &[Kind]) -> Result<Vec<Event>, ReadError> {
-        let tail = format!("WHERE e.session = (SELECT key FROM sessions WHERE id = ?1) {} ORDER BY e.sequence DESC LIMIT ?2", among(kinds));
+        let tail = format!(
+            "WHERE e.session = (SELECT key FROM sessions WHERE id = ?1) {} ORDER BY e.sequence DESC LIMIT ?2",
+            among(kinds)
+        );
         let mut events = self.select(&tail, &[&id.to_bytes().as_slice(), &clamp(limit as u64)])?;
         events.reverse();
         Ok(events)
@@ -230,7 +247,11 @@ impl Reader {
                 .and_then(|mut s| s.query_row([bytes.as_slice()], |row| Ok((row.get(0)?, row.get(1)?))).optional())
                 .map_err(|source| ReadError::Sqlite { what: "text", source })?;
             row.map(|(codec, body)| {
-                unpack(codec, &body).ok_or_else(|| ReadError::Damaged { what: "text", place: hash.to_owned(), detail: "does not unpack".into() })
+                unpack(codec, &body).ok_or_else(|| ReadError::Damaged {
+                    what: "text",
+                    place: hash.to_owned(),
+                    detail: "does not unpack".into(),
+                })
             })
             .transpose()
         })
@@ -252,7 +273,11 @@ impl Reader {
         self.usage_rows("WHERE s.id = ?1", &[&id.to_bytes().as_slice()])
     }
 
-    fn usage_rows(&self, filter: &str, parameters: &[&dyn rusqlite::ToSql]) -> Result<Vec<(Provider, Option<String>, Usage)>, ReadError> {
+    fn usage_rows(
+        &self,
+        filter: &str,
+        parameters: &[&dyn rusqlite::ToSql],
+    ) -> Result<Vec<(Provider, Option<String>, Usage)>, ReadError> {
         self.with("usage", |c| {
             let sqlite = |source| ReadError::Sqlite { what: "usage", source };
             let mut statement = c
@@ -294,7 +319,10 @@ impl Reader {
 
     fn number(&self, what: &'static str, sql: &str) -> Result<u64, ReadError> {
         self.with(what, |c| {
-            c.prepare_cached(sql).and_then(|mut s| s.query_row([], |row| row.get::<_, i64>(0))).map(|n| n.max(0) as u64).map_err(|source| ReadError::Sqlite { what, source })
+            c.prepare_cached(sql)
+                .and_then(|mut s| s.query_row([], |row| row.get::<_, i64>(0)))
+                .map(|n| n.max(0) as u64)
+                .map_err(|source| ReadError::Sqlite { what, source })
         })
     }
 }

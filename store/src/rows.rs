@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use events::{Confidence, Event, EventId, Kind, Origin, Payload, Provider, SessionId, Severity, Source, TextRef, Timestamp, TurnId};
+use events::{
+    Confidence, Event, EventId, Kind, Origin, Payload, Provider, SessionId, Severity, Source, TextRef, Timestamp,
+    TurnId,
+};
 use rusqlite::Row;
 
 use crate::{reader::ReadError, text::hex};
@@ -42,12 +45,17 @@ pub(crate) fn event(row: &Row<'_>) -> Result<Event, ReadError> {
 
     let kind = code(4).and_then(|c| Kind::from_code(c).ok_or_else(|| unknown("kind", c)))?;
     let marks: i64 = row.get(6).map_err(sqlite)?;
-    let confidence = Confidence::from_code((marks & 3) as u8).ok_or_else(|| unknown("confidence", (marks & 3) as u8))?;
+    let confidence =
+        Confidence::from_code((marks & 3) as u8).ok_or_else(|| unknown("confidence", (marks & 3) as u8))?;
     let data = row.get_ref(15).map_err(sqlite)?.as_str().map_err(|e| damaged(e.to_string()))?;
     let path: Option<Arc<str>> = row.get::<_, Option<String>>(16).map_err(sqlite)?.map(Arc::from);
-    let number = |index: usize| -> Result<u64, ReadError> { Ok(row.get::<_, Option<i64>>(index).map_err(sqlite)?.unwrap_or(0).max(0) as u64) };
+    let number = |index: usize| -> Result<u64, ReadError> {
+        Ok(row.get::<_, Option<i64>>(index).map_err(sqlite)?.unwrap_or(0).max(0) as u64)
+    };
     let origin = match (path, row.get::<_, Option<String>>(20).map_err(sqlite)?) {
-        (Some(path), _) => Origin::File { path, generation: number(17)? as u32, offset: number(18)?, length: number(19)? },
+        (Some(path), _) => {
+            Origin::File { path, generation: number(17)? as u32, offset: number(18)?, length: number(19)? }
+        }
         (None, Some(id)) => Origin::Delivery { id: Arc::from(id) },
         (None, None) => Origin::Derived,
     };
@@ -67,7 +75,9 @@ pub(crate) fn event(row: &Row<'_>) -> Result<Event, ReadError> {
         confidence,
         severity: Severity::from_code(((marks >> 2) & 3) as u8),
         text: row.get(12).map_err(sqlite)?,
-        text_ref: get_bits(13)?.map(|hash| Ok::<_, ReadError>(TextRef { hash: hex(&hash), length: number(14)?, stored: marks & 32 != 0 })).transpose()?,
+        text_ref: get_bits(13)?
+            .map(|hash| Ok::<_, ReadError>(TextRef { hash: hex(&hash), length: number(14)?, stored: marks & 32 != 0 }))
+            .transpose()?,
         payload: Payload::from_json(kind, data).map_err(|e| damaged(format!("data of {kind}: {e}")))?,
         origin,
         derived: marks & 16 != 0,

@@ -87,7 +87,9 @@ pub const SQLITE_OLDEST: i32 = 3_051_003;
 #[derive(Debug, thiserror::Error)]
 pub enum MigrationError {
     /// Written by a newer program.
-    #[error("the database has schema version {found}, this capture knows up to {known}: use the newer capture, or another data directory")]
+    #[error(
+        "the database has schema version {found}, this capture knows up to {known}: use the newer capture, or another data directory"
+    )]
     Newer {
         /// Its version.
         found: i64,
@@ -109,7 +111,8 @@ pub enum MigrationError {
 
 /// Brings a database to the present schema, one transaction a step.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), MigrationError> {
-    let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(MigrationError::Version)?;
+    let found: i64 =
+        connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(MigrationError::Version)?;
     if found > SCHEMA_VERSION {
         return Err(MigrationError::Newer { found, known: SCHEMA_VERSION });
     }

@@ -100,6 +100,9 @@ pub struct Writer {
     _lock: InstanceLock,
 }
 
+/// A session's account of a model goes no higher: what a transcript claims must not overflow a sum.
+const MOST_TOKENS: u64 = 1 << 48;
+
 fn failed(what: &'static str) -> impl Fn(rusqlite::Error) -> CommitError {
     move |source| CommitError { what, source }
 }
@@ -165,7 +168,8 @@ impl Writer {
     /// When SQLite cannot read. A damaged cursor is left out: its file is read anew.
     pub fn cursors(&self) -> Result<Vec<Cursor>, ReadError> {
         let sqlite = |source| ReadError::Sqlite { what: "cursors", source };
-        let mut statement = self.connection.prepare("SELECT cursor FROM files WHERE cursor IS NOT NULL").map_err(sqlite)?;
+        let mut statement =
+            self.connection.prepare("SELECT cursor FROM files WHERE cursor IS NOT NULL").map_err(sqlite)?;
         let rows = statement.query_map([], |row| row.get::<_, String>(0)).map_err(sqlite)?;
         let mut cursors = Vec::new();
         for row in rows {
@@ -183,10 +187,19 @@ impl Writer {
     /// When SQLite cannot read.
     pub fn sessions(&self) -> Result<Vec<Known>, ReadError> {
         let sqlite = |source| ReadError::Sqlite { what: "sessions", source };
-        let mut statement = self.connection.prepare("SELECT key, id, provider, provider_session_id, capture FROM sessions").map_err(sqlite)?;
+        let mut statement = self
+            .connection
+            .prepare("SELECT key, id, provider, provider_session_id, capture FROM sessions")
+            .map_err(sqlite)?;
         let rows = statement
             .query_map([], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 16]>(1)?, row.get::<_, u8>(2)?, row.get::<_, String>(3)?, row.get::<_, bool>(4)?))
+                Ok((
+                    row.get::<_, i64>(0)?,
+                    row.get::<_, [u8; 16]>(1)?,
+                    row.get::<_, u8>(2)?,
+                    row.get::<_, String>(3)?,
+                    row.get::<_, bool>(4)?,
+                ))
             })
             .map_err(sqlite)?;
         let mut sessions = Vec::new();
@@ -210,7 +223,8 @@ impl Writer {
     /// When SQLite cannot read.
     pub fn snapshot(&self, row: SessionRow) -> Result<Option<SessionState>, ReadError> {
         let sqlite = |source| ReadError::Sqlite { what: "snapshot", source };
-        let mut statement = self.connection.prepare_cached("SELECT snapshot FROM sessions WHERE key = ?1").map_err(sqlite)?;
+        let mut statement =
+            self.connection.prepare_cached("SELECT snapshot FROM sessions WHERE key = ?1").map_err(sqlite)?;
         let text: Option<String> = statement.query_row([row.0], |row| row.get(0)).optional().map_err(sqlite)?.flatten();
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
@@ -258,8 +272,14 @@ impl Writer {
     /// # Errors
     /// When SQLite cannot read.
     pub fn known(&self, identity: Identity) -> Result<Option<SessionRow>, CommitError> {
-        let mut statement = self.connection.prepare_cached("SELECT session FROM known WHERE identity = ?1").map_err(failed("a look-up"))?;
-        statement.query_row([identity.bits().to_be_bytes().as_slice()], |row| row.get(0).map(SessionRow)).optional().map_err(failed("a look-up"))
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT session FROM known WHERE identity = ?1")
+            .map_err(failed("a look-up"))?;
+        statement
+            .query_row([identity.bits().to_be_bytes().as_slice()], |row| row.get(0).map(SessionRow))
+            .optional()
+            .map_err(failed("a look-up"))
     }
 
     /// Makes a record known. False when it was known already.
@@ -267,9 +287,13 @@ impl Writer {
     /// # Errors
     /// When SQLite cannot write.
     pub fn learn(&mut self, identity: Identity, session: SessionRow) -> Result<bool, CommitError> {
-        let mut statement =
-            self.connection.prepare_cached("INSERT OR IGNORE INTO known (identity, session) VALUES (?1, ?2)").map_err(failed("an identity"))?;
-        let added = statement.execute(params![identity.bits().to_be_bytes().as_slice(), session.0]).map_err(failed("an identity"))?;
+        let mut statement = self
+            .connection
+            .prepare_cached("INSERT OR IGNORE INTO known (identity, session) VALUES (?1, ?2)")
+            .map_err(failed("an identity"))?;
+        let added = statement
+            .execute(params![identity.bits().to_be_bytes().as_slice(), session.0])
+            .map_err(failed("an identity"))?;
         Ok(added == 1)
     }
 
@@ -277,24 +301,40 @@ impl Writer {
     ///
     /// # Errors
     /// When SQLite cannot write, or it is there already.
-    pub fn add_session(&mut self, id: SessionId, provider: Provider, provider_session_id: &str) -> Result<SessionRow, CommitError> {
+    pub fn add_session(
+        &mut self,
+        id: SessionId,
+        provider: Provider,
+        provider_session_id: &str,
+    ) -> Result<SessionRow, CommitError> {
         let mut statement = self
             .connection
             .prepare_cached("INSERT INTO sessions (id, provider, provider_session_id) VALUES (?1, ?2, ?3)")
             .map_err(failed("a session"))?;
-        statement.insert(params![id.to_bytes().as_slice(), provider.code(), provider_session_id]).map(SessionRow).map_err(failed("a session"))
+        statement
+            .insert(params![id.to_bytes().as_slice(), provider.code(), provider_session_id])
+            .map(SessionRow)
+            .map_err(failed("a session"))
     }
 
     /// Replaces a session's snapshot and the view made from it (both JSON).
     ///
     /// # Errors
     /// When SQLite cannot write.
-    pub fn put_session(&mut self, row: SessionRow, last_event_at: Timestamp, view: &str, snapshot: &str) -> Result<(), CommitError> {
+    pub fn put_session(
+        &mut self,
+        row: SessionRow,
+        last_event_at: Timestamp,
+        view: &str,
+        snapshot: &str,
+    ) -> Result<(), CommitError> {
         let mut statement = self
             .connection
             .prepare_cached("UPDATE sessions SET last_event_at = ?2, view = ?3, snapshot = ?4 WHERE key = ?1")
             .map_err(failed("a snapshot"))?;
-        statement.execute(params![row.0, last_event_at.as_millisecond(), view, snapshot]).map_err(failed("a snapshot"))?;
+        statement
+            .execute(params![row.0, last_event_at.as_millisecond(), view, snapshot])
+            .map_err(failed("a snapshot"))?;
         Ok(())
     }
 
@@ -303,7 +343,9 @@ impl Writer {
     /// # Errors
     /// When SQLite cannot write.
     pub fn set_capture(&mut self, row: SessionRow, on: bool) -> Result<(), CommitError> {
-        self.connection.execute("UPDATE sessions SET capture = ?2 WHERE key = ?1", params![row.0, on]).map_err(failed("a setting"))?;
+        self.connection
+            .execute("UPDATE sessions SET capture = ?2 WHERE key = ?1", params![row.0, on])
+            .map_err(failed("a setting"))?;
         Ok(())
     }
 
@@ -313,8 +355,10 @@ impl Writer {
     /// When SQLite cannot write.
     pub fn put_turn(&mut self, row: SessionRow, turn: &Turn) -> Result<(), CommitError> {
         let json = serde_json::to_string(turn).unwrap_or_default();
-        let mut statement =
-            self.connection.prepare_cached("INSERT OR REPLACE INTO turns (session, number, turn) VALUES (?1, ?2, ?3)").map_err(failed("a turn"))?;
+        let mut statement = self
+            .connection
+            .prepare_cached("INSERT OR REPLACE INTO turns (session, number, turn) VALUES (?1, ?2, ?3)")
+            .map_err(failed("a turn"))?;
         statement.execute(params![row.0, turn.number, json]).map_err(failed("a turn"))?;
         Ok(())
     }
@@ -328,11 +372,12 @@ impl Writer {
             .connection
             .prepare_cached(
                 "INSERT INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET \
-                 input_tokens = input_tokens + excluded.input_tokens, output_tokens = output_tokens + excluded.output_tokens, \
-                 cache_read_tokens = cache_read_tokens + excluded.cache_read_tokens, cache_write_tokens = cache_write_tokens + excluded.cache_write_tokens",
+                 input_tokens = min(input_tokens + excluded.input_tokens, ?7), output_tokens = min(output_tokens + excluded.output_tokens, ?7), \
+                 cache_read_tokens = min(cache_read_tokens + excluded.cache_read_tokens, ?7), \
+                 cache_write_tokens = min(cache_write_tokens + excluded.cache_write_tokens, ?7)",
             )
             .map_err(failed("usage"))?;
-        let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX / 4);
+        let count = |n: u64| n.min(MOST_TOKENS) as i64;
         statement
             .execute(params![
                 row.0,
@@ -340,7 +385,8 @@ impl Writer {
                 count(usage.input_tokens),
                 count(usage.output_tokens),
                 count(usage.cache_read_tokens),
-                count(usage.cache_write_tokens)
+                count(usage.cache_write_tokens),
+                MOST_TOKENS as i64
             ])
             .map_err(failed("usage"))?;
         Ok(())
@@ -381,7 +427,10 @@ impl Writer {
     pub fn put_cursor(&mut self, cursor: &Cursor) -> Result<(), CommitError> {
         let key = self.file(&Arc::from(cursor.path.as_str()))?;
         let json = serde_json::to_string(cursor).unwrap_or_default();
-        let mut statement = self.connection.prepare_cached("UPDATE files SET cursor = ?2 WHERE key = ?1").map_err(failed("a cursor"))?;
+        let mut statement = self
+            .connection
+            .prepare_cached("UPDATE files SET cursor = ?2 WHERE key = ?1")
+            .map_err(failed("a cursor"))?;
         statement.execute(params![key, json]).map_err(failed("a cursor"))?;
         Ok(())
     }
@@ -455,3 +504,6 @@ impl Writer {
         &self.path
     }
 }
+
+#[cfg(test)]
+mod tests;

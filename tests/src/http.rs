@@ -24,7 +24,8 @@ impl Answer {
     /// The body as JSON.
     #[must_use]
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{}: not JSON ({e}): {}", self.status, self.text()))
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|e| panic!("{}: not JSON ({e}): {}", self.status, self.text()))
     }
 
     /// The body as text.
@@ -102,7 +103,14 @@ impl Client {
         Ok(Events { stream, pending: String::new() })
     }
 
-    fn open(&self, method: &str, path: &str, extra: &[&str], body: Option<&str>, patience: Duration) -> io::Result<BufReader<TcpStream>> {
+    fn open(
+        &self,
+        method: &str,
+        path: &str,
+        extra: &[&str],
+        body: Option<&str>,
+        patience: Duration,
+    ) -> io::Result<BufReader<TcpStream>> {
         let mut stream = TcpStream::connect(&self.address)?;
         stream.set_read_timeout(Some(patience))?;
         stream.set_nodelay(true)?;
@@ -152,10 +160,16 @@ impl Events {
         loop {
             if let Some(end) = self.pending.find("\n\n") {
                 let block: String = self.pending.drain(..end + 2).collect();
-                let field = |name: &str| block.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(": ").map(str::to_owned));
+                let field = |name: &str| {
+                    block.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(": ").map(str::to_owned))
+                };
                 let Some(data) = field("data") else { continue };
                 let data = serde_json::from_str(&data).map_err(io::Error::other)?;
-                return Ok(Sent { name: field("event").unwrap_or_default(), id: field("id").and_then(|id| id.parse().ok()), data });
+                return Ok(Sent {
+                    name: field("event").unwrap_or_default(),
+                    id: field("id").and_then(|id| id.parse().ok()),
+                    data,
+                });
             }
             match chunk(&mut self.stream)? {
                 Some(bytes) => self.pending.push_str(&String::from_utf8_lossy(&bytes)),

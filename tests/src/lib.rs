@@ -45,7 +45,8 @@ pub fn eventually<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "how long a test runs is the environment's to say")]
 pub fn number_from_env(name: &str, otherwise: usize) -> usize {
-    std::env::var(name).map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
+    std::env::var(name)
+        .map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
 }
 
 /// Numbers that look drawn at random and are the same in every run (xorshift).

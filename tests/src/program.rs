@@ -37,7 +37,15 @@ impl Machine {
     #[must_use]
     pub fn new(program: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        for below in ["home/.claude/projects/-proj", "home/.claude/sessions", "home/.codex/sessions/2026/11/20", "home/.gemini/tmp", "proj", "run", "config"] {
+        for below in [
+            "home/.claude/projects/-proj",
+            "home/.claude/sessions",
+            "home/.codex/sessions/2026/11/20",
+            "home/.gemini/tmp",
+            "proj",
+            "run",
+            "config",
+        ] {
             fs::create_dir_all(dir.path().join(below)).unwrap();
         }
         Self { dir, program: PathBuf::from(program) }
@@ -79,8 +87,16 @@ impl Machine {
         let at = |below: &str| self.dir.path().join(below);
         let mut command = Command::new(&self.program);
         command.args(arguments).env_clear().current_dir(self.dir.path()).stdin(Stdio::null());
-        command.env("HOME", at("home")).env("CAPTURE_DATA_DIR", at("data")).env("LANG", "C.UTF-8").env("PATH", "/usr/bin:/bin");
-        command.env("XDG_CONFIG_HOME", at("config")).env("XDG_DATA_HOME", at("share")).env("XDG_RUNTIME_DIR", at("run")).env("XDG_STATE_HOME", at("state"));
+        command
+            .env("HOME", at("home"))
+            .env("CAPTURE_DATA_DIR", at("data"))
+            .env("LANG", "C.UTF-8")
+            .env("PATH", "/usr/bin:/bin");
+        command
+            .env("XDG_CONFIG_HOME", at("config"))
+            .env("XDG_DATA_HOME", at("share"))
+            .env("XDG_RUNTIME_DIR", at("run"))
+            .env("XDG_STATE_HOME", at("state"));
         command
     }
 
@@ -91,7 +107,11 @@ impl Machine {
         let out = fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
         let data = self.data();
         let mut command = self.command(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()]);
-        let child = command.stdout(out.try_clone().unwrap()).stderr(out).spawn().unwrap_or_else(|e| panic!("{}: {e}", self.program.display()));
+        let child = command
+            .stdout(out.try_clone().unwrap())
+            .stderr(out)
+            .spawn()
+            .unwrap_or_else(|e| panic!("{}: {e}", self.program.display()));
         (child, log)
     }
 
@@ -106,7 +126,8 @@ impl Machine {
             }
             self.endpoint().filter(|e| e["pid"] == pid)
         });
-        let endpoint = endpoint.unwrap_or_else(|| panic!("no endpoint.json of {pid}:\n{}", fs::read_to_string(&log).unwrap_or_default()));
+        let endpoint = endpoint
+            .unwrap_or_else(|| panic!("no endpoint.json of {pid}:\n{}", fs::read_to_string(&log).unwrap_or_default()));
         let client = Self::client(&endpoint);
         Server { child, client, endpoint, log }
     }
@@ -122,12 +143,18 @@ impl Machine {
     pub fn any_client(&self) -> Option<Client> {
         let endpoint = self.endpoint()?;
         let token = fs::read_to_string(endpoint["token_file"].as_str()?).ok()?;
-        Some(Client { address: endpoint["url"].as_str()?.trim_start_matches("http://").to_owned(), token: token.trim().to_owned() })
+        Some(Client {
+            address: endpoint["url"].as_str()?.trim_start_matches("http://").to_owned(),
+            token: token.trim().to_owned(),
+        })
     }
 
     fn client(endpoint: &Value) -> Client {
         let token = fs::read_to_string(endpoint["token_file"].as_str().unwrap()).unwrap();
-        Client { address: endpoint["url"].as_str().unwrap().trim_start_matches("http://").trim_end_matches('/').to_owned(), token: token.trim().to_owned() }
+        Client {
+            address: endpoint["url"].as_str().unwrap().trim_start_matches("http://").trim_end_matches('/').to_owned(),
+            token: token.trim().to_owned(),
+        }
     }
 }
 
@@ -173,7 +200,8 @@ impl Server {
         let size = fs::metadata(path).unwrap().len();
         eventually(&format!("{} is read to {size}", path.display()), || {
             let session = self.client.json(&format!("/api/v1/sessions/{provider_id}"))?;
-            let transcript = session["transcripts"].as_array()?.iter().find(|t| t["path"] == path.to_str().unwrap())?.clone();
+            let transcript =
+                session["transcripts"].as_array()?.iter().find(|t| t["path"] == path.to_str().unwrap())?.clone();
             (transcript["offset"] == size).then_some(())
         });
     }

@@ -104,9 +104,13 @@ impl Recording {
     #[must_use]
     pub fn load(name: &str) -> Self {
         let dir = fixtures().join("recordings").join(name);
-        let read = |file: &str| fs::read_to_string(dir.join(file)).unwrap_or_else(|e| panic!("{}/{file}: {e}", dir.display()));
+        let read =
+            |file: &str| fs::read_to_string(dir.join(file)).unwrap_or_else(|e| panic!("{}/{file}: {e}", dir.display()));
         fn lines<T: serde::de::DeserializeOwned>(text: &str) -> Vec<T> {
-            text.lines().filter(|l| !l.trim().is_empty()).map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {:.200}", l))).collect()
+            text.lines()
+                .filter(|l| !l.trim().is_empty())
+                .map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {:.200}", l)))
+                .collect()
         }
         Self {
             name: name.to_owned(),
@@ -153,7 +157,13 @@ impl Recording {
                     let path = home.join(names.rewrite(path));
                     fs::create_dir_all(path.parent().unwrap()).unwrap();
                     let append = matches!(op.what, What::Append { .. });
-                    let mut file = fs::OpenOptions::new().create(true).write(true).append(append).truncate(!append).open(path).unwrap();
+                    let mut file = fs::OpenOptions::new()
+                        .create(true)
+                        .write(true)
+                        .append(append)
+                        .truncate(!append)
+                        .open(path)
+                        .unwrap();
                     file.write_all(names.rewrite(data).as_bytes()).unwrap();
                 }
                 What::Remove { path } => drop(fs::remove_file(home.join(names.rewrite(path)))),

@@ -44,7 +44,11 @@ struct Span {
 #[must_use]
 pub fn score(recording: &Recording, shown: &[Shown]) -> Score {
     let silent_before_prompt = recording.about.provider != events::Provider::Claude;
-    let first = if silent_before_prompt { recording.truth.iter().position(|t| t.state == State::Running).unwrap_or(0) } else { 0 };
+    let first = if silent_before_prompt {
+        recording.truth.iter().position(|t| t.state == State::Running).unwrap_or(0)
+    } else {
+        0
+    };
     let truth = &recording.truth[first..];
     let (begin, end) = (truth[0].at, truth[truth.len() - 1].at);
     let unscored: Vec<(f64, f64)> = recording
@@ -63,7 +67,8 @@ pub fn score(recording: &Recording, shown: &[Shown]) -> Score {
         }
     }
     let ends = shown.iter().skip(1).map(|s| s.0).chain([end + 5.0]);
-    let told: Vec<(f64, f64, &Option<State>, &Option<String>)> = shown.iter().zip(ends).map(|(s, to)| (s.0, to, &s.1, &s.2)).collect();
+    let told: Vec<(f64, f64, &Option<State>, &Option<String>)> =
+        shown.iter().zip(ends).map(|(s, to)| (s.0, to, &s.1, &s.2)).collect();
 
     let cut = |from: f64, to: f64| -> Vec<(f64, f64)> {
         unscored.iter().fold(vec![(from, to)], |parts, (x, y)| {
@@ -74,7 +79,9 @@ pub fn score(recording: &Recording, shown: &[Shown]) -> Score {
     let overlap = |from: f64, to: f64, want: &dyn Fn(&Option<State>, &Option<String>) -> bool| -> f64 {
         cut(from, to)
             .iter()
-            .map(|(c, d)| told.iter().filter(|t| want(t.2, t.3)).map(|t| (d.min(t.1) - c.max(t.0)).max(0.0)).sum::<f64>())
+            .map(|(c, d)| {
+                told.iter().filter(|t| want(t.2, t.3)).map(|t| (d.min(t.1) - c.max(t.0)).max(0.0)).sum::<f64>()
+            })
             .sum()
     };
 
@@ -90,7 +97,9 @@ pub fn score(recording: &Recording, shown: &[Shown]) -> Score {
         };
         if let Some(wanted) = wanted {
             reason_all += overlap(from, span.to, &|s, _| *s == Some(span.state));
-            reason_ok += overlap(from, span.to, &|s, r| *s == Some(span.state) && r.as_deref().is_some_and(|r| wanted.contains(&r)));
+            reason_ok += overlap(from, span.to, &|s, r| {
+                *s == Some(span.state) && r.as_deref().is_some_and(|r| wanted.contains(&r))
+            });
         }
     }
     let approvals: Vec<&Span> = spans.iter().filter(|s| s.state == State::WaitingApproval).collect();
@@ -102,7 +111,8 @@ pub fn score(recording: &Recording, shown: &[Shown]) -> Score {
         .filter(|t| asks(t.2, t.3) && t.1 - t.0 > 0.3 && t.0 < end)
         .filter(|t| !approvals.iter().any(|w| t.0 < w.to + 0.5 && t.1 > w.from - 0.5))
         .count();
-    let states: Vec<&Option<State>> = shown.iter().filter(|s| begin - 0.5 <= s.0 && s.0 <= end - 1.5).map(|s| &s.1).collect();
+    let states: Vec<&Option<State>> =
+        shown.iter().filter(|s| begin - 0.5 <= s.0 && s.0 <= end - 1.5).map(|s| &s.1).collect();
     let changes = states.iter().enumerate().filter(|(i, s)| *i == 0 || states[i - 1] != **s).count();
     let true_changes = spans.iter().enumerate().filter(|(i, s)| *i == 0 || spans[i - 1].state != s.state).count();
     Score {

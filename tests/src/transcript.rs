@@ -40,7 +40,10 @@ pub fn answer(session: &str, uuid: &str, cwd: &str, text: &str) -> String {
 /// A line of an older Codex: the model's words, without an id.
 #[must_use]
 pub fn codex_words(text: &str) -> String {
-    format!("{{\"timestamp\":\"2026-10-28T20:47:16.692Z\",\"type\":\"event_msg\",\"payload\":{{\"type\":\"agent_message\",\"message\":{}}}}}\n", json!(text))
+    format!(
+        "{{\"timestamp\":\"2026-10-28T20:47:16.692Z\",\"type\":\"event_msg\",\"payload\":{{\"type\":\"agent_message\",\"message\":{}}}}}\n",
+        json!(text)
+    )
 }
 
 /// The first line of an older Codex's rollout.

@@ -45,7 +45,8 @@ const SEARCH_SOON: i64 = 300;
 const ROUNDS: usize = 10_000;
 
 /// States, most pressing first.
-const PRESSING: [State; 6] = [State::WaitingApproval, State::Running, State::Waiting, State::Idle, State::Unknown, State::Exited];
+const PRESSING: [State; 6] =
+    [State::WaitingApproval, State::Running, State::Waiting, State::Idle, State::Unknown, State::Exited];
 
 #[derive(Debug, Default)]
 struct Side {
@@ -123,7 +124,11 @@ impl World {
         fs::create_dir_all(dir.path().join("proj")).unwrap();
         let writer = Writer::open(&data).unwrap();
         let reader = writer.reader();
-        let homes = Homes { claude: vec![home.join(".claude")], codex: vec![home.join(".codex")], gemini: vec![home.join(".gemini")] };
+        let homes = Homes {
+            claude: vec![home.join(".claude")],
+            codex: vec![home.join(".codex")],
+            gemini: vec![home.join(".gemini")],
+        };
         let clock: fn() -> Now = || Now { wall: Timestamp::MIN, steady: Duration::ZERO };
         let config = Config { watches: 0, workers: 0, ..Config::new(clock) };
         let collector = Collector::new(config, homes.roots(), writer.cursors().unwrap());
@@ -287,8 +292,11 @@ impl World {
         let gone: Vec<Ended> = {
             let mut side = self.side.lock().unwrap();
             let alive: Vec<(u32, u64)> = side.alive.iter().map(|a| (a.pid, a.start_ticks)).collect();
-            let is_alive = |e: &Ended| alive.iter().any(|(pid, start)| e.pid == *pid && (e.start_ticks == 0 || e.start_ticks == *start));
-            let (kept, mut gone): (Vec<Ended>, Vec<Ended>) = std::mem::take(&mut side.watched).into_iter().partition(is_alive);
+            let is_alive = |e: &Ended| {
+                alive.iter().any(|(pid, start)| e.pid == *pid && (e.start_ticks == 0 || e.start_ticks == *start))
+            };
+            let (kept, mut gone): (Vec<Ended>, Vec<Ended>) =
+                std::mem::take(&mut side.watched).into_iter().partition(is_alive);
             side.watched = kept;
             gone.dedup();
             gone
@@ -321,7 +329,16 @@ impl World {
     /// Starts a process.
     pub fn spawn(&mut self, provider: Provider, pid: u32, start_ticks: u64) {
         let cwd = self.project();
-        let process = AgentProcess { provider, pid, start_ticks, parent: None, child: false, cwd, shared: false, open_files: Vec::new() };
+        let process = AgentProcess {
+            provider,
+            pid,
+            start_ticks,
+            parent: None,
+            child: false,
+            cwd,
+            shared: false,
+            open_files: Vec::new(),
+        };
         self.side.lock().unwrap().alive.push(process);
     }
 
@@ -442,7 +459,9 @@ impl Replay {
     }
 
     fn is_registry(&self, path: &str) -> bool {
-        let Some(pid) = path.strip_prefix(".claude/sessions/").and_then(|p| p.strip_suffix(".json")) else { return false };
+        let Some(pid) = path.strip_prefix(".claude/sessions/").and_then(|p| p.strip_suffix(".json")) else {
+            return false;
+        };
         self.provider == Provider::Claude && pid.bytes().all(|b| b.is_ascii_digit())
     }
 

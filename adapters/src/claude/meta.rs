@@ -51,7 +51,8 @@ impl Decoder for MetaDecoder {
         let identity = Identity::of(Provider::Claude, "meta", &[self.session.as_bytes()]);
         out.push(out.event(&record, &self.session, identity, started));
         if let Some(description) = meta.description {
-            let identity = Identity::of(Provider::Claude, "meta-title", &[self.session.as_bytes(), description.as_bytes()]);
+            let identity =
+                Identity::of(Provider::Claude, "meta-title", &[self.session.as_bytes(), description.as_bytes()]);
             let title = Annotation { topic: Topic::Title, value: description.into_string() };
             out.push(out.event(&record, &self.session, identity, title));
         }

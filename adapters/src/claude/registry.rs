@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use events::{
-    Annotation, Claim, Confidence, Identity, Payload, Provider, Reason, SessionStarted, Signal, Source, StartKind, State, Timestamp, Topic,
+    Annotation, Claim, Confidence, Identity, Payload, Provider, Reason, SessionStarted, Signal, Source, StartKind,
+    State, Timestamp, Topic,
 };
 use serde::{Deserialize, Serialize};
 
@@ -67,10 +68,22 @@ impl RegistryDecoder {
         Self { session: last.as_ref().map(|l| Arc::from(l.session.as_str())), last }
     }
 
-    fn emit(session: &Arc<str>, record: &Record<'_>, pid: u32, what: &str, at: Option<i64>, payload: impl Into<Payload>, out: &mut Decoded) {
+    fn emit(
+        session: &Arc<str>,
+        record: &Record<'_>,
+        pid: u32,
+        what: &str,
+        at: Option<i64>,
+        payload: impl Into<Payload>,
+        out: &mut Decoded,
+    ) {
         // A registry file has no records, only a state; the moment of the change makes it one.
         let stamp = at.unwrap_or_else(|| record.observed_at.as_millisecond());
-        let identity = Identity::of(CLAUDE, "registry", &[session.as_bytes(), &pid.to_le_bytes(), what.as_bytes(), &stamp.to_le_bytes()]);
+        let identity = Identity::of(
+            CLAUDE,
+            "registry",
+            &[session.as_bytes(), &pid.to_le_bytes(), what.as_bytes(), &stamp.to_le_bytes()],
+        );
         let mut event = out.event(record, session, identity, payload);
         event.source = Source::Registry;
         event.created_at = at.map(Timestamp::from_millisecond);
@@ -117,7 +130,10 @@ impl Decoder for RegistryDecoder {
         if moved {
             if let Some(left) = last.as_ref().filter(|l| l.session != *session) {
                 let left_session: Arc<str> = Arc::from(left.session.as_str());
-                let gone = signal(Claim::ProcessGone { pid: left.pid, clean: true }, format!("process {} went on to session {session}", left.pid));
+                let gone = signal(
+                    Claim::ProcessGone { pid: left.pid, clean: true },
+                    format!("process {} went on to session {session}", left.pid),
+                );
                 Self::emit(&left_session, &record, left.pid, "left", entry.updated_at, gone, out);
             }
             let started = SessionStarted {
@@ -128,25 +144,40 @@ impl Decoder for RegistryDecoder {
             };
             let at = if same_process { entry.updated_at } else { entry.started_at };
             Self::emit(&session, &record, entry.pid, "started", at, started, out);
-            let alive = signal(Claim::ProcessAlive { pid: entry.pid, start_ticks: start }, format!("process {}", entry.pid));
+            let alive =
+                signal(Claim::ProcessAlive { pid: entry.pid, start_ticks: start }, format!("process {}", entry.pid));
             Self::emit(&session, &record, entry.pid, "alive", at, alive, out);
         }
-        let status_changed = moved || last.as_ref().is_none_or(|l| l.status.as_deref() != entry.status.as_deref() || l.waiting_for.as_deref() != entry.waiting_for.as_deref());
+        let status_changed = moved
+            || last.as_ref().is_none_or(|l| {
+                l.status.as_deref() != entry.status.as_deref()
+                    || l.waiting_for.as_deref() != entry.waiting_for.as_deref()
+            });
         if let Some(status) = entry.status.as_deref().filter(|_| status_changed) {
             let words = match entry.waiting_for.as_deref() {
                 Some(what) => format!("{status}: {what}"),
                 None => status.to_owned(),
             };
             match claim(status, entry.waiting_for.as_deref()) {
-                Some(claim) => Self::emit(&session, &record, entry.pid, &words, changed_at, signal(claim, words.clone()), out),
+                Some(claim) => {
+                    Self::emit(&session, &record, entry.pid, &words, changed_at, signal(claim, words.clone()), out)
+                }
                 None => {
                     let identity = Identity::of(CLAUDE, "registry-unknown", &[session.as_bytes(), words.as_bytes()]);
-                    out.unrecognized(&record, &session, identity, &format!("registry/{words}"), changed_at.map(Timestamp::from_millisecond));
+                    out.unrecognized(
+                        &record,
+                        &session,
+                        identity,
+                        &format!("registry/{words}"),
+                        changed_at.map(Timestamp::from_millisecond),
+                    );
                 }
             }
         }
         let name_changed = moved || last.as_ref().is_none_or(|l| l.name.as_deref() != entry.name.as_deref());
-        if let Some(name) = entry.name.as_deref().filter(|_| name_changed && entry.name_source.as_deref() != Some("derived")) {
+        if let Some(name) =
+            entry.name.as_deref().filter(|_| name_changed && entry.name_source.as_deref() != Some("derived"))
+        {
             let title = Annotation { topic: Topic::Title, value: name.to_owned() };
             Self::emit(&session, &record, entry.pid, name, entry.updated_at, title, out);
         }

@@ -3,8 +3,8 @@ use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc};
 use events::{Claim, NewEvent, Payload, Provider, Signal, Source, Timestamp};
 
 use super::*;
-use crate::decode::{Decoded, Decoder, Record, feed};
 use crate::claude::transcript::TranscriptDecoder;
+use crate::decode::{Decoded, Decoder, Record, feed};
 
 mod forks;
 mod lines;
@@ -72,7 +72,10 @@ fn whole_lines(script: &str) -> String {
             // The process that writes: prompts do not say, the others do.
             let written_by = if kind == "user" { String::new() } else { format!("\"session_id\":\"{OWN}\",") };
             let comma = if fields.is_empty() { "" } else { "," };
-            format!("{{\"parentUuid\":null,\"isSidechain\":false,\"type\":\"{kind}\",{fields}{comma}{written_by}{}}}\n", base(index + 1))
+            format!(
+                "{{\"parentUuid\":null,\"isSidechain\":false,\"type\":\"{kind}\",{fields}{comma}{written_by}{}}}\n",
+                base(index + 1)
+            )
         }
         None => format!("{line}\n"),
     };
@@ -98,17 +101,54 @@ fn check(script: &str, expected: &[&str]) {
 fn show(event: &NewEvent) -> String {
     let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".into());
     let data = match &event.payload {
-        Payload::SessionStarted(s) => format!("{} {} {} {} {} {}", s.how, or_none(&s.cwd), or_none(&s.git_branch), or_none(&s.cli_version), or_none(&s.parent_provider_session_id), or_none(&s.agent_type)),
+        Payload::SessionStarted(s) => format!(
+            "{} {} {} {} {} {}",
+            s.how,
+            or_none(&s.cwd),
+            or_none(&s.git_branch),
+            or_none(&s.cli_version),
+            or_none(&s.parent_provider_session_id),
+            or_none(&s.agent_type)
+        ),
         Payload::UserPrompt(p) => format!("{}{}", p.origin, "+file".repeat(p.attachments as usize)),
-        Payload::AssistantMessage(m) => format!("{} {}{}", or_none(&m.message_id), m.stop.map_or("-", |s| s.as_str()), if m.tool_calls > 0 { " calls" } else { "" }),
+        Payload::AssistantMessage(m) => format!(
+            "{} {}{}",
+            or_none(&m.message_id),
+            m.stop.map_or("-", |s| s.as_str()),
+            if m.tool_calls > 0 { " calls" } else { "" }
+        ),
         Payload::AssistantDelta(d) => format!("{} {}", or_none(&d.message_id), d.block),
-        Payload::ToolCall(c) => format!("{} {} {} [{}]{}", c.call_id, c.name, c.tool, or_none(&c.title), if c.background { " background" } else { "" }),
-        Payload::ToolResult(r) => format!("{} {}{}", r.call_id, r.outcome, r.exit_code.map_or(String::new(), |code| format!(" exit {code}"))),
+        Payload::ToolCall(c) => format!(
+            "{} {} {} [{}]{}",
+            c.call_id,
+            c.name,
+            c.tool,
+            or_none(&c.title),
+            if c.background { " background" } else { "" }
+        ),
+        Payload::ToolResult(r) => {
+            format!("{} {}{}", r.call_id, r.outcome, r.exit_code.map_or(String::new(), |code| format!(" exit {code}")))
+        }
         Payload::QuestionAsked(q) => format!("{} {:?}", or_none(&q.call_id), q.options),
         Payload::QuestionAnswered(q) => or_none(&q.call_id),
-        Payload::Error(e) => format!("{} {}{}{}", e.class, or_none(&e.code), if e.ends_turn { " ends_turn" } else { "" }, if e.retrying { " retrying" } else { "" }),
-        Payload::UsageReported(u) => format!("{} {} {} {} {}", or_none(&u.message_id), u.input_tokens, u.output_tokens, u.cache_read_tokens, u.cache_write_tokens),
-        Payload::ContextCompacted(c) => format!("{} {:?} {:?}", c.trigger.map_or("-", |t| t.as_str()), c.tokens_before, c.tokens_after),
+        Payload::Error(e) => format!(
+            "{} {}{}{}",
+            e.class,
+            or_none(&e.code),
+            if e.ends_turn { " ends_turn" } else { "" },
+            if e.retrying { " retrying" } else { "" }
+        ),
+        Payload::UsageReported(u) => format!(
+            "{} {} {} {} {}",
+            or_none(&u.message_id),
+            u.input_tokens,
+            u.output_tokens,
+            u.cache_read_tokens,
+            u.cache_write_tokens
+        ),
+        Payload::ContextCompacted(c) => {
+            format!("{} {:?} {:?}", c.trigger.map_or("-", |t| t.as_str()), c.tokens_before, c.tokens_after)
+        }
         Payload::SessionForked(f) => format!("from {} at {}", f.from, or_none(&f.at)),
         Payload::Annotation(a) => format!("{}: {}", a.topic, a.value),
         Payload::Signal(Signal { claim, .. }) => match claim {
@@ -159,7 +199,10 @@ fn recordings_dir() -> PathBuf {
 }
 
 fn scenarios() -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(recordings_dir()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = fs::read_dir(recordings_dir())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }

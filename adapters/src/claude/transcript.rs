@@ -20,9 +20,10 @@
 use std::sync::Arc;
 
 use events::{
-    Annotation, AssistantDelta, AssistantMessage, Claim, CompactTrigger, Confidence, ContextCompacted, ErrorClass, ErrorReported, Identity, NewEvent,
-    Payload, PromptOrigin, Provider, QuestionAnswered, QuestionAsked, Repeat, SessionForked, SessionStarted, Severity, Signal, StartKind,
-    Stop, Timestamp, ToolCall, ToolKind, ToolOutcome, ToolResult, Topic, TurnOutcome, UsageReported, UserPrompt,
+    Annotation, AssistantDelta, AssistantMessage, Claim, CompactTrigger, Confidence, ContextCompacted, ErrorClass,
+    ErrorReported, Identity, NewEvent, Payload, PromptOrigin, Provider, QuestionAnswered, QuestionAsked, Repeat,
+    SessionForked, SessionStarted, Severity, Signal, StartKind, Stop, Timestamp, ToolCall, ToolKind, ToolOutcome,
+    ToolResult, Topic, TurnOutcome, UsageReported, UserPrompt,
 };
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +105,17 @@ impl TranscriptDecoder {
     }
 
     /// Puts an event out, in the session its line belongs to.
-    fn emit(&self, line: &Line<'_>, record: &Record<'_>, owner: &Arc<str>, block: u32, payload: impl Into<Payload>, text: Option<String>, out: &mut Decoded) {
+    #[expect(clippy::too_many_arguments, reason = "the parts of one event")]
+    fn emit(
+        &self,
+        line: &Line<'_>,
+        record: &Record<'_>,
+        owner: &Arc<str>,
+        block: u32,
+        payload: impl Into<Payload>,
+        text: Option<String>,
+        out: &mut Decoded,
+    ) {
         let (identity, repeat) = Self::identity(line, record, owner, block);
         let mut event = out.event(record, owner, identity, payload);
         event.repeat = repeat;
@@ -113,7 +124,17 @@ impl TranscriptDecoder {
         out.push(event);
     }
 
-    fn annotate(&self, line: &Line<'_>, record: &Record<'_>, owner: &Arc<str>, block: u32, topic: Topic, value: &str, out: &mut Decoded) {
+    #[expect(clippy::too_many_arguments, reason = "the parts of one event")]
+    fn annotate(
+        &self,
+        line: &Line<'_>,
+        record: &Record<'_>,
+        owner: &Arc<str>,
+        block: u32,
+        topic: Topic,
+        value: &str,
+        out: &mut Decoded,
+    ) {
         self.emit(line, record, owner, block, Annotation { topic, value: value.to_owned() }, None, out);
     }
 
@@ -153,11 +174,11 @@ impl TranscriptDecoder {
         ];
         let mut changed = Vec::new();
         for (topic, now, last) in changes {
-            if let Some(now) = now {
-                if last.as_deref() != Some(&**now) {
-                    *last = Some(now.0.to_string());
-                    changed.push((topic, now.0.to_string()));
-                }
+            if let Some(now) = now
+                && last.as_deref() != Some(&**now)
+            {
+                *last = Some(now.0.to_string());
+                changed.push((topic, now.0.to_string()));
             }
         }
         for (index, (topic, value)) in changed.into_iter().enumerate() {
@@ -239,7 +260,10 @@ impl TranscriptDecoder {
     /// Whether a prompt must wait for the next line to know whose it is.
     fn undecided(&self, line: &Line<'_>) -> bool {
         let marked = line.forked_from.is_some();
-        self.parent.is_none() && !self.carried.own && line.first_session_id.is_none() && (marked || !self.carried.branched)
+        self.parent.is_none()
+            && !self.carried.own
+            && line.first_session_id.is_none()
+            && (marked || !self.carried.branched)
     }
 
     fn user(&mut self, mut line: Line<'_>, record: &Record<'_>, out: &mut Decoded) {
@@ -261,7 +285,14 @@ impl TranscriptDecoder {
         }
     }
 
-    fn user_blocks(&mut self, line: &Line<'_>, record: &Record<'_>, owner: &Arc<str>, blocks: Vec<Block<'_>>, out: &mut Decoded) {
+    fn user_blocks(
+        &mut self,
+        line: &Line<'_>,
+        record: &Record<'_>,
+        owner: &Arc<str>,
+        blocks: Vec<Block<'_>>,
+        out: &mut Decoded,
+    ) {
         let mut texts: Option<Text<'_>> = None;
         let mut attachments = 0;
         for (index, block) in blocks.into_iter().enumerate() {
@@ -284,7 +315,15 @@ impl TranscriptDecoder {
         }
     }
 
-    fn result(&mut self, line: &Line<'_>, record: &Record<'_>, owner: &Arc<str>, block: Block<'_>, index: u32, out: &mut Decoded) {
+    fn result(
+        &mut self,
+        line: &Line<'_>,
+        record: &Record<'_>,
+        owner: &Arc<str>,
+        block: Block<'_>,
+        index: u32,
+        out: &mut Decoded,
+    ) {
         let call_id = block.tool_use_id.map(Text::into_string).unwrap_or_default();
         let outcome = match line.tool_denial_kind.as_deref() {
             Some("user-rejected") if line.tool_denial_before_run => {
@@ -298,7 +337,9 @@ impl TranscriptDecoder {
         };
         let text = block.content.text();
         let exit_code = match (&text, outcome) {
-            (Some(text), ToolOutcome::Error) => text.strip_prefix("Exit code ").and_then(|t| t.split_whitespace().next()).and_then(|n| n.parse().ok()),
+            (Some(text), ToolOutcome::Error) => {
+                text.strip_prefix("Exit code ").and_then(|t| t.split_whitespace().next()).and_then(|n| n.parse().ok())
+            }
             _ => None,
         };
         let parent = line.source_tool_assistant_uuid.as_deref().map(|uuid| Identity::record(CLAUDE, uuid, CALL));
@@ -316,10 +357,19 @@ impl TranscriptDecoder {
         }
     }
 
-    fn prompt(&mut self, line: &Line<'_>, record: &Record<'_>, owner: &Arc<str>, text: Text<'_>, attachments: u32, out: &mut Decoded) {
+    fn prompt(
+        &mut self,
+        line: &Line<'_>,
+        record: &Record<'_>,
+        owner: &Arc<str>,
+        text: Text<'_>,
+        attachments: u32,
+        out: &mut Decoded,
+    ) {
         let start = text.trim_start();
         if start.starts_with("[Request interrupted by user") {
-            let outcome = if std::mem::take(&mut self.carried.denied) { TurnOutcome::Denied } else { TurnOutcome::Interrupted };
+            let outcome =
+                if std::mem::take(&mut self.carried.denied) { TurnOutcome::Denied } else { TurnOutcome::Interrupted };
             self.end(line, record, owner, outcome, 0, "[Request interrupted by user]", out);
             return;
         }
@@ -337,14 +387,23 @@ impl TranscriptDecoder {
         self.carried.prompted = true;
         self.carried.denied = false;
         let text = match origin {
-            PromptOrigin::Command => between(start, "<bash-input>", "</bash-input>").map_or_else(|| start.to_owned(), |c| format!("!{c}")),
-            PromptOrigin::Human | PromptOrigin::Steering | PromptOrigin::Wakeup | PromptOrigin::Agent => text.into_string(),
+            PromptOrigin::Command => {
+                between(start, "<bash-input>", "</bash-input>").map_or_else(|| start.to_owned(), |c| format!("!{c}"))
+            }
+            PromptOrigin::Human | PromptOrigin::Steering | PromptOrigin::Wakeup | PromptOrigin::Agent => {
+                text.into_string()
+            }
         };
         self.emit(line, record, owner, 0, UserPrompt { origin, attachments, provider_turn_id: None }, Some(text), out);
     }
 
     fn assistant(&mut self, mut line: Line<'_>, record: &Record<'_>, out: &mut Decoded) {
-        if self.parent.is_none() && !self.carried.own && line.first_session_id.is_none() && line.forked_from.is_none() && self.foreign.is_none() {
+        if self.parent.is_none()
+            && !self.carried.own
+            && line.first_session_id.is_none()
+            && line.forked_from.is_none()
+            && self.foreign.is_none()
+        {
             // Older versions do not tell, and what never tells cannot be waited for.
             self.begin_own(out);
         }
@@ -385,7 +444,12 @@ impl TranscriptDecoder {
             let is_call = matches!(&*block.kind, "tool_use" | "server_tool_use" | "mcp_tool_use");
             if let Some(thinking) = block.thinking {
                 // Its stop reason is the message's; the text that follows ends the turn, not this.
-                let part = AssistantDelta { message_id: message_id.clone(), block: events::Block::Thinking, stop: None, blocks: 1 };
+                let part = AssistantDelta {
+                    message_id: message_id.clone(),
+                    block: events::Block::Thinking,
+                    stop: None,
+                    blocks: 1,
+                };
                 let text = Some(thinking.into_string()).filter(|t| !t.is_empty());
                 self.emit(&line, record, &owner, index, part, text, out);
                 continue;
@@ -404,43 +468,63 @@ impl TranscriptDecoder {
                 self.call(&line, record, &owner, block.id, block.name, block.input.map(|i| i.get()), index, out);
             }
         }
-        if let (Some(tokens), Some(id), false) = (message.usage, message_id, synthetic) {
-            if self.carried.counted.as_deref() != Some(&id) {
-                let usage = UsageReported {
-                    message_id: Some(id.clone()),
-                    model,
-                    input_tokens: tokens.input_tokens.unwrap_or(0),
-                    output_tokens: tokens.output_tokens.unwrap_or(0),
-                    cache_read_tokens: tokens.cache_read_input_tokens.unwrap_or(0),
-                    cache_write_tokens: tokens.cache_creation_input_tokens.unwrap_or(0),
-                };
-                let mut event = out.event(record, &owner, Identity::of(CLAUDE, "usage", &[id.as_bytes()]), usage);
-                event.created_at = line.timestamp.as_deref().and_then(Timestamp::parse);
-                out.push(event);
-                self.carried.counted = Some(id);
-            }
+        if let (Some(tokens), Some(id), false) = (message.usage, message_id, synthetic)
+            && self.carried.counted.as_deref() != Some(&id)
+        {
+            let usage = UsageReported {
+                message_id: Some(id.clone()),
+                model,
+                input_tokens: tokens.input_tokens.unwrap_or(0),
+                output_tokens: tokens.output_tokens.unwrap_or(0),
+                cache_read_tokens: tokens.cache_read_input_tokens.unwrap_or(0),
+                cache_write_tokens: tokens.cache_creation_input_tokens.unwrap_or(0),
+            };
+            let mut event = out.event(record, &owner, Identity::of(CLAUDE, "usage", &[id.as_bytes()]), usage);
+            event.created_at = line.timestamp.as_deref().and_then(Timestamp::parse);
+            out.push(event);
+            self.carried.counted = Some(id);
         }
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one block")]
-    fn call(&mut self, line: &Line<'_>, record: &Record<'_>, owner: &Arc<str>, id: Option<Text<'_>>, name: Option<Text<'_>>, input: Option<&str>, index: u32, out: &mut Decoded) {
+    fn call(
+        &mut self,
+        line: &Line<'_>,
+        record: &Record<'_>,
+        owner: &Arc<str>,
+        id: Option<Text<'_>>,
+        name: Option<Text<'_>>,
+        input: Option<&str>,
+        index: u32,
+        out: &mut Decoded,
+    ) {
         let call_id = id.map(Text::into_string).unwrap_or_default();
         let name = name.map(Text::into_string).unwrap_or_default();
         let tool = tool_kind(&name);
         let parsed: Input<'_> = input.and_then(|i| serde_json::from_str(i).ok()).unwrap_or_default();
-        let question = parsed.questions.and_then(|q| serde_json::from_str::<Vec<Question<'_>>>(q.get()).ok()).and_then(|q| q.into_iter().next());
-        let title = question
-            .as_ref()
-            .map(|q| q.question.0.to_string())
-            .or_else(|| title(tool, &parsed))
-            .or_else(|| name.starts_with("mcp__").then(|| name.trim_start_matches("mcp__").replacen("__", ": ", 1)));
+        let question = parsed
+            .questions
+            .and_then(|q| serde_json::from_str::<Vec<Question<'_>>>(q.get()).ok())
+            .and_then(|q| q.into_iter().next());
+        let title =
+            question.as_ref().map(|q| q.question.0.to_string()).or_else(|| title(tool, &parsed)).or_else(|| {
+                name.starts_with("mcp__").then(|| name.trim_start_matches("mcp__").replacen("__", ": ", 1))
+            });
         let background = parsed.run_in_background == Some(true);
         let payload = ToolCall { call_id: call_id.clone(), name, tool, title, escalated: false, background };
         self.emit(line, record, owner, CALL + index, payload, input.map(str::to_owned), out);
         if let Some(question) = question {
             let options = question.options.into_iter().map(|c| c.label.into_string()).collect();
             let text = Some(question.question.into_string());
-            self.emit(line, record, owner, QUESTION + index, QuestionAsked { call_id: Some(call_id.clone()), options }, text, out);
+            self.emit(
+                line,
+                record,
+                owner,
+                QUESTION + index,
+                QuestionAsked { call_id: Some(call_id.clone()), options },
+                text,
+                out,
+            );
             if self.carried.questions.len() == OPEN_QUESTIONS {
                 self.carried.questions.remove(0);
             }
@@ -449,7 +533,16 @@ impl TranscriptDecoder {
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one signal")]
-    fn end(&self, line: &Line<'_>, record: &Record<'_>, owner: &Arc<str>, outcome: TurnOutcome, pending_subagents: u32, words: &str, out: &mut Decoded) {
+    fn end(
+        &self,
+        line: &Line<'_>,
+        record: &Record<'_>,
+        owner: &Arc<str>,
+        outcome: TurnOutcome,
+        pending_subagents: u32,
+        words: &str,
+        out: &mut Decoded,
+    ) {
         let signal = Signal {
             claim: Claim::TurnEnded { outcome, pending_subagents },
             strength: Confidence::High,
@@ -532,11 +625,11 @@ impl Decoder for TranscriptDecoder {
                 }
             }
             "permission-mode" => {
-                if let Some(mode) = line.permission_mode.as_deref() {
-                    if self.carried.mode.as_deref() != Some(mode) {
-                        self.carried.mode = Some(mode.to_owned());
-                        self.annotate(&line, &record, &own, 0, Topic::PermissionMode, mode, out);
-                    }
+                if let Some(mode) = line.permission_mode.as_deref()
+                    && self.carried.mode.as_deref() != Some(mode)
+                {
+                    self.carried.mode = Some(mode.to_owned());
+                    self.annotate(&line, &record, &own, 0, Topic::PermissionMode, mode, out);
                 }
             }
             "custom-title" | "ai-title" | "summary" => {
@@ -614,7 +707,15 @@ fn who(line: &Line<'_>, text: &str, task_of_subagent: bool) -> Who {
         return Who::Prompt(PromptOrigin::Agent);
     }
     let human = line.origin.as_ref().and_then(|o| o.kind.as_deref()) == Some("human");
-    let tagged = ["<local-command-stdout>", "<local-command-stderr>", "<local-command-caveat>", "<bash-stdout>", "<bash-stderr>", "<system-reminder>", "<user-memory-input>"];
+    let tagged = [
+        "<local-command-stdout>",
+        "<local-command-stderr>",
+        "<local-command-caveat>",
+        "<bash-stdout>",
+        "<bash-stderr>",
+        "<system-reminder>",
+        "<user-memory-input>",
+    ];
     if !human && (line.origin.is_some() || tagged.iter().any(|tag| text.starts_with(tag))) {
         return Who::Machine;
     }
@@ -647,7 +748,8 @@ fn api_error(line: &Line<'_>) -> ErrorReported {
         ("connection_error" | "network_error", _) => ErrorClass::Network,
         _ => ErrorClass::Other,
     };
-    let code = status.or_else(|| (!word.is_empty() && word.len() < 64 && !word.starts_with('{')).then(|| word.to_owned()));
+    let code =
+        status.or_else(|| (!word.is_empty() && word.len() < 64 && !word.starts_with('{')).then(|| word.to_owned()));
     ErrorReported { class, code, ends_turn: true, retrying: false }
 }
 

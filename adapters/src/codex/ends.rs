@@ -50,15 +50,8 @@ pub(super) fn older_end(end: &OlderEnd<'_>, memory: &mut Memory, w: &mut Writer<
     let turn = end.turn_id.name();
     let exit_code: Option<i32> = end.exit_code.parse();
     let failed = end.success.is_some_and(|success| success.json() == "false")
-        || end
-            .result
-            .parse::<McpResult<'_>>()
-            .is_some_and(|result| result.ok.is_none() && result.err.is_some());
-    let outcome = if failed {
-        ToolOutcome::Error
-    } else {
-        outcome_of(end.status, exit_code)
-    };
+        || end.result.parse::<McpResult<'_>>().is_some_and(|result| result.ok.is_none() && result.err.is_some());
+    let outcome = if failed { ToolOutcome::Error } else { outcome_of(end.status, exit_code) };
     let ended = Ended {
         item: &id,
         turn: turn.as_deref(),
@@ -94,15 +87,10 @@ fn detail(ended: &Ended<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
     let owner = memory.owner(ended.item, ended.turn, ended.began_ms);
     let call = owner.map(|call| {
         // Other commands of a script say nothing of the one that asked for more rights.
-        let asking =
-            call.asks.is_none() || call.asks == ended.command.as_deref().and_then(patch::title);
+        let asking = call.asks.is_none() || call.asks == ended.command.as_deref().and_then(patch::title);
         call.executed |= asking && ended.outcome != ToolOutcome::Denied;
         if let Some(code) = ended.exit_code {
-            call.exit_code = Some(if code != 0 {
-                code
-            } else {
-                call.exit_code.unwrap_or(0)
-            });
+            call.exit_code = Some(if code != 0 { code } else { call.exit_code.unwrap_or(0) });
         }
         call.id.clone()
     });

@@ -26,31 +26,11 @@ pub(super) fn retrying(failure: &Failure<'_>, w: &mut Writer<'_, '_>) {
     put(failure, "error", None, false, true, w);
 }
 
-fn put(
-    failure: &Failure<'_>,
-    kind: &str,
-    id: Option<&str>,
-    ends_turn: bool,
-    retrying: bool,
-    w: &mut Writer<'_, '_>,
-) {
+fn put(failure: &Failure<'_>, kind: &str, id: Option<&str>, ends_turn: bool, retrying: bool, w: &mut Writer<'_, '_>) {
     let message = failure.message.text().unwrap_or_default();
     let (class, code) = classify(failure.codex_error_info, &message);
-    let mut event = w.event(
-        kind,
-        id,
-        ErrorReported {
-            class,
-            code,
-            ends_turn,
-            retrying,
-        },
-    );
-    event.severity = Some(if retrying {
-        Severity::Warning
-    } else {
-        Severity::Error
-    });
+    let mut event = w.event(kind, id, ErrorReported { class, code, ends_turn, retrying });
+    event.severity = Some(if retrying { Severity::Warning } else { Severity::Error });
     event.text = Some(message);
     w.push(event);
 }
@@ -68,17 +48,12 @@ fn classify(info: Option<Raw<'_>>, message: &str) -> (ErrorClass, Option<String>
     };
     let status = status.or_else(|| status_in(message));
     let class = match (name.as_deref(), status) {
-        (Some("usage_limit_exceeded" | "session_budget_exceeded"), _) | (_, Some(402)) => {
-            ErrorClass::Quota
-        }
+        (Some("usage_limit_exceeded" | "session_budget_exceeded"), _) | (_, Some(402)) => ErrorClass::Quota,
         (Some("context_window_exceeded"), _) => ErrorClass::Context,
         (Some("unauthorized"), _) | (_, Some(401 | 403)) => ErrorClass::Auth,
-        (_, Some(429)) if message.contains("usage limit") || message.contains("quota") => {
-            ErrorClass::Quota
-        }
+        (_, Some(429)) if message.contains("usage limit") || message.contains("quota") => ErrorClass::Quota,
         (_, Some(429)) => ErrorClass::RateLimit,
-        (_, Some(400..=599))
-        | (Some("server_overloaded" | "internal_server_error" | "bad_request"), _) => {
+        (_, Some(400..=599)) | (Some("server_overloaded" | "internal_server_error" | "bad_request"), _) => {
             ErrorClass::Provider
         }
         (
@@ -101,9 +76,7 @@ fn tagged(info: Raw<'_>) -> (Option<String>, Option<u16>) {
     let object: Option<std::collections::BTreeMap<String, Raw<'_>>> = info.parse();
     match object.and_then(|object| object.into_iter().next()) {
         Some((name, inner)) => {
-            let status = inner
-                .parse::<HttpFailure<'_>>()
-                .and_then(|http| http.http_status_code.parse());
+            let status = inner.parse::<HttpFailure<'_>>().and_then(|http| http.http_status_code.parse());
             (Some(name), status)
         }
         None => (None, None),
@@ -112,9 +85,5 @@ fn tagged(info: Raw<'_>) -> (Option<String>, Option<u16>) {
 
 fn status_in(message: &str) -> Option<u16> {
     let after = message.split_once("status ")?.1;
-    after
-        .get(..3)?
-        .parse()
-        .ok()
-        .filter(|status| (400..=599).contains(status))
+    after.get(..3)?.parse().ok().filter(|status| (400..=599).contains(status))
 }

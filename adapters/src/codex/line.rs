@@ -73,25 +73,14 @@ impl<'a> Line<'a> {
             }
             None => "",
         };
-        Some(Self {
-            timestamp: Timestamp::parse(timestamp),
-            kind,
-            tag,
-            whole: bytes,
-            payload,
-            read_through: false,
-        })
+        Some(Self { timestamp: Timestamp::parse(timestamp), kind, tag, whole: bytes, payload, read_through: false })
     }
 
     fn parse(bytes: &'a [u8]) -> Result<Self, serde_json::Error> {
         let envelope: Envelope<'a> = serde_json::from_slice(bytes)?;
-        let tagged: Tagged<'a> =
-            serde_json::from_str(envelope.payload.get()).unwrap_or(Tagged { tag: None });
+        let tagged: Tagged<'a> = serde_json::from_str(envelope.payload.get()).unwrap_or(Tagged { tag: None });
         Ok(Self {
-            timestamp: envelope
-                .timestamp
-                .name()
-                .and_then(|time| Timestamp::parse(&time)),
+            timestamp: envelope.timestamp.name().and_then(|time| Timestamp::parse(&time)),
             kind: envelope.kind,
             tag: tagged.tag.unwrap_or_default(),
             whole: bytes,
@@ -119,17 +108,13 @@ impl<'a> Line<'a> {
         let begin = memmem::find(head, field)? + field.len();
         let (text, length) = text::read(&self.payload[begin..])?;
         let end = begin + length - 1;
-        Some((
-            text,
-            [&self.payload[..begin], &self.payload[end..]].concat(),
-        ))
+        Some((text, [&self.payload[..begin], &self.payload[end..]].concat()))
     }
 
     /// Passes over the line. That it is one whole record is taken from its last byte and from
     /// there being no second head in it; only in doubt is it parsed.
     pub(super) fn skip(&self) -> Result<(), serde_json::Error> {
-        let whole = self.read_through
-            || self.whole.ends_with(b"}") && memmem::find(&self.whole[1..], HEAD).is_none();
+        let whole = self.read_through || self.whole.ends_with(b"}") && memmem::find(&self.whole[1..], HEAD).is_none();
         if whole {
             return Ok(());
         }
@@ -171,9 +156,7 @@ fn check_tail(tail: &[u8]) -> Result<(), serde_json::Error> {
     match object.first_mut() {
         Some(comma) if *comma == b',' => *comma = b'{',
         Some(_) | None => {
-            return Err(serde::de::Error::custom(
-                "the line does not end behind its payload",
-            ));
+            return Err(serde::de::Error::custom("the line does not end behind its payload"));
         }
     }
     serde_json::from_slice::<IgnoredAny>(&object).map(|_| ())

@@ -128,10 +128,7 @@ impl Told {
     fn new(form: Form, text: &str) -> Self {
         let mut hash = [0_u8; 8];
         hash.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..8]);
-        Self {
-            form,
-            hash: u64::from_le_bytes(hash),
-        }
+        Self { form, hash: u64::from_le_bytes(hash) }
     }
 
     /// Whether this text, told in this form, is the other form's copy of what was told last.
@@ -173,12 +170,7 @@ impl Memory {
 
     /// The call a command belongs to: the one with its id, or the only script of the open turn
     /// that was running when the command began. With two such scripts nobody can tell.
-    pub(super) fn owner(
-        &mut self,
-        item: &str,
-        turn: Option<&str>,
-        began_ms: Option<i64>,
-    ) -> Option<&mut OpenCall> {
+    pub(super) fn owner(&mut self, item: &str, turn: Option<&str>, began_ms: Option<i64>) -> Option<&mut OpenCall> {
         if let Some(at) = self.calls.iter().position(|call| call.id == item) {
             return self.calls.get_mut(at);
         }
@@ -187,10 +179,7 @@ impl Memory {
             return None;
         }
         let began = began_ms?;
-        let mut scripts = self
-            .calls
-            .iter_mut()
-            .filter(|call| call.script && call.at_ms <= began);
+        let mut scripts = self.calls.iter_mut().filter(|call| call.script && call.at_ms <= began);
         let first = scripts.next()?;
         scripts.next().is_none().then_some(first)
     }

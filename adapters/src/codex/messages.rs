@@ -4,10 +4,7 @@ use events::{AssistantDelta, AssistantMessage, Block, PromptOrigin, Stop, UserPr
 
 use super::{
     memory::{Form, Memory, Starter, Told},
-    records::{
-        Field, Item, ItemCompleted, Mail, MailAhead, OlderMessage, Raw, Reasoning, join_parts,
-        parts,
-    },
+    records::{Field, Item, ItemCompleted, Mail, MailAhead, OlderMessage, Raw, Reasoning, join_parts, parts},
     writer::Writer,
 };
 
@@ -25,10 +22,8 @@ const INJECTED: &[&str] = &[
 pub(super) fn prompt(completed: &ItemCompleted<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
     let item = &completed.item;
     let text = join_parts(item.content, "\n");
-    let images = parts(item.content)
-        .iter()
-        .filter(|part| part.kind.name().is_some_and(|kind| kind.contains("mage")))
-        .count();
+    let images =
+        parts(item.content).iter().filter(|part| part.kind.name().is_some_and(|kind| kind.contains("mage"))).count();
     if injected(&text) || Told::repeats(&mut memory.last_prompt, Form::Item, &text) {
         return;
     }
@@ -41,11 +36,7 @@ pub(super) fn prompt(completed: &ItemCompleted<'_>, memory: &mut Memory, w: &mut
 }
 
 /// `user_message`: the older form of a prompt.
-pub(super) fn older_prompt(
-    message: &OlderMessage<'_>,
-    memory: &mut Memory,
-    w: &mut Writer<'_, '_>,
-) {
+pub(super) fn older_prompt(message: &OlderMessage<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
     let text = message.message.text().unwrap_or_default();
     if injected(&text) || Told::repeats(&mut memory.last_prompt, Form::Event, &text) {
         return;
@@ -60,13 +51,7 @@ pub(super) fn older_prompt(
     put_prompt(None, prompt, text, memory, w);
 }
 
-fn put_prompt(
-    id: Option<Raw<'_>>,
-    prompt: UserPrompt,
-    text: String,
-    memory: &mut Memory,
-    w: &mut Writer<'_, '_>,
-) {
+fn put_prompt(id: Option<Raw<'_>>, prompt: UserPrompt, text: String, memory: &mut Memory, w: &mut Writer<'_, '_>) {
     if let Some(turn) = &mut memory.turn {
         turn.prompted = true;
     }
@@ -103,11 +88,7 @@ pub(super) fn answer(item: &Item<'_>, memory: &mut Memory, w: &mut Writer<'_, '_
 }
 
 /// `agent_message`: the older form of an answer.
-pub(super) fn older_answer(
-    message: &OlderMessage<'_>,
-    memory: &mut Memory,
-    w: &mut Writer<'_, '_>,
-) {
+pub(super) fn older_answer(message: &OlderMessage<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
     let text = message.message.text().unwrap_or_default();
     if !Told::repeats(&mut memory.last_answer, Form::Event, &text) {
         put_answer(None, message.phase, text, memory, w);
@@ -117,24 +98,12 @@ pub(super) fn older_answer(
 /// `item_completed` Plan: what the model proposes in plan mode. Codex cuts it out of the answer
 /// beside it (0.169.0, S18-plan), so it is an answer of its own: the reader must get it.
 pub(super) fn plan(item: &Item<'_>, memory: &Memory, w: &mut Writer<'_, '_>) {
-    put_answer(
-        item.id,
-        None,
-        item.text.text().unwrap_or_default(),
-        memory,
-        w,
-    );
+    put_answer(item.id, None, item.text.text().unwrap_or_default(), memory, w);
 }
 
 /// The phase is only there when the model sent it, so an answer without one says nothing about
 /// the turn's end.
-fn put_answer(
-    id: Option<Raw<'_>>,
-    phase: Option<Raw<'_>>,
-    text: String,
-    memory: &Memory,
-    w: &mut Writer<'_, '_>,
-) {
+fn put_answer(id: Option<Raw<'_>>, phase: Option<Raw<'_>>, text: String, memory: &Memory, w: &mut Writer<'_, '_>) {
     let id = id.name();
     let last = phase.name().is_some_and(|phase| phase == "final_answer");
     let message = AssistantMessage {
@@ -180,11 +149,7 @@ pub(super) fn mail(mail: &Mail<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>)
         return;
     }
     let prompt = UserPrompt {
-        origin: if memory.subagent {
-            PromptOrigin::Agent
-        } else {
-            PromptOrigin::Wakeup
-        },
+        origin: if memory.subagent { PromptOrigin::Agent } else { PromptOrigin::Wakeup },
         attachments: 0,
         provider_turn_id: memory.turn.as_ref().and_then(|turn| turn.id.clone()),
     };
@@ -198,11 +163,7 @@ fn letter(mail: &Mail<'_>) -> String {
     for part in parts(mail.content) {
         if let Some(piece) = part.text.text() {
             text.push_str(&piece);
-        } else if let Some(piece) = part
-            .encrypted_content
-            .text()
-            .filter(|piece| !piece.starts_with("gAAAA"))
-        {
+        } else if let Some(piece) = part.encrypted_content.text().filter(|piece| !piece.starts_with("gAAAA")) {
             text.push_str(&piece);
         }
     }

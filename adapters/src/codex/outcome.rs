@@ -60,11 +60,7 @@ pub(super) fn read(output: OutputText, call: Option<&OpenCall>) -> Returned {
 fn plain(output: OutputText) -> Returned {
     if output.plain
         && output.text.starts_with("{\"output\":")
-        && let Ok(OutputObject {
-            output: Some(inner),
-            metadata,
-            ..
-        }) = serde_json::from_str(&output.text)
+        && let Ok(OutputObject { output: Some(inner), metadata, .. }) = serde_json::from_str(&output.text)
     {
         let metadata = metadata.parse::<OutputMetadata<'_>>().unwrap_or_default();
         return Returned {
@@ -75,11 +71,7 @@ fn plain(output: OutputText) -> Returned {
         };
     }
     Returned {
-        outcome: if output.failed {
-            ToolOutcome::Error
-        } else {
-            ToolOutcome::Ok
-        },
+        outcome: if output.failed { ToolOutcome::Error } else { ToolOutcome::Ok },
         text: output.text,
         ..Returned::default()
     }
@@ -88,11 +80,7 @@ fn plain(output: OutputText) -> Returned {
 fn milliseconds(seconds: f64) -> Option<u64> {
     let ms = (seconds * 1000.0).round();
     // Within what an f64 holds exactly, so the cast loses nothing.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "range checked"
-    )]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "range checked")]
     (0.0..9e15).contains(&ms).then_some(ms as u64)
 }
 
@@ -109,27 +97,16 @@ impl Header {
     fn read(head: &str) -> Self {
         let mut header = Self::default();
         for line in head.lines().take(8) {
-            if let Some(code) = line
-                .strip_prefix("Process exited with code ")
-                .or_else(|| line.strip_prefix("Exit code: "))
+            if let Some(code) =
+                line.strip_prefix("Process exited with code ").or_else(|| line.strip_prefix("Exit code: "))
             {
                 header.exit_code = code.trim().parse().ok();
             } else if let Some(time) = line.strip_prefix("Wall time") {
-                let number = time
-                    .trim_start_matches(':')
-                    .trim()
-                    .trim_end_matches("seconds")
-                    .trim();
+                let number = time.trim_start_matches(':').trim().trim_end_matches("seconds").trim();
                 header.duration_ms = number.parse().ok().and_then(milliseconds);
-            } else if ![
-                "Chunk ID:",
-                "Process running with",
-                "Original token count:",
-                "Script ",
-                "Total output lines:",
-            ]
-            .iter()
-            .any(|known| line.starts_with(known))
+            } else if !["Chunk ID:", "Process running with", "Original token count:", "Script ", "Total output lines:"]
+                .iter()
+                .any(|known| line.starts_with(known))
             {
                 break;
             }
@@ -146,20 +123,12 @@ impl Header {
 fn verdict(head: &str, call: Option<&OpenCall>) -> Option<ToolOutcome> {
     if head.starts_with("aborted by user") || head.starts_with("aborted") && head.len() < 16 {
         let refused = call.is_some_and(|call| call.escalated && !call.executed);
-        return Some(if refused {
-            ToolOutcome::Denied
-        } else {
-            ToolOutcome::Cancelled
-        });
+        return Some(if refused { ToolOutcome::Denied } else { ToolOutcome::Cancelled });
     }
-    if head.starts_with("user cancelled MCP tool call")
-        || head.starts_with("request_user_input was cancelled")
-    {
+    if head.starts_with("user cancelled MCP tool call") || head.starts_with("request_user_input was cancelled") {
         return Some(ToolOutcome::Cancelled);
     }
-    if head.starts_with("user rejected MCP tool call")
-        || head.starts_with("exec command rejected by user")
-    {
+    if head.starts_with("user rejected MCP tool call") || head.starts_with("exec command rejected by user") {
         return Some(ToolOutcome::Denied);
     }
     let failed = FAILURES.iter().any(|words| head.starts_with(words));
@@ -171,13 +140,7 @@ fn verdict(head: &str, call: Option<&OpenCall>) -> Option<ToolOutcome> {
     // (0.169.0, H02-hook-denies); a person's refusal is `rejected by user`.
     let rejected = head.split_once("Rejected(").map(|(_, reason)| reason);
     Some(match rejected {
-        Some(reason)
-            if reason
-                .trim_start_matches(['\\', '"'])
-                .starts_with("rejected by user") =>
-        {
-            ToolOutcome::Denied
-        }
+        Some(reason) if reason.trim_start_matches(['\\', '"']).starts_with("rejected by user") => ToolOutcome::Denied,
         Some(_) => ToolOutcome::Blocked,
         None if patch => ToolOutcome::Denied,
         None => ToolOutcome::Error,

@@ -30,9 +30,7 @@ pub(super) fn title(text: &str) -> Option<String> {
 pub(super) fn files(patch: &str) -> Option<String> {
     let mut names = patch.lines().filter_map(|line| {
         let rest = line.strip_prefix("*** ")?;
-        ["Update File: ", "Add File: ", "Delete File: "]
-            .iter()
-            .find_map(|head| rest.strip_prefix(head))
+        ["Update File: ", "Add File: ", "Delete File: "].iter().find_map(|head| rest.strip_prefix(head))
     });
     let named: Vec<&str> = names.by_ref().take(FILES).collect();
     let more = names.count();

@@ -219,11 +219,7 @@ impl<'de> Visitor<'de> for OutputVisitor {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<OutputText, E> {
-        Ok(OutputText {
-            text: text.to_owned(),
-            plain: true,
-            failed: false,
-        })
+        Ok(OutputText { text: text.to_owned(), plain: true, failed: false })
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<OutputText, A::Error> {
@@ -233,23 +229,14 @@ impl<'de> Visitor<'de> for OutputVisitor {
                 text.push_str(&piece);
             }
         }
-        Ok(OutputText {
-            text,
-            ..OutputText::default()
-        })
+        Ok(OutputText { text, ..OutputText::default() })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<OutputText, A::Error> {
         let object = OutputObject::deserialize(MapAccessDeserializer::new(fields))?;
         Ok(OutputText {
-            text: object
-                .content
-                .text()
-                .or_else(|| object.output.text())
-                .unwrap_or_default(),
-            failed: object
-                .success
-                .is_some_and(|success| success.json() == "false"),
+            text: object.content.text().or_else(|| object.output.text()).unwrap_or_default(),
+            failed: object.success.is_some_and(|success| success.json() == "false"),
             plain: false,
         })
     }

@@ -25,22 +25,17 @@ pub(super) fn look(source: &str) -> Script {
     for token in (Tokens { source, at: 0 }) {
         match (before, token) {
             ([Token::Word("tools"), Token::Mark(b'.')], Token::Word(name)) => seen.call(name),
-            ([Token::Word(key) | Token::Text(key), Token::Mark(b':')], Token::Text(value)) => {
-                seen.field(key, value)
-            }
+            ([Token::Word(key) | Token::Text(key), Token::Mark(b':')], Token::Text(value)) => seen.field(key, value),
             (
                 [
-                    Token::Word("with_escalated_permissions")
-                    | Token::Text("with_escalated_permissions"),
+                    Token::Word("with_escalated_permissions") | Token::Text("with_escalated_permissions"),
                     Token::Mark(b':'),
                 ],
                 Token::Word("true"),
             ) => {
                 seen.escalate();
             }
-            (_, Token::Text(value))
-                if value.starts_with("*** Begin Patch") && seen.files.is_none() =>
-            {
+            (_, Token::Text(value)) if value.starts_with("*** Begin Patch") && seen.files.is_none() => {
                 seen.files = patch::files(&unquote(value));
             }
             _ => {}
@@ -88,10 +83,7 @@ impl<'s> Seen<'s> {
     }
 
     fn told(self, source: &str) -> Script {
-        let command = self
-            .asking
-            .or(self.first)
-            .and_then(|text| patch::title(&unquote(text)));
+        let command = self.asking.or(self.first).and_then(|text| patch::title(&unquote(text)));
         let (tool, title) = if self.runs {
             (ToolKind::Execute, command)
         } else if self.edits {
@@ -101,19 +93,15 @@ impl<'s> Seen<'s> {
         } else {
             (ToolKind::Other, None)
         };
-        Script {
-            tool,
-            title: title.or_else(|| patch::title(source)),
-            escalated: self.escalated,
-        }
+        Script { tool, title: title.or_else(|| patch::title(source)), escalated: self.escalated }
     }
 }
 
 /// What a tool with this name does.
 pub(super) fn kind(name: &str) -> ToolKind {
     match name {
-        "exec_command" | "shell" | "shell_command" | "local_shell" | "container.exec"
-        | "write_stdin" | "unified_exec" => ToolKind::Execute,
+        "exec_command" | "shell" | "shell_command" | "local_shell" | "container.exec" | "write_stdin"
+        | "unified_exec" => ToolKind::Execute,
         "apply_patch" => ToolKind::Edit,
         "view_image" | "read_file" | "list_dir" | "grep_files" | "tool_search" => ToolKind::Read,
         "web_search" | "web_search_call" | "web_fetch" => ToolKind::Fetch,
@@ -134,10 +122,7 @@ pub(super) fn kind(name: &str) -> ToolKind {
 
 /// `mcp__server__tool` as `server.tool`; other names as they are.
 pub(super) fn full_name(name: &str) -> String {
-    match name
-        .strip_prefix("mcp__")
-        .and_then(|rest| rest.split_once("__"))
-    {
+    match name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
         Some((server, tool)) => format!("{server}.{tool}"),
         None => name.to_owned(),
     }
@@ -175,9 +160,7 @@ impl<'s> Iterator for Tokens<'s> {
                     while bytes.get(self.at).copied().is_some_and(is_word) {
                         self.at += 1;
                     }
-                    return Some(Token::Word(
-                        self.source.get(from..self.at).unwrap_or_default(),
-                    ));
+                    return Some(Token::Word(self.source.get(from..self.at).unwrap_or_default()));
                 }
                 mark => return Some(Token::Mark(mark)),
             }
@@ -235,11 +218,7 @@ fn unquote(literal: &str) -> String {
 
 /// The character of `\u….`; a surrogate, half a character, is not put together.
 fn unit(chars: &mut std::str::Chars<'_>) -> char {
-    let hex = match chars
-        .as_str()
-        .strip_prefix('{')
-        .and_then(|rest| rest.split_once('}'))
-    {
+    let hex = match chars.as_str().strip_prefix('{').and_then(|rest| rest.split_once('}')) {
         Some((hex, rest)) => {
             *chars = rest.chars();
             hex
@@ -250,8 +229,5 @@ fn unit(chars: &mut std::str::Chars<'_>) -> char {
             hex
         }
     };
-    u32::from_str_radix(hex, 16)
-        .ok()
-        .and_then(char::from_u32)
-        .unwrap_or(char::REPLACEMENT_CHARACTER)
+    u32::from_str_radix(hex, 16).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER)
 }

@@ -4,9 +4,7 @@ use events::{Annotation, SessionForked, SessionStarted, StartKind, Topic};
 
 use super::{
     memory::Memory,
-    records::{
-        Field, Git, Helper, HistoryBase, Mode, SessionMeta, Settings, SettingsApplied, ThreadChange,
-    },
+    records::{Field, Git, Helper, HistoryBase, Mode, SessionMeta, Settings, SettingsApplied, ThreadChange},
     writer::Writer,
 };
 
@@ -40,10 +38,7 @@ pub(super) fn meta(meta: SessionMeta<'_>, memory: &mut Memory, w: &mut Writer<'_
             (None, None) => StartKind::New,
         },
         cwd: memory.cwd.clone(),
-        git_branch: meta
-            .git
-            .parse::<Git<'_>>()
-            .and_then(|git| git.branch.text()),
+        git_branch: meta.git.parse::<Git<'_>>().and_then(|git| git.branch.text()),
         cli_version: meta.cli_version.text(),
         parent_provider_session_id: parent,
         agent_type: helper.and_then(|helper| helper.kind),
@@ -57,10 +52,7 @@ pub(super) fn meta(meta: SessionMeta<'_>, memory: &mut Memory, w: &mut Writer<'_
         let at = meta.forked_from_ordinal_exclusive.parse::<u64>();
         forked(&from, at, w);
     }
-    let base = meta
-        .history_base
-        .parse::<HistoryBase<'_>>()
-        .unwrap_or_default();
+    let base = meta.history_base.parse::<HistoryBase<'_>>().unwrap_or_default();
     if base.thread_id.name().is_some_and(|from| from == thread) {
         forked(&thread, base.end_ordinal_exclusive.parse::<u64>(), w);
     }
@@ -68,18 +60,9 @@ pub(super) fn meta(meta: SessionMeta<'_>, memory: &mut Memory, w: &mut Writer<'_
 
 /// A line's own id is its ordinal, which counts on through forks and rewinds.
 fn forked(from: &str, end_ordinal: Option<u64>, w: &mut Writer<'_, '_>) {
-    let at = end_ordinal
-        .and_then(|end| end.checked_sub(1))
-        .map(|last| last.to_string());
+    let at = end_ordinal.and_then(|end| end.checked_sub(1)).map(|last| last.to_string());
     let id = format!("{from}@{}", at.as_deref().unwrap_or_default());
-    let event = w.event(
-        "fork",
-        Some(&id),
-        SessionForked {
-            from: from.to_owned(),
-            at,
-        },
-    );
+    let event = w.event("fork", Some(&id), SessionForked { from: from.to_owned(), at });
     w.push(event);
 }
 
@@ -93,29 +76,16 @@ impl Helped {
     /// `source` is `"cli"` and the like, or `{"subagent": …}` with the name of a built-in helper,
     /// or with `thread_spawn` (0.169.0, S12-subagent). `session_id` is that of the root thread.
     fn read(meta: &SessionMeta<'_>) -> Option<Self> {
-        let source = meta
-            .source
-            .parse::<Helper<'_>>()
-            .and_then(|source| source.subagent);
-        let said = meta
-            .thread_source
-            .name()
-            .is_some_and(|source| source == "subagent");
+        let source = meta.source.parse::<Helper<'_>>().and_then(|source| source.subagent);
+        let said = meta.thread_source.name().is_some_and(|source| source == "subagent");
         if source.is_none() && !said {
             return None;
         }
         let inner = source.parse::<Helper<'_>>().unwrap_or_default();
         let spawn = inner.thread_spawn.parse::<Helper<'_>>().unwrap_or_default();
-        let root = meta
-            .session_id
-            .text()
-            .filter(|root| Some(root.as_str()) != meta.id.name().as_deref());
+        let root = meta.session_id.text().filter(|root| Some(root.as_str()) != meta.id.name().as_deref());
         Some(Self {
-            parent: meta
-                .parent_thread_id
-                .text()
-                .or_else(|| spawn.parent_thread_id.text())
-                .or(root),
+            parent: meta.parent_thread_id.text().or_else(|| spawn.parent_thread_id.text()).or(root),
             kind: meta
                 .agent_path
                 .text()
@@ -131,12 +101,7 @@ impl Helped {
 pub(super) fn turn_context(settings: &Settings<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
     note(Topic::Model, settings.model.text(), &mut memory.model, w);
     note(Topic::Cwd, settings.cwd.text(), &mut memory.cwd, w);
-    note(
-        Topic::PermissionMode,
-        permission_mode(settings),
-        &mut memory.permission_mode,
-        w,
-    );
+    note(Topic::PermissionMode, permission_mode(settings), &mut memory.permission_mode, w);
 }
 
 /// `thread_settings_applied`: the settings were changed, or said again.
@@ -148,10 +113,7 @@ pub(super) fn settings(applied: &SettingsApplied<'_>, memory: &mut Memory, w: &m
 
 /// `plan` in plan mode, else the approval policy. A policy that is an object is told by its JSON.
 fn permission_mode(settings: &Settings<'_>) -> Option<String> {
-    let mode = settings
-        .collaboration_mode
-        .parse::<Mode<'_>>()
-        .and_then(|mode| mode.mode.name());
+    let mode = settings.collaboration_mode.parse::<Mode<'_>>().and_then(|mode| mode.mode.name());
     if mode.as_deref() == Some("plan") {
         return mode.map(std::borrow::Cow::into_owned);
     }
@@ -177,10 +139,7 @@ fn annotate(topic: Topic, value: String, w: &mut Writer<'_, '_>) {
 pub(super) fn rolled_back(change: &ThreadChange<'_>, w: &mut Writer<'_, '_>) {
     let from = w.session().to_owned();
     let mut event = w.event("fork", None, SessionForked { from, at: None });
-    event.text = change
-        .num_turns
-        .parse::<u64>()
-        .map(|turns| format!("{turns} turns taken back"));
+    event.text = change.num_turns.parse::<u64>().map(|turns| format!("{turns} turns taken back"));
     w.push(event);
 }
 

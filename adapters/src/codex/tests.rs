@@ -25,20 +25,10 @@ fn output(path: &str) -> Decoded {
 
 /// Decodes the records in `bytes`, which begin at `offset` of the file, with a decoder made from
 /// a state; gives the state after them.
-fn resume(
-    path: &str,
-    bytes: &[u8],
-    mut offset: u64,
-    state: Option<&str>,
-    out: &mut Decoded,
-) -> Option<String> {
+fn resume(path: &str, bytes: &[u8], mut offset: u64, state: Option<&str>, out: &mut Decoded) -> Option<String> {
     let mut decoder = CodexDecoder::new(path, state);
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        let record = Record {
-            bytes: line.trim_ascii_end(),
-            offset,
-            observed_at: Timestamp::from_millisecond(1),
-        };
+        let record = Record { bytes: line.trim_ascii_end(), offset, observed_at: Timestamp::from_millisecond(1) };
         feed(&mut decoder, record, out);
         offset += line.len() as u64;
     }
@@ -49,20 +39,11 @@ fn resume(
 /// The rollouts of a recorded scenario, in the order of their names.
 fn rollouts(scenario: &str) -> Vec<(String, Vec<u8>)> {
     let folder = fixtures().join(scenario);
-    let mut files: Vec<PathBuf> = fs::read_dir(&folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    files.retain(|path| {
-        path.extension()
-            .is_some_and(|extension| extension == "jsonl")
-    });
+    let mut files: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
     files.sort();
     assert!(!files.is_empty(), "{}", folder.display());
-    files
-        .iter()
-        .map(|path| (path.to_str().unwrap().to_owned(), fs::read(path).unwrap()))
-        .collect()
+    files.iter().map(|path| (path.to_str().unwrap().to_owned(), fs::read(path).unwrap())).collect()
 }
 
 fn fixtures() -> PathBuf {
@@ -70,10 +51,8 @@ fn fixtures() -> PathBuf {
 }
 
 fn scenarios() -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(fixtures())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<String> =
+        fs::read_dir(fixtures()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -81,37 +60,24 @@ fn scenarios() -> Vec<String> {
 /// An event on one line: kind, data that is not the default, text.
 fn show(event: &NewEvent) -> String {
     let data = match &event.payload {
-        Payload::UserPrompt(prompt) => format!(
-            "{} {}",
-            prompt.origin,
-            "📎".repeat(prompt.attachments as usize)
-        ),
-        Payload::AssistantMessage(message) => {
-            message.stop.map_or(String::new(), |stop| stop.to_string())
-        }
+        Payload::UserPrompt(prompt) => format!("{} {}", prompt.origin, "📎".repeat(prompt.attachments as usize)),
+        Payload::AssistantMessage(message) => message.stop.map_or(String::new(), |stop| stop.to_string()),
         Payload::ToolCall(call) => format!(
             "{} {} {}{}",
             call.name,
             call.tool,
-            call.title
-                .as_deref()
-                .map_or("-".into(), |title| format!("[{title}]")),
+            call.title.as_deref().map_or("-".into(), |title| format!("[{title}]")),
             if call.escalated { " escalated" } else { "" }
         ),
         Payload::ToolResult(result) => format!(
             "{} {}{}{}",
             result.call_id,
             result.outcome,
-            result
-                .exit_code
-                .map_or(String::new(), |code| format!(" exit {code}")),
+            result.exit_code.map_or(String::new(), |code| format!(" exit {code}")),
             if result.detail { " detail" } else { "" }
         ),
         Payload::Signal(signal) => match &signal.claim {
-            Claim::State { state, reason } => format!(
-                "{state} {}",
-                reason.map_or(String::new(), |r| r.to_string())
-            ),
+            Claim::State { state, reason } => format!("{state} {}", reason.map_or(String::new(), |r| r.to_string())),
             Claim::TurnEnded { outcome, .. } => format!("ended {outcome}"),
             Claim::ProcessAlive { .. } | Claim::ProcessGone { .. } | Claim::Withdrawn => "?".into(),
         },
@@ -124,10 +90,7 @@ fn show(event: &NewEvent) -> String {
         ),
         Payload::UsageReported(usage) => format!(
             "in {} out {} read {} write {}",
-            usage.input_tokens,
-            usage.output_tokens,
-            usage.cache_read_tokens,
-            usage.cache_write_tokens
+            usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens
         ),
         Payload::SessionStarted(started) => format!(
             "{} {} {} {} {} {}",
@@ -143,9 +106,7 @@ fn show(event: &NewEvent) -> String {
         }
         Payload::Annotation(annotation) => format!("{} {}", annotation.topic, annotation.value),
         Payload::QuestionAsked(asked) => format!("{:?}", asked.options),
-        Payload::ContextCompacted(compacted) => compacted
-            .trigger
-            .map_or("-".into(), |trigger| trigger.to_string()),
+        Payload::ContextCompacted(compacted) => compacted.trigger.map_or("-".into(), |trigger| trigger.to_string()),
         Payload::Unrecognized(unknown) => unknown.raw_kind.clone(),
         Payload::AssistantDelta(_)
         | Payload::QuestionAnswered(_)
@@ -157,14 +118,8 @@ fn show(event: &NewEvent) -> String {
         | Payload::StatusChanged(_)
         | Payload::Heartbeat(_) => String::new(),
     };
-    let mut line = format!("{} {}", event.payload.kind(), data.trim())
-        .trim_end()
-        .to_owned();
-    if let Some(text) = event
-        .text
-        .as_deref()
-        .filter(|_| event.payload.kind() != events::Kind::Unrecognized)
-    {
+    let mut line = format!("{} {}", event.payload.kind(), data.trim()).trim_end().to_owned();
+    if let Some(text) = event.text.as_deref().filter(|_| event.payload.kind() != events::Kind::Unrecognized) {
         line.push_str(&format!(" {text:?}"));
     }
     line
@@ -220,12 +175,8 @@ fn knows_rollouts_by_their_place() {
 #[test]
 fn finds_the_thread_in_the_name() {
     let hint = |name: &str| session_hint(Path::new(name));
-    assert_eq!(
-        hint(&format!("/x/rollout-2026-11-20T04-39-05-{THREAD}.jsonl")).as_deref(),
-        Some(THREAD)
-    );
-    let segment =
-        format!("rollout-2026-11-20T04-39-05-{THREAD}_01a1f742-d239-7610-91eb-c007d017981f.jsonl");
+    assert_eq!(hint(&format!("/x/rollout-2026-11-20T04-39-05-{THREAD}.jsonl")).as_deref(), Some(THREAD));
+    let segment = format!("rollout-2026-11-20T04-39-05-{THREAD}_01a1f742-d239-7610-91eb-c007d017981f.jsonl");
     assert_eq!(hint(&segment).as_deref(), Some(THREAD));
     for no in [
         "history.jsonl",

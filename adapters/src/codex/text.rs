@@ -16,8 +16,7 @@ pub(super) fn unescape(inner: &str) -> String {
             None => {}
         }
     }
-    String::from_utf8(text)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// Reads a JSON string from behind its opening quote: the text, and how many bytes it took with
@@ -49,8 +48,7 @@ fn plain(bytes: &[u8], text: &mut Vec<u8>) -> usize {
     let mut at = 0;
     while let Some(word) = bytes[at..].first_chunk::<WORD>() {
         let value = u64::from_le_bytes(*word);
-        let found =
-            zeros(value ^ (ONES * u64::from(b'"'))) | zeros(value ^ (ONES * u64::from(b'\\')));
+        let found = zeros(value ^ (ONES * u64::from(b'"'))) | zeros(value ^ (ONES * u64::from(b'\\')));
         text.extend_from_slice(word);
         if found != 0 {
             let before = (found.trailing_zeros() / 8) as usize;
@@ -60,10 +58,7 @@ fn plain(bytes: &[u8], text: &mut Vec<u8>) -> usize {
         at += WORD;
     }
     let rest = &bytes[at..];
-    let before = rest
-        .iter()
-        .position(|byte| matches!(byte, b'"' | b'\\'))
-        .unwrap_or(rest.len());
+    let before = rest.iter().position(|byte| matches!(byte, b'"' | b'\\')).unwrap_or(rest.len());
     text.extend_from_slice(&rest[..before]);
     at + before
 }
@@ -103,29 +98,18 @@ fn escape(bytes: &[u8], text: &mut Vec<u8>) -> Option<usize> {
 /// The character of `uXXXX`, or of a pair `uXXXX\uXXXX`, and its length.
 fn unit(bytes: &[u8]) -> Option<(char, usize)> {
     let hex = |bytes: &[u8]| -> Option<u32> {
-        let digits = bytes
-            .get(1..5)?
-            .iter()
-            .map(|digit| char::from(*digit).to_digit(16));
-        digits
-            .into_iter()
-            .try_fold(0, |code, digit| Some(code * 16 + digit?))
+        let digits = bytes.get(1..5)?.iter().map(|digit| char::from(*digit).to_digit(16));
+        digits.into_iter().try_fold(0, |code, digit| Some(code * 16 + digit?))
     };
     let first = hex(bytes)?;
     if (0xd800..0xdc00).contains(&first) {
-        let second = bytes
-            .get(5..)
-            .filter(|rest| rest.starts_with(b"\\u"))
-            .and_then(|rest| hex(&rest[1..]));
+        let second = bytes.get(5..).filter(|rest| rest.starts_with(b"\\u")).and_then(|rest| hex(&rest[1..]));
         if let Some(second @ 0xdc00..0xe000) = second {
             let code = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
             return Some((char::from_u32(code)?, 11));
         }
     }
-    Some((
-        char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER),
-        5,
-    ))
+    Some((char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 5))
 }
 
 #[cfg(test)]
@@ -142,14 +126,7 @@ mod tests {
 
     #[test]
     fn what_is_cut_or_no_escape_is_no_string() {
-        for bad in [
-            &b"abc"[..],
-            br"a\",
-            br#"a\x""#,
-            br#"a\u12"#,
-            br#"a\u12g4""#,
-            b"\xff\"",
-        ] {
+        for bad in [&b"abc"[..], br"a\", br#"a\x""#, br#"a\u12"#, br#"a\u12g4""#, b"\xff\""] {
             assert_eq!(read(bad), None, "{:?}", String::from_utf8_lossy(bad));
         }
     }

@@ -3,9 +3,7 @@
 //! A call and its output are `response_item`s with the same `call_id`. That its command, patch or
 //! MCP call ended is told once more by an item, see `ends`.
 
-use events::{
-    Confidence, QuestionAnswered, QuestionAsked, ToolCall, ToolKind, ToolOutcome, ToolResult,
-};
+use events::{Confidence, QuestionAnswered, QuestionAsked, ToolCall, ToolKind, ToolOutcome, ToolResult};
 
 use super::{
     memory::{Memory, OpenCall},
@@ -21,10 +19,7 @@ pub(super) fn call(tag: &str, call: &Call<'_>, memory: &mut Memory, w: &mut Writ
         w.unrecognized(&format!("response_item/{tag}"));
         return;
     };
-    let name = call
-        .name
-        .name()
-        .unwrap_or(tag.trim_end_matches("_call").into());
+    let name = call.name.name().unwrap_or(tag.trim_end_matches("_call").into());
     let text = call
         .input
         .or(call.arguments)
@@ -33,17 +28,8 @@ pub(super) fn call(tag: &str, call: &Call<'_>, memory: &mut Memory, w: &mut Writ
         .unwrap_or_default();
     let scripted = tag == "custom_tool_call" && name == "exec";
     let said = if scripted {
-        let script::Script {
-            tool,
-            title,
-            escalated,
-        } = script::look(&text);
-        Said {
-            tool,
-            title,
-            escalated,
-            questions: Vec::new(),
-        }
+        let script::Script { tool, title, escalated } = script::look(&text);
+        Said { tool, title, escalated, questions: Vec::new() }
     } else {
         Said::read(&name, call.namespace, &text)
     };
@@ -80,10 +66,7 @@ pub(super) fn call(tag: &str, call: &Call<'_>, memory: &mut Memory, w: &mut Writ
 fn ask(call: &str, questions: &[Asked], w: &mut Writer<'_, '_>) {
     let data = QuestionAsked {
         call_id: Some(call.to_owned()),
-        options: questions
-            .first()
-            .map(|first| first.options.clone())
-            .unwrap_or_default(),
+        options: questions.first().map(|first| first.options.clone()).unwrap_or_default(),
     };
     let mut event = w.event("question", Some(call), data);
     event.parent = Some(w.call_identity(call));
@@ -97,11 +80,7 @@ struct Asked {
 }
 
 fn join(questions: &[Asked]) -> String {
-    questions
-        .iter()
-        .map(|asked| asked.text.as_str())
-        .collect::<Vec<_>>()
-        .join("\n")
+    questions.iter().map(|asked| asked.text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
 /// What the name and arguments of a function call say.
@@ -115,27 +94,16 @@ struct Said {
 impl Said {
     fn read(name: &str, namespace: Option<Raw<'_>>, text: &str) -> Self {
         let space = namespace.name().unwrap_or_default();
-        let tool = if space.starts_with("mcp__") {
-            ToolKind::Mcp
-        } else {
-            script::kind(name)
-        };
+        let tool = if space.starts_with("mcp__") { ToolKind::Mcp } else { script::kind(name) };
         let arguments: Arguments<'_> = serde_json::from_str(text).unwrap_or_default();
-        let escalated = arguments
-            .sandbox_permissions
-            .name()
-            .is_some_and(|said| said == "require_escalated")
+        let escalated = arguments.sandbox_permissions.name().is_some_and(|said| said == "require_escalated")
             || arguments.with_escalated_permissions.is_true();
         let mut questions = Vec::new();
         let title = match tool {
-            ToolKind::Execute => arguments
-                .cmd
-                .or(arguments.command)
-                .and_then(command)
-                .or_else(|| arguments.chars.text()),
-            ToolKind::Edit => {
-                patch::files(&arguments.input.text().unwrap_or_else(|| text.to_owned()))
+            ToolKind::Execute => {
+                arguments.cmd.or(arguments.command).and_then(command).or_else(|| arguments.chars.text())
             }
+            ToolKind::Edit => patch::files(&arguments.input.text().unwrap_or_else(|| text.to_owned())),
             ToolKind::Mcp => Some(script::full_name(&match space.as_ref() {
                 "" => name.to_owned(),
                 space => format!("{}__{name}", space.trim_end_matches("__")),
@@ -145,17 +113,10 @@ impl Said {
                 Some(join(&questions))
             }
             ToolKind::Subagent => arguments.task_name.or(arguments.message).text(),
-            ToolKind::Read | ToolKind::Fetch => {
-                arguments.path.or(arguments.query).or(arguments.url).text()
-            }
+            ToolKind::Read | ToolKind::Fetch => arguments.path.or(arguments.query).or(arguments.url).text(),
             ToolKind::Plan | ToolKind::Other => None,
         };
-        Self {
-            tool,
-            title: title.and_then(|title| patch::title(&title)),
-            escalated,
-            questions,
-        }
+        Self { tool, title: title.and_then(|title| patch::title(&title)), escalated, questions }
     }
 }
 
@@ -200,11 +161,7 @@ pub(super) fn served(tag: &str, call: &Call<'_>, w: &mut Writer<'_, '_>) {
         call_id: shown.clone(),
         name: tag.trim_end_matches("_call").to_owned(),
         tool: script::kind(tag),
-        title: arguments
-            .query
-            .or(arguments.url)
-            .text()
-            .and_then(|title| patch::title(&title)),
+        title: arguments.query.or(arguments.url).text().and_then(|title| patch::title(&title)),
         ..ToolCall::default()
     };
     let mut event = w.event("call", id.as_deref(), data);
@@ -213,11 +170,7 @@ pub(super) fn served(tag: &str, call: &Call<'_>, w: &mut Writer<'_, '_>) {
     w.push(event);
     let data = ToolResult {
         call_id: shown,
-        outcome: if failed {
-            ToolOutcome::Error
-        } else {
-            ToolOutcome::Ok
-        },
+        outcome: if failed { ToolOutcome::Error } else { ToolOutcome::Ok },
         ..ToolResult::default()
     };
     let mut event = w.event("result", id.as_deref(), data);
@@ -233,10 +186,7 @@ pub(super) fn output(output: Output<'_>, memory: &mut Memory, w: &mut Writer<'_,
     };
     let call = memory.close(&id);
     let returned = outcome::read(output.output, call.as_ref());
-    if call
-        .as_ref()
-        .is_some_and(|call| call.question && !call.answered)
-    {
+    if call.as_ref().is_some_and(|call| call.question && !call.answered) {
         let answer = (returned.outcome == ToolOutcome::Ok).then(|| returned.text.clone());
         answered(&id, answer, w);
     }
@@ -262,11 +212,7 @@ pub(super) fn output(output: Output<'_>, memory: &mut Memory, w: &mut Writer<'_,
 }
 
 /// `retained_context/verified_answer`: written at the key press, before the output.
-pub(super) fn verified_answer(
-    answer: &VerifiedAnswer<'_>,
-    memory: &mut Memory,
-    w: &mut Writer<'_, '_>,
-) {
+pub(super) fn verified_answer(answer: &VerifiedAnswer<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
     let Some(id) = answer.call_id.name() else {
         return;
     };
@@ -276,21 +222,12 @@ pub(super) fn verified_answer(
         return;
     }
     let answers: Vec<Answered<'_>> = answer.questions.parse().unwrap_or_default();
-    let texts: Vec<String> = answers
-        .iter()
-        .filter_map(|answered| answered.answer.text())
-        .collect();
+    let texts: Vec<String> = answers.iter().filter_map(|answered| answered.answer.text()).collect();
     answered(&id, Some(texts.join("\n")), w);
 }
 
 fn answered(call: &str, text: Option<String>, w: &mut Writer<'_, '_>) {
-    let mut event = w.event(
-        "answer",
-        Some(call),
-        QuestionAnswered {
-            call_id: Some(call.to_owned()),
-        },
-    );
+    let mut event = w.event("answer", Some(call), QuestionAnswered { call_id: Some(call.to_owned()) });
     event.parent = Some(w.identity("question", call));
     event.text = text;
     w.push(event);

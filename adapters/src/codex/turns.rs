@@ -24,25 +24,13 @@ pub(super) fn started(turn: &Turn<'_>, memory: &mut Memory, w: &mut Writer<'_, '
     memory.attributed |= attribution.is_some();
     let id = turn.turn_id.text();
     let (reason, words) = match starter {
-        Starter::Command => (
-            Reason::Compacting,
-            "task_started without a trigger".to_owned(),
-        ),
-        Starter::Itself => (
-            Reason::Thinking,
-            format!("task_started by {}", trigger.unwrap_or_default()),
-        ),
-        Starter::User | Starter::Agent | Starter::Unsaid => {
-            (Reason::Thinking, "task_started".to_owned())
-        }
+        Starter::Command => (Reason::Compacting, "task_started without a trigger".to_owned()),
+        Starter::Itself => (Reason::Thinking, format!("task_started by {}", trigger.unwrap_or_default())),
+        Starter::User | Starter::Agent | Starter::Unsaid => (Reason::Thinking, "task_started".to_owned()),
     };
     w.running(id.as_deref(), reason, words);
     memory.calls.clear();
-    memory.turn = Some(OpenTurn {
-        id,
-        starter,
-        ..OpenTurn::default()
-    });
+    memory.turn = Some(OpenTurn { id, starter, ..OpenTurn::default() });
 }
 
 /// `task_complete`, with `error` when the turn failed.
@@ -51,10 +39,7 @@ pub(super) fn complete(turn: &Turn<'_>, memory: &mut Memory, w: &mut Writer<'_, 
     let told = close(id.as_deref(), memory);
     let failure = turn.error.map(|error| match error.parse::<Failure<'_>>() {
         Some(failure) => failure,
-        None => Failure {
-            message: Some(error),
-            ..Failure::default()
-        },
+        None => Failure { message: Some(error), ..Failure::default() },
     });
     if let (Some(failure), false) = (&failure, told.failed) {
         errors::ended_turn(failure, id.as_deref(), w);
@@ -79,20 +64,12 @@ pub(super) fn aborted(turn: &Turn<'_>, memory: &mut Memory, w: &mut Writer<'_, '
         _ if told.denied => (TurnOutcome::Denied, Confidence::Medium),
         _ => (TurnOutcome::Interrupted, Confidence::High),
     };
-    w.turn_ended(
-        id.as_deref(),
-        outcome,
-        strength,
-        format!("turn_aborted: {reason}"),
-    );
+    w.turn_ended(id.as_deref(), outcome, strength, format!("turn_aborted: {reason}"));
 }
 
 /// Takes the open turn, if it is the one that ends.
 fn close(id: Option<&str>, memory: &mut Memory) -> OpenTurn {
-    let same = memory
-        .turn
-        .as_ref()
-        .is_some_and(|open| id.is_none() || open.id.is_none() || open.id.as_deref() == id);
+    let same = memory.turn.as_ref().is_some_and(|open| id.is_none() || open.id.is_none() || open.id.as_deref() == id);
     if !same {
         return OpenTurn::default();
     }
@@ -107,10 +84,7 @@ pub(super) fn compacted(record: &Compacted<'_>, memory: &Memory, w: &mut Writer<
         Starter::User | Starter::Agent | Starter::Itself => Some(CompactTrigger::Auto),
         Starter::Unsaid => None,
     });
-    let data = ContextCompacted {
-        trigger,
-        ..ContextCompacted::default()
-    };
+    let data = ContextCompacted { trigger, ..ContextCompacted::default() };
     let mut event = w.event("compacted", record.window_id.name().as_deref(), data);
     event.text = record.message.text().filter(|text| !text.is_empty());
     w.push(event);

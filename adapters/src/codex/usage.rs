@@ -22,10 +22,7 @@ pub(super) fn token_count(count: &TokenCount<'_>, memory: &mut Memory, w: &mut W
     let Some(info) = count.info.parse::<TokenInfo<'_>>() else {
         return;
     };
-    let total = info
-        .total_token_usage
-        .parse::<Tokens>()
-        .map(|total| total.total_tokens);
+    let total = info.total_token_usage.parse::<Tokens>().map(|total| total.total_tokens);
     let Some(last) = info.last_token_usage.parse::<Tokens>() else {
         return;
     };
@@ -40,9 +37,7 @@ fn report(tokens: &Tokens, response: Option<&str>, memory: &Memory, w: &mut Writ
     if tokens.input_tokens == 0 && tokens.output_tokens == 0 {
         return;
     }
-    let cached = tokens
-        .cached_input_tokens
-        .saturating_add(tokens.cache_write_input_tokens);
+    let cached = tokens.cached_input_tokens.saturating_add(tokens.cache_write_input_tokens);
     let usage = UsageReported {
         message_id: response.map(str::to_owned),
         model: memory.model.clone(),

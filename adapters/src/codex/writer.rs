@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use events::{
-    Claim, Confidence, Identity, NewEvent, Payload, Reason, Repeat, Signal, State, Timestamp,
-    TurnOutcome,
-};
+use events::{Claim, Confidence, Identity, NewEvent, Payload, Reason, Repeat, Signal, State, Timestamp, TurnOutcome};
 
 use super::PROVIDER;
 use crate::decode::{Decoded, Record, line_identity};
@@ -21,19 +18,8 @@ pub(super) struct Writer<'r, 'o> {
 }
 
 impl<'r, 'o> Writer<'r, 'o> {
-    pub(super) fn new(
-        record: Record<'r>,
-        at: Option<Timestamp>,
-        session: Arc<str>,
-        out: &'o mut Decoded,
-    ) -> Self {
-        Self {
-            record,
-            at,
-            session,
-            out,
-            nameless: 0,
-        }
+    pub(super) fn new(record: Record<'r>, at: Option<Timestamp>, session: Arc<str>, out: &'o mut Decoded) -> Self {
+        Self { record, at, session, out, nameless: 0 }
     }
 
     /// The session turned out to be this one.
@@ -76,12 +62,7 @@ impl<'r, 'o> Writer<'r, 'o> {
     }
 
     /// Begins an event of a record with an id, or of one without.
-    pub(super) fn event(
-        &mut self,
-        kind: &str,
-        id: Option<&str>,
-        payload: impl Into<Payload>,
-    ) -> NewEvent {
+    pub(super) fn event(&mut self, kind: &str, id: Option<&str>, payload: impl Into<Payload>) -> NewEvent {
         let identity = match id {
             Some(id) => self.identity(kind, id),
             None => {
@@ -90,9 +71,7 @@ impl<'r, 'o> Writer<'r, 'o> {
                 identity
             }
         };
-        let mut event = self
-            .out
-            .event(&self.record, &self.session, identity, payload);
+        let mut event = self.out.event(&self.record, &self.session, identity, payload);
         event.created_at = self.at;
         if id.is_none() {
             event.repeat = Repeat::Next;
@@ -108,10 +87,7 @@ impl<'r, 'o> Writer<'r, 'o> {
     /// Puts out that the session is running.
     pub(super) fn running(&mut self, turn: Option<&str>, reason: Reason, words: String) {
         let signal = Signal {
-            claim: Claim::State {
-                state: State::Running,
-                reason: Some(reason),
-            },
+            claim: Claim::State { state: State::Running, reason: Some(reason) },
             strength: Confidence::Medium,
             valid_until: None,
             words: Some(words),
@@ -122,18 +98,9 @@ impl<'r, 'o> Writer<'r, 'o> {
     }
 
     /// Puts out that the turn is over.
-    pub(super) fn turn_ended(
-        &mut self,
-        turn: Option<&str>,
-        outcome: TurnOutcome,
-        strength: Confidence,
-        words: String,
-    ) {
+    pub(super) fn turn_ended(&mut self, turn: Option<&str>, outcome: TurnOutcome, strength: Confidence, words: String) {
         let signal = Signal {
-            claim: Claim::TurnEnded {
-                outcome,
-                pending_subagents: 0,
-            },
+            claim: Claim::TurnEnded { outcome, pending_subagents: 0 },
             strength,
             valid_until: None,
             words: Some(words),
@@ -148,8 +115,7 @@ impl<'r, 'o> Writer<'r, 'o> {
         let identity = self.line_identity();
         self.nameless += 1;
         let before = self.out.events.len();
-        self.out
-            .unrecognized(&self.record, &self.session, identity, raw_kind, self.at);
+        self.out.unrecognized(&self.record, &self.session, identity, raw_kind, self.at);
         if let Some(event) = self.out.events.get_mut(before) {
             event.repeat = Repeat::Next;
         }

@@ -152,10 +152,6 @@ impl Control {
     /// How it is doing, as of the last round.
     #[must_use]
     pub fn health(&self) -> Health {
-        self.shared
-            .health
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.shared.health.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

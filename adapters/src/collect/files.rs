@@ -110,8 +110,7 @@ impl File {
             (Some(stat), Some(cursor)) => {
                 self.gone
                     || !cursor.caught_up
-                    || (stat.key, stat.size, stat.changed_ns)
-                        != (cursor.key, cursor.size, cursor.changed_ns)
+                    || (stat.key, stat.size, stat.changed_ns) != (cursor.key, cursor.size, cursor.changed_ns)
             }
         }
     }
@@ -124,12 +123,7 @@ impl File {
             Slot::Resting(cursor) => Some(*cursor),
             Slot::Fresh => None,
         };
-        Some(Box::new(Tail::new(
-            self.place.clone(),
-            provider,
-            self.spec,
-            cursor,
-        )))
+        Some(Box::new(Tail::new(self.place.clone(), provider, self.spec, cursor)))
     }
 
     /// Closes the file, unless a first pass is under way.
@@ -231,11 +225,7 @@ impl Files {
 
     /// The files at or below a path.
     pub(super) fn below(&self, path: &std::path::Path) -> Vec<FileId> {
-        let inside = |(name, id): (&Arc<str>, &FileId)| {
-            std::path::Path::new(&**name)
-                .starts_with(path)
-                .then_some(*id)
-        };
+        let inside = |(name, id): (&Arc<str>, &FileId)| std::path::Path::new(&**name).starts_with(path).then_some(*id);
         self.index.iter().filter_map(inside).collect()
     }
 }

@@ -28,11 +28,7 @@ pub(super) struct News {
 
 impl News {
     fn is_empty(&self) -> bool {
-        self.paths.is_empty()
-            && !self.everything
-            && self.ignore.is_none()
-            && self.done.is_empty()
-            && !self.closed
+        self.paths.is_empty() && !self.everything && self.ignore.is_none() && self.done.is_empty() && !self.closed
     }
 }
 
@@ -74,10 +70,7 @@ impl Inbox {
     pub(super) fn done(&self, done: Done) {
         let mut news = self.lock();
         while news.done.len() >= RESULTS && !news.closed {
-            news = self
-                .taken
-                .wait(news)
-                .unwrap_or_else(PoisonError::into_inner);
+            news = self.taken.wait(news).unwrap_or_else(PoisonError::into_inner);
         }
         news.done.push(done);
         drop(news);
@@ -97,9 +90,7 @@ impl Inbox {
 
     /// Waits until something came in, for `timeout` at most.
     pub(super) fn wait(&self, timeout: Duration) {
-        let waited = self
-            .arrived
-            .wait_timeout_while(self.lock(), timeout, |news| news.is_empty());
+        let waited = self.arrived.wait_timeout_while(self.lock(), timeout, |news| news.is_empty());
         drop(waited);
     }
 

@@ -28,12 +28,7 @@ type Rank = (Class, std::cmp::Reverse<i64>, FileId);
 /// A file that waits. The tail is made when its turn comes: fifty thousand may wait.
 #[derive(Debug)]
 pub(super) enum Waiting {
-    Cursor {
-        place: Place,
-        provider: Provider,
-        spec: FileSpec,
-        cursor: Option<Box<Cursor>>,
-    },
+    Cursor { place: Place, provider: Provider, spec: FileSpec, cursor: Option<Box<Cursor>> },
     Tail(Box<Tail>),
 }
 
@@ -63,17 +58,9 @@ impl Job {
     pub(super) fn tail(self) -> Box<Tail> {
         match self.waiting {
             Waiting::Tail(tail) => tail,
-            Waiting::Cursor {
-                place,
-                provider,
-                spec,
-                cursor,
-            } => Box::new(Tail::new(
-                place,
-                provider,
-                spec,
-                cursor.map(|cursor| *cursor),
-            )),
+            Waiting::Cursor { place, provider, spec, cursor } => {
+                Box::new(Tail::new(place, provider, spec, cursor.map(|cursor| *cursor)))
+            }
         }
     }
 }
@@ -95,11 +82,7 @@ struct State {
 
 impl Default for State {
     fn default() -> Self {
-        Self {
-            jobs: BTreeMap::new(),
-            ignored: Arc::from([]),
-            closed: false,
-        }
+        Self { jobs: BTreeMap::new(), ignored: Arc::from([]), closed: false }
     }
 }
 
@@ -143,22 +126,14 @@ impl Queue {
             if let Some((_, job)) = state.jobs.pop_first() {
                 return Some(job);
             }
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     /// Lifts files that wait to the front: they changed.
     pub(super) fn lift(&self, file: FileId, modified_ns: i64) {
         let mut state = self.lock();
-        let Some(rank) = state
-            .jobs
-            .keys()
-            .find(|rank| rank.2 == file && rank.0 > Class::Recent)
-            .copied()
-        else {
+        let Some(rank) = state.jobs.keys().find(|rank| rank.2 == file && rank.0 > Class::Recent).copied() else {
             return;
         };
         if let Some(mut job) = state.jobs.remove(&rank) {
@@ -187,11 +162,7 @@ impl Queue {
             Next::Stop
         } else if is_ignored(&state.ignored, path) {
             Next::GiveBack
-        } else if state
-            .jobs
-            .first_key_value()
-            .is_some_and(|(rank, _)| rank.0 < class)
-        {
+        } else if state.jobs.first_key_value().is_some_and(|(rank, _)| rank.0 < class) {
             Next::GiveWay
         } else {
             Next::GoOn
@@ -216,9 +187,7 @@ impl Worker {
     pub(super) fn run(&mut self, sink: &mut impl FnMut(Batch) -> Result<(), Stopped>) {
         while let Some(job) = self.queue.wait() {
             if self.work(job, sink).is_err() {
-                self.shared
-                    .stop
-                    .store(true, std::sync::atomic::Ordering::Release);
+                self.shared.stop.store(true, std::sync::atomic::Ordering::Release);
                 self.queue.close();
                 self.shared.inbox.close();
                 return;
@@ -226,13 +195,8 @@ impl Worker {
         }
     }
 
-    fn work(
-        &mut self,
-        job: Job,
-        sink: &mut impl FnMut(Batch) -> Result<(), Stopped>,
-    ) -> Result<(), Stopped> {
-        let (file, class, modified_ns, mut expected) =
-            (job.file, job.class, job.modified_ns, job.expected);
+    fn work(&mut self, job: Job, sink: &mut impl FnMut(Batch) -> Result<(), Stopped>) -> Result<(), Stopped> {
+        let (file, class, modified_ns, mut expected) = (job.file, job.class, job.modified_ns, job.expected);
         let mut next = self.queue.next(class, job.path());
         let mut tail = job.tail();
         loop {
@@ -244,25 +208,12 @@ impl Worker {
                     return Ok(());
                 }
                 Next::GiveWay => {
-                    self.queue.push(Job {
-                        file,
-                        class,
-                        modified_ns,
-                        waiting: Waiting::Tail(tail),
-                        expected,
-                    });
+                    self.queue.push(Job { file, class, modified_ns, waiting: Waiting::Tail(tail), expected });
                     return Ok(());
                 }
             }
-            match step(
-                &mut tail,
-                &mut self.reader,
-                (self.clock)(),
-                class,
-                &mut expected,
-                &self.shared.progress,
-                sink,
-            )? {
+            match step(&mut tail, &mut self.reader, (self.clock)(), class, &mut expected, &self.shared.progress, sink)?
+            {
                 Step::More => next = self.queue.next(class, Path::new(&**tail.place().path())),
                 Step::Done(error) => {
                     self.give_back(file, tail, error, expected);
@@ -313,11 +264,7 @@ pub(super) fn step(
             history: class != Class::Live,
         })?;
     }
-    Ok(if look.more {
-        Step::More
-    } else {
-        Step::Done(None)
-    })
+    Ok(if look.more { Step::More } else { Step::Done(None) })
 }
 
 /// Counts a file as read, and what was expected of it and did not come.

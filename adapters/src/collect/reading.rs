@@ -21,11 +21,7 @@ const GONE: usize = 4096;
 impl Collector {
     pub(super) fn read_dirty(&mut self, now: Now, sink: Sink<'_>) -> Result<(), Stopped> {
         for id in std::mem::take(&mut self.dirty) {
-            if self
-                .files
-                .get_mut(id)
-                .is_some_and(|file| std::mem::take(&mut file.dirty))
-            {
+            if self.files.get_mut(id).is_some_and(|file| std::mem::take(&mut file.dirty)) {
                 self.read(id, now, sink)?;
             }
         }
@@ -46,10 +42,7 @@ impl Collector {
         let look = match result {
             Ok(look) => look,
             Err(error) => {
-                let stat = self
-                    .files
-                    .get_mut(id)
-                    .and_then(|file| disk::stat_path(file.place.path()).ok().flatten());
+                let stat = self.files.get_mut(id).and_then(|file| disk::stat_path(file.place.path()).ok().flatten());
                 self.set_back(id, &error, stat, now);
                 return Ok(());
             }
@@ -58,11 +51,7 @@ impl Collector {
         let Some(file) = self.files.get_mut(id) else {
             return Ok(());
         };
-        let wait = if file.spec.format == Format::Whole {
-            Duration::ZERO
-        } else {
-            RACY
-        };
+        let wait = if file.spec.format == Format::Whole { Duration::ZERO } else { RACY };
         file.again_at = look.unsettled.then(|| now.steady + wait);
         let offset = file.cursor().map_or(0, |cursor| cursor.offset);
         file.owed = match file.owed {
@@ -76,11 +65,7 @@ impl Collector {
         if look.more {
             self.read_on(id, now);
         }
-        if self
-            .files
-            .get_mut(id)
-            .is_some_and(|file| !file.hot && file.owed != Owed::Nothing)
-        {
+        if self.files.get_mut(id).is_some_and(|file| !file.hot && file.owed != Owed::Nothing) {
             self.pay(id, sink)?;
         }
         self.forget_gone(id);
@@ -131,14 +116,7 @@ impl Collector {
         };
         cursor.path = file.place.path().to_string();
         let provider = self.roots[usize::from(file.root)].provider;
-        sink(Batch {
-            cursor,
-            provider,
-            events,
-            vanished,
-            backfill: false,
-            history: !self.due.first_over,
-        })
+        sink(Batch { cursor, provider, events, vanished, backfill: false, history: !self.due.first_over })
     }
 
     /// A file that is gone is quiet. The longest gone are forgotten.
@@ -152,10 +130,7 @@ impl Collector {
         self.gone.push_back(id);
         if self.gone.len() > GONE
             && let Some(oldest) = self.gone.pop_front()
-            && self
-                .files
-                .get_mut(oldest)
-                .is_some_and(|file| file.gone && !file.dirty)
+            && self.files.get_mut(oldest).is_some_and(|file| file.gone && !file.dirty)
         {
             self.files.remove(oldest);
         }
@@ -168,8 +143,7 @@ impl Collector {
         file.troubled = true;
         let path = Arc::clone(file.place.path());
         let passing = error.is_passing().then_some(now.steady);
-        self.errors
-            .note(&path, Some(id), error.to_string(), passing, seen);
+        self.errors.note(&path, Some(id), error.to_string(), passing, seen);
     }
 
     fn clear_trouble(&mut self, id: FileId) {
@@ -182,11 +156,7 @@ impl Collector {
 
     /// Takes back a file from the queue.
     pub(super) fn take_back(&mut self, done: Done, now: Now) {
-        let Done {
-            file: id,
-            tail,
-            error,
-        } = done;
+        let Done { file: id, tail, error } = done;
         self.put_back(id, tail, now);
         let Some(file) = self.files.get_mut(id) else {
             return;
@@ -198,9 +168,7 @@ impl Collector {
                 self.set_back(id, &error, stat, now);
             }
             None => {
-                let changed_ms = file
-                    .cursor()
-                    .map_or(0, |cursor| cursor.changed_ns / 1_000_000);
+                let changed_ms = file.cursor().map_or(0, |cursor| cursor.changed_ns / 1_000_000);
                 let age_ms = now.wall.as_millisecond() - changed_ms;
                 let racy = age_ms.unsigned_abs() < RACY.as_millis() as u64;
                 file.again_at = racy.then(|| now.steady + RACY);
@@ -216,26 +184,11 @@ impl Collector {
         let Some(job) = self.queue.pop() else {
             return Ok(());
         };
-        let (file, class, modified_ns, mut expected) =
-            (job.file, job.class, job.modified_ns, job.expected);
+        let (file, class, modified_ns, mut expected) = (job.file, job.class, job.modified_ns, job.expected);
         let mut tail = job.tail();
         let progress = Arc::clone(&self.shared.progress);
-        match queue::step(
-            &mut tail,
-            &mut self.reader,
-            now,
-            class,
-            &mut expected,
-            &progress,
-            sink,
-        )? {
-            Step::More => self.queue.push(Job {
-                file,
-                class,
-                modified_ns,
-                waiting: Waiting::Tail(tail),
-                expected,
-            }),
+        match queue::step(&mut tail, &mut self.reader, now, class, &mut expected, &progress, sink)? {
+            Step::More => self.queue.push(Job { file, class, modified_ns, waiting: Waiting::Tail(tail), expected }),
             Step::Done(error) => {
                 queue::finish(&progress, expected);
                 self.take_back(Done { file, tail, error }, now);

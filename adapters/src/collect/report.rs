@@ -51,9 +51,7 @@ impl Errors {
         seen: Option<Stat>,
     ) {
         let old = self.setbacks.remove(path);
-        let known = old
-            .as_ref()
-            .is_some_and(|old| old.message.as_deref() == Some(&message));
+        let known = old.as_ref().is_some_and(|old| old.message.as_deref() == Some(&message));
         let wait = old.as_ref().map_or(FIRST_WAIT, |old| old.wait);
         self.shown -= usize::from(old.is_some_and(|old| old.message.is_some()));
         if !known {
@@ -62,13 +60,8 @@ impl Errors {
         }
         let show = self.shown < SHOWN;
         self.shown += usize::from(show);
-        let setback = Setback {
-            message: show.then_some(message),
-            file,
-            seen,
-            retry_at: passing.map(|now| now + wait),
-            wait,
-        };
+        let setback =
+            Setback { message: show.then_some(message), file, seen, retry_at: passing.map(|now| now + wait), wait };
         self.setbacks.insert(Arc::clone(path), setback);
     }
 
@@ -83,9 +76,7 @@ impl Errors {
     /// not to be kept.
     pub(super) fn keep_in(&mut self, directory: &str, keep: impl Fn(&str) -> bool) {
         let in_it = |path: &str| {
-            path.strip_prefix(directory)
-                .and_then(|rest| rest.strip_prefix('/'))
-                .is_some_and(|name| !name.contains('/'))
+            path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')).is_some_and(|name| !name.contains('/'))
         };
         let over = |(path, setback): (&Arc<str>, &Setback)| {
             (setback.file.is_none() && in_it(path) && !keep(path)).then(|| Arc::clone(path))
@@ -97,11 +88,7 @@ impl Errors {
     /// Files to be tried again now. The next try is put off, whatever comes of this one.
     pub(super) fn due(&mut self, now: Duration) -> Vec<FileId> {
         let mut due = Vec::new();
-        for setback in self
-            .setbacks
-            .values_mut()
-            .filter(|setback| setback.retry_at.is_some_and(|at| at <= now))
-        {
+        for setback in self.setbacks.values_mut().filter(|setback| setback.retry_at.is_some_and(|at| at <= now)) {
             setback.wait = (setback.wait * 2).min(LONGEST_WAIT);
             setback.retry_at = Some(now + setback.wait);
             due.extend(setback.file);
@@ -111,20 +98,13 @@ impl Errors {
 
     /// When the next one is to be tried again.
     pub(super) fn next_at(&self) -> Option<Duration> {
-        self.setbacks
-            .values()
-            .filter(|setback| setback.file.is_some())
-            .filter_map(|setback| setback.retry_at)
-            .min()
+        self.setbacks.values().filter(|setback| setback.file.is_some()).filter_map(|setback| setback.retry_at).min()
     }
 
     pub(super) fn list(&self) -> Vec<Trouble> {
         let shown = |(path, setback): (&Arc<str>, &Setback)| {
             let message = setback.message.clone()?;
-            Some(Trouble {
-                path: path.to_string(),
-                message,
-            })
+            Some(Trouble { path: path.to_string(), message })
         };
         let mut list: Vec<_> = self.setbacks.iter().filter_map(shown).collect();
         list.sort_by(|a, b| a.path.cmp(&b.path));
@@ -154,23 +134,14 @@ mod tests {
         });
         assert!(waits.iter().all(|due| *due == [7]));
         errors.clear("/f");
-        assert_eq!(
-            (errors.len(), errors.list().len(), errors.next_at()),
-            (0, 0, None)
-        );
+        assert_eq!((errors.len(), errors.list().len(), errors.next_at()), (0, 0, None));
     }
 
     #[test]
     fn tail_errors_are_many_and_messages_few() {
         let mut errors = Errors::default();
         for n in 0..1000 {
-            errors.note(
-                &Arc::from(format!("/{n}")),
-                Some(n),
-                "no".into(),
-                None,
-                None,
-            );
+            errors.note(&Arc::from(format!("/{n}")), Some(n), "no".into(), None, None);
         }
         assert_eq!((errors.len(), errors.list().len()), (1000, SHOWN));
     }

@@ -31,11 +31,7 @@ impl Collector {
     ///
     /// # Errors
     /// When `sink` says so.
-    pub fn round(
-        &mut self,
-        now: Now,
-        sink: &mut dyn FnMut(Batch) -> Result<(), Stopped>,
-    ) -> Result<Duration, Stopped> {
+    pub fn round(&mut self, now: Now, sink: &mut dyn FnMut(Batch) -> Result<(), Stopped>) -> Result<Duration, Stopped> {
         let everything = self.take_news(now);
         if now.steady >= self.due.quiet || everything {
             self.walk(now);
@@ -98,18 +94,10 @@ impl Collector {
 
     fn poll_quiet(&mut self, now: Now, all: bool) {
         let room = self.files.room();
-        let count = if all {
-            room
-        } else {
-            room.min(self.config.quiet_files as FileId)
-        };
+        let count = if all { room } else { room.min(self.config.quiet_files as FileId) };
         for n in 0..count {
             let id = (self.due.quiet_from + n) % room.max(1);
-            if self
-                .files
-                .get_mut(id)
-                .is_some_and(|file| !file.gone && !file.hot)
-            {
+            if self.files.get_mut(id).is_some_and(|file| !file.gone && !file.hot) {
                 self.check(id, now);
             }
         }
@@ -130,9 +118,7 @@ impl Collector {
                 kept.push(id);
             }
             match owed {
-                Owed::Lines(since) if now.steady.saturating_sub(since) >= OWED_FOR => {
-                    self.pay(id, sink)?
-                }
+                Owed::Lines(since) if now.steady.saturating_sub(since) >= OWED_FOR => self.pay(id, sink)?,
                 Owed::Lines(_) | Owed::Stat if cool => self.pay(id, sink)?,
                 Owed::Lines(_) | Owed::Stat | Owed::Nothing => {}
             }
@@ -157,21 +143,8 @@ impl Collector {
             Ok(stat) => self.check_stat(id, stat, now),
             Err(source) => {
                 let (path, offset) = (Arc::clone(file.place.path()), file.resume_offset());
-                if self
-                    .errors
-                    .get(&path)
-                    .is_none_or(|old| old.retry_at.is_none_or(|at| at <= now.steady))
-                {
-                    self.set_back(
-                        id,
-                        &TailError::Io {
-                            path,
-                            offset,
-                            source,
-                        },
-                        None,
-                        now,
-                    );
+                if self.errors.get(&path).is_none_or(|old| old.retry_at.is_none_or(|at| at <= now.steady)) {
+                    self.set_back(id, &TailError::Io { path, offset, source }, None, now);
                 }
             }
         }
@@ -231,9 +204,8 @@ impl Collector {
             return;
         };
         let backlog = stat.map_or(0, |stat| stat.size.saturating_sub(file.resume_offset()));
-        let queued = file.spec.format == Format::Lines
-            && stat.is_some()
-            && (first || backlog > self.config.limits.batch_bytes);
+        let queued =
+            file.spec.format == Format::Lines && stat.is_some() && (first || backlog > self.config.limits.batch_bytes);
         if !queued {
             file.dirty = true;
             if file.spec.live {
@@ -263,12 +235,7 @@ impl Collector {
             return;
         };
         let provider = self.roots[usize::from(file.root)].provider;
-        let of_cursor = |cursor| Waiting::Cursor {
-            place: file.place.clone(),
-            provider,
-            spec: file.spec,
-            cursor,
-        };
+        let of_cursor = |cursor| Waiting::Cursor { place: file.place.clone(), provider, spec: file.spec, cursor };
         let waiting = match std::mem::replace(&mut file.slot, Slot::Away) {
             Slot::Fresh => of_cursor(None),
             Slot::Resting(cursor) => of_cursor(Some(cursor)),
@@ -277,24 +244,14 @@ impl Collector {
         };
         Progress::add(&self.shared.progress.files_total, 1);
         Progress::add(&self.shared.progress.bytes_total, backlog);
-        self.queue.push(Job {
-            file: id,
-            class,
-            modified_ns,
-            waiting,
-            expected: backlog,
-        });
+        self.queue.push(Job { file: id, class, modified_ns, waiting, expected: backlog });
     }
 
     /// Closes the files looked at longest ago when too many are open.
     fn close_some(&mut self) {
         let mut open: Vec<_> = Vec::new();
         for id in &self.hot {
-            if let Some(file) = self
-                .files
-                .get_mut(*id)
-                .filter(|file| matches!(file.slot, Slot::Open(_)))
-            {
+            if let Some(file) = self.files.get_mut(*id).filter(|file| matches!(file.slot, Slot::Open(_))) {
                 open.push((file.looked_at, *id));
             }
         }
@@ -309,11 +266,7 @@ impl Collector {
     }
 
     fn publish(&mut self) {
-        let mut health = self
-            .shared
-            .health
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut health = self.shared.health.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let errors = if self.due.reported == self.errors.version {
             std::mem::take(&mut health.errors)
         } else {
@@ -342,9 +295,8 @@ impl Collector {
     }
 
     fn next_at(&self, now: Now) -> Duration {
-        let busy = !self.dirty.is_empty()
-            || self.tree.has_to_watch()
-            || (self.config.workers == 0 && self.queue.len() > 0);
+        let busy =
+            !self.dirty.is_empty() || self.tree.has_to_watch() || (self.config.workers == 0 && self.queue.len() > 0);
         if busy {
             return now.steady;
         }

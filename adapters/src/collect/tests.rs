@@ -39,19 +39,11 @@ struct Case {
 }
 
 fn config() -> Config {
-    Config {
-        watches: 0,
-        workers: 0,
-        ..Config::new(|| now(Duration::ZERO))
-    }
+    Config { watches: 0, workers: 0, ..Config::new(|| now(Duration::ZERO)) }
 }
 
 fn root(dir: &Path) -> Root {
-    Root {
-        provider: Provider::Unknown,
-        dir: dir.to_owned(),
-        recognize: Arc::new(Notes),
-    }
+    Root { provider: Provider::Unknown, dir: dir.to_owned(), recognize: Arc::new(Notes) }
 }
 
 fn case() -> Case {
@@ -60,20 +52,9 @@ fn case() -> Case {
 
 fn case_of(config: Config) -> Case {
     let home = tempfile::tempdir().unwrap();
-    let collector = Collector::new(
-        config.clone(),
-        vec![root(&home.path().join("root"))],
-        Vec::new(),
-    );
+    let collector = Collector::new(config.clone(), vec![root(&home.path().join("root"))], Vec::new());
     fs::create_dir(home.path().join("root")).unwrap();
-    Case {
-        home,
-        config,
-        collector,
-        ingest: RefCell::default(),
-        steady: Duration::ZERO,
-        batches_left: usize::MAX,
-    }
+    Case { home, config, collector, ingest: RefCell::default(), steady: Duration::ZERO, batches_left: usize::MAX }
 }
 
 impl Case {
@@ -84,22 +65,14 @@ impl Case {
     fn append(&self, name: &str, content: &str) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(path)
-            .unwrap()
-            .write_all(content.as_bytes())
-            .unwrap();
+        OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(content.as_bytes()).unwrap();
     }
 
     fn round(&mut self) -> Result<Duration, Stopped> {
         let (ingest, left) = (&self.ingest, &mut self.batches_left);
         self.collector.round(now(self.steady), &mut |batch| {
             *left = left.checked_sub(1).ok_or(Stopped)?;
-            ingest
-                .borrow_mut()
-                .commit(batch.events, &batch.cursor, batch.vanished);
+            ingest.borrow_mut().commit(batch.events, &batch.cursor, batch.vanished);
             Ok(())
         })
     }
@@ -168,19 +141,8 @@ fn tail_collect_finds_reads_and_follows() {
     case.run(seconds(5.0));
     assert_eq!(case.seen(), ["v1", "v4", "v5", "v6"]);
     let health = case.health();
-    assert_eq!(
-        (
-            health.files,
-            health.directories,
-            health.lag_bytes,
-            health.errors_total
-        ),
-        (3, 5, 0, 0)
-    );
-    assert_eq!(
-        health.watch.to_string(),
-        "polling: watching is switched off"
-    );
+    assert_eq!((health.files, health.directories, health.lag_bytes, health.errors_total), (3, 5, 0, 0));
+    assert_eq!(health.watch.to_string(), "polling: watching is switched off");
 }
 
 #[test]
@@ -190,10 +152,7 @@ fn tail_collect_quiet_files_are_noticed_in_five_seconds_and_cost_little() {
     case.run(seconds(100.0));
     assert_eq!(case.health().active, 0, "it has cooled down");
     let rounds = case.run(seconds(90.0));
-    assert!(
-        rounds <= 21,
-        "{rounds} rounds in 90 s without anything to do"
-    );
+    assert!(rounds <= 21, "{rounds} rounds in 90 s without anything to do");
     case.append("one.jsonl", &note(2, "v2"));
     case.run(seconds(5.0));
     assert_eq!(case.seen(), ["v1", "v2"]);
@@ -233,10 +192,7 @@ fn tail_collect_an_unchanged_restart_opens_nothing() {
     }
     case.append("live.json", &note("live", "v"));
     case.run(seconds(5.0));
-    let (batches, cursors) = (
-        case.ingest.borrow().batches,
-        case.ingest.borrow().cursors.len(),
-    );
+    let (batches, cursors) = (case.ingest.borrow().batches, case.ingest.borrow().cursors.len());
     assert_eq!(cursors, 51);
     case.restart();
     case.settle().unwrap();
@@ -252,27 +208,15 @@ fn tail_collect_an_unchanged_restart_opens_nothing() {
     case.settle().unwrap();
     let ingest = case.ingest.borrow();
     assert_eq!((ingest.events.len(), ingest.repeats), (54, 0));
-    assert_eq!(
-        ingest.vanished,
-        [case.path("p2/f2.jsonl").display().to_string()]
-    );
+    assert_eq!(ingest.vanished, [case.path("p2/f2.jsonl").display().to_string()]);
 }
 
 #[test]
 fn tail_collect_a_cursor_inside_a_file_is_gone_on_from() {
-    let mut case = case_of(Config {
-        limits: Limits {
-            batch_bytes: 64,
-            ..Limits::default()
-        },
-        ..config()
-    });
+    let mut case = case_of(Config { limits: Limits { batch_bytes: 64, ..Limits::default() }, ..config() });
     case.append("f.jsonl", &note("first", "v"));
     case.run(seconds(3.0));
-    case.append(
-        "f.jsonl",
-        &(0..50).map(|n| note(n, "v")).collect::<String>(),
-    );
+    case.append("f.jsonl", &(0..50).map(|n| note(n, "v")).collect::<String>());
     case.batches_left = 3;
     case.steady += seconds(1.0);
     while case.round().is_ok() {}
@@ -286,12 +230,7 @@ fn tail_collect_a_cursor_inside_a_file_is_gone_on_from() {
 #[test]
 fn tail_collect_the_history_is_read_newest_first_and_live_before_it() {
     let mut case = case();
-    for (name, age) in [
-        ("old", 9000),
-        ("older", 90_000),
-        ("fresh", 100),
-        ("newest", 10),
-    ] {
+    for (name, age) in [("old", 9000), ("older", 90_000), ("fresh", 100), ("newest", 10)] {
         let name = format!("{name}.jsonl");
         case.append(&name, &note(&name, &name));
         let file = File::options().append(true).open(case.path(&name)).unwrap();
@@ -299,31 +238,19 @@ fn tail_collect_the_history_is_read_newest_first_and_live_before_it() {
     }
     case.append("live.json", &note("live", "live"));
     case.settle().unwrap();
-    let expected = [
-        "live",
-        "newest.jsonl",
-        "fresh.jsonl",
-        "old.jsonl",
-        "older.jsonl",
-    ];
+    let expected = ["live", "newest.jsonl", "fresh.jsonl", "old.jsonl", "older.jsonl"];
     assert_eq!(case.ingest.borrow().order(), expected);
 }
 
 #[test]
 fn tail_collect_live_files_do_not_wait_for_history() {
-    let limits = Limits {
-        batch_bytes: 1000,
-        ..Limits::default()
-    };
+    let limits = Limits { batch_bytes: 1000, ..Limits::default() };
     let mut case = case_of(Config { limits, ..config() });
     let history: String = (0..2000).map(|n| note(n, "history")).collect();
     case.append("old.jsonl", &history);
     case.append("live.jsonl", &note("l1", "live"));
     let day = Duration::from_secs(86_400);
-    let file = File::options()
-        .append(true)
-        .open(case.path("old.jsonl"))
-        .unwrap();
+    let file = File::options().append(true).open(case.path("old.jsonl")).unwrap();
     file.set_modified(ago(day)).unwrap();
     for _ in 0..5 {
         case.round().unwrap();
@@ -334,22 +261,13 @@ fn tail_collect_live_files_do_not_wait_for_history() {
     case.steady += seconds(0.5);
     case.round().unwrap();
     case.round().unwrap();
-    let live = case
-        .ingest
-        .borrow()
-        .order()
-        .iter()
-        .filter(|value| **value == "live")
-        .count();
+    let live = case.ingest.borrow().order().iter().filter(|value| **value == "live").count();
     assert_eq!(live, 2);
     assert!(control.health().queued == 1 && control.health().lag_bytes > 0);
     case.settle().unwrap();
     assert_eq!(case.ingest.borrow().events.len(), 2002);
     let progress = control.progress();
-    assert_eq!(
-        progress.bytes_done.load(Ordering::Relaxed),
-        progress.bytes_total.load(Ordering::Relaxed)
-    );
+    assert_eq!(progress.bytes_done.load(Ordering::Relaxed), progress.bytes_total.load(Ordering::Relaxed));
     assert_eq!(control.health().lag_bytes, 0);
 }
 
@@ -364,15 +282,9 @@ fn tail_collect_cursors_without_events_are_gathered() {
         case.run(seconds(0.1));
     }
     let more = case.ingest.borrow().batches - batches;
-    assert!(
-        (3..=6).contains(&more),
-        "{more} batches for 100 lines in 10 s"
-    );
+    assert!((3..=6).contains(&more), "{more} batches for 100 lines in 10 s");
     case.run(seconds(100.0));
-    assert_eq!(
-        case.ingest.borrow().cursors.values().next().unwrap().offset,
-        note(1, "v").len() as u64 + 100
-    );
+    assert_eq!(case.ingest.borrow().cursors.values().next().unwrap().offset, note(1, "v").len() as u64 + 100);
 }
 
 #[test]
@@ -391,10 +303,7 @@ fn tail_collect_vanished_is_said_once() {
     case.run(seconds(5.0));
     assert_eq!(case.seen(), ["removed", "removed", "v1", "v2", "v3", "v4"]);
     let cursors = &case.ingest.borrow().cursors;
-    assert!(
-        cursors.values().all(|cursor| cursor.generation == 2),
-        "{cursors:?}"
-    );
+    assert!(cursors.values().all(|cursor| cursor.generation == 2), "{cursors:?}");
 }
 
 #[test]
@@ -422,10 +331,7 @@ fn tail_t15_links_are_refused_and_said_once() {
     case.run(seconds(20.0));
     assert_eq!(case.seen(), ["ours"]);
     let errors = case.health().errors;
-    let paths: Vec<_> = errors
-        .iter()
-        .map(|error| error.path.rsplit('/').next().unwrap())
-        .collect();
+    let paths: Vec<_> = errors.iter().map(|error| error.path.rsplit('/').next().unwrap()).collect();
     assert_eq!(paths, ["folder", "x.jsonl"], "{errors:?}");
     // A directory that was read is swapped for a link, and back.
     case.append("sub/f.jsonl", &note(3, "more"));
@@ -467,16 +373,13 @@ fn tail_t16_lost_hints_mean_looking_everywhere() {
 fn tail_t18_permissions_lost_and_given_back() {
     use std::os::unix::fs::PermissionsExt;
     if rustix::process::geteuid().is_root() {
-        println!(
-            "skipped: root may read everything (tail_t18_t21_errors_move_nothing injects EACCES)"
-        );
+        println!("skipped: root may read everything (tail_t18_t21_errors_move_nothing injects EACCES)");
         return;
     }
     let mut case = case();
     case.append("p/f.jsonl", &note(1, "v1"));
     case.run(seconds(5.0));
-    let mode =
-        |mode| fs::set_permissions(case.path("p"), fs::Permissions::from_mode(mode)).unwrap();
+    let mode = |mode| fs::set_permissions(case.path("p"), fs::Permissions::from_mode(mode)).unwrap();
     mode(0o000);
     let collector_root = case.path("p");
     case.run(seconds(20.0));
@@ -496,20 +399,13 @@ fn tail_t18_what_cannot_be_opened_is_tried_again_with_patience() {
         case.append("p/f.jsonl", &note(1, "v1"));
         case.append("live.json", &note(2, "v2"));
         let down = Arc::new(std::sync::atomic::AtomicBool::new(true));
-        let (disk, _) = Faulty::new(Fault::Down {
-            errno,
-            down: Arc::clone(&down),
-        });
+        let (disk, _) = Faulty::new(Fault::Down { errno, down: Arc::clone(&down) });
         case.collector.reader = Reader::on(case.config.limits, Box::new(disk));
         let rounds = case.run(seconds(60.0));
         assert!(rounds < 250, "{rounds} rounds in 60 s");
         let health = case.health();
         assert_eq!((health.errors_total, health.errors.len()), (2, 2));
-        assert!(
-            health.errors[0].message.contains("live.json at byte 0"),
-            "{:?}",
-            health.errors
-        );
+        assert!(health.errors[0].message.contains("live.json at byte 0"), "{:?}", health.errors);
         down.store(false, Ordering::Relaxed);
         case.run(seconds(11.0));
         assert_eq!(case.seen(), ["v1", "v2"]);
@@ -535,32 +431,17 @@ fn tail_t19_many_files_and_directories_that_come_back() {
     let descriptors = || fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
     let before = descriptors();
     case.settle().unwrap();
-    assert!(
-        descriptors() <= before + 256,
-        "{} files open",
-        descriptors() - before
-    );
+    assert!(descriptors() <= before + 256, "{} files open", descriptors() - before);
     assert_eq!(case.ingest.borrow().events.len(), 3000);
-    assert!(
-        size_of::<files::File>() + size_of::<Cursor>() <= 400,
-        "{}",
-        size_of::<files::File>()
-    );
+    assert!(size_of::<files::File>() + size_of::<Cursor>() <= 400, "{}", size_of::<files::File>());
     fs::remove_dir_all(case.path("")).unwrap();
     case.run(seconds(5.0));
     assert_eq!(case.ingest.borrow().vanished.len(), 3000);
     for n in 0..3000 {
-        case.append(
-            &format!("p{}/f{n}.jsonl", n / 20),
-            &(note(n, "v") + &note(10_000 + n, "w")),
-        );
+        case.append(&format!("p{}/f{n}.jsonl", n / 20), &(note(n, "v") + &note(10_000 + n, "w")));
     }
     case.run(seconds(10.0));
-    assert_eq!(
-        case.ingest.borrow().events.len(),
-        9000,
-        "two notes each, and `removed`"
-    );
+    assert_eq!(case.ingest.borrow().events.len(), 9000, "two notes each, and `removed`");
 }
 
 #[test]
@@ -583,24 +464,16 @@ fn tail_collect_what_is_ignored_is_left_alone() {
 fn tail_collect_threads_read_history_follow_and_stop() {
     let home = tempfile::tempdir().unwrap();
     for n in 0..200 {
-        fs::write(
-            home.path().join(format!("f{n}.jsonl")),
-            (0..50).map(|k| note(n * 50 + k, "v")).collect::<String>(),
-        )
-        .unwrap();
+        fs::write(home.path().join(format!("f{n}.jsonl")), (0..50).map(|k| note(n * 50 + k, "v")).collect::<String>())
+            .unwrap();
     }
     fn clock() -> Now {
         static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
-        Now {
-            steady: START.get_or_init(std::time::Instant::now).elapsed(),
-            ..now(Duration::ZERO)
-        }
+        Now { steady: START.get_or_init(std::time::Instant::now).elapsed(), ..now(Duration::ZERO) }
     }
     let collector = Collector::new(Config::new(clock), vec![root(home.path())], Vec::new());
     let (send, batches) = crossbeam_channel::bounded::<Batch>(4);
-    let running = collector
-        .start(move |batch| send.send(batch).map_err(|_| Stopped))
-        .unwrap();
+    let running = collector.start(move |batch| send.send(batch).map_err(|_| Stopped)).unwrap();
     let mut ingest = Ingest::default();
     let mut take_until = |count: usize| {
         while ingest.events.len() < count {
@@ -612,12 +485,7 @@ fn tail_collect_threads_read_history_follow_and_stop() {
     assert_eq!(take_until(10_000), 0);
     for n in 0..20 {
         let path = home.path().join(format!("f{n}.jsonl"));
-        OpenOptions::new()
-            .append(true)
-            .open(path)
-            .unwrap()
-            .write_all(note(100_000 + n, "w").as_bytes())
-            .unwrap();
+        OpenOptions::new().append(true).open(path).unwrap().write_all(note(100_000 + n, "w").as_bytes()).unwrap();
         assert_eq!(take_until(10_001 + n), 0);
     }
     let control = running.control();

@@ -102,11 +102,7 @@ impl Collector {
 
     fn find_roots(&mut self, now: Now) {
         for number in 0..self.roots.len() {
-            let Some(path) = self.roots[number]
-                .dir
-                .to_str()
-                .map(|path| path.trim_end_matches('/'))
-            else {
+            let Some(path) = self.roots[number].dir.to_str().map(|path| path.trim_end_matches('/')) else {
                 let path: Arc<str> = Arc::from(self.roots[number].dir.to_string_lossy());
                 let message = format!("{path} is not read: its path is not valid UTF-8");
                 self.errors.note(&path, None, message, None, None);
@@ -125,24 +121,12 @@ impl Collector {
     /// Cursors of files below a root that are not there any more: their end is news.
     fn claim_missing(&mut self, root: u16, dir: &str, now: Now) {
         let below = |path: &String| path.strip_prefix(dir)?.strip_prefix('/').map(str::to_owned);
-        let missing: Vec<_> = self
-            .unclaimed
-            .keys()
-            .filter_map(|path| Some((path.clone(), below(path)?)))
-            .collect();
+        let missing: Vec<_> = self.unclaimed.keys().filter_map(|path| Some((path.clone(), below(path)?))).collect();
         for (path, relative) in missing {
-            let Some(spec) = self.roots[usize::from(root)]
-                .recognize
-                .file(Path::new(&relative))
-            else {
+            let Some(spec) = self.roots[usize::from(root)].recognize.file(Path::new(&relative)) else {
                 continue;
             };
-            let mut file = File::new(
-                Place::new(dir, &relative),
-                root,
-                spec,
-                self.unclaimed.remove(&path),
-            );
+            let mut file = File::new(Place::new(dir, &relative), root, spec, self.unclaimed.remove(&path));
             file.ignored = queue::is_ignored(&self.ignored, Path::new(&path));
             let id = self.files.add(file);
             self.check(id, now);
@@ -164,9 +148,7 @@ impl Collector {
         let directory = &self.tree.directories[at];
         let is_root = self.roots[usize::from(directory.root)].dir == Path::new(&*directory.path);
         let stat = if is_root {
-            rustix::fs::stat(&*directory.path)
-                .map(|stat| Some(Stat::from(stat)))
-                .unwrap_or(None)
+            rustix::fs::stat(&*directory.path).map(|stat| Some(Stat::from(stat))).unwrap_or(None)
         } else {
             disk::stat_path(&directory.path).unwrap_or(None)
         };
@@ -195,8 +177,8 @@ impl Collector {
         let known = directory.listed_ns.is_some();
         let replaced = known && directory.key != stat.key;
         let age_ms = now.wall.as_millisecond() - stat.changed_ns / 1_000_000;
-        let racy = known && directory.listed_ns != Some(stat.changed_ns)
-            || age_ms.unsigned_abs() < RACY.as_millis() as u64;
+        let racy =
+            known && directory.listed_ns != Some(stat.changed_ns) || age_ms.unsigned_abs() < RACY.as_millis() as u64;
         directory.key = stat.key;
         directory.listed_ns = Some(stat.changed_ns);
         directory.again_at = racy.then(|| now.steady + RACY);
@@ -209,12 +191,7 @@ impl Collector {
             // Before it is listed: what appears after that is told or listed.
             self.watch_directory(at);
         }
-        let top = self.roots[usize::from(root)]
-            .dir
-            .to_str()
-            .unwrap_or_default()
-            .trim_end_matches('/')
-            .to_owned();
+        let top = self.roots[usize::from(root)].dir.to_str().unwrap_or_default().trim_end_matches('/').to_owned();
         let relative = path[top.len()..].trim_start_matches('/');
         match entries(&top, relative) {
             Ok(listing) => {
@@ -262,24 +239,16 @@ impl Collector {
                 }
             }
         }
-        let directory = if relative.is_empty() {
-            top.to_owned()
-        } else {
-            format!("{top}/{relative}")
-        };
+        let directory = if relative.is_empty() { top.to_owned() } else { format!("{top}/{relative}") };
         let index = &self.tree.index;
-        self.errors.keep_in(&directory, |path| {
-            index.contains_key(path) || refused.iter().any(|one| one == path)
-        });
+        self.errors.keep_in(&directory, |path| index.contains_key(path) || refused.iter().any(|one| one == path));
     }
 
     fn take_directory(&mut self, full: &str, below: &str, root: u16) {
         let known = self.tree.index.contains_key(full);
         if !known
             && below.split('/').count() <= DEEPEST
-            && self.roots[usize::from(root)]
-                .recognize
-                .enter(Path::new(below))
+            && self.roots[usize::from(root)].recognize.enter(Path::new(below))
         {
             self.tree.add(Arc::from(full), root);
         }
@@ -287,44 +256,23 @@ impl Collector {
 
     /// A link where a directory of sessions could be is not entered, and that is said.
     fn refuse_link(&mut self, full: &str, below: &str, root: u16) -> Option<String> {
-        if !self.roots[usize::from(root)]
-            .recognize
-            .enter(Path::new(below))
-            || !Path::new(full).is_dir()
-        {
+        if !self.roots[usize::from(root)].recognize.enter(Path::new(below)) || !Path::new(full).is_dir() {
             return None;
         }
         let message = format!("{full} is not read: {}", Refusal::Symlink);
-        self.errors
-            .note(&Arc::from(full), None, message, None, None);
+        self.errors.note(&Arc::from(full), None, message, None, None);
         Some(full.to_owned())
     }
 
-    fn take_file(
-        &mut self,
-        top: &str,
-        full: &str,
-        below: &str,
-        root: u16,
-        stat: &dyn Fn() -> Option<Stat>,
-        now: Now,
-    ) {
+    fn take_file(&mut self, top: &str, full: &str, below: &str, root: u16, stat: &dyn Fn() -> Option<Stat>, now: Now) {
         let id = match self.files.find(full) {
             Some(id) if self.files.get_mut(id).is_some_and(|file| !file.gone) => return,
             Some(id) => id,
             None => {
-                let Some(spec) = self.roots[usize::from(root)]
-                    .recognize
-                    .file(Path::new(below))
-                else {
+                let Some(spec) = self.roots[usize::from(root)].recognize.file(Path::new(below)) else {
                     return;
                 };
-                let mut file = File::new(
-                    Place::new(top, below),
-                    root,
-                    spec,
-                    self.unclaimed.remove(full),
-                );
+                let mut file = File::new(Place::new(top, below), root, spec, self.unclaimed.remove(full));
                 file.ignored = queue::is_ignored(&self.ignored, Path::new(full));
                 self.files.add(file)
             }
@@ -336,17 +284,13 @@ impl Collector {
     pub(super) fn look_at_path(&mut self, path: &Path, now: Now) {
         let Some(text) = path.to_str() else { return };
         if let Some(id) = self.files.find(text) {
-            self.queue
-                .lift(id, now.wall.as_millisecond().saturating_mul(1_000_000));
+            self.queue.lift(id, now.wall.as_millisecond().saturating_mul(1_000_000));
             return self.check(id, now);
         }
         // The nearest directory that is known leads to everything that is new below it.
         let mut above = Some(path);
         while let Some(directory) = above {
-            if let Some(at) = directory
-                .to_str()
-                .and_then(|text| self.tree.index.get(text).copied())
-            {
+            if let Some(at) = directory.to_str().and_then(|text| self.tree.index.get(text).copied()) {
                 let first_new = self.tree.directories.len();
                 if directory == path || self.is_of_interest(at, path) {
                     if directory != path {
@@ -355,10 +299,7 @@ impl Collector {
                     if self.look_at_directory(at, now) {
                         self.look_at_directories(first_new, now);
                     } else {
-                        self.files
-                            .below(directory)
-                            .into_iter()
-                            .for_each(|file| self.check(file, now));
+                        self.files.below(directory).into_iter().for_each(|file| self.check(file, now));
                     }
                 }
                 return;
@@ -380,17 +321,11 @@ impl Collector {
         let mut order: Vec<_> = (0..self.tree.directories.len()).collect();
         order.sort_by_key(|at| {
             let directory = &self.tree.directories[*at];
-            let is_root = self
-                .roots
-                .iter()
-                .any(|root| root.dir == Path::new(&*directory.path));
+            let is_root = self.roots.iter().any(|root| root.dir == Path::new(&*directory.path));
             (!is_root, std::cmp::Reverse(directory.listed_ns))
         });
         order.truncate(self.config.watches);
-        self.tree.to_watch = order
-            .iter()
-            .map(|at| Arc::clone(&self.tree.directories[*at].path))
-            .collect();
+        self.tree.to_watch = order.iter().map(|at| Arc::clone(&self.tree.directories[*at].path)).collect();
     }
 
     /// Watches some of the directories that were planned.
@@ -402,9 +337,7 @@ impl Collector {
             if let Some(at) = self.tree.index.get(&path).copied() {
                 self.watch_directory(at);
                 // What changed in it between its listing and now was not told.
-                self.tree.directories[at]
-                    .again_at
-                    .get_or_insert(Duration::ZERO);
+                self.tree.directories[at].again_at.get_or_insert(Duration::ZERO);
             }
         }
     }
@@ -421,26 +354,15 @@ impl Collector {
         if *self.watch.mode() != Mode::Watching {
             tracing::warn!("changes of files are noticed later: {}", self.watch.mode());
             self.tree.to_watch.clear();
-            self.tree
-                .directories
-                .iter_mut()
-                .for_each(|directory| directory.watched = false);
+            self.tree.directories.iter_mut().for_each(|directory| directory.watched = false);
         }
     }
 
     /// Gives up the watch of the directory that changed longest ago.
     fn unwatch_one(&mut self) {
         let roots = &self.roots;
-        let is_root = |directory: &Directory| {
-            roots
-                .iter()
-                .any(|root| root.dir == Path::new(&*directory.path))
-        };
-        let candidates = self
-            .tree
-            .directories
-            .iter_mut()
-            .filter(|directory| directory.watched && !is_root(directory));
+        let is_root = |directory: &Directory| roots.iter().any(|root| root.dir == Path::new(&*directory.path));
+        let candidates = self.tree.directories.iter_mut().filter(|directory| directory.watched && !is_root(directory));
         if let Some(oldest) = candidates.min_by_key(|directory| directory.listed_ns) {
             oldest.watched = false;
             self.watch.remove(Path::new(&*oldest.path));
@@ -478,10 +400,7 @@ fn entries(root: &str, relative: &str) -> Result<Listing, OpenError> {
         match entry.file_name().to_str() {
             Ok("." | "..") => {}
             Ok(name) => names.push((name.to_owned(), entry.file_type())),
-            Err(_) => tracing::debug!(
-                directory = relative,
-                "a name that is not UTF-8 is left alone"
-            ),
+            Err(_) => tracing::debug!(directory = relative, "a name that is not UTF-8 is left alone"),
         }
     }
     Ok(Listing { directory, names })

@@ -66,7 +66,7 @@ fn a_run_of_nul_bytes_is_counted_not_stored() {
     let mut line = vec![0_u8; 5000];
     line.extend_from_slice(br#"{"v":"a"}"#);
     assert_eq!(check(&line), (vec!["a@5100+9".into()], 1));
-    assert_eq!(check(&vec![0; 10]), (vec![], 1));
+    assert_eq!(check(&[0; 10]), (vec![], 1));
 }
 
 #[test]

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use events::{
-    Confidence, NewEvent, SessionStarted, Severity, StartKind, Timestamp, ToolOutcome, ToolResult,
-    TurnOutcome,
+    Confidence, NewEvent, SessionStarted, Severity, StartKind, Timestamp, ToolOutcome, ToolResult, TurnOutcome,
 };
 
 use super::{
@@ -90,14 +89,7 @@ impl Batch {
                 ToolOutcome::Denied => TurnOutcome::Denied,
                 ToolOutcome::Cancelled => TurnOutcome::Interrupted,
             };
-            scene.end(
-                agent,
-                &call.id,
-                at,
-                outcome,
-                Confidence::High,
-                "its call returned",
-            );
+            scene.end(agent, &call.id, at, outcome, Confidence::High, "its call returned");
         }
         let result = ToolResult {
             call_id: call.id.to_string(),

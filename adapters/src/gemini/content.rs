@@ -28,23 +28,16 @@ pub(super) fn read(raw: Option<&RawValue>) -> Content<'_> {
         return Content::default();
     };
     if let Some(text) = unescaped(raw) {
-        return Content {
-            text,
-            ..Content::default()
-        };
+        return Content { text, ..Content::default() };
     }
     let json = raw.get();
     let Ok(parts) = serde_json::from_str::<Vec<Part<'_>>>(json) else {
-        return Content {
-            text: Cow::Borrowed(json),
-            ..Content::default()
-        };
+        return Content { text: Cow::Borrowed(json), ..Content::default() };
     };
     let mut content = Content::default();
     for part in parts {
         content.responses |= part.function_response.is_some();
-        content.attachments +=
-            u32::from(part.inline_data.is_some()) + u32::from(part.file_data.is_some());
+        content.attachments += u32::from(part.inline_data.is_some()) + u32::from(part.file_data.is_some());
         let text = part.text.filter(|_| !part.thought.0).and_then(unescaped);
         let Some(text) = text.filter(|t| !t.is_empty()) else {
             continue;
@@ -69,10 +62,7 @@ pub(super) fn starts_with_response(raw: Option<&RawValue>) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Said<'a> {
     /// A prompt.
-    Prompt {
-        text: Cow<'a, str>,
-        attachments: u32,
-    },
+    Prompt { text: Cow<'a, str>, attachments: u32 },
     /// Tool results going back to the model.
     Responses,
     /// Surroundings the CLI tells the model; nobody said it.
@@ -92,11 +82,7 @@ pub(super) fn said<'a>(content: Option<&'a RawValue>, shown: Option<&'a RawValue
     if starts_with_response(content) {
         return Said::Responses;
     }
-    let Content {
-        text,
-        attachments,
-        responses,
-    } = read(content);
+    let Content { text, attachments, responses } = read(content);
     if responses {
         return Said::Responses;
     }
@@ -113,10 +99,7 @@ pub(super) fn said<'a>(content: Option<&'a RawValue>, shown: Option<&'a RawValue
         return if start.starts_with("System:") {
             Said::Injected { shown }
         } else {
-            Said::Prompt {
-                text: shown,
-                attachments,
-            }
+            Said::Prompt { text: shown, attachments }
         };
     }
     if is_command(start) {
@@ -184,13 +167,8 @@ pub(super) fn error_class(message: &str) -> (ErrorClass, Option<String>) {
     let text = message.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|w| text.contains(w));
     let class = if matches!(code, Some(401 | 403))
-        || has(&[
-            "api key",
-            "api_key",
-            "unauthenticated",
-            "permission_denied",
-            "unauthorized",
-        ]) {
+        || has(&["api key", "api_key", "unauthenticated", "permission_denied", "unauthorized"])
+    {
         ErrorClass::Auth
     } else if has(&["token count", "context window", "maximum number of tokens"]) {
         ErrorClass::Context
@@ -198,19 +176,9 @@ pub(super) fn error_class(message: &str) -> (ErrorClass, Option<String>) {
         ErrorClass::Quota
     } else if code == Some(429) || has(&["rate limit", "resource_exhausted", "too many requests"]) {
         ErrorClass::RateLimit
-    } else if matches!(code, Some(500..=599))
-        || has(&["overloaded", "unavailable", "internal error"])
-    {
+    } else if matches!(code, Some(500..=599)) || has(&["overloaded", "unavailable", "internal error"]) {
         ErrorClass::Provider
-    } else if has(&[
-        "fetch failed",
-        "econn",
-        "enotfound",
-        "etimedout",
-        "socket",
-        "network",
-        "timed out",
-    ]) {
+    } else if has(&["fetch failed", "econn", "enotfound", "etimedout", "socket", "network", "timed out"]) {
         ErrorClass::Network
     } else {
         ErrorClass::Other
@@ -224,11 +192,7 @@ fn http_status(message: &str) -> Option<u16> {
         message.match_indices(word).find_map(|(at, _)| {
             let rest = message[at + word.len()..].trim_start_matches(['"', '\\', ':', ' ', '=']);
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-            rest.get(..digits)
-                .filter(|d| d.len() == 3)?
-                .parse()
-                .ok()
-                .filter(|n| (400..600).contains(n))
+            rest.get(..digits).filter(|d| d.len() == 3)?.parse().ok().filter(|n| (400..600).contains(n))
         })
     })
 }
@@ -244,40 +208,21 @@ pub(super) fn announces(text: &str) -> bool {
     if body.ends_with('?') {
         return false;
     }
-    let ends = |(at, mark): (usize, &str)| {
-        (mark == "\n" || body[at + 1..].starts_with(char::is_whitespace)).then_some(at + 1)
-    };
-    let start = body
-        .rmatch_indices(['\n', '.', '!', '?'])
-        .find_map(ends)
-        .unwrap_or(0);
-    let sentence = body[start..]
-        .trim_start_matches(|c: char| !c.is_alphanumeric())
-        .to_ascii_lowercase()
-        .replace('’', "'");
-    let rest = [
-        "okay, ", "ok, ", "now ", "now, ", "next, ", "first, ", "then, ",
-    ]
-    .iter()
-    .fold(sentence.as_str(), |s, lead| {
-        s.strip_prefix(lead).unwrap_or(s)
-    });
-    let promised = [
-        "i will ",
-        "i'll ",
-        "let me ",
-        "i am going to ",
-        "i'm going to ",
-    ]
-    .iter()
-    .find_map(|p| rest.strip_prefix(p));
+    let ends =
+        |(at, mark): (usize, &str)| (mark == "\n" || body[at + 1..].starts_with(char::is_whitespace)).then_some(at + 1);
+    let start = body.rmatch_indices(['\n', '.', '!', '?']).find_map(ends).unwrap_or(0);
+    let sentence =
+        body[start..].trim_start_matches(|c: char| !c.is_alphanumeric()).to_ascii_lowercase().replace('’', "'");
+    let rest = ["okay, ", "ok, ", "now ", "now, ", "next, ", "first, ", "then, "]
+        .iter()
+        .fold(sentence.as_str(), |s, lead| s.strip_prefix(lead).unwrap_or(s));
+    let promised =
+        ["i will ", "i'll ", "let me ", "i am going to ", "i'm going to "].iter().find_map(|p| rest.strip_prefix(p));
     promised.is_some_and(|p| {
         !p.starts_with("know")
             && !p.starts_with("wait")
             && !p.starts_with("not ")
-            && !p
-                .split(|c: char| !c.is_alphabetic())
-                .any(|w| matches!(w, "you" | "your" | "if" | "when" | "once"))
+            && !p.split(|c: char| !c.is_alphabetic()).any(|w| matches!(w, "you" | "your" | "if" | "when" | "once"))
     })
 }
 
@@ -288,27 +233,15 @@ mod tests {
     #[test]
     fn errors_by_their_messages() {
         let check = |message: &str, class, code: Option<&str>| {
-            assert_eq!(
-                error_class(message),
-                (class, code.map(str::to_owned)),
-                "{message}"
-            )
+            assert_eq!(error_class(message), (class, code.map(str::to_owned)), "{message}")
         };
-        check(
-            r#"[API Error: {"error":{"code":401,"message":"bad key"}}]"#,
-            ErrorClass::Auth,
-            Some("401"),
-        );
+        check(r#"[API Error: {"error":{"code":401,"message":"bad key"}}]"#, ErrorClass::Auth, Some("401"));
         check(
             r#"[API Error: {"error":{"message":"{\"error\": {\"code\": 400, \"message\": \"API key not valid\"}}"}}]"#,
             ErrorClass::Auth,
             Some("400"),
         );
-        check(
-            "[API Error: got status: 503 Service Unavailable]",
-            ErrorClass::Provider,
-            Some("503"),
-        );
+        check("[API Error: got status: 503 Service Unavailable]", ErrorClass::Provider, Some("503"));
         check(
             r#"[API Error: {"error":{"code":429,"message":"Quota exceeded for quota metric"}}]"#,
             ErrorClass::Quota,
@@ -319,16 +252,8 @@ mod tests {
             ErrorClass::RateLimit,
             Some("429"),
         );
-        check(
-            "[API Error: exception TypeError: fetch failed sending request]",
-            ErrorClass::Network,
-            None,
-        );
-        check(
-            "[API Error: The input token count exceeds the maximum]",
-            ErrorClass::Context,
-            None,
-        );
+        check("[API Error: exception TypeError: fetch failed sending request]", ErrorClass::Network, None);
+        check("[API Error: The input token count exceeds the maximum]", ErrorClass::Context, None);
         check("[API Error: something]", ErrorClass::Other, None);
     }
 

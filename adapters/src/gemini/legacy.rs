@@ -28,22 +28,10 @@ impl GeminiLegacyDecoder {
     /// that cannot be read is ignored.
     #[must_use]
     pub fn new(path: &str, state: Option<&str>) -> Self {
-        let stem = Path::new(path)
-            .file_stem()
-            .and_then(|s| s.to_str())
-            .unwrap_or_default();
+        let stem = Path::new(path).file_stem().and_then(|s| s.to_str()).unwrap_or_default();
         let nameless = stem.rsplit('-').next().unwrap_or(stem);
-        let told = state
-            .and_then(|s| serde_json::from_str::<VecDeque<Told>>(s).ok())
-            .unwrap_or_default();
-        let mut story = Story::new(
-            Memory {
-                told,
-                ..Memory::default()
-            },
-            Arc::from(nameless),
-            None,
-        );
+        let told = state.and_then(|s| serde_json::from_str::<VecDeque<Told>>(s).ok()).unwrap_or_default();
+        let mut story = Story::new(Memory { told, ..Memory::default() }, Arc::from(nameless), None);
         story.whole = true;
         Self { story }
     }
@@ -58,14 +46,10 @@ impl GeminiLegacyDecoder {
 
 impl Decoder for GeminiLegacyDecoder {
     fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
-        let text = std::str::from_utf8(record.bytes)
-            .map_err(|e| Malformed(serde_json::Error::custom(e)))?;
+        let text = std::str::from_utf8(record.bytes).map_err(|e| Malformed(serde_json::Error::custom(e)))?;
         let document: Document<'_> = serde_json::from_str(text)?;
         self.story.again();
-        let mut scene = Scene {
-            record: &record,
-            out,
-        };
+        let mut scene = Scene { record: &record, out };
         let header = Header {
             session: &document.session_id,
             at: document.start_time.as_deref().and_then(Timestamp::parse),

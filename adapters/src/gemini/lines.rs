@@ -30,29 +30,14 @@ impl GeminiDecoder {
     #[must_use]
     pub fn new(path: &str, state: Option<&str>) -> Self {
         let path = Path::new(path);
-        let name = |p: Option<&Path>| {
-            p.and_then(Path::file_name)
-                .and_then(|n| n.to_str())
-                .map(str::to_owned)
-        };
-        let stem = path
-            .file_stem()
-            .and_then(|s| s.to_str())
-            .unwrap_or_default();
+        let name = |p: Option<&Path>| p.and_then(Path::file_name).and_then(|n| n.to_str()).map(str::to_owned);
+        let stem = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default();
         let folder = name(path.parent());
         let inside_chats = name(path.parent().and_then(Path::parent)).as_deref() == Some("chats");
         let parent = folder.filter(|_| inside_chats);
-        let memory = state
-            .and_then(|s| serde_json::from_str::<Memory>(s).ok())
-            .unwrap_or_default();
-        let nameless = if parent.is_some() {
-            stem
-        } else {
-            stem.rsplit('-').next().unwrap_or(stem)
-        };
-        Self {
-            story: Story::new(memory, Arc::from(nameless), parent),
-        }
+        let memory = state.and_then(|s| serde_json::from_str::<Memory>(s).ok()).unwrap_or_default();
+        let nameless = if parent.is_some() { stem } else { stem.rsplit('-').next().unwrap_or(stem) };
+        Self { story: Story::new(memory, Arc::from(nameless), parent) }
     }
 
     /// The decoder, told the working directory of the project the file belongs to.
@@ -66,10 +51,7 @@ impl GeminiDecoder {
 impl Decoder for GeminiDecoder {
     fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
         let story = &mut self.story;
-        let mut scene = Scene {
-            record: &record,
-            out,
-        };
+        let mut scene = Scene { record: &record, out };
         if record.bytes.len() <= TOUCHED_LENGTH
             && record.bytes.starts_with(TOUCHED)
             && record.bytes.ends_with(br#""}}"#)
@@ -77,8 +59,7 @@ impl Decoder for GeminiDecoder {
             story.touched(&mut scene);
             return Ok(());
         }
-        let text = std::str::from_utf8(record.bytes)
-            .map_err(|e| Malformed(serde_json::Error::custom(e)))?;
+        let text = std::str::from_utf8(record.bytes).map_err(|e| Malformed(serde_json::Error::custom(e)))?;
         match serde_json::from_str::<Line<'_>>(text) {
             Ok(line) => tell(story, line, &mut scene),
             Err(error) => {
@@ -128,12 +109,9 @@ fn tell(story: &mut Story, line: Line<'_>, scene: &mut Scene<'_, '_>) {
                 session: &session,
                 at: line.start_time.as_deref().and_then(Timestamp::parse),
                 subagent: line.kind.as_deref() == Some("subagent"),
-                directory: line.directories.and_then(|d| {
-                    serde_json::from_str::<Vec<String>>(d.get())
-                        .ok()?
-                        .into_iter()
-                        .next()
-                }),
+                directory: line
+                    .directories
+                    .and_then(|d| serde_json::from_str::<Vec<String>>(d.get()).ok()?.into_iter().next()),
                 summary: line.summary,
             },
             scene,

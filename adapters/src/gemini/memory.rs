@@ -58,20 +58,9 @@ pub(super) struct Told {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Held {
     /// A prompt, or the first record of a restored checkpoint.
-    Prompt {
-        id: String,
-        at: Option<Timestamp>,
-        place: Place,
-        text: String,
-        attachments: u32,
-    },
+    Prompt { id: String, at: Option<Timestamp>, place: Place, text: String, attachments: u32 },
     /// A compaction, asked for by the user or not.
-    Compaction {
-        id: String,
-        at: Option<Timestamp>,
-        place: Place,
-        summary: String,
-    },
+    Compaction { id: String, at: Option<Timestamp>, place: Place, summary: String },
 }
 
 /// Where and when a record was read, kept for an event that is put out later.
@@ -116,7 +105,5 @@ impl Memory {
 /// The hash of a message's id that is remembered.
 pub(super) fn hash(id: &str) -> u64 {
     // FNV-1a: stable across versions of the program, which a state outlives.
-    id.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
-        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
-    })
+    id.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -49,24 +49,16 @@ pub fn recognize(relative: &Path) -> Option<ChatFile> {
         ["tmp", slug, "chats", file] => {
             let name = file.strip_prefix("session-")?;
             if name.strip_suffix(".jsonl").is_some_and(|n| !n.is_empty()) {
-                Some(ChatFile::Session {
-                    slug: slug.to_owned(),
-                })
+                Some(ChatFile::Session { slug: slug.to_owned() })
             } else if name.strip_suffix(".json").is_some_and(|n| !n.is_empty()) {
-                Some(ChatFile::Legacy {
-                    slug: slug.to_owned(),
-                })
+                Some(ChatFile::Legacy { slug: slug.to_owned() })
             } else {
                 None
             }
         }
         ["tmp", slug, "chats", parent, file] => {
             let session = file.strip_suffix(".jsonl").filter(|s| !s.is_empty())?;
-            Some(ChatFile::Subagent {
-                slug: slug.to_owned(),
-                parent: parent.to_owned(),
-                session: session.to_owned(),
-            })
+            Some(ChatFile::Subagent { slug: slug.to_owned(), parent: parent.to_owned(), session: session.to_owned() })
         }
         _ => None,
     }
@@ -86,10 +78,7 @@ pub fn supersedes(path: &Path) -> Option<PathBuf> {
 pub fn cwd_files(relative: &Path) -> Option<[PathBuf; 2]> {
     let (ChatFile::Session { slug } | ChatFile::Subagent { slug, .. } | ChatFile::Legacy { slug }) =
         recognize(relative)?;
-    Some([
-        PathBuf::from("tmp").join(slug).join(".project_root"),
-        PathBuf::from("projects.json"),
-    ])
+    Some([PathBuf::from("tmp").join(slug).join(".project_root"), PathBuf::from("projects.json")])
 }
 
 /// The working directory as `.project_root` says it.
@@ -107,12 +96,7 @@ pub fn cwd_from_projects(content: &str, slug: &str) -> Option<String> {
         projects: HashMap<String, String>,
     }
     let known: Projects = serde_json::from_str(content).ok()?;
-    known
-        .projects
-        .into_iter()
-        .filter(|(_, s)| s == slug)
-        .map(|(root, _)| root)
-        .min()
+    known.projects.into_iter().filter(|(_, s)| s == slug).map(|(root, _)| root).min()
 }
 
 #[cfg(test)]
@@ -122,17 +106,9 @@ mod tests {
     #[test]
     fn chat_files_by_their_paths() {
         let slug = || "proj".to_owned();
-        let check = |path: &str, expected: Option<ChatFile>| {
-            assert_eq!(recognize(Path::new(path)), expected, "{path}")
-        };
-        check(
-            "tmp/proj/chats/session-2026-11-20T04-38-10828683.jsonl",
-            Some(ChatFile::Session { slug: slug() }),
-        );
-        check(
-            "tmp/proj/chats/session-2026-11-20T04-38-10828683.json",
-            Some(ChatFile::Legacy { slug: slug() }),
-        );
+        let check = |path: &str, expected: Option<ChatFile>| assert_eq!(recognize(Path::new(path)), expected, "{path}");
+        check("tmp/proj/chats/session-2026-11-20T04-38-10828683.jsonl", Some(ChatFile::Session { slug: slug() }));
+        check("tmp/proj/chats/session-2026-11-20T04-38-10828683.json", Some(ChatFile::Legacy { slug: slug() }));
         check(
             "tmp/proj/chats/df13ceb6-0e35-4c9f-9a26-9edffeca6c94/08986023-93ba-4389-b7ce-5c0d8d19e23e.jsonl",
             Some(ChatFile::Subagent {
@@ -159,21 +135,12 @@ mod tests {
     #[test]
     fn the_working_directory_is_said_beside_the_chats() {
         let files = cwd_files(Path::new("tmp/proj/chats/session-x.jsonl"));
-        assert_eq!(
-            files,
-            Some(["tmp/proj/.project_root".into(), "projects.json".into()])
-        );
+        assert_eq!(files, Some(["tmp/proj/.project_root".into(), "projects.json".into()]));
         assert_eq!(cwd_files(Path::new("tmp/proj/logs.json")), None);
-        assert_eq!(
-            cwd_from_project_root("/home/dev/proj"),
-            Some("/home/dev/proj".into())
-        );
+        assert_eq!(cwd_from_project_root("/home/dev/proj"), Some("/home/dev/proj".into()));
         assert_eq!(cwd_from_project_root(""), None);
         let projects = r#"{"projects":{"/home/dev/a":"a","/home/dev/proj":"proj"}}"#;
-        assert_eq!(
-            cwd_from_projects(projects, "proj"),
-            Some("/home/dev/proj".into())
-        );
+        assert_eq!(cwd_from_projects(projects, "proj"), Some("/home/dev/proj".into()));
         assert_eq!(cwd_from_projects(projects, "x"), None);
         assert_eq!(cwd_from_projects("[]", "x"), None);
     }

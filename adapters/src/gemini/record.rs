@@ -229,11 +229,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Output<'a> {
             fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
                 let mut texts = Vec::new();
                 while let Some(Output(more)) = parts.next_element()? {
-                    if texts.is_empty() {
-                        texts = more
-                    } else {
-                        texts.extend(more)
-                    }
+                    if texts.is_empty() { texts = more } else { texts.extend(more) }
                 }
                 Ok(Output(texts))
             }

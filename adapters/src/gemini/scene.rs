@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use events::{
-    Claim, Confidence, Identity, NewEvent, Payload, Provider, Repeat, Signal, Timestamp,
-    TurnOutcome,
-};
+use events::{Claim, Confidence, Identity, NewEvent, Payload, Provider, Repeat, Signal, Timestamp, TurnOutcome};
 
 use super::memory::Place;
 use crate::decode::{Decoded, Record, line_identity};
@@ -29,24 +26,13 @@ impl Scene<'_, '_> {
         payload: impl Into<Payload>,
     ) -> NewEvent {
         let identity = identity(session, kind, id, block);
-        NewEvent {
-            created_at: at,
-            ..self.out.event(self.record, session, identity, payload)
-        }
+        NewEvent { created_at: at, ..self.out.event(self.record, session, identity, payload) }
     }
 
     /// Begins an event made from a record without an id.
-    pub(super) fn nameless(
-        &self,
-        session: &Arc<str>,
-        index: u32,
-        payload: impl Into<Payload>,
-    ) -> NewEvent {
+    pub(super) fn nameless(&self, session: &Arc<str>, index: u32, payload: impl Into<Payload>) -> NewEvent {
         let identity = line_identity(Provider::Gemini, session, self.record.bytes, index);
-        NewEvent {
-            repeat: Repeat::Next,
-            ..self.out.event(self.record, session, identity, payload)
-        }
+        NewEvent { repeat: Repeat::Next, ..self.out.event(self.record, session, identity, payload) }
     }
 
     /// Puts out that the turn is over.
@@ -59,20 +45,14 @@ impl Scene<'_, '_> {
         strength: Confidence,
         words: &str,
     ) {
-        let claim = Claim::TurnEnded {
-            outcome,
-            pending_subagents: 0,
-        };
+        let claim = Claim::TurnEnded { outcome, pending_subagents: 0 };
         let signal = self.event(session, "end", id, 0, at, signal(claim, strength, words));
         self.out.push(signal);
     }
 
     /// Where the record is, for an event that is put out later.
     pub(super) fn place(&self) -> Place {
-        Place {
-            origin: self.out.origin(self.record),
-            observed_at: self.record.observed_at,
-        }
+        Place { origin: self.out.origin(self.record), observed_at: self.record.observed_at }
     }
 }
 
@@ -90,12 +70,7 @@ pub(super) fn identity(session: &str, kind: &str, id: &str, block: u32) -> Ident
 
 /// A claim without an end of its own.
 pub(super) fn signal(claim: Claim, strength: Confidence, words: &str) -> Signal {
-    Signal {
-        claim,
-        strength,
-        valid_until: None,
-        words: Some(words.to_owned()),
-    }
+    Signal { claim, strength, valid_until: None, words: Some(words.to_owned()) }
 }
 
 /// Begins an event about a record read before.
@@ -107,14 +82,6 @@ pub(super) fn later(
     at: Option<Timestamp>,
     payload: impl Into<Payload>,
 ) -> NewEvent {
-    let stand_in = Record {
-        bytes: &[],
-        offset: 0,
-        observed_at: place.observed_at,
-    };
-    NewEvent {
-        created_at: at,
-        origin: place.origin.clone(),
-        ..out.event(&stand_in, session, identity, payload)
-    }
+    let stand_in = Record { bytes: &[], offset: 0, observed_at: place.observed_at };
+    NewEvent { created_at: at, origin: place.origin.clone(), ..out.event(&stand_in, session, identity, payload) }
 }

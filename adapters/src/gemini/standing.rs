@@ -55,11 +55,7 @@ impl Stance {
         if output.is_some_and(|o| o > most) {
             return Self::Unaccounted;
         }
-        if content::announces(text) {
-            Self::Announced
-        } else {
-            Self::Answer
-        }
+        if content::announces(text) { Self::Announced } else { Self::Answer }
     }
 
     /// Whether the turn may be over.
@@ -72,39 +68,23 @@ impl Stance {
 
     /// The claim made while the record stands last, how strong it is, and the words for it.
     pub(super) fn claim(self) -> (Claim, Confidence, &'static str) {
-        let running = |reason| Claim::State {
-            state: State::Running,
-            reason: Some(reason),
-        };
+        let running = |reason| Claim::State { state: State::Running, reason: Some(reason) };
         match self {
             Self::Answer => (
-                Claim::TurnEnded {
-                    outcome: TurnOutcome::Completed,
-                    pending_subagents: 0,
-                },
+                Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 },
                 Confidence::Low,
                 "last record: a text without a tool call",
             ),
-            Self::Announced => (
-                running(Reason::Tool),
-                Confidence::Low,
-                "last record: a text that announces a tool call",
-            ),
-            Self::Unaccounted => (
-                running(Reason::Tool),
-                Confidence::Low,
-                "last record: more output tokens than its text has",
-            ),
-            Self::Tool => (
-                running(Reason::Tool),
-                Confidence::Low,
-                "last record: no text, so a tool call is open",
-            ),
-            Self::Thinking => (
-                running(Reason::Thinking),
-                Confidence::Medium,
-                "last record: results went back to the model",
-            ),
+            Self::Announced => {
+                (running(Reason::Tool), Confidence::Low, "last record: a text that announces a tool call")
+            }
+            Self::Unaccounted => {
+                (running(Reason::Tool), Confidence::Low, "last record: more output tokens than its text has")
+            }
+            Self::Tool => (running(Reason::Tool), Confidence::Low, "last record: no text, so a tool call is open"),
+            Self::Thinking => {
+                (running(Reason::Thinking), Confidence::Medium, "last record: results went back to the model")
+            }
         }
     }
 }

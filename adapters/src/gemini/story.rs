@@ -7,9 +7,8 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use events::{
-    Annotation, AssistantDelta, AssistantMessage, Block, CompactTrigger, Confidence,
-    ContextCompacted, NewEvent, PromptOrigin, Severity, Stop, Timestamp, Topic, TurnOutcome,
-    UsageReported, UserPrompt,
+    Annotation, AssistantDelta, AssistantMessage, Block, CompactTrigger, Confidence, ContextCompacted, NewEvent,
+    PromptOrigin, Severity, Stop, Timestamp, Topic, TurnOutcome, UsageReported, UserPrompt,
 };
 
 pub(super) use self::session::Header;
@@ -62,14 +61,7 @@ impl News {
 
 impl Story {
     pub(super) fn new(memory: Memory, nameless: Arc<str>, parent: Option<String>) -> Self {
-        Self {
-            memory,
-            cwd: None,
-            whole: false,
-            before: VecDeque::new(),
-            nameless,
-            parent,
-        }
+        Self { memory, cwd: None, whole: false, before: VecDeque::new(), nameless, parent }
     }
 
     /// Begins to tell the whole file again.
@@ -119,64 +111,31 @@ impl Story {
         }
     }
 
-    fn user(
-        &mut self,
-        id: &str,
-        at: Option<Timestamp>,
-        message: &Message<'_>,
-        news: News,
-        scene: &mut Scene<'_, '_>,
-    ) {
+    fn user(&mut self, id: &str, at: Option<Timestamp>, message: &Message<'_>, news: News, scene: &mut Scene<'_, '_>) {
         let said = content::said(message.content, message.display_content);
-        if said == Said::Responses || said == Said::Context || self.memory.told(hash(id)).is_some()
-        {
+        if said == Said::Responses || said == Said::Context || self.memory.told(hash(id)).is_some() {
             return;
         }
-        self.memory.tell(Told {
-            id: hash(id),
-            ..Told::default()
-        });
+        self.memory.tell(Told { id: hash(id), ..Told::default() });
         let session = self.session();
         match said {
             Said::Responses | Said::Context => {}
             Said::Prompt { text, attachments } => {
-                let held = Held::Prompt {
-                    id: id.to_owned(),
-                    at,
-                    place: scene.place(),
-                    text: text.into_owned(),
-                    attachments,
-                };
+                let held =
+                    Held::Prompt { id: id.to_owned(), at, place: scene.place(), text: text.into_owned(), attachments };
                 // Only a main session's own record can be the first of a restored history.
                 let certain = news == News::History || self.whole || self.parent.is_some();
                 self.hold(held, certain, news, scene.out);
             }
             Said::Snapshot { text } => {
                 self.memory.restated = at.map(|at| Restated { at, known: true });
-                let held = Held::Compaction {
-                    id: id.to_owned(),
-                    at,
-                    place: scene.place(),
-                    summary: text.into_owned(),
-                };
+                let held = Held::Compaction { id: id.to_owned(), at, place: scene.place(), summary: text.into_owned() };
                 self.hold(held, false, news, scene.out);
             }
-            Said::Injected { shown } => {
-                self.notice(id, at, shown.into_owned(), Severity::Warning, scene)
-            }
+            Said::Injected { shown } => self.notice(id, at, shown.into_owned(), Severity::Warning, scene),
             Said::Command { text } => {
                 let value = content::one_line(&text);
-                let event = scene.event(
-                    &session,
-                    "command",
-                    id,
-                    0,
-                    at,
-                    Annotation {
-                        topic: Topic::Command,
-                        value,
-                    },
-                );
+                let event = scene.event(&session, "command", id, 0, at, Annotation { topic: Topic::Command, value });
                 scene.out.push(event);
             }
         }
@@ -201,43 +160,18 @@ impl Story {
         let session = self.session();
         let kind = next.and_then(|n| n.kind.as_deref());
         match held {
-            Held::Compaction {
-                id,
-                at,
-                place,
-                summary,
-            } => {
-                let by_hand = kind == Some("info")
-                    && next.is_some_and(|n| content::read(n.content).text.is_empty());
-                let trigger = if by_hand {
-                    CompactTrigger::Manual
-                } else {
-                    CompactTrigger::Auto
-                };
-                let compacted = ContextCompacted {
-                    trigger: Some(trigger),
-                    ..ContextCompacted::default()
-                };
+            Held::Compaction { id, at, place, summary } => {
+                let by_hand = kind == Some("info") && next.is_some_and(|n| content::read(n.content).text.is_empty());
+                let trigger = if by_hand { CompactTrigger::Manual } else { CompactTrigger::Auto };
+                let compacted = ContextCompacted { trigger: Some(trigger), ..ContextCompacted::default() };
                 let identity = identity(&session, "compacted", &id, 0);
-                let event = NewEvent {
-                    text: Some(summary),
-                    ..later(out, &session, &place, identity, at, compacted)
-                };
+                let event = NewEvent { text: Some(summary), ..later(out, &session, &place, identity, at, compacted) };
                 out.push(event);
             }
-            Held::Prompt {
-                id,
-                at,
-                place,
-                text,
-                attachments,
-            } => {
+            Held::Prompt { id, at, place, text, attachments } => {
                 let restated = at.map(|at| Restated { at, known: false });
-                let next_at = next
-                    .and_then(|n| n.timestamp.as_deref())
-                    .and_then(Timestamp::parse);
-                let copied = matches!(kind, Some("user" | "gemini"))
-                    && restated.is_some_and(|r| r.covers(next_at));
+                let next_at = next.and_then(|n| n.timestamp.as_deref()).and_then(Timestamp::parse);
+                let copied = matches!(kind, Some("user" | "gemini")) && restated.is_some_and(|r| r.covers(next_at));
                 let news = if copied { News::History } else { news };
                 if copied {
                     self.memory.restated = restated;
@@ -245,16 +179,8 @@ impl Story {
                 self.settle(out);
                 self.memory.open = news == News::Live;
                 self.memory.denied = false;
-                let origin = if self.parent.is_some() {
-                    PromptOrigin::Agent
-                } else {
-                    PromptOrigin::Human
-                };
-                let prompt = UserPrompt {
-                    origin,
-                    attachments,
-                    provider_turn_id: None,
-                };
+                let origin = if self.parent.is_some() { PromptOrigin::Agent } else { PromptOrigin::Human };
+                let prompt = UserPrompt { origin, attachments, provider_turn_id: None };
                 let identity = identity(&session, "prompt", &id, 0);
                 let event = NewEvent {
                     text: Some(text),
@@ -286,47 +212,26 @@ impl Story {
     }
 
     /// A message of the model, or an update of one.
-    fn answer(
-        &mut self,
-        id: &str,
-        at: Option<Timestamp>,
-        message: Message<'_>,
-        news: News,
-        scene: &mut Scene<'_, '_>,
-    ) {
+    fn answer(&mut self, id: &str, at: Option<Timestamp>, message: Message<'_>, news: News, scene: &mut Scene<'_, '_>) {
         let session = self.session();
         let key = hash(id);
         let known = self.memory.told(key).map(|t| *t);
         let new = known.is_none();
-        let mut told = known.unwrap_or(Told {
-            id: key,
-            ..Told::default()
-        });
+        let mut told = known.unwrap_or(Told { id: key, ..Told::default() });
         // An update repeats the whole message; what did not change is not read again.
         let raw = message.content.map_or(0, |c| length(c.get()));
-        let content = if new || raw != told.raw {
-            content::read(message.content)
-        } else {
-            Content::default()
-        };
+        let content = if new || raw != told.raw { content::read(message.content) } else { Content::default() };
         let calls = message.tool_calls.unwrap_or_default();
         let thinking = message.thoughts.filter(|_| new).and_then(content::thinking);
         let tokens = message.tokens.filter(|_| !told.usage);
         let tokens = tokens.and_then(|t| serde_json::from_str::<Tokens>(t.get()).ok());
         // A history written again has only the texts; whoever answers says how and for how much.
-        let bare = message.thoughts.is_none()
-            && message.tokens.is_none()
-            && message.model.is_none()
-            && calls.is_empty();
-        let news = if bare && !self.whole {
-            News::History
-        } else {
-            news
-        };
+        let bare =
+            message.thoughts.is_none() && message.tokens.is_none() && message.model.is_none() && calls.is_empty();
+        let news = if bare && !self.whole { News::History } else { news };
 
         // The carrier of a cancelled call: the CLI could not add it to the message before it.
-        let carrier =
-            content.text.is_empty() && thinking.is_none() && tokens.is_none() && !calls.is_empty();
+        let carrier = content.text.is_empty() && thinking.is_none() && tokens.is_none() && !calls.is_empty();
         if new && !carrier {
             let payload = AssistantMessage {
                 message_id: Some(id.to_owned()),
@@ -345,12 +250,7 @@ impl Story {
             scene.out.push(event);
             self.memory.open |= news == News::Live;
         }
-        let before = self
-            .before
-            .iter()
-            .find(|t| t.id == key)
-            .map(|t| t.text)
-            .or_else(|| known.map(|k| k.text));
+        let before = self.before.iter().find(|t| t.id == key).map(|t| t.text).or_else(|| known.map(|k| k.text));
         if let Some(from) = before {
             self.added(id, at, from, &content.text, scene);
         }
@@ -381,28 +281,13 @@ impl Story {
     }
 
     /// Text that a known message has gained at its end.
-    fn added(
-        &mut self,
-        id: &str,
-        at: Option<Timestamp>,
-        from: u32,
-        text: &str,
-        scene: &mut Scene<'_, '_>,
-    ) {
+    fn added(&mut self, id: &str, at: Option<Timestamp>, from: u32, text: &str, scene: &mut Scene<'_, '_>) {
         let Some(tail) = text.get(from as usize..).filter(|t| !t.is_empty()) else {
             return;
         };
-        let delta = AssistantDelta {
-            message_id: Some(id.to_owned()),
-            block: Block::Text,
-            stop: None,
-            blocks: 0,
-        };
+        let delta = AssistantDelta { message_id: Some(id.to_owned()), block: Block::Text, stop: None, blocks: 0 };
         let session = self.session();
-        let event = NewEvent {
-            text: Some(tail.to_owned()),
-            ..scene.event(&session, "delta", id, from, at, delta)
-        };
+        let event = NewEvent { text: Some(tail.to_owned()), ..scene.event(&session, "delta", id, from, at, delta) };
         scene.out.push(event);
     }
 
@@ -437,29 +322,14 @@ impl Story {
         scene: &mut Scene<'_, '_>,
     ) {
         let session = self.session();
-        let standing = |stance| {
-            Some(Standing {
-                stance,
-                id: id.to_owned(),
-                calls,
-                at,
-                place: scene.place(),
-                told: false,
-            })
-        };
+        let standing =
+            |stance| Some(Standing { stance, id: id.to_owned(), calls, at, place: scene.place(), told: false });
         if batch.finished > 0 {
             self.memory.denied = batch.denied;
             if self.parent.is_some() && batch.completed_task {
                 self.memory.standing = None;
                 self.memory.open = false;
-                scene.end(
-                    &session,
-                    id,
-                    batch.at.or(at),
-                    TurnOutcome::Completed,
-                    Confidence::High,
-                    "complete_task",
-                );
+                scene.end(&session, id, batch.at.or(at), TurnOutcome::Completed, Confidence::High, "complete_task");
             } else if batch.stopped == batch.finished {
                 // The turn ends with a record that says so (`Request cancelled.`), or has.
                 self.memory.standing = None;
@@ -486,11 +356,7 @@ impl Story {
         };
         standing.told = true;
         let (claim, strength, words) = standing.stance.claim();
-        let (kind, block) = if standing.stance.may_end() {
-            ("turn", 0)
-        } else {
-            ("state", standing.calls)
-        };
+        let (kind, block) = if standing.stance.may_end() { ("turn", 0) } else { ("state", standing.calls) };
         let identity = identity(&session, kind, &standing.id, block);
         let claim = signal(claim, strength, words);
         let event = later(out, &session, &standing.place, identity, standing.at, claim);

@@ -46,48 +46,28 @@ fn short(event: &NewEvent) -> String {
             s.agent_type.as_deref().unwrap_or("-")
         ),
         Payload::UserPrompt(p) => write!(line, "{kind} {}", p.origin),
-        Payload::AssistantMessage(m) => write!(
-            line,
-            "{kind} calls={} thinking={}",
-            m.tool_calls,
-            m.thinking.as_deref().unwrap_or("-")
-        ),
-        Payload::ToolCall(c) => write!(
-            line,
-            "{kind} {} {} `{}`",
-            c.name,
-            c.tool,
-            c.title.as_deref().unwrap_or("-")
-        ),
+        Payload::AssistantMessage(m) => {
+            write!(line, "{kind} calls={} thinking={}", m.tool_calls, m.thinking.as_deref().unwrap_or("-"))
+        }
+        Payload::ToolCall(c) => write!(line, "{kind} {} {} `{}`", c.name, c.tool, c.title.as_deref().unwrap_or("-")),
         Payload::ToolResult(r) => write!(line, "{kind} {} {:?}", r.outcome, r.exit_code),
-        Payload::UsageReported(u) => write!(
-            line,
-            "{kind} {}+{}>{}",
-            u.input_tokens, u.cache_read_tokens, u.output_tokens
-        ),
-        Payload::Error(e) => write!(
-            line,
-            "{kind} {} {} ends={}",
-            e.class,
-            e.code.as_deref().unwrap_or("-"),
-            e.ends_turn
-        ),
-        Payload::ContextCompacted(c) => write!(
-            line,
-            "{kind} {}",
-            c.trigger.map_or("-", events::CompactTrigger::as_str)
-        ),
+        Payload::UsageReported(u) => {
+            write!(line, "{kind} {}+{}>{}", u.input_tokens, u.cache_read_tokens, u.output_tokens)
+        }
+        Payload::Error(e) => {
+            write!(line, "{kind} {} {} ends={}", e.class, e.code.as_deref().unwrap_or("-"), e.ends_turn)
+        }
+        Payload::ContextCompacted(c) => {
+            write!(line, "{kind} {}", c.trigger.map_or("-", events::CompactTrigger::as_str))
+        }
         Payload::SessionForked(f) => {
             write!(line, "{kind} {} {}", f.from, f.at.as_deref().unwrap_or("-"))
         }
         Payload::Annotation(a) => write!(line, "{kind} {} {}", a.topic, a.value),
         Payload::Signal(s) => match &s.claim {
-            Claim::State { state, reason } => write!(
-                line,
-                "{kind} {state} {} {}",
-                reason.map_or("-", events::Reason::as_str),
-                s.strength
-            ),
+            Claim::State { state, reason } => {
+                write!(line, "{kind} {state} {} {}", reason.map_or("-", events::Reason::as_str), s.strength)
+            }
             Claim::TurnEnded { outcome, .. } => {
                 write!(line, "{kind} ended {outcome} {}", s.strength)
             }
@@ -116,15 +96,7 @@ fn short(event: &NewEvent) -> String {
 fn give(decoder: &mut dyn Decoder, out: &mut Decoded, lines: &[&str]) {
     let mut offset = 0;
     for line in lines {
-        feed(
-            decoder,
-            Record {
-                bytes: line.as_bytes(),
-                offset,
-                observed_at: Timestamp::from_millisecond(1),
-            },
-            out,
-        );
+        feed(decoder, Record { bytes: line.as_bytes(), offset, observed_at: Timestamp::from_millisecond(1) }, out);
         offset += line.len() as u64 + 1;
     }
 }
@@ -138,14 +110,7 @@ fn output(path: &str) -> Decoded {
 fn check_in(path: &str, lines: &[&str], expected: &[&str]) {
     let mut decoder = GeminiDecoder::new(path, None);
     let mut out = output(path);
-    let header = HEADER.replace(
-        "\"main\"",
-        if path == SUBAGENT {
-            "\"subagent\""
-        } else {
-            "\"main\""
-        },
-    );
+    let header = HEADER.replace("\"main\"", if path == SUBAGENT { "\"subagent\"" } else { "\"main\"" });
     give(&mut decoder, &mut out, &[&header]);
     out.events.clear();
     give(&mut decoder, &mut out, lines);
@@ -164,10 +129,7 @@ fn a_header_starts_a_session_once() {
     let mut decoder = GeminiDecoder::new(SESSION, None).with_cwd(Some("/w".into()));
     let mut out = output(SESSION);
     give(&mut decoder, &mut out, &[HEADER, TOUCH, HEADER]);
-    assert_eq!(
-        out.events.iter().map(short).collect::<Vec<_>>(),
-        ["session.started new cwd=/w parent=- type=-"]
-    );
+    assert_eq!(out.events.iter().map(short).collect::<Vec<_>>(), ["session.started new cwd=/w parent=- type=-"]);
     assert_eq!(decoder.session().map(|s| &**s), Some("s1"));
 }
 
@@ -185,15 +147,8 @@ fn a_subagent_knows_its_parent_by_its_folder() {
 
 #[test]
 fn a_prompt() {
-    check(
-        &[PROMPT, TOUCH],
-        &["user.prompt human | run the greeting command"],
-    );
-    check_in(
-        SUBAGENT,
-        &[PROMPT],
-        &["user.prompt agent | run the greeting command"],
-    );
+    check(&[PROMPT, TOUCH], &["user.prompt human | run the greeting command"]);
+    check_in(SUBAGENT, &[PROMPT], &["user.prompt agent | run the greeting command"]);
 }
 
 #[test]
@@ -212,9 +167,7 @@ fn what_nobody_typed_is_no_prompt() {
         "[]",
     ] {
         check(
-            &[&format!(
-                r#"{{"id":"u1","timestamp":"2026-11-20T04:39:20.821Z","type":"user","content":{content}}}"#
-            )],
+            &[&format!(r#"{{"id":"u1","timestamp":"2026-11-20T04:39:20.821Z","type":"user","content":{content}}}"#)],
             &[],
         );
     }
@@ -222,21 +175,9 @@ fn what_nobody_typed_is_no_prompt() {
 
 #[test]
 fn a_prompt_may_start_like_a_command() {
-    for text in [
-        "/usr/bin/x is missing",
-        "// fix this",
-        "/* this too */",
-        "? what",
-        "/fix\\nall of it",
-    ] {
+    for text in ["/usr/bin/x is missing", "// fix this", "/* this too */", "? what", "/fix\\nall of it"] {
         let line = PROMPT.replace("run the greeting command", text);
-        check(
-            &[&line],
-            &[&format!(
-                "user.prompt human | {}",
-                text.replace("\\n", "\n")
-            )],
-        );
+        check(&[&line], &[&format!("user.prompt human | {}", text.replace("\\n", "\n"))]);
     }
 }
 
@@ -280,7 +221,10 @@ fn the_next_prompt_shows_that_the_answer_was_the_last() {
 
 #[test]
 fn thoughts_are_the_message_s_thinking() {
-    let line = ANSWER.replace("\"thoughts\":[]", r#""thoughts":[{"subject":"Greeting","description":"Answer briefly.","timestamp":"t"},{"subject":"Then"}]"#);
+    let line = ANSWER.replace(
+        "\"thoughts\":[]",
+        r#""thoughts":[{"subject":"Greeting","description":"Answer briefly.","timestamp":"t"},{"subject":"Then"}]"#,
+    );
     check(
         &[&line],
         &[
@@ -307,35 +251,18 @@ fn tokens_may_come_with_an_update_and_count_once() {
 
 #[test]
 fn an_empty_message_means_that_a_tool_call_is_open() {
-    check(
-        &[EMPTY],
-        &[
-            "assistant.message calls=0 thinking=-",
-            "signal running tool low",
-        ],
-    );
+    check(&[EMPTY], &["assistant.message calls=0 thinking=-", "signal running tool low"]);
 }
 
 #[test]
 fn a_text_that_announces_a_tool_call_is_no_end() {
     let announced = EMPTY.replace("\"content\":\"\"", "\"content\":\"Let me check the logs.\"");
-    check(
-        &[&announced],
-        &[
-            "assistant.message calls=0 thinking=- | Let me check the logs.",
-            "signal running tool low",
-        ],
-    );
-    let unaccounted = EMPTY
-        .replace("\"content\":\"\",", "\"content\":\"Checking.\",")
-        .replace("null", r#"{"input":7,"output":412}"#);
+    check(&[&announced], &["assistant.message calls=0 thinking=- | Let me check the logs.", "signal running tool low"]);
+    let unaccounted =
+        EMPTY.replace("\"content\":\"\",", "\"content\":\"Checking.\",").replace("null", r#"{"input":7,"output":412}"#);
     check(
         &[&unaccounted],
-        &[
-            "assistant.message calls=0 thinking=- | Checking.",
-            "usage.reported 7+0>412",
-            "signal running tool low",
-        ],
+        &["assistant.message calls=0 thinking=- | Checking.", "usage.reported 7+0>412", "signal running tool low"],
     );
 }
 
@@ -361,30 +288,13 @@ fn tool_calls_come_with_an_update_of_their_message() {
 
 #[test]
 fn a_result_answers_its_call() {
-    let update = with_calls(&call(
-        "glob",
-        r#"{"pattern":"*.rs"}"#,
-        "success",
-        r#"{"output":"a.rs"}"#,
-    ));
+    let update = with_calls(&call("glob", r#"{"pattern":"*.rs"}"#, "success", r#"{"output":"a.rs"}"#));
     let mut out = output(SESSION);
-    give(
-        &mut GeminiDecoder::new(SESSION, None),
-        &mut out,
-        &[HEADER, EMPTY, &update],
-    );
-    let [.., called, result] = &out.events[..] else {
-        panic!("{:?}", out.events)
-    };
+    give(&mut GeminiDecoder::new(SESSION, None), &mut out, &[HEADER, EMPTY, &update]);
+    let [.., called, result] = &out.events[..] else { panic!("{:?}", out.events) };
     assert_eq!(result.parent, Some(called.identity));
-    assert_eq!(
-        called.created_at,
-        Timestamp::parse("2026-11-20T04:39:21.790Z")
-    );
-    assert_eq!(
-        result.created_at,
-        Timestamp::parse("2026-11-20T04:39:28.133Z")
-    );
+    assert_eq!(called.created_at, Timestamp::parse("2026-11-20T04:39:21.790Z"));
+    assert_eq!(result.created_at, Timestamp::parse("2026-11-20T04:39:28.133Z"));
 }
 
 #[test]
@@ -394,11 +304,7 @@ fn how_tool_calls_end() {
         give(
             &mut GeminiDecoder::new(SESSION, None),
             &mut out,
-            &[
-                HEADER,
-                EMPTY,
-                &with_calls(&call(name, "{}", status, response)),
-            ],
+            &[HEADER, EMPTY, &with_calls(&call(name, "{}", status, response))],
         );
         assert_eq!(out.events.last().map(short).as_deref(), Some(expected));
     };
@@ -408,12 +314,7 @@ fn how_tool_calls_end() {
         r#"{"output":"Output: x\nExit Code: 1\nProcess Group PGID: 3"}"#,
         "tool.result error Some(1) | Output: x\nExit Code: 1\nProcess Group PGID: 3",
     );
-    check(
-        "read_file",
-        "success",
-        r#"{"output":"Exit Code: 1"}"#,
-        "tool.result ok None | Exit Code: 1",
-    );
+    check("read_file", "success", r#"{"output":"Exit Code: 1"}"#, "tool.result ok None | Exit Code: 1");
     check(
         "web_fetch",
         "error",
@@ -438,12 +339,7 @@ fn how_tool_calls_end() {
         r#"{"error":"[Operation Cancelled] Reason: x"}"#,
         "tool.result cancelled None | [Operation Cancelled] Reason: x",
     );
-    check(
-        "odd",
-        "success",
-        r#"{"output":{"content":[{"type":"text","text":"deep"}]}}"#,
-        "tool.result ok None | deep",
-    );
+    check("odd", "success", r#"{"output":{"content":[{"type":"text","text":"deep"}]}}"#, "tool.result ok None | deep");
     check("odd", "success", "null", "tool.result ok None");
 }
 
@@ -454,110 +350,42 @@ fn kinds_and_titles_of_tools() {
         give(
             &mut GeminiDecoder::new(SESSION, None),
             &mut out,
-            &[
-                HEADER,
-                EMPTY,
-                &with_calls(&call(name, args, "success", "{}")),
-            ],
+            &[HEADER, EMPTY, &with_calls(&call(name, args, "success", "{}"))],
         );
-        let called = out
-            .events
-            .iter()
-            .map(short)
-            .find(|e| e.starts_with("tool.call"))
-            .unwrap();
+        let called = out.events.iter().map(short).find(|e| e.starts_with("tool.call")).unwrap();
         assert_eq!(called, format!("tool.call {name} {expected} | {args}"));
     };
     check("run_shell_command", r#"{"command":"a\nb"}"#, "execute `a`");
-    check(
-        "write_file",
-        r#"{"file_path":"/w/new.txt","content":"x"}"#,
-        "edit `/w/new.txt`",
-    );
-    check(
-        "replace",
-        r#"{"file_path":"/w/app.py"}"#,
-        "edit `/w/app.py`",
-    );
+    check("write_file", r#"{"file_path":"/w/new.txt","content":"x"}"#, "edit `/w/new.txt`");
+    check("replace", r#"{"file_path":"/w/app.py"}"#, "edit `/w/app.py`");
     check("read_many_files", r#"{"paths":["a"]}"#, "read `described`");
     check("list_directory", r#"{"dir_path":"."}"#, "read `.`");
-    check(
-        "search_file_content",
-        r#"{"pattern":"fn","path":"src"}"#,
-        "read `fn`",
-    );
-    check(
-        "web_fetch",
-        r#"{"prompt":"summarise http://h/page"}"#,
-        "fetch `summarise http://h/page`",
-    );
+    check("search_file_content", r#"{"pattern":"fn","path":"src"}"#, "read `fn`");
+    check("web_fetch", r#"{"prompt":"summarise http://h/page"}"#, "fetch `summarise http://h/page`");
     check("google_web_search", r#"{"query":"rust"}"#, "fetch `rust`");
-    check(
-        "ask_user",
-        r#"{"questions":[{"header":"Database","question":"Which one?"}]}"#,
-        "question `Which one?`",
-    );
-    check(
-        "exit_plan_mode",
-        r#"{"plan_filename":"plan1.md"}"#,
-        "plan `plan1.md`",
-    );
-    check(
-        "invoke_agent",
-        r#"{"agent_name":"generalist","prompt":"Look"}"#,
-        "subagent `Look`",
-    );
-    check(
-        "mcp_labsrv_lookup",
-        r#"{"key":"colour"}"#,
-        "mcp `described`",
-    );
+    check("ask_user", r#"{"questions":[{"header":"Database","question":"Which one?"}]}"#, "question `Which one?`");
+    check("exit_plan_mode", r#"{"plan_filename":"plan1.md"}"#, "plan `plan1.md`");
+    check("invoke_agent", r#"{"agent_name":"generalist","prompt":"Look"}"#, "subagent `Look`");
+    check("mcp_labsrv_lookup", r#"{"key":"colour"}"#, "mcp `described`");
     check("save_memory", r#"{"fact":1}"#, "other `described`");
-    check(
-        "run_shell_command",
-        r#"{"command":["not","text"]}"#,
-        "execute `described`",
-    );
+    check("run_shell_command", r#"{"command":["not","text"]}"#, "execute `described`");
 }
 
 #[test]
 fn the_parent_says_what_kind_of_helper_it_called_and_that_it_is_done() {
-    let returned = call(
-        "invoke_agent",
-        r#"{"agent_name":"generalist","prompt":"Look"}"#,
-        "success",
-        r#"{"output":"done"}"#,
-    )
-    .replace("\"status\"", "\"agentId\":\"08986023\",\"status\"");
+    let returned =
+        call("invoke_agent", r#"{"agent_name":"generalist","prompt":"Look"}"#, "success", r#"{"output":"done"}"#)
+            .replace("\"status\"", "\"agentId\":\"08986023\",\"status\"");
     let mut out = output(SESSION);
-    give(
-        &mut GeminiDecoder::new(SESSION, None),
-        &mut out,
-        &[HEADER, EMPTY, &with_calls(&returned)],
-    );
-    let of_helper: Vec<String> = out
-        .events
-        .iter()
-        .filter(|e| &*e.provider_session_id == "08986023")
-        .map(short)
-        .collect();
-    assert_eq!(
-        of_helper,
-        [
-            "session.started subagent cwd=- parent=s1 type=generalist",
-            "signal ended completed high"
-        ]
-    );
+    give(&mut GeminiDecoder::new(SESSION, None), &mut out, &[HEADER, EMPTY, &with_calls(&returned)]);
+    let of_helper: Vec<String> =
+        out.events.iter().filter(|e| &*e.provider_session_id == "08986023").map(short).collect();
+    assert_eq!(of_helper, ["session.started subagent cwd=- parent=s1 type=generalist", "signal ended completed high"]);
 }
 
 #[test]
 fn a_helper_is_done_when_it_completes_its_task() {
-    let done = with_calls(&call(
-        "complete_task",
-        r#"{"result":{}}"#,
-        "success",
-        r#"{"output":"Output submitted"}"#,
-    ));
+    let done = with_calls(&call("complete_task", r#"{"result":{}}"#, "success", r#"{"output":"Output submitted"}"#));
     check_in(
         SUBAGENT,
         &[EMPTY, &done, r#"{"$set":{"summary":"{}"}}"#],
@@ -579,16 +407,14 @@ fn a_helper_is_done_when_it_completes_its_task() {
     );
 }
 
-const CANCELLED: &str = r#"{"id":"i1","timestamp":"2026-11-20T04:39:30.000Z","type":"info","content":"Request cancelled."}"#;
+const CANCELLED: &str =
+    r#"{"id":"i1","timestamp":"2026-11-20T04:39:30.000Z","type":"info","content":"Request cancelled."}"#;
 
 #[test]
 fn a_cancelled_request_ends_the_turn() {
     check(
         &[PROMPT, TOUCH, CANCELLED],
-        &[
-            "user.prompt human | run the greeting command",
-            "signal ended interrupted high",
-        ],
+        &["user.prompt human | run the greeting command", "signal ended interrupted high"],
     );
 }
 
@@ -647,10 +473,7 @@ fn an_api_error_ends_the_turn() {
         ],
     );
     let other = r#"{"id":"e1","timestamp":"2026-11-20T04:39:30.000Z","type":"error","content":"Unknown command: /x"}"#;
-    check(
-        &[other],
-        &["error other - ends=false | Unknown command: /x"],
-    );
+    check(&[other], &["error other - ends=false | Unknown command: /x"]);
 }
 
 #[test]
@@ -662,9 +485,7 @@ fn remarks() {
         &["annotation notice Conversation checkpoint saved with tag: mytag."],
     );
     check(
-        &[
-            r#"{"id":"i1","timestamp":"2026-11-20T04:53:02.967Z","type":"warning","content":"careful"}"#,
-        ],
+        &[r#"{"id":"i1","timestamp":"2026-11-20T04:53:02.967Z","type":"warning","content":"careful"}"#],
         &["annotation notice careful"],
     );
     check(
@@ -676,20 +497,14 @@ fn remarks() {
             "signal ended failed medium",
         ],
     );
-    check(
-        &[r#"{"$set":{"summary":"Greets the user"}}"#],
-        &["annotation title Greets the user"],
-    );
+    check(&[r#"{"$set":{"summary":"Greets the user"}}"#], &["annotation title Greets the user"]);
 }
 
 #[test]
 fn a_restated_history_tells_nothing_again() {
     let restated = format!(
         r#"{{"$set":{{"messages":[{PROMPT},{}],"lastUpdated":"2026-11-20T05:00:00.000Z"}}}}"#,
-        ANSWER.replace(
-            "\"The command printed a greeting.\"",
-            r#"[{"text":"The command printed a greeting."}]"#
-        )
+        ANSWER.replace("\"The command printed a greeting.\"", r#"[{"text":"The command printed a greeting."}]"#)
     );
     check(
         &[PROMPT, TOUCH, ANSWER, TOUCH, &restated],
@@ -704,9 +519,7 @@ fn a_restated_history_tells_nothing_again() {
 
 #[test]
 fn a_restated_history_that_nobody_told_is_told_as_history() {
-    let restated = format!(
-        r#"{{"$set":{{"messages":[{PROMPT},{ANSWER}],"lastUpdated":"2026-11-20T05:00:00.000Z"}}}}"#
-    );
+    let restated = format!(r#"{{"$set":{{"messages":[{PROMPT},{ANSWER}],"lastUpdated":"2026-11-20T05:00:00.000Z"}}}}"#);
     check(
         &[&restated],
         &[
@@ -721,8 +534,7 @@ fn a_restated_history_that_nobody_told_is_told_as_history() {
 #[test]
 fn a_history_restated_within_a_turn_leaves_it_open() {
     let old = PROMPT.replace("u1", "u0").replace("04:39:20", "04:30:20");
-    let restated =
-        format!(r#"{{"$set":{{"messages":[{old}],"lastUpdated":"2026-11-20T05:00:00.000Z"}}}}"#);
+    let restated = format!(r#"{{"$set":{{"messages":[{old}],"lastUpdated":"2026-11-20T05:00:00.000Z"}}}}"#);
     let update = with_calls(&call("glob", "{}", "success", "{}"));
     check(
         &[PROMPT, TOUCH, EMPTY, &restated, &update],
@@ -739,8 +551,7 @@ fn a_history_restated_within_a_turn_leaves_it_open() {
 
 #[test]
 fn a_session_resumed_with_an_open_turn() {
-    let restated =
-        format!(r#"{{"$set":{{"messages":[{PROMPT}],"lastUpdated":"2026-11-20T05:00:00.000Z"}}}}"#);
+    let restated = format!(r#"{{"$set":{{"messages":[{PROMPT}],"lastUpdated":"2026-11-20T05:00:00.000Z"}}}}"#);
     check(
         &[PROMPT, TOUCH, r#"{"$set":{"sessionId":"s1"}}"#, &restated],
         &[
@@ -780,12 +591,7 @@ fn a_restored_checkpoint_is_history() {
         "\"g7\"",
     );
     check(
-        &[
-            &at(PROMPT, "\"u7\""),
-            &bare,
-            &at(PROMPT, "\"u8\""),
-            &bare.replace("g7", "g8"),
-        ],
+        &[&at(PROMPT, "\"u7\""), &bare, &at(PROMPT, "\"u8\""), &bare.replace("g7", "g8")],
         &[
             "!user.prompt human | run the greeting command",
             "!assistant.message calls=0 thinking=- | An answer.",
@@ -801,13 +607,8 @@ fn a_restored_checkpoint_is_history() {
 fn what_is_not_known_is_kept() {
     check(
         &[r#"{"id":"x","timestamp":"2026-11-20T04:39:20.821Z","type":"novelty","content":"?"}"#],
-        &[
-            r#"unrecognized novelty | {"id":"x","timestamp":"2026-11-20T04:39:20.821Z","type":"novelty","content":"?"}"#,
-        ],
+        &[r#"unrecognized novelty | {"id":"x","timestamp":"2026-11-20T04:39:20.821Z","type":"novelty","content":"?"}"#],
     );
     check(&[r#"{"new":1}"#], &[r#"unrecognized record | {"new":1}"#]);
-    check(
-        &[r#"{"id":7,"type":"user"}"#],
-        &[r#"unrecognized user of another form | {"id":7,"type":"user"}"#],
-    );
+    check(&[r#"{"id":7,"type":"user"}"#], &[r#"unrecognized user of another form | {"id":7,"type":"user"}"#]);
 }

@@ -53,15 +53,9 @@ fn unicode(bytes: &[u8]) -> (char, usize) {
     };
     if let (0xd800..=0xdbff, Some(low @ 0xdc00..=0xdfff)) = (high, unit(6)) {
         let pair = 0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00);
-        return (
-            char::from_u32(pair).unwrap_or(char::REPLACEMENT_CHARACTER),
-            12,
-        );
+        return (char::from_u32(pair).unwrap_or(char::REPLACEMENT_CHARACTER), 12);
     }
-    (
-        char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER),
-        6,
-    )
+    (char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER), 6)
 }
 
 #[cfg(test)]
@@ -88,10 +82,7 @@ mod tests {
 
     #[test]
     fn odd_strings() {
-        assert_eq!(
-            read(r#""a\ud800b\udc00\/""#).as_deref(),
-            Some("a\u{fffd}b\u{fffd}/")
-        );
+        assert_eq!(read(r#""a\ud800b\udc00\/""#).as_deref(), Some("a\u{fffd}b\u{fffd}/"));
         assert_eq!(read("7"), None);
         assert_eq!(read(r#"["a"]"#), None);
     }

@@ -18,18 +18,13 @@ pub(super) fn kind(call: &ToolCall<'_>) -> ToolKind {
     match &*call.name {
         "run_shell_command" | "shell" => ToolKind::Execute,
         "write_file" | "replace" | "edit" | "smart_edit" => ToolKind::Edit,
-        "list_directory" | "glob" | "grep" | "grep_search" | "search_file_content" | "ripgrep" => {
-            ToolKind::Read
-        }
+        "list_directory" | "glob" | "grep" | "grep_search" | "search_file_content" | "ripgrep" => ToolKind::Read,
         "web_fetch" | "google_web_search" => ToolKind::Fetch,
         "ask_user" => ToolKind::Question,
         "exit_plan_mode" => ToolKind::Plan,
         "invoke_agent" | "delegate_to_agent" | "codebase_investigator" => ToolKind::Subagent,
         name if name.starts_with("mcp_")
-            || call
-                .display_name
-                .as_deref()
-                .is_some_and(|d| d.ends_with("MCP Server)")) =>
+            || call.display_name.as_deref().is_some_and(|d| d.ends_with("MCP Server)")) =>
         {
             ToolKind::Mcp
         }
@@ -89,18 +84,9 @@ pub(super) struct About {
 
 /// Reads what a call is about from its arguments, else from the CLI's description of it.
 pub(super) fn about(call: &ToolCall<'_>, kind: ToolKind) -> About {
-    let args: Args<'_> = call
-        .args
-        .and_then(|a| serde_json::from_str(a.get()).ok())
-        .unwrap_or_default();
+    let args: Args<'_> = call.args.and_then(|a| serde_json::from_str(a.get()).ok()).unwrap_or_default();
     let first = |of: &[Option<&RawValue>]| of.iter().find_map(|raw| text(*raw));
-    let files = [
-        args.file_path,
-        args.absolute_path,
-        args.path,
-        args.dir_path,
-        args.pattern,
-    ];
+    let files = [args.file_path, args.absolute_path, args.path, args.dir_path, args.pattern];
     let said = match kind {
         ToolKind::Execute => first(&[args.command]),
         ToolKind::Edit => first(&files),
@@ -118,21 +104,14 @@ pub(super) fn about(call: &ToolCall<'_>, kind: ToolKind) -> About {
     };
     let described = || call.description.as_deref().map(str::to_owned);
     About {
-        title: said
-            .or_else(described)
-            .map(|t| one_line(&t))
-            .filter(|t| !t.is_empty()),
-        agent_type: (kind == ToolKind::Subagent)
-            .then(|| text(args.agent_name))
-            .flatten(),
+        title: said.or_else(described).map(|t| one_line(&t)).filter(|t| !t.is_empty()),
+        agent_type: (kind == ToolKind::Subagent).then(|| text(args.agent_name)).flatten(),
         background: args.is_background.is_some_and(|b| b.get() == "true"),
     }
 }
 
 fn text(raw: Option<&RawValue>) -> Option<String> {
-    unescaped(raw?)
-        .filter(|t| !t.trim().is_empty())
-        .map(Cow::into_owned)
+    unescaped(raw?).filter(|t| !t.trim().is_empty()).map(Cow::into_owned)
 }
 
 fn first_question(raw: Option<&RawValue>) -> Option<String> {
@@ -142,10 +121,7 @@ fn first_question(raw: Option<&RawValue>) -> Option<String> {
         question: Option<Text<'a>>,
     }
     let asked: Vec<Question<'_>> = serde_json::from_str(raw?.get()).ok()?;
-    asked
-        .into_iter()
-        .find_map(|q| q.question)
-        .map(|q| q.0.into_owned())
+    asked.into_iter().find_map(|q| q.question).map(|q| q.0.into_owned())
 }
 
 /// How a call ended.
@@ -170,9 +146,7 @@ pub(super) fn ending(call: &mut ToolCall<'_>, kind: ToolKind) -> Option<Ending> 
         _ => texts.join("\n").into(),
     };
     let bare = unwrap_untrusted(&text);
-    let exit_code = (kind == ToolKind::Execute)
-        .then(|| exit_code(bare))
-        .flatten();
+    let exit_code = (kind == ToolKind::Execute).then(|| exit_code(bare)).flatten();
     let outcome = match status {
         "cancelled" if bare.contains("User denied execution") => ToolOutcome::Denied,
         "cancelled" => ToolOutcome::Cancelled,
@@ -181,16 +155,8 @@ pub(super) fn ending(call: &mut ToolCall<'_>, kind: ToolKind) -> Option<Ending> 
         _ if exit_code.is_some_and(|c| c != 0) => ToolOutcome::Error,
         _ => ToolOutcome::Ok,
     };
-    let text = if bare.len() == text.len() {
-        text.into_owned()
-    } else {
-        bare.to_owned()
-    };
-    Some(Ending {
-        outcome,
-        exit_code,
-        text,
-    })
+    let text = if bare.len() == text.len() { text.into_owned() } else { bare.to_owned() };
+    Some(Ending { outcome, exit_code, text })
 }
 
 /// The number in the line `Exit Code: N` that follows the output of a failed command, a few lines

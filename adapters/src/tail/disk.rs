@@ -25,10 +25,7 @@ impl Place {
     pub fn new(root: &str, relative: &str) -> Self {
         let root = root.trim_end_matches('/');
         let root_bytes = u32::try_from(root.len()).unwrap_or(u32::MAX);
-        Self {
-            path: Arc::from(format!("{root}/{relative}")),
-            root_bytes,
-        }
+        Self { path: Arc::from(format!("{root}/{relative}")), root_bytes }
     }
 
     /// The absolute path.
@@ -40,11 +37,7 @@ impl Place {
     /// The root.
     #[must_use]
     pub fn root(&self) -> &str {
-        if self.root_bytes == 0 {
-            "/"
-        } else {
-            &self.path[..self.root_bytes as usize]
-        }
+        if self.root_bytes == 0 { "/" } else { &self.path[..self.root_bytes as usize] }
     }
 
     /// The path below the root.
@@ -88,13 +81,9 @@ impl From<fs::Stat> for Stat {
     // The widths of the fields differ between platforms.
     #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
     fn from(stat: fs::Stat) -> Self {
-        let ns =
-            |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+        let ns = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
         Self {
-            key: FileKey {
-                device: stat.st_dev as u64,
-                inode: stat.st_ino as u64,
-            },
+            key: FileKey { device: stat.st_dev as u64, inode: stat.st_ino as u64 },
             size: u64::try_from(stat.st_size).unwrap_or(0),
             changed_ns: ns(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
             modified_ns: ns(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
@@ -225,9 +214,7 @@ pub(crate) fn stat_path(path: &str) -> io::Result<Option<Stat>> {
 
 /// Looks at a name in an open directory, not following a link.
 pub(crate) fn stat_in(directory: impl AsFd, name: &str) -> Option<Stat> {
-    fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
-        .ok()
-        .map(Stat::from)
+    fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(Stat::from)
 }
 
 /// Whether what a path leads to may be read.
@@ -247,20 +234,15 @@ pub(crate) fn admit(stat: &Stat) -> Result<(), OpenError> {
 pub(crate) fn open_directory(root: &str, relative: &str) -> Result<OwnedFd, OpenError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     if relative.is_empty() {
-        return fs::open(root, flags | OFlags::CLOEXEC, Mode::empty())
-            .map_err(OpenError::from_errno);
+        return fs::open(root, flags | OFlags::CLOEXEC, Mode::empty()).map_err(OpenError::from_errno);
     }
     // A link that stands where a directory was is an ENOTDIR of the last component only.
     open_beneath(root, relative, flags)
 }
 
 fn open_beneath(root: &str, relative: &str, flags: OFlags) -> Result<OwnedFd, OpenError> {
-    let top = fs::open(
-        root,
-        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
-    .map_err(OpenError::from_errno)?;
+    let top = fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(OpenError::from_errno)?;
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match resolve(&top, relative, flags) {
         Some(opened) => opened.map_err(OpenError::from_errno),
@@ -289,11 +271,7 @@ fn walk(top: OwnedFd, relative: &str, flags: OFlags) -> Result<OwnedFd, OpenErro
     let (folders, name) = relative.rsplit_once('/').unwrap_or(("", relative));
     let mut at = top;
     for folder in folders.split('/').filter(|part| !part.is_empty()) {
-        at = step(
-            &at,
-            folder,
-            OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        )?;
+        at = step(&at, folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC)?;
     }
     step(&at, name, flags)
 }
@@ -305,10 +283,7 @@ fn step(at: &OwnedFd, name: &str, flags: OFlags) -> Result<OwnedFd, OpenError> {
     fs::openat(at, name, flags, Mode::empty()).map_err(|errno| {
         // O_DIRECTORY on a link says ENOTDIR: tell a link from a file that took the name.
         match stat_in(at, name) {
-            Some(Stat {
-                kind: Kind::Symlink,
-                ..
-            }) => OpenError::Refused(Refusal::Symlink),
+            Some(Stat { kind: Kind::Symlink, .. }) => OpenError::Refused(Refusal::Symlink),
             _ => OpenError::from_errno(errno),
         }
     })

@@ -22,9 +22,7 @@ pub(super) struct Buffer {
 
 impl Buffer {
     pub(super) fn new() -> Self {
-        Self {
-            bytes: vec![0; CHUNK],
-        }
+        Self { bytes: vec![0; CHUNK] }
     }
 
     /// Twice the room, within `most`.
@@ -48,11 +46,7 @@ pub(super) enum Line<'a> {
     /// A line, without its newline.
     Whole { offset: u64, bytes: &'a [u8] },
     /// A line above the cap.
-    Oversized {
-        offset: u64,
-        length: u64,
-        hash: [u8; 32],
-    },
+    Oversized { offset: u64, length: u64, hash: [u8; 32] },
 }
 
 /// What is known of the line that has no newline yet.
@@ -77,11 +71,7 @@ pub(super) struct Giant {
 
 impl Giant {
     fn new() -> Box<Self> {
-        Box::new(Self {
-            hasher: blake3::Hasher::new(),
-            length: 0,
-            ends: Marks::default(),
-        })
+        Box::new(Self { hasher: blake3::Hasher::new(), length: 0, ends: Marks::default() })
     }
 
     fn pass(&mut self, bytes: &[u8]) {
@@ -127,25 +117,12 @@ pub(super) fn split(
         // What was searched is not there any more.
         *half = Half::Unknown;
     }
-    let mut pass = Pass {
-        source,
-        buffer,
-        half,
-        marks,
-        size,
-        limits,
-    };
+    let mut pass = Pass { source, buffer, half, marks, size, limits };
     let result = pass.run(each);
     buffer.rest();
     match result {
-        Ok(at_end) => Progress {
-            at_end,
-            error: None,
-        },
-        Err(error) => Progress {
-            at_end: false,
-            error: Some(error),
-        },
+        Ok(at_end) => Progress { at_end, error: None },
+        Err(error) => Progress { at_end: false, error: Some(error) },
     }
 }
 
@@ -187,17 +164,11 @@ impl Pass<'_> {
                     *self.half = Half::Giant(giant);
                     return Ok(Search::Found);
                 }
-                self.buffer.grow(
-                    usize::try_from(self.limits.line_bytes)
-                        .unwrap_or(usize::MAX)
-                        .saturating_add(CHUNK),
-                );
+                self.buffer.grow(usize::try_from(self.limits.line_bytes).unwrap_or(usize::MAX).saturating_add(CHUNK));
             }
             let base = self.marks.offset();
             let most = self.buffer.bytes.len().min(filled + self.read_bytes());
-            let n = self
-                .source
-                .read_at(&mut self.buffer.bytes[filled..most], base + filled as u64)?;
+            let n = self.source.read_at(&mut self.buffer.bytes[filled..most], base + filled as u64)?;
             if n == 0 {
                 return Ok(self.stop_at(base + filled as u64));
             }
@@ -228,9 +199,7 @@ impl Pass<'_> {
 
     /// No read is larger than a batch.
     fn read_bytes(&self) -> usize {
-        usize::try_from(self.limits.batch_bytes)
-            .unwrap_or(usize::MAX)
-            .clamp(16, CHUNK)
+        usize::try_from(self.limits.batch_bytes).unwrap_or(usize::MAX).clamp(16, CHUNK)
     }
 
     /// The end was reached at `reached`, with a half line in hand.
@@ -246,11 +215,7 @@ impl Pass<'_> {
         if bytes.len() as u64 <= self.limits.line_bytes {
             return Line::Whole { offset, bytes };
         }
-        Line::Oversized {
-            offset,
-            length: bytes.len() as u64,
-            hash: *blake3::hash(bytes).as_bytes(),
-        }
+        Line::Oversized { offset, length: bytes.len() as u64, hash: *blake3::hash(bytes).as_bytes() }
     }
 
     /// Looks for the newline of a long half line behind what was searched. `Found` when it is
@@ -284,9 +249,7 @@ impl Pass<'_> {
         let offset = self.marks.offset();
         let enough = giant.length + self.limits.batch_bytes.saturating_mul(STREAM_BATCHES);
         while giant.length < enough {
-            let n = self
-                .source
-                .read_at(&mut self.buffer.bytes, offset + giant.length)?;
+            let n = self.source.read_at(&mut self.buffer.bytes, offset + giant.length)?;
             if n == 0 {
                 return Ok(Search::AtEnd);
             }
@@ -299,11 +262,7 @@ impl Pass<'_> {
             giant.ends.pass(b"\n");
             self.marks.append(&giant.ends);
             *self.half = Half::Unknown;
-            each(Line::Oversized {
-                offset,
-                length,
-                hash,
-            });
+            each(Line::Oversized { offset, length, hash });
             return Ok(Search::Found);
         }
         Ok(Search::Enough)

@@ -30,22 +30,12 @@ pub(super) struct Marks {
 impl Marks {
     /// Reads the windows of `cursor`; `None` when they hold other bytes now.
     pub(super) fn of(source: &dyn Source, cursor: &Cursor) -> io::Result<Option<Self>> {
-        let length = u64::from(cursor.head_length)
-            .min(HEAD_BYTES)
-            .min(cursor.offset);
+        let length = u64::from(cursor.head_length).min(HEAD_BYTES).min(cursor.offset);
         let head = window(source, 0, length)?;
-        let before = window(
-            source,
-            cursor.offset - cursor.offset.min(BEFORE_BYTES),
-            cursor.offset.min(BEFORE_BYTES),
-        )?;
+        let before = window(source, cursor.offset - cursor.offset.min(BEFORE_BYTES), cursor.offset.min(BEFORE_BYTES))?;
         let same = hash(&head) == cursor.head_hash && hash(&before) == cursor.tail_hash;
         // A cursor of offset 0 has nothing to hold against the file.
-        Ok((same || cursor.offset == 0).then_some(Self {
-            head,
-            before,
-            offset: cursor.offset,
-        }))
+        Ok((same || cursor.offset == 0).then_some(Self { head, before, offset: cursor.offset }))
     }
 
     /// Bytes that were consumed, following those before.
@@ -79,11 +69,7 @@ impl Marks {
 
     /// The bytes before the offset alone, to be held against the file after it moved on.
     pub(super) fn before(&self) -> Self {
-        Self {
-            head: Vec::new(),
-            before: self.before.clone(),
-            offset: self.offset,
-        }
+        Self { head: Vec::new(), before: self.before.clone(), offset: self.offset }
     }
 
     /// Bytes consumed.

@@ -19,10 +19,7 @@ pub(super) struct Occurrences {
 impl Occurrences {
     /// Makes the k-th equal record of this pass the k-th occurrence of its identity.
     pub(super) fn number(&mut self, events: &mut [NewEvent]) {
-        for event in events
-            .iter_mut()
-            .filter(|event| event.repeat == Repeat::Next)
-        {
+        for event in events.iter_mut().filter(|event| event.repeat == Repeat::Next) {
             let occurrence = self.next(event.identity);
             event.identity = event.identity.occurrence(occurrence);
             event.repeat = Repeat::Unique;
@@ -51,15 +48,7 @@ mod tests {
     fn tail_counts_and_forgets_in_bounds() {
         let mut seen = Occurrences::default();
         let id = |n: u128| Identity::from_bits(n);
-        assert_eq!(
-            [
-                seen.next(id(1)),
-                seen.next(id(1)),
-                seen.next(id(2)),
-                seen.next(id(1))
-            ],
-            [0, 1, 0, 2]
-        );
+        assert_eq!([seen.next(id(1)), seen.next(id(1)), seen.next(id(2)), seen.next(id(1))], [0, 1, 0, 2]);
         for n in 10..40_000 {
             seen.next(id(n));
         }

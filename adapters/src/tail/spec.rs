@@ -42,11 +42,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            line_bytes: 16 << 20,
-            whole_bytes: 64 << 20,
-            batch_bytes: 1 << 20,
-        }
+        Self { line_bytes: 16 << 20, whole_bytes: 64 << 20, batch_bytes: 1 << 20 }
     }
 }
 

@@ -28,20 +28,8 @@ fn case() -> Case {
 
 fn case_of(spec: FileSpec, limits: Limits) -> Case {
     let home = tempfile::tempdir().unwrap();
-    let tail = Tail::new(
-        Place::new(home.path().to_str().unwrap(), "f"),
-        Provider::Unknown,
-        spec,
-        None,
-    );
-    Case {
-        home,
-        reader: Reader::new(limits),
-        spec,
-        tail,
-        ingest: Ingest::default(),
-        steady: Duration::ZERO,
-    }
+    let tail = Tail::new(Place::new(home.path().to_str().unwrap(), "f"), Provider::Unknown, spec, None);
+    Case { home, reader: Reader::new(limits), spec, tail, ingest: Ingest::default(), steady: Duration::ZERO }
 }
 
 impl Case {
@@ -54,11 +42,7 @@ impl Case {
     }
 
     fn append(&self, content: impl AsRef<[u8]>) {
-        let mut file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(self.path())
-            .unwrap();
+        let mut file = OpenOptions::new().append(true).create(true).open(self.path()).unwrap();
         file.write_all(content.as_ref()).unwrap();
     }
 
@@ -68,8 +52,7 @@ impl Case {
         loop {
             last = self.tail.read(&mut self.reader, now(self.steady))?;
             let events = std::mem::take(&mut last.events);
-            self.ingest
-                .commit(events, self.tail.cursor(), last.vanished);
+            self.ingest.commit(events, self.tail.cursor(), last.vanished);
             if !last.more {
                 return Ok(last);
             }
@@ -84,17 +67,8 @@ impl Case {
 
     /// Kill and start again from what was committed.
     fn restart(&mut self) {
-        let cursor = self
-            .ingest
-            .cursors
-            .get(self.path().to_str().unwrap())
-            .cloned();
-        self.tail = Tail::new(
-            self.tail.place().clone(),
-            Provider::Unknown,
-            self.spec,
-            cursor,
-        );
+        let cursor = self.ingest.cursors.get(self.path().to_str().unwrap()).cloned();
+        self.tail = Tail::new(self.tail.place().clone(), Provider::Unknown, self.spec, cursor);
     }
 
     fn generation(&self) -> u32 {
@@ -114,15 +88,7 @@ fn tail_t1_a_line_counts_when_it_ends() {
     case.append("\n");
     assert_eq!(case.look(), ["one"]);
     assert_eq!(case.tail.cursor().offset, line.len() as u64);
-    assert_eq!(
-        case.ingest.origins,
-        [(
-            case.path().display().to_string(),
-            1,
-            0,
-            line.len() as u64 - 1
-        )]
-    );
+    assert_eq!(case.ingest.origins, [(case.path().display().to_string(), 1, 0, line.len() as u64 - 1)]);
 }
 
 #[test]
@@ -135,11 +101,7 @@ fn tail_t1_a_long_half_line_is_not_read_again_and_again() {
         case.append(vec![b'x'; 100_000]);
         assert!(case.look().is_empty());
     }
-    assert!(
-        log.bytes() < 30_000_000,
-        "{} bytes were read for a line of 6.4 MB",
-        log.bytes()
-    );
+    assert!(log.bytes() < 30_000_000, "{} bytes were read for a line of 6.4 MB", log.bytes());
     case.append("\"}\n");
     assert_eq!(case.look(), ["x".repeat(6_400_000)]);
     assert_eq!(case.reader.buffer.bytes.len(), 256 * 1024);
@@ -147,15 +109,7 @@ fn tail_t1_a_long_half_line_is_not_read_again_and_again() {
 
 #[test]
 fn tail_t2_any_cut_with_a_restart_loses_and_doubles_nothing() {
-    let text: String = (0..8)
-        .map(|n| {
-            if n % 3 == 0 {
-                plain("same")
-            } else {
-                note(n, &format!("v{n}"))
-            }
-        })
-        .collect();
+    let text: String = (0..8).map(|n| if n % 3 == 0 { plain("same") } else { note(n, &format!("v{n}")) }).collect();
     for first in 0..text.len() {
         for second in [first, first + 1, (first + 40).min(text.len())] {
             let second = second.min(text.len());
@@ -188,17 +142,7 @@ fn tail_t3_t4_t5_damage_is_the_end_of_nothing() {
     let mut seen = case.look();
     // Which of the two that were one line comes first is the business of `feed`.
     seen[..2].sort();
-    assert_eq!(
-        seen,
-        [
-            "damaged:{\"id\":\"1\"",
-            "two",
-            "three",
-            "a\u{2028}b",
-            "\u{fffd}",
-            "\u{fffd}"
-        ]
-    );
+    assert_eq!(seen, ["damaged:{\"id\":\"1\"", "two", "three", "a\u{2028}b", "\u{fffd}", "\u{fffd}"]);
     assert_eq!(case.tail.cursor().issues, 4);
     case.append(note(7, "seven"));
     assert_eq!(case.look(), ["seven"]);
@@ -206,24 +150,12 @@ fn tail_t3_t4_t5_damage_is_the_end_of_nothing() {
 
 #[test]
 fn tail_t6_short_reads_change_nothing() {
-    let text = format!(
-        "{}{}{}",
-        note(1, "grüße"),
-        plain("→"),
-        note(2, &"ab".repeat(300))
-    );
+    let text = format!("{}{}{}", note(1, "grüße"), plain("→"), note(2, &"ab".repeat(300)));
     for size in 1..64 {
         let mut case = case();
-        case.reader = Reader::on(
-            Limits::default(),
-            Box::new(Faulty::new(Fault::Short(size)).0),
-        );
+        case.reader = Reader::on(Limits::default(), Box::new(Faulty::new(Fault::Short(size)).0));
         case.append(&text);
-        assert_eq!(
-            case.look(),
-            ["grüße", "→", &"ab".repeat(300)],
-            "reads of {size}"
-        );
+        assert_eq!(case.look(), ["grüße", "→", &"ab".repeat(300)], "reads of {size}");
     }
 }
 
@@ -236,23 +168,17 @@ fn tail_t7_a_giant_line_needs_no_memory() {
     case.reader = Reader::on(Limits::default(), Box::new(disk));
     let (mut peak, mut reads) = (0, 0);
     loop {
-        let mut look = case
-            .tail
-            .read(&mut case.reader, now(Duration::ZERO))
-            .unwrap();
+        let mut look = case.tail.read(&mut case.reader, now(Duration::ZERO)).unwrap();
         peak = peak.max(case.reader.buffer.bytes.len());
         reads += 1;
-        case.ingest
-            .commit(std::mem::take(&mut look.events), case.tail.cursor(), false);
+        case.ingest.commit(std::mem::take(&mut look.events), case.tail.cursor(), false);
         if !look.more {
             break;
         }
     }
     assert!(peak <= 256 * 1024, "{peak}");
     assert!(reads > 10, "the line came in slices: {reads}");
-    let [stub, after @ ..] = &case.ingest.order()[..] else {
-        panic!()
-    };
+    let [stub, after @ ..] = &case.ingest.order()[..] else { panic!() };
     assert!(stub.starts_with("oversized:"), "{stub}");
     assert_eq!(after, ["after", "last"]);
     assert_eq!(case.tail.cursor().issues, 1);
@@ -262,20 +188,8 @@ fn tail_t7_a_giant_line_needs_no_memory() {
 
 #[test]
 fn tail_t7_lines_round_the_cap() {
-    let limits = Limits {
-        line_bytes: 400_000,
-        ..Limits::default()
-    };
-    for length in [
-        399_998_usize,
-        400_000,
-        400_001,
-        655_359,
-        655_360,
-        655_361,
-        900_000,
-        2_000_000,
-    ] {
+    let limits = Limits { line_bytes: 400_000, ..Limits::default() };
+    for length in [399_998_usize, 400_000, 400_001, 655_359, 655_360, 655_361, 900_000, 2_000_000] {
         for pieces in [1, 3] {
             let mut case = case_of(LINES, limits);
             let overhead = note(1, "").len() - 1;
@@ -287,23 +201,12 @@ fn tail_t7_lines_round_the_cap() {
             case.append(note(2, "next"));
             case.look();
             let hash = blake3::hash(line.trim_end().as_bytes()).to_hex();
-            let expected = if length > 400_000 {
-                format!("oversized:{}", &hash[..32])
-            } else {
-                "x".repeat(length - overhead)
-            };
-            assert_eq!(
-                case.ingest.order(),
-                [expected.as_str(), "next"],
-                "{length} in {pieces}"
-            );
+            let expected =
+                if length > 400_000 { format!("oversized:{}", &hash[..32]) } else { "x".repeat(length - overhead) };
+            assert_eq!(case.ingest.order(), [expected.as_str(), "next"], "{length} in {pieces}");
             case.restart();
             case.append(note(3, "more"));
-            assert_eq!(
-                case.look(),
-                ["more"],
-                "the marks fit after {length} in {pieces}"
-            );
+            assert_eq!(case.look(), ["more"], "the marks fit after {length} in {pieces}");
             assert_eq!(case.generation(), 1);
         }
     }
@@ -323,11 +226,9 @@ fn tail_t8_hostile_records_and_panics_are_issues() {
 
 #[test]
 fn tail_t9_rewriting_is_noticed_whatever_its_length() {
-    for (name, again) in [
-        ("shorter", note(8, "b")),
-        ("same", note(9, "two")),
-        ("longer", note(7, "bb") + &note(6, "bbb")),
-    ] {
+    for (name, again) in
+        [("shorter", note(8, "b")), ("same", note(9, "two")), ("longer", note(7, "bb") + &note(6, "bbb"))]
+    {
         for restart in [false, true] {
             let mut case = case();
             case.write(note(1, "one"));
@@ -339,10 +240,7 @@ fn tail_t9_rewriting_is_noticed_whatever_its_length() {
             }
             assert_eq!(case.look().len(), again.lines().count(), "{name}");
             assert_eq!(case.generation(), 2, "{name}");
-            assert_eq!(
-                case.tail.cursor().decoder_state.as_deref(),
-                Some(again.lines().count().to_string().as_str())
-            );
+            assert_eq!(case.tail.cursor().decoder_state.as_deref(), Some(again.lines().count().to_string().as_str()));
         }
     }
 }
@@ -395,11 +293,7 @@ fn tail_what_a_decoder_holds_back_is_asked_for_at_the_end() {
 #[test]
 fn tail_t10_a_file_that_changes_while_it_is_read_is_not_believed() {
     let mut case = case();
-    case.write(
-        (0..50)
-            .map(|n| note(n, &format!("a{n}")))
-            .collect::<String>(),
-    );
+    case.write((0..50).map(|n| note(n, &format!("a{n}"))).collect::<String>());
     case.look();
     case.append(note("lost?", "x"));
     // Truncated and written anew between the first look at its size and the read.
@@ -479,27 +373,17 @@ fn tail_t13_compaction_doubles_nothing() {
 
 #[test]
 fn tail_records_without_ids_are_counted_once_each() {
-    let limits = Limits {
-        batch_bytes: 16,
-        ..Limits::default()
-    };
+    let limits = Limits { batch_bytes: 16, ..Limits::default() };
     let mut case = case_of(LINES, limits);
     case.append(plain("a").repeat(5) + &plain("b") + &plain("a"));
     // Killed in the middle of the first pass.
     for _ in 0..2 {
-        let mut look = case
-            .tail
-            .read(&mut case.reader, now(Duration::ZERO))
-            .unwrap();
+        let mut look = case.tail.read(&mut case.reader, now(Duration::ZERO)).unwrap();
         assert!(look.more && !case.tail.cursor().caught_up);
-        case.ingest
-            .commit(std::mem::take(&mut look.events), case.tail.cursor(), false);
+        case.ingest.commit(std::mem::take(&mut look.events), case.tail.cursor(), false);
     }
     case.restart();
-    assert_eq!(
-        (case.tail.cursor().offset, case.tail.cursor().generation),
-        (0, 1)
-    );
+    assert_eq!((case.tail.cursor().offset, case.tail.cursor().generation), (0, 1));
     case.look();
     assert_eq!(case.ingest.order(), ["a", "a", "a", "a", "a", "b", "a"]);
     // Appended later: the next occurrence is found by ingest.
@@ -523,14 +407,7 @@ fn tail_t15_nothing_but_our_own_regular_files() {
     symlink(secret.path().join("f"), case.path()).unwrap();
     assert_eq!(refused(&mut case), Refusal::Symlink);
     fs::remove_file(case.path()).unwrap();
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        case.path(),
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::RWXU,
-        0,
-    )
-    .unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, case.path(), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
     assert_eq!(refused(&mut case), Refusal::NotRegular);
     fs::remove_file(case.path()).unwrap();
     fs::create_dir(case.path()).unwrap();
@@ -582,11 +459,7 @@ fn tail_t15_a_directory_swapped_for_a_link_leads_nowhere() {
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         println!("{refused} reads were refused");
     });
-    assert!(
-        ingest.order.iter().all(|value| value == "ours"),
-        "{:?}",
-        ingest.order
-    );
+    assert!(ingest.order.iter().all(|value| value == "ours"), "{:?}", ingest.order);
 }
 
 #[test]
@@ -595,13 +468,7 @@ fn tail_t18_t21_errors_move_nothing() {
     for errno in [Errno::IO, Errno::STALE, Errno::ACCESS] {
         for nth in 0..12 {
             for caught_up in [false, true] {
-                let mut case = case_of(
-                    LINES,
-                    Limits {
-                        batch_bytes: 40,
-                        ..Limits::default()
-                    },
-                );
+                let mut case = case_of(LINES, Limits { batch_bytes: 40, ..Limits::default() });
                 case.append(plain("a") + &note(1, "one"));
                 if caught_up {
                     case.look();
@@ -611,16 +478,9 @@ fn tail_t18_t21_errors_move_nothing() {
                 let (disk, log) = Faulty::new(Fault::Fail { nth, errno });
                 case.reader = Reader::on(case.reader.limits, Box::new(disk));
                 // What was whole before the error is handed on first.
-                assert!(
-                    case.try_look().is_ok() || log.failed(),
-                    "{errno} at call {nth}"
-                );
+                assert!(case.try_look().is_ok() || log.failed(), "{errno} at call {nth}");
                 case.look();
-                assert_eq!(
-                    case.ingest.order(),
-                    ["a", "one", "a", "a", "a", "two"],
-                    "{errno} at call {nth}"
-                );
+                assert_eq!(case.ingest.order(), ["a", "one", "a", "a", "a", "two"], "{errno} at call {nth}");
                 assert_eq!(case.generation(), 1);
             }
         }
@@ -634,41 +494,26 @@ fn tail_t20_times_of_files_decide_nothing() {
     let future = ago(Duration::ZERO) + Duration::from_secs(86_400);
     for (n, time) in [frozen, frozen, future, frozen].into_iter().enumerate() {
         case.append(note(n, &format!("v{n}")));
-        File::options()
-            .append(true)
-            .open(case.path())
-            .unwrap()
-            .set_modified(time)
-            .unwrap();
+        File::options().append(true).open(case.path()).unwrap().set_modified(time).unwrap();
         assert_eq!(case.look(), [format!("v{n}")]);
     }
 }
 
 #[test]
 fn tail_whole_files_are_read_whole_and_waited_for() {
-    let mut case = case_of(
-        WHOLE,
-        Limits {
-            whole_bytes: 1000,
-            ..Limits::default()
-        },
-    );
+    let mut case = case_of(WHOLE, Limits { whole_bytes: 1000, ..Limits::default() });
     let step = |case: &mut Case, seconds: f64| {
         case.steady += Duration::from_secs_f64(seconds);
         let mut look = case.tail.read(&mut case.reader, now(case.steady));
         if let Ok(look) = &mut look {
             let events = std::mem::take(&mut look.events);
-            case.ingest
-                .commit(events, case.tail.cursor(), look.vanished);
+            case.ingest.commit(events, case.tail.cursor(), look.vanished);
         }
         look
     };
     case.write(note(1, "one").trim_end());
     assert!(step(&mut case, 0.0).unwrap().moved);
-    assert_eq!(
-        (case.tail.cursor().offset, case.generation()),
-        (case.tail.cursor().size, 1)
-    );
+    assert_eq!((case.tail.cursor().offset, case.generation()), (case.tail.cursor().size, 1));
     // Truncated for rewriting, half written, whole.
     case.write("");
     assert!(step(&mut case, 1.0).unwrap().unsettled);
@@ -680,21 +525,11 @@ fn tail_whole_files_are_read_whole_and_waited_for() {
     // It stays half written: an issue, once.
     case.write("{\"id\":\"3\",");
     assert!(step(&mut case, 1.0).is_ok());
-    assert!(matches!(
-        step(&mut case, 2.1),
-        Err(TailError::Malformed { .. })
-    ));
+    assert!(matches!(step(&mut case, 2.1), Err(TailError::Malformed { .. })));
     assert!(!step(&mut case, 1.0).unwrap().unsettled);
     assert_eq!(case.tail.cursor().issues, 1);
     case.write("x".repeat(1001));
-    assert!(matches!(
-        step(&mut case, 1.0),
-        Err(TailError::TooLarge {
-            size: 1001,
-            cap: 1000,
-            ..
-        })
-    ));
+    assert!(matches!(step(&mut case, 1.0), Err(TailError::TooLarge { size: 1001, cap: 1000, .. })));
     // Replaced, then gone, then there again.
     fs::write(case.home.path().join("g"), plain("three")).unwrap();
     fs::rename(case.home.path().join("g"), case.path()).unwrap();
@@ -706,13 +541,6 @@ fn tail_whole_files_are_read_whole_and_waited_for() {
     assert!(!step(&mut case, 1.0).unwrap().vanished);
     case.write(note(4, "four"));
     step(&mut case, 1.0).unwrap();
-    assert_eq!(
-        case.ingest.order(),
-        ["one", "two", "three", "removed", "four"]
-    );
-    assert_eq!(
-        case.tail.cursor().decoder_state.as_deref(),
-        Some("1"),
-        "a new decoder"
-    );
+    assert_eq!(case.ingest.order(), ["one", "two", "three", "removed", "four"]);
+    assert_eq!(case.tail.cursor().decoder_state.as_deref(), Some("1"), "a new decoder");
 }

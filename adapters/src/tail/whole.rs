@@ -32,10 +32,7 @@ impl Tail {
             return Ok(self.vanish(now));
         };
         let Some((stat, length)) = self.take_whole(&*source, reader)? else {
-            return Ok(Look {
-                unsettled: true,
-                ..Look::default()
-            });
+            return Ok(Look { unsettled: true, ..Look::default() });
         };
         let bytes = &reader.buffer.bytes[..length];
         let result = self.decode_whole(bytes, &stat, now);
@@ -44,20 +41,12 @@ impl Tail {
     }
 
     /// Reads all of it into the buffer; `None` when it changes faster than it can be read.
-    fn take_whole(
-        &self,
-        source: &dyn Source,
-        reader: &mut Reader,
-    ) -> Result<Option<(Stat, usize)>, TailError> {
+    fn take_whole(&self, source: &dyn Source, reader: &mut Reader) -> Result<Option<(Stat, usize)>, TailError> {
         let cap = reader.limits.whole_bytes;
         for _ in 0..TRIES {
             let stat = source.stat().map_err(|e| self.io(e))?;
             if stat.size > cap {
-                return Err(TailError::TooLarge {
-                    path: Arc::clone(self.place.path()),
-                    size: stat.size,
-                    cap,
-                });
+                return Err(TailError::TooLarge { path: Arc::clone(self.place.path()), size: stat.size, cap });
             }
             let length = fill(source, &mut reader.buffer, cap).map_err(|e| self.io(e))?;
             let after = source.stat().map_err(|e| self.io(e))?;
@@ -78,16 +67,10 @@ impl Tail {
             // Touched, or looked at twice.
             self.broken = None;
             self.stand_behind(bytes, stat);
-            return Ok(Look {
-                unsettled: is_racy(stat, now),
-                ..Look::default()
-            });
+            return Ok(Look { unsettled: is_racy(stat, now), ..Look::default() });
         }
         let decoder = self.decoder.get_or_insert_with(|| {
-            (self.spec.make)(
-                Path::new(&**self.place.path()),
-                self.cursor.decoder_state.as_deref(),
-            )
+            (self.spec.make)(Path::new(&**self.place.path()), self.cursor.decoder_state.as_deref())
         });
         let mut out = Decoded::new(self.provider, Arc::clone(self.place.path()), generation);
         let trimmed = bytes.trim_ascii();
@@ -95,16 +78,10 @@ impl Tail {
         let decoded = if trimmed.is_empty() {
             Err("it is empty".to_owned())
         } else {
-            let record = Record {
-                bytes: trimmed,
-                offset: 0,
-                observed_at: now.wall,
-            };
+            let record = Record { bytes: trimmed, offset: 0, observed_at: now.wall };
             let mut result = Err("the decoder panicked".to_owned());
             guarded(&mut out, |out| {
-                result = decoder
-                    .record(record, out)
-                    .map_err(|Malformed(error)| error.to_string());
+                result = decoder.record(record, out).map_err(|Malformed(error)| error.to_string());
             });
             result
         };
@@ -122,19 +99,11 @@ impl Tail {
         // Each reading is a pass of its own: equal records get the numbers they had before.
         self.occurrences = Some(Occurrences::default());
         let events = self.put_out(out);
-        Ok(Look {
-            events,
-            moved: true,
-            unsettled: is_racy(stat, now),
-            ..Look::default()
-        })
+        Ok(Look { events, moved: true, unsettled: is_racy(stat, now), ..Look::default() })
     }
 
     fn wait_for_rest(&mut self, error: String, stat: &Stat, now: Now) -> Result<Look, TailError> {
-        let mut broken = self.broken.unwrap_or(Broken {
-            since: now.steady,
-            said: false,
-        });
+        let mut broken = self.broken.unwrap_or(Broken { since: now.steady, said: false });
         let waited = now.steady.saturating_sub(broken.since) >= PATIENCE;
         let say = waited && !broken.said;
         broken.said |= waited;
@@ -146,15 +115,9 @@ impl Tail {
         }
         if say {
             self.cursor.issues += 1;
-            return Err(TailError::Malformed {
-                path: Arc::clone(self.place.path()),
-                error,
-            });
+            return Err(TailError::Malformed { path: Arc::clone(self.place.path()), error });
         }
-        Ok(Look {
-            unsettled: !waited,
-            ..Look::default()
-        })
+        Ok(Look { unsettled: !waited, ..Look::default() })
     }
 
     fn stand_behind(&mut self, bytes: &[u8], stat: &Stat) {

@@ -9,10 +9,7 @@ impl Watcher for Full {
         Ok(Self(0))
     }
     fn watch(&mut self, _: &Path, _: RecursiveMode) -> notify::Result<()> {
-        self.0 = self
-            .0
-            .checked_sub(1)
-            .ok_or_else(|| notify::Error::new(ErrorKind::MaxFilesWatch))?;
+        self.0 = self.0.checked_sub(1).ok_or_else(|| notify::Error::new(ErrorKind::MaxFilesWatch))?;
         Ok(())
     }
     fn unwatch(&mut self, _: &Path) -> notify::Result<()> {
@@ -28,16 +25,10 @@ impl Watcher for Full {
 fn tail_watch_gives_up_when_watches_run_out() {
     let mut watch = Watch::with(Box::new(Full(2)));
     assert!(watch.add(Path::new("/a")) && watch.add(Path::new("/b")));
-    assert_eq!(
-        (watch.mode().to_string().as_str(), watch.directories()),
-        ("watching", 2)
-    );
+    assert_eq!((watch.mode().to_string().as_str(), watch.directories()), ("watching", 2));
     assert!(!watch.add(Path::new("/c")));
     let expected = "polling: no inotify watches left (fs.inotify.max_user_watches)";
-    assert_eq!(
-        (watch.mode().to_string().as_str(), watch.directories()),
-        (expected, 0)
-    );
+    assert_eq!((watch.mode().to_string().as_str(), watch.directories()), (expected, 0));
     assert!(!watch.add(Path::new("/d")));
 }
 
@@ -59,14 +50,8 @@ fn tail_watch_overflow_means_everywhere() {
 fn tail_watch_tells_changes_and_no_reading() {
     use notify::event::{AccessKind, AccessMode, DataChange, ModifyKind};
     let of = |kind| Event::new(kind).add_path("/f".into());
-    assert_eq!(
-        hints(Ok(of(EventKind::Access(AccessKind::Open(AccessMode::Any))))),
-        []
-    );
-    assert_eq!(
-        hints(Ok(of(EventKind::Modify(ModifyKind::Data(DataChange::Any))))),
-        [Hint::Path("/f".into())]
-    );
+    assert_eq!(hints(Ok(of(EventKind::Access(AccessKind::Open(AccessMode::Any))))), []);
+    assert_eq!(hints(Ok(of(EventKind::Modify(ModifyKind::Data(DataChange::Any))))), [Hint::Path("/f".into())]);
 }
 
 #[test]
@@ -81,8 +66,6 @@ fn tail_watch_hears_an_append() {
     assert!(watch.add(folder.path()));
     let path = folder.path().join("f");
     std::fs::write(&path, "x").unwrap();
-    let hint = told
-        .recv_timeout(std::time::Duration::from_secs(20))
-        .unwrap();
+    let hint = told.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
     assert_eq!(hint, Hint::Path(path));
 }

@@ -43,12 +43,24 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
     let mut checks = Vec::new();
     let mut check = |name: &str, ok: bool, detail: String| checks.push(Check { name: name.into(), ok, detail });
     let config = places::config_file()?;
-    check("configuration", true, if config.exists() { config.display().to_string() } else { format!("{} (not there: defaults)", config.display()) });
+    check(
+        "configuration",
+        true,
+        if config.exists() {
+            config.display().to_string()
+        } else {
+            format!("{} (not there: defaults)", config.display())
+        },
+    );
     check("data", true, context.data.display().to_string());
     let homes = roots::homes(&context.config)?;
     for root in homes.roots() {
         let there = root.dir.is_dir();
-        check(root.provider.as_str(), true, format!("{}{}", root.dir.display(), if there { "" } else { " (not there yet)" }));
+        check(
+            root.provider.as_str(),
+            true,
+            format!("{}{}", root.dir.display(), if there { "" } else { " (not there yet)" }),
+        );
     }
     match Client::running(&context.data)? {
         None if context.config.autostart => check("server", true, "not running; the next command starts it".into()),
@@ -58,7 +70,9 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
             check("server", true, format!("{} (pid {})", endpoint.url, endpoint.pid));
             let Sources { sources } = client.get("/api/v1/health/sources")?;
             for source in sources {
-                let last = source.last_event_at.map_or_else(String::new, |at| format!(", last event {} ago", style::age(at, clock::now())));
+                let last = source
+                    .last_event_at
+                    .map_or_else(String::new, |at| format!(", last event {} ago", style::age(at, clock::now())));
                 let detail = format!("{} files{last}; {}", source.files, source.detail.unwrap_or_default());
                 check(&source.name, source.active && source.errors == 0, detail);
             }

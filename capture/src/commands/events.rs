@@ -44,9 +44,14 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let mut left = arguments.limit.unwrap_or(usize::MAX);
     let mut after = arguments.after;
     // The stream is opened before the pages are read, so that nothing falls between them.
-    let stream = if arguments.follow { Some(client.stream(&format!("/api/v1/stream?session={}", session.id))?) } else { None };
+    let stream =
+        if arguments.follow { Some(client.stream(&format!("/api/v1/stream?session={}", session.id))?) } else { None };
     while left > 0 {
-        let page: Page = client.get(&format!("/api/v1/sessions/{}/events?after={after}&limit={}{kinds}", session.id, PAGE.min(left)))?;
+        let page: Page = client.get(&format!(
+            "/api/v1/sessions/{}/events?after={after}&limit={}{kinds}",
+            session.id,
+            PAGE.min(left)
+        ))?;
         for event in &page.events {
             print(context, event.get())?;
         }
@@ -87,12 +92,16 @@ fn print(context: &Context, json: &str) -> anyhow::Result<()> {
         Payload::Signal(signal) => format!("{} {}", event.source, signal.words.as_deref().unwrap_or("")),
         Payload::Unrecognized(unknown) => format!("{} ({} bytes)", unknown.raw_kind, unknown.length),
         Payload::TurnCompleted(turn) => format!("{} after {} ms", turn.outcome, turn.duration_ms),
-        Payload::SessionStarted(start) => {
-            [start.cwd.as_deref(), start.cli_version.as_deref(), start.model.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ")
-        }
+        Payload::SessionStarted(start) => [start.cwd.as_deref(), start.cli_version.as_deref(), start.model.as_deref()]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" "),
         Payload::SessionExited(exit) => exit.reason.map_or_else(String::new, |r| r.to_string()),
         Payload::TurnStarted(turn) => format!("turn {} by {}", turn.number, turn.trigger),
-        Payload::UsageReported(usage) => format!("{} in, {} out, {} from cache", usage.input_tokens, usage.output_tokens, usage.cache_read_tokens),
+        Payload::UsageReported(usage) => {
+            format!("{} in, {} out, {} from cache", usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
+        }
         Payload::SessionForked(fork) => format!("from {}", fork.from),
         Payload::UserPrompt(_)
         | Payload::AssistantDelta(_)

@@ -38,14 +38,21 @@ const CHANGES: usize = 10;
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
     let session = find(&client, &arguments.session)?;
-    let history: Vec<Change> = client.get(&format!("/api/v1/sessions/{}/status/history?limit={CHANGES}", session.id))?;
+    let history: Vec<Change> =
+        client.get(&format!("/api/v1/sessions/{}/status/history?limit={CHANGES}", session.id))?;
     if context.json {
         return context.print_json(&Explained { session: &session, history: &history });
     }
     let mut out = std::io::stdout().lock();
     let Status { since, confidence, activity, evidence, disagreements, .. } = &session.status;
     let now = clock::now();
-    writeln!(out, "{}  since {} ({} ago), confidence {confidence}", style::state(&session.status, style::colours()), style::local(*since), style::age(*since, now))?;
+    writeln!(
+        out,
+        "{}  since {} ({} ago), confidence {confidence}",
+        style::state(&session.status, style::colours()),
+        style::local(*since),
+        style::age(*since, now)
+    )?;
     if let Some(activity) = activity {
         writeln!(out, "activity: {}", safe(activity))?;
     }
@@ -54,7 +61,14 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             writeln!(out, "\n{title}")?;
         }
         for claim in claims {
-            writeln!(out, "  {:<11} {:<7} {:>5} ago  {}", claim.source, claim.strength, style::age(claim.at, now), safe(&claim.claim))?;
+            writeln!(
+                out,
+                "  {:<11} {:<7} {:>5} ago  {}",
+                claim.source,
+                claim.strength,
+                style::age(claim.at, now),
+                safe(&claim.claim)
+            )?;
         }
         Ok(())
     };
@@ -63,7 +77,13 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     writeln!(out, "\nlast changes")?;
     for change in &history {
         let reason = change.reason.map_or("", |r| r.as_str());
-        writeln!(out, "  {}  {:<16} {reason:<14} {}", style::local(change.at), change.to, safe(&change.evidence.join("; ")))?;
+        writeln!(
+            out,
+            "  {}  {:<16} {reason:<14} {}",
+            style::local(change.at),
+            change.to,
+            safe(&change.evidence.join("; "))
+        )?;
     }
     Ok(())
 }

@@ -8,11 +8,7 @@ use events::{Provider, State};
 use projections::Session;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Context, Failed,
-    doctor::Sources,
-    find, percent, style,
-};
+use super::{Context, Failed, doctor::Sources, find, percent, style};
 use crate::{client::Client, clock, serve::READING, terminal::safe};
 
 #[derive(Debug, clap::Args)]
@@ -49,7 +45,8 @@ pub(super) struct Page {
 
 impl Arguments {
     fn query(&self) -> String {
-        let mut query = format!("/api/v1/sessions?limit={}&active={}", self.limit, if self.all { "all" } else { "true" });
+        let mut query =
+            format!("/api/v1/sessions?limit={}&active={}", self.limit, if self.all { "all" } else { "true" });
         let list = |values: Vec<&str>| values.join(",");
         if !self.state.is_empty() {
             query += &format!("&state={}", list(self.state.iter().map(|s| s.as_str()).collect()));
@@ -68,7 +65,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let client = context.client()?;
     let list = || -> anyhow::Result<Page> {
         match &arguments.session {
-            Some(given) => find(&client, given).map(|session| Page { as_of: 0, sessions: vec![session], next_cursor: None }),
+            Some(given) => {
+                find(&client, given).map(|session| Page { as_of: 0, sessions: vec![session], next_cursor: None })
+            }
             None => client.get(&arguments.query()),
         }
     };

@@ -26,13 +26,23 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if arguments.stop {
         return stop(context);
     }
-    let filter = places::variable("CAPTURE_LOG").and_then(|v| v.into_os_string().into_string().ok()).unwrap_or_else(|| "info".into());
+    let filter = places::variable("CAPTURE_LOG")
+        .and_then(|v| v.into_os_string().into_string().ok())
+        .unwrap_or_else(|| "info".into());
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-        .with_env_filter(tracing_subscriber::EnvFilter::try_new(&filter).with_context(|| format!("CAPTURE_LOG={filter} is not a log filter"))?)
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_new(&filter)
+                .with_context(|| format!("CAPTURE_LOG={filter} is not a log filter"))?,
+        )
         .init();
-    let options = Options { listen: arguments.listen, exposed: arguments.expose, data: context.data.clone(), config: context.config.clone() };
+    let options = Options {
+        listen: arguments.listen,
+        exposed: arguments.expose,
+        data: context.data.clone(),
+        config: context.config.clone(),
+    };
     crate::serve::run(&options, &CancellationToken::new())
 }
 

@@ -38,7 +38,12 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     }
     let mut out = std::io::stdout().lock();
     let now = clock::now();
-    writeln!(out, "{}  for {}", style::state(&session.status, style::colours()), style::age(session.status.since, now))?;
+    writeln!(
+        out,
+        "{}  for {}",
+        style::state(&session.status, style::colours()),
+        style::age(session.status.since, now)
+    )?;
     let mut line = |name: &str, value: Option<&str>| -> std::io::Result<()> {
         match value.filter(|v| !v.is_empty()) {
             Some(value) => writeln!(out, "{name:<12}{}", safe(value)),
@@ -62,7 +67,10 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let usage = session.usage;
     line(
         "tokens",
-        Some(&format!("{} in, {} out, {} from cache, {} to cache", usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)),
+        Some(&format!(
+            "{} in, {} out, {} from cache, {} to cache",
+            usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens
+        )),
     )?;
     for file in &session.transcripts {
         let issues = if file.issues > 0 { format!(", {} damaged records", file.issues) } else { String::new() };
@@ -74,7 +82,13 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     for turn in &turns {
         let outcome = turn.outcome.map_or("open", |o| o.as_str());
         let prompt = safe(&projections::shorten::one_line(turn.prompt.as_deref().unwrap_or("(by itself)"), 90));
-        writeln!(out, "{:>4}  {}  {outcome:<11} {:>3} calls  {prompt}", turn.number, style::local(turn.started_at), turn.tool_calls)?;
+        writeln!(
+            out,
+            "{:>4}  {}  {outcome:<11} {:>3} calls  {prompt}",
+            turn.number,
+            style::local(turn.started_at),
+            turn.tool_calls
+        )?;
         if let Some(text) = &turn.text {
             writeln!(out, "      → {}", safe(&projections::shorten::one_line(text, 100)))?;
         }

@@ -21,7 +21,10 @@ pub(super) fn state(status: &Status, colour: bool) -> String {
 }
 
 fn said_by_state(state: State, reason: Reason) -> bool {
-    matches!((state, reason), (State::Idle, Reason::Quiet) | (State::Waiting, Reason::TurnComplete) | (State::Exited, Reason::Clean))
+    matches!(
+        (state, reason),
+        (State::Idle, Reason::Quiet) | (State::Waiting, Reason::TurnComplete) | (State::Exited, Reason::Clean)
+    )
 }
 
 /// How long ago, in the largest unit that fits.
@@ -56,7 +59,9 @@ pub(super) fn path(path: &str) -> String {
 /// Whether standard output shows colours.
 pub(super) fn colours() -> bool {
     use std::io::IsTerminal;
-    std::io::stdout().is_terminal() && crate::places::variable("NO_COLOR").is_none() && crate::places::variable("TERM").is_none_or(|t| t.as_os_str() != "dumb")
+    std::io::stdout().is_terminal()
+        && crate::places::variable("NO_COLOR").is_none()
+        && crate::places::variable("TERM").is_none_or(|t| t.as_os_str() != "dumb")
 }
 
 /// The last eight characters of an id: enough to name it.

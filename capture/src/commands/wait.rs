@@ -47,7 +47,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             Err(error) if matches!(error.downcast_ref(), Some(Failed::TimedOut(_))) => {
                 left_ms = if left_ms == u64::MAX { left_ms } else { left_ms - ask_ms };
                 if left_ms == 0 {
-                    return Err(Failed::TimedOut(format!("session {id} was in none of {} in time", until.join(", "))).into());
+                    return Err(
+                        Failed::TimedOut(format!("session {id} was in none of {} in time", until.join(", "))).into()
+                    );
                 }
             }
             Err(error) => return Err(error),

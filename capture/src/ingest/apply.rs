@@ -8,8 +8,8 @@ use std::{
 
 use adapters::process::{AgentProcess, Ended};
 use events::{
-    Annotation, Claim, Confidence, Event, Identity, NewEvent, Origin, Payload, Provider, Repeat, SessionForked, SessionId, SessionStarted, Signal, Source,
-    State, Timestamp, Topic,
+    Annotation, Claim, Confidence, Event, Identity, NewEvent, Origin, Payload, Provider, Repeat, SessionForked,
+    SessionId, SessionStarted, Signal, Source, State, Timestamp, Topic,
 };
 use projections::{Conclusion, Health, TranscriptView};
 
@@ -36,7 +36,12 @@ impl Ingest {
                 Some(slot) => slot,
                 None => {
                     let timed = batch.events[index..].iter().find(|e| e.created_at.is_some()).unwrap_or(new);
-                    let slot = self.sessions.resolve(&mut self.writer, new.provider, &new.provider_session_id, first_seen(timed, batch.history))?;
+                    let slot = self.sessions.resolve(
+                        &mut self.writer,
+                        new.provider,
+                        &new.provider_session_id,
+                        first_seen(timed, batch.history),
+                    )?;
                     // Lines before the one that names the directory are not kept either.
                     if let Some(cwd) = first_cwd(&batch.events[index..]) {
                         self.turn_off_if_ignored(slot, cwd)?;
@@ -70,7 +75,14 @@ impl Ingest {
             } else {
                 new
             };
-            let event = self.make(slot, new, identity, payload, packed.and_then(|i| prepared.texts[i].as_ref()), batch.history)?;
+            let event = self.make(
+                slot,
+                new,
+                identity,
+                payload,
+                packed.and_then(|i| prepared.texts[i].as_ref()),
+                batch.history,
+            )?;
             if let Payload::AssistantMessage(_) = event.payload {
                 open.begin(slot, pending.len());
             }
@@ -94,8 +106,11 @@ impl Ingest {
     /// A record of history that has no time of its own happened when its neighbours did.
     fn neighbour_time(&self, slot: usize, following: &[NewEvent]) -> Timestamp {
         let this = &following[0];
-        let before = self.sessions.loaded(slot).filter(|s| s.session.last_sequence > 0).map(|s| s.session.last_event_at);
-        let next = || following.iter().filter(|e| e.provider_session_id == this.provider_session_id).find_map(|e| e.created_at);
+        let before =
+            self.sessions.loaded(slot).filter(|s| s.session.last_sequence > 0).map(|s| s.session.last_event_at);
+        let next = || {
+            following.iter().filter(|e| e.provider_session_id == this.provider_session_id).find_map(|e| e.created_at)
+        };
         before.or_else(next).unwrap_or(this.observed_at)
     }
 
@@ -115,7 +130,13 @@ impl Ingest {
 
     /// Whether a record is new. One that is known, and belongs to another session, makes this one
     /// a fork of that.
-    fn learn(&mut self, new: &NewEvent, row: store::SessionRow, slot: usize, forks: &mut HashSet<(usize, usize)>) -> Result<Option<Identity>, Failure> {
+    fn learn(
+        &mut self,
+        new: &NewEvent,
+        row: store::SessionRow,
+        slot: usize,
+        forks: &mut HashSet<(usize, usize)>,
+    ) -> Result<Option<Identity>, Failure> {
         match new.repeat {
             Repeat::Unique => {
                 if self.writer.learn(new.identity, row)? {
@@ -142,7 +163,15 @@ impl Ingest {
         }
     }
 
-    fn make(&mut self, slot: usize, new: &NewEvent, identity: Identity, payload: Option<Payload>, text: Option<&store::PackedText>, history: bool) -> Result<Event, Failure> {
+    fn make(
+        &mut self,
+        slot: usize,
+        new: &NewEvent,
+        identity: Identity,
+        payload: Option<Payload>,
+        text: Option<&store::PackedText>,
+        history: bool,
+    ) -> Result<Event, Failure> {
         let mut payload = payload.unwrap_or_else(|| new.payload.clone());
         if let Payload::SessionStarted(started) = &mut payload
             && let Some(parent) = &started.parent_provider_session_id
@@ -184,7 +213,14 @@ impl Ingest {
     }
 
     /// Folds an event and keeps what follows from it.
-    fn fold(&mut self, slot: usize, event: Event, packed: Option<usize>, pending: &mut Vec<(usize, Event, Option<usize>)>, derived: &mut Vec<(usize, Event)>) -> Result<(), Failure> {
+    fn fold(
+        &mut self,
+        slot: usize,
+        event: Event,
+        packed: Option<usize>,
+        pending: &mut Vec<(usize, Event, Option<usize>)>,
+        derived: &mut Vec<(usize, Event)>,
+    ) -> Result<(), Failure> {
         if let Payload::UsageReported(usage) = &event.payload {
             self.writer.add_usage(self.sessions.known(slot).row, usage)?;
         }
@@ -197,7 +233,10 @@ impl Ingest {
         let conclusions = state.fold(&event);
         let process = state.process();
         // What comes behind a turn's end, its tokens above all, is still the turn's.
-        let adds = matches!(event.payload, Payload::UsageReported(_) | Payload::AssistantMessage(_) | Payload::AssistantDelta(_));
+        let adds = matches!(
+            event.payload,
+            Payload::UsageReported(_) | Payload::AssistantMessage(_) | Payload::AssistantDelta(_)
+        );
         if let (true, None, Some(turn)) = (adds, state.open_turn(), state.recent_turns().next_back()) {
             self.writer.put_turn(row, turn)?;
         }
@@ -256,7 +295,13 @@ impl Ingest {
         })
     }
 
-    fn append(&mut self, slot: usize, event: Event, text: Option<&store::PackedText>, history: bool) -> Result<(), Failure> {
+    fn append(
+        &mut self,
+        slot: usize,
+        event: Event,
+        text: Option<&store::PackedText>,
+        history: bool,
+    ) -> Result<(), Failure> {
         self.writer.append(self.sessions.known(slot).row, &event, text)?;
         self.rows += 1;
         self.keep(event, history);
@@ -275,7 +320,13 @@ impl Ingest {
     }
 
     /// Writes conclusions that no event brought about.
-    pub(super) fn conclude(&mut self, slot: usize, conclusions: Vec<Conclusion>, now: Timestamp, history: bool) -> Result<(), Failure> {
+    pub(super) fn conclude(
+        &mut self,
+        slot: usize,
+        conclusions: Vec<Conclusion>,
+        now: Timestamp,
+        history: bool,
+    ) -> Result<(), Failure> {
         let mut derived = Vec::new();
         for conclusion in conclusions {
             derived.push((slot, self.derive(slot, conclusion, now)?));
@@ -290,10 +341,17 @@ impl Ingest {
 
     /// A helper's work keeps its parent running, and its dialog is its parent's too: the parent is
     /// told by a signal, so that the parent's log explains its state alone.
-    fn tell_parent(&mut self, slot: usize, now: Timestamp, pending: &mut Vec<(usize, Event, Option<usize>)>, derived: &mut Vec<(usize, Event)>) -> Result<(), Failure> {
+    fn tell_parent(
+        &mut self,
+        slot: usize,
+        now: Timestamp,
+        pending: &mut Vec<(usize, Event, Option<usize>)>,
+        derived: &mut Vec<(usize, Event)>,
+    ) -> Result<(), Failure> {
         let Some(child) = self.sessions.loaded(slot) else { return Ok(()) };
         let Some(parent) = child.session.parent_session_id.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
-        let (child_id, state) = (Arc::clone(&self.sessions.known(slot).provider_session_id), child.session.status.state);
+        let (child_id, state) =
+            (Arc::clone(&self.sessions.known(slot).provider_session_id), child.session.status.state);
         let claimed = self.sessions.state(&self.writer, parent)?.claim_of_agent(&child_id);
         let wanted = match state {
             State::Running | State::WaitingApproval => Some(state),
@@ -311,22 +369,53 @@ impl Ingest {
         let signal = Signal { claim, strength: Confidence::High, valid_until: None, words: Some(words) };
         let known = self.sessions.known(parent).clone();
         let sequence = self.sessions.state(&self.writer, parent)?.session.last_sequence;
-        let identity = Identity::of(known.provider, "subagent", &[&known.id.to_bytes(), child_id.as_bytes(), &sequence.to_le_bytes()]);
-        let new = internal(known.provider, &known.provider_session_id, identity, Source::Transcript, now, signal.into(), Some(child_id));
+        let identity = Identity::of(
+            known.provider,
+            "subagent",
+            &[&known.id.to_bytes(), child_id.as_bytes(), &sequence.to_le_bytes()],
+        );
+        let new = internal(
+            known.provider,
+            &known.provider_session_id,
+            identity,
+            Source::Transcript,
+            now,
+            signal.into(),
+            Some(child_id),
+        );
         self.writer.learn(identity, known.row)?;
         let event = self.make(parent, &new, identity, None, None, false)?;
         self.fold(parent, event, None, pending, derived)
     }
 
     /// Notes that a session repeats another's records.
-    fn fork(&mut self, slot: usize, owner: usize, _path: &str, pending: &mut Vec<(usize, Event, Option<usize>)>, derived: &mut Vec<(usize, Event)>) -> Result<(), Failure> {
+    fn fork(
+        &mut self,
+        slot: usize,
+        owner: usize,
+        _path: &str,
+        pending: &mut Vec<(usize, Event, Option<usize>)>,
+        derived: &mut Vec<(usize, Event)>,
+    ) -> Result<(), Failure> {
         let (own, from) = (self.sessions.known(slot).clone(), self.sessions.known(owner).clone());
-        let identity = Identity::of(own.provider, "forked", &[own.provider_session_id.as_bytes(), from.provider_session_id.as_bytes()]);
+        let identity = Identity::of(
+            own.provider,
+            "forked",
+            &[own.provider_session_id.as_bytes(), from.provider_session_id.as_bytes()],
+        );
         if !self.writer.learn(identity, own.row)? {
             return Ok(());
         }
         let payload = SessionForked { from: from.provider_session_id.to_string(), at: None }.into();
-        let new = internal(own.provider, &own.provider_session_id, identity, Source::Transcript, (self.clock)(), payload, None);
+        let new = internal(
+            own.provider,
+            &own.provider_session_id,
+            identity,
+            Source::Transcript,
+            (self.clock)(),
+            payload,
+            None,
+        );
         let event = self.make(slot, &new, identity, None, None, false)?;
         self.fold(slot, event, None, pending, derived)
     }
@@ -334,7 +423,14 @@ impl Ingest {
     /// Keeps where a session's transcript stands beside the session.
     fn note_transcript(&mut self, prepared: &Prepared) {
         let batch = &prepared.batch;
-        let Some(id) = batch.cursor.provider_session_id.as_deref().filter(|_| adapters::is_transcript(batch.provider, &batch.cursor.path)) else { return };
+        let Some(id) = batch
+            .cursor
+            .provider_session_id
+            .as_deref()
+            .filter(|_| adapters::is_transcript(batch.provider, &batch.cursor.path))
+        else {
+            return;
+        };
         let Some(slot) = self.sessions.find_by_provider(batch.provider, &Arc::from(id)) else { return };
         if !self.sessions.known(slot).capture || self.sessions.state(&self.writer, slot).is_err() {
             return;
@@ -365,8 +461,12 @@ impl Ingest {
 
     pub(super) fn apply_end(&mut self, ended: Ended) -> Result<(), Failure> {
         let now = (self.clock)();
-        let slots: Vec<usize> =
-            self.sessions.all_loaded().filter(|(_, s)| s.process() == Some((ended.pid, ended.start_ticks))).map(|(slot, _)| slot).collect();
+        let slots: Vec<usize> = self
+            .sessions
+            .all_loaded()
+            .filter(|(_, s)| s.process() == Some((ended.pid, ended.start_ticks)))
+            .map(|(slot, _)| slot)
+            .collect();
         for slot in slots {
             let signal = Signal {
                 claim: Claim::ProcessGone { pid: ended.pid, clean: false },
@@ -386,7 +486,12 @@ impl Ingest {
             let (pid, start_ticks) = (found.process.pid, found.process.start_ticks);
             for slot in found.left {
                 let words = Some(format!("process {pid} went on to another session"));
-                let signal = Signal { claim: Claim::ProcessGone { pid, clean: true }, strength: Confidence::Medium, valid_until: None, words };
+                let signal = Signal {
+                    claim: Claim::ProcessGone { pid, clean: true },
+                    strength: Confidence::Medium,
+                    valid_until: None,
+                    words,
+                };
                 self.inject(slot, Source::Process, now, "left", signal.into())?;
             }
             let words = Some(match found.strength {
@@ -394,7 +499,13 @@ impl Ingest {
                 Confidence::Medium | Confidence::Low => format!("process {pid} runs in its directory"),
             });
             let claim = Claim::ProcessAlive { pid, start_ticks };
-            self.inject(found.slot, Source::Process, now, "linked", Signal { claim, strength: found.strength, valid_until: None, words }.into())?;
+            self.inject(
+                found.slot,
+                Source::Process,
+                now,
+                "linked",
+                Signal { claim, strength: found.strength, valid_until: None, words }.into(),
+            )?;
         }
         self.await_sessions(agents, now)
     }
@@ -415,11 +526,18 @@ impl Ingest {
             }
             let id: Arc<str> = Arc::from(format!("{AWAITED}{}-{}", agent.pid, agent.start_ticks));
             let slot = self.sessions.resolve(&mut self.writer, agent.provider, &id, now)?;
-            let started = SessionStarted { cwd: Some(agent.cwd.to_string_lossy().into_owned()), ..SessionStarted::default() };
+            let started =
+                SessionStarted { cwd: Some(agent.cwd.to_string_lossy().into_owned()), ..SessionStarted::default() };
             self.inject(slot, Source::Process, now, "awaited", started.into())?;
             let claim = Claim::ProcessAlive { pid: agent.pid, start_ticks: agent.start_ticks };
             let words = Some(format!("process {} runs and has said nothing yet", agent.pid));
-            self.inject(slot, Source::Process, now, "awaited-process", Signal { claim, strength: Confidence::Medium, valid_until: None, words }.into())?;
+            self.inject(
+                slot,
+                Source::Process,
+                now,
+                "awaited-process",
+                Signal { claim, strength: Confidence::Medium, valid_until: None, words }.into(),
+            )?;
         }
         Ok(())
     }
@@ -446,11 +564,24 @@ impl Ingest {
         self.writer.set_capture(row, on)?;
         self.sessions.set_capture(slot, on);
         let value = if on { "on" } else { "off" }.to_owned();
-        self.inject(slot, Source::Runtime, (self.clock)(), "capture", Annotation { topic: Topic::Capture, value }.into())
+        self.inject(
+            slot,
+            Source::Runtime,
+            (self.clock)(),
+            "capture",
+            Annotation { topic: Topic::Capture, value }.into(),
+        )
     }
 
     /// Adds an event that capture itself observed.
-    fn inject(&mut self, slot: usize, source: Source, now: Timestamp, space: &str, payload: Payload) -> Result<(), Failure> {
+    fn inject(
+        &mut self,
+        slot: usize,
+        source: Source,
+        now: Timestamp,
+        space: &str,
+        payload: Payload,
+    ) -> Result<(), Failure> {
         let known = self.sessions.known(slot).clone();
         let sequence = self.sessions.state(&self.writer, slot)?.session.last_sequence;
         let identity = Identity::of(known.provider, space, &[&known.id.to_bytes(), &sequence.to_le_bytes()]);
@@ -469,10 +600,10 @@ impl Ingest {
 /// The directory in which the session of the first of these events begins.
 fn first_cwd(events: &[NewEvent]) -> Option<&str> {
     let session = &events.first()?.provider_session_id;
-    events.iter().filter(|e| e.provider_session_id == *session).find_map(|e| match &e.payload {
-        Payload::SessionStarted(started) => started.cwd.as_deref(),
-        _ => None,
-    })
+    events
+        .iter()
+        .filter(|e| e.provider_session_id == *session)
+        .find_map(|e| if let Payload::SessionStarted(started) = &e.payload { started.cwd.as_deref() } else { None })
 }
 
 fn first_seen(new: &NewEvent, history: bool) -> Timestamp {
@@ -480,7 +611,15 @@ fn first_seen(new: &NewEvent, history: bool) -> Timestamp {
 }
 
 /// An event of capture's own making. Its delivery id is its identity.
-fn internal(provider: Provider, session: &Arc<str>, identity: Identity, source: Source, now: Timestamp, payload: Payload, agent_id: Option<Arc<str>>) -> NewEvent {
+fn internal(
+    provider: Provider,
+    session: &Arc<str>,
+    identity: Identity,
+    source: Source,
+    now: Timestamp,
+    payload: Payload,
+    agent_id: Option<Arc<str>>,
+) -> NewEvent {
     NewEvent {
         provider,
         provider_session_id: Arc::clone(session),

@@ -24,9 +24,16 @@ pub(super) struct Found<'a> {
 const RECENT_MS: i64 = 10 * 60 * 1000;
 
 /// Finds processes for the sessions that have none.
-pub(super) fn link<'s, 'a>(sessions: impl Iterator<Item = (usize, &'s SessionState)>, agents: &'a [AgentProcess], now: Timestamp) -> Vec<Found<'a>> {
+pub(super) fn link<'s, 'a>(
+    sessions: impl Iterator<Item = (usize, &'s SessionState)>,
+    agents: &'a [AgentProcess],
+    now: Timestamp,
+) -> Vec<Found<'a>> {
     let sessions: Vec<(usize, &SessionState)> = sessions
-        .filter(|(_, s)| s.session.parent_session_id.is_none() && !s.session.provider_session_id.as_deref().is_some_and(|id| id.starts_with(AWAITED)))
+        .filter(|(_, s)| {
+            s.session.parent_session_id.is_none()
+                && !s.session.provider_session_id.as_deref().is_some_and(|id| id.starts_with(AWAITED))
+        })
         .collect();
     let has_open = |state: &SessionState, process: &AgentProcess| {
         state.session.transcripts.iter().any(|t| process.open_files.iter().any(|f| f.as_os_str() == t.path.as_str()))
@@ -34,18 +41,31 @@ pub(super) fn link<'s, 'a>(sessions: impl Iterator<Item = (usize, &'s SessionSta
     let mut found: Vec<Found<'a>> = Vec::new();
     for process in agents {
         let own = || sessions.iter().filter(|(_, s)| s.session.provider == process.provider);
-        let linked: Vec<usize> = own().filter(|(_, s)| s.process() == Some((process.pid, process.start_ticks))).map(|(slot, _)| *slot).collect();
-        let opened: Vec<usize> =
-            own().filter(|(_, s)| s.process().is_none() && s.session.status.state != State::Exited && has_open(s, process)).map(|(slot, _)| *slot).collect();
+        let linked: Vec<usize> = own()
+            .filter(|(_, s)| s.process() == Some((process.pid, process.start_ticks)))
+            .map(|(slot, _)| *slot)
+            .collect();
+        let opened: Vec<usize> = own()
+            .filter(|(_, s)| s.process().is_none() && s.session.status.state != State::Exited && has_open(s, process))
+            .map(|(slot, _)| *slot)
+            .collect();
         for slot in &opened {
-            let left = if process.shared { Vec::new() } else { linked.iter().copied().filter(|l| !own().any(|(s, state)| s == l && has_open(state, process))).collect() };
+            let left = if process.shared {
+                Vec::new()
+            } else {
+                linked.iter().copied().filter(|l| !own().any(|(s, state)| s == l && has_open(state, process))).collect()
+            };
             found.push(Found { slot: *slot, process, strength: Confidence::High, left });
         }
         if process.shared || !linked.is_empty() || !opened.is_empty() {
             continue;
         }
         let here = own()
-            .filter(|(_, s)| s.process().is_none() && s.session.status.state != State::Exited && now.since_ms(s.session.last_event_at) < RECENT_MS)
+            .filter(|(_, s)| {
+                s.process().is_none()
+                    && s.session.status.state != State::Exited
+                    && now.since_ms(s.session.last_event_at) < RECENT_MS
+            })
             .filter(|(_, s)| s.session.cwd.as_deref().is_some_and(|cwd| process.cwd.as_os_str() == cwd))
             .max_by_key(|(_, s)| s.session.last_event_at);
         if let Some((slot, _)) = here {

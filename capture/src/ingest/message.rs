@@ -20,16 +20,28 @@ pub(super) enum Merge {
 
 impl OpenMessage {
     /// Merges a block into its message's event where that is not committed yet.
-    pub(super) fn merge(&mut self, slot: usize, block: &NewEvent, last_message: Option<&str>, pending: &mut [(usize, Event, Option<usize>)]) -> Merge {
+    pub(super) fn merge(
+        &mut self,
+        slot: usize,
+        block: &NewEvent,
+        last_message: Option<&str>,
+        pending: &mut [(usize, Event, Option<usize>)],
+    ) -> Merge {
         let Payload::AssistantMessage(new) = &block.payload else { return Merge::New };
         let Some(id) = new.message_id.as_deref() else { return Merge::New };
         if last_message != Some(id) {
             return Merge::New;
         }
-        let Some((_, event, _)) = self.at.filter(|(of, _)| *of == slot).and_then(|(_, index)| pending.get_mut(index)) else { return Merge::Delta };
+        let Some((_, event, _)) = self.at.filter(|(of, _)| *of == slot).and_then(|(_, index)| pending.get_mut(index))
+        else {
+            return Merge::Delta;
+        };
         let Payload::AssistantMessage(known) = &mut event.payload else { return Merge::Delta };
         // The event is folded already: what a fold would look at must not change any more.
-        if known.message_id.as_deref() != Some(id) || block.text.is_some() || new.stop.is_some_and(|stop| known.stop != Some(stop)) {
+        if known.message_id.as_deref() != Some(id)
+            || block.text.is_some()
+            || new.stop.is_some_and(|stop| known.stop != Some(stop))
+        {
             return Merge::Delta;
         }
         known.blocks += new.blocks;
@@ -46,5 +58,13 @@ impl OpenMessage {
 /// A block of a known message as an event of its own.
 pub(super) fn as_delta(payload: &Payload) -> Option<Payload> {
     let Payload::AssistantMessage(message) = payload else { return None };
-    Some(AssistantDelta { message_id: message.message_id.clone(), block: Block::Text, stop: message.stop, blocks: message.blocks }.into())
+    Some(
+        AssistantDelta {
+            message_id: message.message_id.clone(),
+            block: Block::Text,
+            stop: message.stop,
+            blocks: message.blocks,
+        }
+        .into(),
+    )
 }

@@ -78,7 +78,13 @@ impl Sessions {
     }
 
     /// The session of this name; made when there is none.
-    pub(super) fn resolve(&mut self, writer: &mut Writer, provider: Provider, id: &Arc<str>, first_seen: Timestamp) -> Result<usize, CommitError> {
+    pub(super) fn resolve(
+        &mut self,
+        writer: &mut Writer,
+        provider: Provider,
+        id: &Arc<str>,
+        first_seen: Timestamp,
+    ) -> Result<usize, CommitError> {
         if let Some(slot) = self.find_by_provider(provider, id) {
             return Ok(slot);
         }
@@ -188,8 +194,15 @@ impl Sessions {
         if self.loaded <= KEPT * 2 {
             return;
         }
-        let mut idle: Vec<(u64, usize)> =
-            self.slots.iter().enumerate().filter(|(_, s)| s.state.is_some() && s.deadline.is_none() && s.state.as_deref().is_none_or(|st| st.process().is_none())).map(|(i, s)| (s.used, i)).collect();
+        let mut idle: Vec<(u64, usize)> = self
+            .slots
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| {
+                s.state.is_some() && s.deadline.is_none() && s.state.as_deref().is_none_or(|st| st.process().is_none())
+            })
+            .map(|(i, s)| (s.used, i))
+            .collect();
         idle.sort_unstable();
         let surplus = self.loaded.saturating_sub(KEPT).min(idle.len());
         for (_, slot) in idle.into_iter().take(surplus) {
@@ -228,7 +241,13 @@ impl Sessions {
 const FOLD_PAGE: usize = 1_000;
 
 /// Folds a session's log from its beginning.
-fn fold_log(writer: &Writer, id: SessionId, provider: Provider, provider_session_id: Arc<str>, rules: Rules) -> Result<SessionState, ReadError> {
+fn fold_log(
+    writer: &Writer,
+    id: SessionId,
+    provider: Provider,
+    provider_session_id: Arc<str>,
+    rules: Rules,
+) -> Result<SessionState, ReadError> {
     let reader = writer.reader();
     let mut state: Option<SessionState> = None;
     let mut after = 0;
@@ -236,7 +255,8 @@ fn fold_log(writer: &Writer, id: SessionId, provider: Provider, provider_session
         let page: Vec<Event> = reader.events(id, after, FOLD_PAGE, &[])?;
         for event in &page {
             after = event.sequence;
-            let first = || SessionState::new(id, provider, Some(Arc::clone(&provider_session_id)), event.created_at, rules);
+            let first =
+                || SessionState::new(id, provider, Some(Arc::clone(&provider_session_id)), event.created_at, rules);
             state.get_or_insert_with(first).fold(event);
         }
         if page.len() < FOLD_PAGE {

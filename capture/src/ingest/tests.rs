@@ -10,8 +10,9 @@ use std::{
 };
 
 use events::{
-    AssistantMessage, Block, Claim, Confidence, Cursor, Identity, Kind, NewEvent, Origin, Payload, PromptOrigin, Provider, Reason, Repeat, SessionStarted, Signal,
-    Source, StartKind, State, Stop, ToolCall, ToolKind, ToolResult, TurnOutcome, UsageReported, UserPrompt,
+    AssistantMessage, Block, Claim, Confidence, Cursor, Identity, Kind, NewEvent, Origin, Payload, PromptOrigin,
+    Provider, Reason, Repeat, SessionStarted, Signal, Source, StartKind, State, Stop, ToolCall, ToolKind, ToolResult,
+    TurnOutcome, UsageReported, UserPrompt,
 };
 use projections::{Rules, Session, SessionState};
 
@@ -189,7 +190,13 @@ impl World {
             // Where its files stand is not of the log.
             live.session.transcripts.clear();
             live.session.health = projections::Health::Ok;
-            let mut again = SessionState::new(id, events[0].provider, live.session.provider_session_id.as_deref().map(Arc::from), events[0].created_at, Rules::default());
+            let mut again = SessionState::new(
+                id,
+                events[0].provider,
+                live.session.provider_session_id.as_deref().map(Arc::from),
+                events[0].created_at,
+                Rules::default(),
+            );
             let mut concluded = Vec::new();
             for event in &events {
                 concluded.extend(again.fold(event));
@@ -200,7 +207,11 @@ impl World {
             again.view();
             assert_eq!(again, live, "the fold of the log is the live state");
             let derived: Vec<&Payload> = events.iter().filter(|e| e.derived).map(|e| &e.payload).collect();
-            assert_eq!(concluded.iter().map(|c| &c.payload).collect::<Vec<_>>(), derived, "and concludes what was logged");
+            assert_eq!(
+                concluded.iter().map(|c| &c.payload).collect::<Vec<_>>(),
+                derived,
+                "and concludes what was logged"
+            );
             let view = ingest.writer.reader().session(id).unwrap().unwrap();
             let stands = |s: &Session| (s.status.state, s.status.reason, s.status.since, s.last_sequence, s.turns);
             assert_eq!(stands(&view), stands(&live.session), "and what is shown");
@@ -236,12 +247,21 @@ fn saying(text: &str, event: NewEvent) -> NewEvent {
 }
 
 fn prompt(session: &str, record: &str, seconds: f64) -> NewEvent {
-    saying(record, new(session, record, 0, seconds, UserPrompt { origin: PromptOrigin::Human, ..UserPrompt::default() }))
+    saying(
+        record,
+        new(session, record, 0, seconds, UserPrompt { origin: PromptOrigin::Human, ..UserPrompt::default() }),
+    )
 }
 
 /// A block of a message: `text`, or a call where there is none.
 fn block(session: &str, record: &str, seconds: f64, message: &str, text: Option<&str>, stop: Stop) -> NewEvent {
-    let said = AssistantMessage { message_id: Some(message.into()), stop: Some(stop), blocks: 1, tool_calls: u32::from(text.is_none()), ..AssistantMessage::default() };
+    let said = AssistantMessage {
+        message_id: Some(message.into()),
+        stop: Some(stop),
+        blocks: 1,
+        tool_calls: u32::from(text.is_none()),
+        ..AssistantMessage::default()
+    };
     NewEvent { text: text.map(str::to_owned), ..new(session, record, 0, seconds, said) }
 }
 
@@ -250,7 +270,19 @@ fn answer(session: &str, record: &str, seconds: f64) -> NewEvent {
 }
 
 fn call(session: &str, record: &str, seconds: f64) -> NewEvent {
-    new(session, record, 1_000, seconds, ToolCall { call_id: record.into(), name: "Bash".into(), tool: ToolKind::Execute, title: Some("ls".into()), ..ToolCall::default() })
+    new(
+        session,
+        record,
+        1_000,
+        seconds,
+        ToolCall {
+            call_id: record.into(),
+            name: "Bash".into(),
+            tool: ToolKind::Execute,
+            title: Some("ls".into()),
+            ..ToolCall::default()
+        },
+    )
 }
 
 fn result(session: &str, record: &str, call: &str, seconds: f64) -> NewEvent {
@@ -258,7 +290,13 @@ fn result(session: &str, record: &str, call: &str, seconds: f64) -> NewEvent {
 }
 
 fn tokens(session: &str, message: &str, seconds: f64, output_tokens: u64) -> NewEvent {
-    new(session, message, 7, seconds, UsageReported { message_id: Some(message.into()), output_tokens, ..UsageReported::default() })
+    new(
+        session,
+        message,
+        7,
+        seconds,
+        UsageReported { message_id: Some(message.into()), output_tokens, ..UsageReported::default() },
+    )
 }
 
 fn started(session: &str, seconds: f64, started: SessionStarted) -> NewEvent {
@@ -266,7 +304,11 @@ fn started(session: &str, seconds: f64, started: SessionStarted) -> NewEvent {
 }
 
 fn helper_of(parent: &str) -> SessionStarted {
-    SessionStarted { how: StartKind::Subagent, parent_provider_session_id: Some(parent.into()), ..SessionStarted::default() }
+    SessionStarted {
+        how: StartKind::Subagent,
+        parent_provider_session_id: Some(parent.into()),
+        ..SessionStarted::default()
+    }
 }
 
 fn registry(session: &str, record: &str, seconds: f64, claim: Claim) -> NewEvent {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use events::{
-    Annotation, AssistantDelta, CompactTrigger, Confidence, ContextCompacted, ErrorReported, Heartbeat, Identity, Origin, QuestionAnswered, QuestionAsked,
-    SessionForked, StartKind, ToolCall, ToolOutcome, ToolResult, Unrecognized, UserPrompt,
+    Annotation, AssistantDelta, CompactTrigger, Confidence, ContextCompacted, ErrorReported, Heartbeat, Identity,
+    Origin, QuestionAnswered, QuestionAsked, SessionForked, StartKind, ToolCall, ToolOutcome, ToolResult, Unrecognized,
+    UserPrompt,
 };
 
 use super::*;
@@ -52,6 +53,7 @@ impl Said {
 
 /// One line of a script: an event, or only time.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "a test holds a handful of them")]
 enum Step {
     Event(f64, Said),
     Until(f64),
@@ -66,7 +68,14 @@ fn until(seconds: f64) -> Step {
 }
 
 fn said(payload: impl Into<Payload>) -> Said {
-    Said { payload: payload.into(), source: Source::Transcript, text: None, agent: None, confidence: Confidence::High, created: None }
+    Said {
+        payload: payload.into(),
+        source: Source::Transcript,
+        text: None,
+        agent: None,
+        confidence: Confidence::High,
+        created: None,
+    }
 }
 
 fn says(text: &str, payload: impl Into<Payload>) -> Said {
@@ -146,7 +155,14 @@ fn gone() -> Said {
 }
 
 fn usage(message: &str, output_tokens: u64) -> Said {
-    said(UsageReported { message_id: Some(message.into()), input_tokens: 10, output_tokens, cache_read_tokens: 5, cache_write_tokens: 1, ..UsageReported::default() })
+    said(UsageReported {
+        message_id: Some(message.into()),
+        input_tokens: 10,
+        output_tokens,
+        cache_read_tokens: 5,
+        cache_write_tokens: 1,
+        ..UsageReported::default()
+    })
 }
 
 fn note(topic: Topic, value: &str) -> Said {
@@ -163,7 +179,10 @@ struct Tape {
 impl Tape {
     fn new() -> Self {
         let id = SessionId::mint(START, Provider::Claude, "s");
-        Self { state: SessionState::new(id, Provider::Claude, Some(Arc::from("s")), START, Rules::default()), conclusions: Vec::new() }
+        Self {
+            state: SessionState::new(id, Provider::Claude, Some(Arc::from("s")), START, Rules::default()),
+            conclusions: Vec::new(),
+        }
     }
 
     /// Gives the event the next place in the log.

@@ -31,16 +31,8 @@ pub(crate) fn set_capture(app: &App, mut call: Call) -> Reply {
     Reply::later(async move {
         let Wanted { enabled } = call.json(&app).await?;
         let session = target(&app, &call).await?;
-        ask(&app, |reply| Command::SetCapture {
-            session,
-            enabled,
-            reply,
-        })
-        .await?;
-        body::json_of(&Done {
-            id: session,
-            enabled,
-        })
+        ask(&app, |reply| Command::SetCapture { session, enabled, reply }).await?;
+        body::json_of(&Done { id: session, enabled })
     })
 }
 
@@ -56,9 +48,7 @@ async fn ask<T>(
     match timeout(app.limits.read, answer).await {
         Ok(Ok(Ok(value))) => Ok(value),
         Ok(Ok(Err(Refusal::NotFound(why)))) => Err(ApiError::not_found(why)),
-        Ok(Ok(Err(Refusal::Conflict(why)))) => {
-            Err(ApiError::new(http::StatusCode::CONFLICT, "conflict", why))
-        }
+        Ok(Ok(Err(Refusal::Conflict(why)))) => Err(ApiError::new(http::StatusCode::CONFLICT, "conflict", why)),
         Ok(Ok(Err(Refusal::Failed(cause)))) => Err(ApiError::internal(&cause)),
         Ok(Err(_)) | Err(_) => Err(nobody()),
     }

@@ -33,9 +33,7 @@ pub(crate) fn events(app: &App, call: Call) -> Reply {
         let limit = query.limit(DEFAULT_LIMIT, MAX_LIMIT)?;
         let kinds: Vec<Kind> = query.list("kind")?;
         let id = target(&app, &call).await?;
-        let events = app
-            .read(move |reader| reader.events(id, after, limit, &kinds))
-            .await?;
+        let events = app.read(move |reader| reader.events(id, after, limit, &kinds)).await?;
         let next_after = events.last().map_or(after, |event| event.sequence);
         body::json_of(&Page { events, next_after })
     })
@@ -54,9 +52,7 @@ pub(crate) fn turns(app: &App, call: Call) -> Reply {
         let after = query.value("after")?.unwrap_or(0);
         let limit = query.limit(DEFAULT_LIMIT, MAX_LIMIT)?;
         let id = target(&app, &call).await?;
-        let turns = app
-            .read(move |reader| reader.turns(id, after, limit))
-            .await?;
+        let turns = app.read(move |reader| reader.turns(id, after, limit)).await?;
         let next_after = turns.last().map_or(after, |turn| turn.number);
         body::json_of(&Page { turns, next_after })
     })
@@ -144,14 +140,7 @@ pub(crate) fn usage_of_all(app: &App, _: Call) -> Reply {
             total.cache_read_tokens += usage.cache_read_tokens;
             total.cache_write_tokens += usage.cache_write_tokens;
         }
-        let usage = rows
-            .into_iter()
-            .map(|(provider, model, usage)| Row {
-                provider,
-                model,
-                usage,
-            })
-            .collect();
+        let usage = rows.into_iter().map(|(provider, model, usage)| Row { provider, model, usage }).collect();
         body::json_of(&Answer { total, usage })
     })
 }
@@ -166,8 +155,7 @@ pub(crate) fn text(app: &App, call: Call) -> Reply {
         }
         let text = app.read(move |reader| reader.text(&hash)).await?;
         text.map(body::text).ok_or_else(|| {
-            ApiError::not_found("no such text")
-                .hint("texts above the cap are not kept: see the event's origin")
+            ApiError::not_found("no such text").hint("texts above the cap are not kept: see the event's origin")
         })
     })
 }

@@ -44,9 +44,7 @@ pub(crate) fn list(app: &App, call: Call) -> Reply {
     // The mark first: what the rows tell is then never older than what `as_of` claims.
     let as_of = app.board.mark().position;
     let (rows, more) = app.board.list(&query);
-    let next_cursor = more
-        .then(|| rows.last().map(|row| cursor_text(row.key())))
-        .flatten();
+    let next_cursor = more.then(|| rows.last().map(|row| cursor_text(row.key()))).flatten();
     if rows.iter().all(|row| row.json.is_some()) {
         let parts: Vec<Json> = rows.iter().filter_map(|row| row.json.clone()).collect();
         return Reply::Now(Ok(page(as_of, &parts, next_cursor.as_deref())));
@@ -101,11 +99,7 @@ pub(crate) fn usage(app: &App, call: Call) -> Reply {
     let app = Arc::clone(app);
     Reply::later(async move {
         let session = session(&app, &call).await?;
-        body::json_of(&View {
-            id: session.id,
-            model: session.model,
-            usage: session.usage,
-        })
+        body::json_of(&View { id: session.id, model: session.model, usage: session.usage })
     })
 }
 
@@ -117,10 +111,7 @@ pub(crate) fn runs(_: &App, _: Call) -> Reply {
 /// `GET /api/v1/runs/{id}`
 pub(crate) fn run(_: &App, call: Call) -> Reply {
     Reply::Now(Err(match call.segment() {
-        Ok(given) => ApiError::not_found(format!(
-            "no run `{}`",
-            given.chars().take(64).collect::<String>()
-        )),
+        Ok(given) => ApiError::not_found(format!("no run `{}`", given.chars().take(64).collect::<String>())),
         Err(error) => error,
     }))
 }
@@ -146,13 +137,7 @@ pub(crate) async fn jsons(app: &App, rows: Vec<Arc<SessionEntry>>) -> Result<Vec
 
 /// Writes JSON texts into a list, as they are.
 pub(crate) fn concatenate(out: &mut String, parts: &[Json]) {
-    out.reserve(
-        parts
-            .iter()
-            .map(|part| part.as_str().len() + 1)
-            .sum::<usize>()
-            + 2,
-    );
+    out.reserve(parts.iter().map(|part| part.as_str().len() + 1).sum::<usize>() + 2);
     out.push('[');
     for (i, part) in parts.iter().enumerate() {
         if i > 0 {
@@ -215,9 +200,7 @@ async fn session(app: &App, call: &Call) -> Result<Session, ApiError> {
         return Err(moved(call, target));
     }
     match entry.and_then(|entry| entry.json.clone()) {
-        Some(json) => {
-            serde_json::from_str(json.as_str()).map_err(|cause| ApiError::internal(&cause))
-        }
+        Some(json) => serde_json::from_str(json.as_str()).map_err(|cause| ApiError::internal(&cause)),
         None => from_store(app, call).await,
     }
 }
@@ -255,17 +238,9 @@ async fn from_store(app: &App, call: &Call) -> Result<Session, ApiError> {
 pub(crate) fn moved(call: &Call, target: SessionId) -> ApiError {
     let (path, segment) = (call.parts.uri.path(), &call.segment);
     let (before, behind) = (&path[..segment.start], &path[segment.end..]);
-    let query = call
-        .parts
-        .uri
-        .query()
-        .map(|query| format!("?{query}"))
-        .unwrap_or_default();
-    let error = ApiError::new(
-        StatusCode::PERMANENT_REDIRECT,
-        "merged",
-        format!("the session turned out to be {target}"),
-    );
+    let query = call.parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let error =
+        ApiError::new(StatusCode::PERMANENT_REDIRECT, "merged", format!("the session turned out to be {target}"));
     match HeaderValue::try_from(format!("{before}{target}{behind}{query}")) {
         Ok(location) => error.header(header::LOCATION, location),
         Err(cause) => ApiError::internal(&cause),
@@ -280,12 +255,10 @@ fn list_query(params: &Params<'_>) -> Result<Query, ApiError> {
         Some("all") => false,
         Some(_) => return Err(ApiError::parameter("active", "must be `true` or `all`")),
     };
-    let cwd = params
-        .text("cwd")
-        .map(|cwd| match cwd.trim_end_matches('/') {
-            "" => "/".to_owned(),
-            cwd => cwd.to_owned(),
-        });
+    let cwd = params.text("cwd").map(|cwd| match cwd.trim_end_matches('/') {
+        "" => "/".to_owned(),
+        cwd => cwd.to_owned(),
+    });
     Ok(Query {
         states,
         providers: params.list("provider")?,
@@ -302,12 +275,7 @@ fn cursor_text((Reverse(at), id): Key) -> String {
 
 fn read_cursor(text: &str) -> Result<Key, ApiError> {
     text.split_once('.')
-        .and_then(|(at, id)| {
-            Some((
-                Reverse(Timestamp::from_millisecond(at.parse().ok()?)),
-                id.parse().ok()?,
-            ))
-        })
+        .and_then(|(at, id)| Some((Reverse(Timestamp::from_millisecond(at.parse().ok()?)), id.parse().ok()?)))
         .ok_or_else(|| ApiError::parameter("cursor", "not a `next_cursor` of this list"))
 }
 

@@ -31,9 +31,7 @@ pub(crate) fn sources(app: &App, _: Call) -> Reply {
     struct Answer {
         sources: Vec<SourceHealth>,
     }
-    Reply::Now(body::json_of(&Answer {
-        sources: (app.health.sources)(),
-    }))
+    Reply::Now(body::json_of(&Answer { sources: (app.health.sources)() }))
 }
 
 /// `GET /metrics`
@@ -43,9 +41,8 @@ pub(crate) fn metrics(app: &App, _: Call) -> Reply {
 
 /// `GET /openapi.json`
 pub(crate) fn openapi(_: &App, _: Call) -> Reply {
-    static DOCUMENT: LazyLock<Result<String, String>> = LazyLock::new(|| {
-        serde_json::to_string(&crate::openapi::document()).map_err(|cause| cause.to_string())
-    });
+    static DOCUMENT: LazyLock<Result<String, String>> =
+        LazyLock::new(|| serde_json::to_string(&crate::openapi::document()).map_err(|cause| cause.to_string()));
     Reply::Now(match &*DOCUMENT {
         Ok(text) => Ok(body::json(text.as_str())),
         Err(cause) => Err(ApiError::internal(cause)),

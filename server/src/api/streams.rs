@@ -47,15 +47,10 @@ pub(crate) async fn interest(app: &App, call: &Call) -> Result<Interest, ApiErro
 }
 
 /// The sessions these names mean; an error names the first that means none.
-pub(crate) async fn ids_of(
-    app: &App,
-    names: impl Iterator<Item = &str> + Send,
-) -> Result<Vec<SessionId>, ApiError> {
+pub(crate) async fn ids_of(app: &App, names: impl Iterator<Item = &str> + Send) -> Result<Vec<SessionId>, ApiError> {
     let mut ids = Vec::new();
     for name in names {
-        let id = id_of(app, name.trim())
-            .await?
-            .ok_or_else(|| ApiError::session(name))?;
+        let id = id_of(app, name.trim()).await?.ok_or_else(|| ApiError::session(name))?;
         if !ids.contains(&id) {
             ids.push(id);
         }
@@ -66,18 +61,11 @@ pub(crate) async fn ids_of(
 /// Where a client left off: `Last-Event-ID`, or `?after=`.
 fn resume(call: &Call) -> Result<Option<Resume>, ApiError> {
     let query = call.query();
-    let header = call
-        .parts
-        .headers
-        .get("last-event-id")
-        .and_then(|value| value.to_str().ok());
+    let header = call.parts.headers.get("last-event-id").and_then(|value| value.to_str().ok());
     let after = match header {
         // A browser sends back whatever it was given; what is no position of ours resumes nothing.
         Some(text) => text.trim().parse().ok(),
         None => query.value("after")?,
     };
-    Ok(after.map(|after| Resume {
-        after,
-        epoch: query.text("epoch").map(str::to_owned),
-    }))
+    Ok(after.map(|after| Resume { after, epoch: query.text("epoch").map(str::to_owned) }))
 }

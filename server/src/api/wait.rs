@@ -27,15 +27,9 @@ pub(crate) fn wait(app: &App, call: Call) -> Reply {
         let query = call.query();
         let until: Vec<State> = query.list("until")?;
         if until.is_empty() {
-            return Err(ApiError::parameter(
-                "until",
-                "name the states to wait for, separated by commas",
-            ));
+            return Err(ApiError::parameter("until", "name the states to wait for, separated by commas"));
         }
-        let timeout_ms = query
-            .value("timeout_ms")?
-            .unwrap_or(DEFAULT_TIMEOUT_MS)
-            .min(MAX_TIMEOUT_MS);
+        let timeout_ms = query.value("timeout_ms")?.unwrap_or(DEFAULT_TIMEOUT_MS).min(MAX_TIMEOUT_MS);
         let id = target(&app, &call).await?;
         let deadline = Instant::now() + Duration::from_millis(timeout_ms);
         tokio::select! {
@@ -50,11 +44,8 @@ pub(crate) fn wait(app: &App, call: Call) -> Reply {
 
 /// Answers when the session is in, or passes through, one of the states.
 async fn reached(app: &App, call: &Call, id: SessionId, until: &[State]) -> Answer {
-    let subscription = app.board.subscribe(
-        Interest::Sessions(vec![id]),
-        app.limits.queue_frames,
-        app.limits.queue_bytes,
-    );
+    let subscription =
+        app.board.subscribe(Interest::Sessions(vec![id]), app.limits.queue_frames, app.limits.queue_bytes);
     let mut frames = VecDeque::new();
     loop {
         subscription.mend();
@@ -63,9 +54,8 @@ async fn reached(app: &App, call: &Call, id: SessionId, until: &[State]) -> Answ
         }
         // Frames one by one: a state that was left again at once still counts.
         while subscription.take(&mut frames).await.is_ok() {
-            let reached = frames
-                .drain(..)
-                .find(|frame| matches!(frame.news, News::Status(state) if until.contains(&state)));
+            let reached =
+                frames.drain(..).find(|frame| matches!(frame.news, News::Status(state) if until.contains(&state)));
             if let Some(frame) = reached {
                 return Ok(body::json(frame.json.bytes()));
             }
@@ -73,12 +63,7 @@ async fn reached(app: &App, call: &Call, id: SessionId, until: &[State]) -> Answ
     }
 }
 
-async fn now(
-    app: &App,
-    call: &Call,
-    id: SessionId,
-    until: &[State],
-) -> Result<Option<Json>, ApiError> {
+async fn now(app: &App, call: &Call, id: SessionId, until: &[State]) -> Result<Option<Json>, ApiError> {
     match app.board.get(id) {
         Some(entry) => {
             if let Some(target) = entry.merged_into {
@@ -92,11 +77,7 @@ async fn now(
         None => {
             let session = app.read(move |reader| reader.session(id)).await?;
             let reached = session.filter(|session| until.contains(&session.status.state));
-            reached
-                .as_ref()
-                .map(Json::of)
-                .transpose()
-                .map_err(|cause| ApiError::internal(&cause))
+            reached.as_ref().map(Json::of).transpose().map_err(|cause| ApiError::internal(&cause))
         }
     }
 }

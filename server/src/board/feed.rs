@@ -156,8 +156,7 @@ impl Feed {
         let mut since_breath = 0;
         for frame in frames {
             let delivered = self.deliver(&frame);
-            self.delivered
-                .fetch_add(delivered as u64, Ordering::Relaxed);
+            self.delivered.fetch_add(delivered as u64, Ordering::Relaxed);
             since_breath += delivered + 1;
             if since_breath >= BREATH {
                 since_breath = 0;
@@ -168,11 +167,7 @@ impl Feed {
 
     fn deliver(&self, frame: &Arc<Frame>) -> usize {
         let streams = lock(&self.streams);
-        let of_session = streams
-            .by_session
-            .get(&frame.session)
-            .into_iter()
-            .flat_map(HashMap::values);
+        let of_session = streams.by_session.get(&frame.session).into_iter().flat_map(HashMap::values);
         let mut delivered = 0;
         for mailbox in streams.all.values().chain(of_session) {
             if mailbox.push(frame) {
@@ -203,11 +198,7 @@ impl Feed {
             }
             Interest::Sessions(sessions) => {
                 for session in sessions {
-                    streams
-                        .by_session
-                        .entry(*session)
-                        .or_default()
-                        .insert(id, Arc::clone(mailbox));
+                    streams.by_session.entry(*session).or_default().insert(id, Arc::clone(mailbox));
                 }
             }
         }
@@ -257,16 +248,12 @@ impl Mailbox {
         if queue.broken.is_some() {
             return true;
         }
-        let fits =
-            queue.frames.len() < self.max_frames && queue.bytes + frame.weight() <= self.max_bytes;
+        let fits = queue.frames.len() < self.max_frames && queue.bytes + frame.weight() <= self.max_bytes;
         if fits {
             queue.bytes += frame.weight();
             queue.frames.push_back(Arc::clone(frame));
         } else {
-            *queue = Queue {
-                broken: Some(Break::Slow),
-                ..Queue::default()
-            };
+            *queue = Queue { broken: Some(Break::Slow), ..Queue::default() };
         }
         drop(queue);
         self.arrived.notify_one();
@@ -276,10 +263,7 @@ impl Mailbox {
     fn interrupt(&self, reason: Break) {
         let mut queue = lock(&self.queue);
         let reason = queue.broken.unwrap_or(reason);
-        *queue = Queue {
-            broken: Some(reason),
-            ..Queue::default()
-        };
+        *queue = Queue { broken: Some(reason), ..Queue::default() };
         drop(queue);
         self.arrived.notify_one();
     }
@@ -295,30 +279,15 @@ pub(crate) struct Subscription {
 }
 
 impl super::Board {
-    pub(crate) fn subscribe(
-        &self,
-        interest: Interest,
-        max_frames: usize,
-        max_bytes: usize,
-    ) -> Subscription {
-        let mailbox = Arc::new(Mailbox {
-            queue: Mutex::default(),
-            arrived: Notify::new(),
-            max_frames,
-            max_bytes,
-        });
+    pub(crate) fn subscribe(&self, interest: Interest, max_frames: usize, max_bytes: usize) -> Subscription {
+        let mailbox = Arc::new(Mailbox { queue: Mutex::default(), arrived: Notify::new(), max_frames, max_bytes });
         let feed = &self.0.feed;
         // Under the inbox lock: every frame with a later order sees the new subscriber.
         let inbox = lock(&feed.inbox);
         feed.subscribers.fetch_add(1, Ordering::Relaxed);
         drop(inbox);
         let id = feed.add(&interest, &mailbox);
-        Subscription {
-            board: Arc::clone(&self.0),
-            interest,
-            id,
-            mailbox,
-        }
+        Subscription { board: Arc::clone(&self.0), interest, id, mailbox }
     }
 }
 

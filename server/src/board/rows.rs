@@ -45,10 +45,7 @@ impl Query {
         entry.merged_into.is_none()
             && (self.states.is_empty() || self.states.contains(&entry.state))
             && (self.providers.is_empty() || self.providers.contains(&entry.provider))
-            && self
-                .cwd
-                .as_deref()
-                .is_none_or(|cwd| entry.cwd.as_deref() == Some(cwd))
+            && self.cwd.as_deref().is_none_or(|cwd| entry.cwd.as_deref() == Some(cwd))
     }
 }
 
@@ -90,11 +87,7 @@ impl Inner {
     }
 
     fn order(&self, query: &Query) -> &Ordered {
-        if query.active {
-            &self.active
-        } else {
-            &self.all
-        }
+        if query.active { &self.active } else { &self.all }
     }
 }
 
@@ -104,19 +97,14 @@ impl Rows {
         let mut inner = write(&self.inner);
         let old = inner.take_out(entry.id);
         let key = entry.key();
-        *inner
-            .counts
-            .entry((entry.provider, entry.state))
-            .or_default() += 1;
+        *inner.counts.entry((entry.provider, entry.state)).or_default() += 1;
         if entry.active {
             inner.active.insert(key, Arc::clone(&entry));
         }
         inner.all.insert(key, Arc::clone(&entry));
         if let Some(name) = &entry.provider_session_id {
             // Of two sessions with the same name, the one that was not merged has it.
-            let same = old
-                .as_ref()
-                .is_some_and(|old| old.provider_session_id.as_ref() == Some(name));
+            let same = old.as_ref().is_some_and(|old| old.provider_session_id.as_ref() == Some(name));
             if !same && (entry.merged_into.is_none() || !inner.by_provider_id.contains_key(name)) {
                 inner.by_provider_id.insert(Arc::clone(name), entry.id);
             }
@@ -133,9 +121,7 @@ impl Rows {
 
     pub(super) fn remove(&self, id: SessionId) {
         let mut inner = write(&self.inner);
-        if let Some(name) = inner
-            .take_out(id)
-            .and_then(|old| old.provider_session_id.clone())
+        if let Some(name) = inner.take_out(id).and_then(|old| old.provider_session_id.clone())
             && inner.by_provider_id.get(&name) == Some(&id)
         {
             inner.by_provider_id.remove(&name);
@@ -149,10 +135,7 @@ impl Rows {
     }
 
     pub(super) fn find(&self, provider_session_id: &str) -> Option<SessionId> {
-        read(&self.inner)
-            .by_provider_id
-            .get(provider_session_id)
-            .copied()
+        read(&self.inner).by_provider_id.get(provider_session_id).copied()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -165,10 +148,7 @@ impl Rows {
 
     pub(super) fn counts(&self) -> super::Counts {
         let counts = read(&self.inner).counts.clone();
-        let mut counts: super::Counts = counts
-            .into_iter()
-            .map(|((provider, state), n)| (provider, state, n))
-            .collect();
+        let mut counts: super::Counts = counts.into_iter().map(|((provider, state), n)| (provider, state, n)).collect();
         counts.sort_by_key(|(provider, state, _)| (*provider, *state));
         counts
     }
@@ -182,11 +162,7 @@ impl Rows {
         loop {
             let inner = read(&self.inner);
             let mut looked_at = 0;
-            for (key, entry) in inner
-                .order(query)
-                .range((from, Bound::Unbounded))
-                .take(PART)
-            {
+            for (key, entry) in inner.order(query).range((from, Bound::Unbounded)).take(PART) {
                 looked_at += 1;
                 from = Bound::Excluded(*key);
                 if query.wants(entry) {
@@ -209,13 +185,7 @@ impl Rows {
 impl Inner {
     /// Brings what was found up to date with the rows put since `started`, as far as the reading
     /// got.
-    fn look_again(
-        &self,
-        query: &Query,
-        started: u64,
-        until: Bound<Key>,
-        found: &mut Vec<Arc<SessionEntry>>,
-    ) {
+    fn look_again(&self, query: &Query, started: u64, until: Bound<Key>, found: &mut Vec<Arc<SessionEntry>>) {
         let changed = usize::try_from(self.puts - started).unwrap_or(usize::MAX);
         if changed == 0 {
             return;
@@ -244,9 +214,7 @@ impl Inner {
         let moved = changed
             .iter()
             .filter_map(|id| self.by_id.get(id))
-            .filter(|entry| {
-                read.contains(&entry.key()) && query.wants(entry) && (entry.active || !query.active)
-            });
+            .filter(|entry| read.contains(&entry.key()) && query.wants(entry) && (entry.active || !query.active));
         found.extend(moved.cloned());
         found.sort_unstable_by_key(|entry| entry.key());
     }
@@ -282,10 +250,7 @@ mod tests {
         for id in 1..=2000 {
             rows.put(entry(id, id as i64 / 2, State::Running));
         }
-        let mut query = Query {
-            limit: 700,
-            ..Query::default()
-        };
+        let mut query = Query { limit: 700, ..Query::default() };
         let mut seen = Vec::new();
         loop {
             let (page, more) = rows.list(&query);
@@ -306,78 +271,16 @@ mod tests {
         let rows = Rows::default();
         rows.put(entry(1, 1, State::Running));
         rows.put(entry(2, 2, State::Exited));
-        rows.put(SessionEntry {
-            cwd: Some("/x".into()),
-            provider: Provider::Codex,
-            ..entry(3, 3, State::Waiting)
-        });
-        rows.put(SessionEntry {
-            merged_into: Some(SessionId::from_bits(1)),
-            ..entry(4, 4, State::Running)
-        });
-        let all = Query {
-            limit: 10,
-            ..Query::default()
-        };
+        rows.put(SessionEntry { cwd: Some("/x".into()), provider: Provider::Codex, ..entry(3, 3, State::Waiting) });
+        rows.put(SessionEntry { merged_into: Some(SessionId::from_bits(1)), ..entry(4, 4, State::Running) });
+        let all = Query { limit: 10, ..Query::default() };
         assert_eq!(ids(&rows, &all).0, [3, 2, 1]);
-        assert_eq!(
-            ids(
-                &rows,
-                &Query {
-                    active: true,
-                    ..all.clone()
-                }
-            )
-            .0,
-            [3, 1]
-        );
-        assert_eq!(
-            ids(
-                &rows,
-                &Query {
-                    states: vec![State::Exited],
-                    ..all.clone()
-                }
-            )
-            .0,
-            [2]
-        );
-        assert_eq!(
-            ids(
-                &rows,
-                &Query {
-                    providers: vec![Provider::Codex],
-                    ..all.clone()
-                }
-            )
-            .0,
-            [3]
-        );
-        assert_eq!(
-            ids(
-                &rows,
-                &Query {
-                    cwd: Some("/w".into()),
-                    ..all.clone()
-                }
-            )
-            .0,
-            [2, 1]
-        );
-        assert_eq!(
-            ids(
-                &rows,
-                &Query {
-                    limit: 2,
-                    ..all.clone()
-                }
-            ),
-            (vec![3, 2], true)
-        );
-        assert_eq!(
-            ids(&rows, &Query { limit: 3, ..all }),
-            (vec![3, 2, 1], false)
-        );
+        assert_eq!(ids(&rows, &Query { active: true, ..all.clone() }).0, [3, 1]);
+        assert_eq!(ids(&rows, &Query { states: vec![State::Exited], ..all.clone() }).0, [2]);
+        assert_eq!(ids(&rows, &Query { providers: vec![Provider::Codex], ..all.clone() }).0, [3]);
+        assert_eq!(ids(&rows, &Query { cwd: Some("/w".into()), ..all.clone() }).0, [2, 1]);
+        assert_eq!(ids(&rows, &Query { limit: 2, ..all.clone() }), (vec![3, 2], true));
+        assert_eq!(ids(&rows, &Query { limit: 3, ..all }), (vec![3, 2, 1], false));
     }
 
     #[test]
@@ -386,22 +289,9 @@ mod tests {
         rows.put(entry(1, 1, State::Running));
         rows.put(entry(2, 2, State::Running));
         rows.put(entry(1, 3, State::Exited));
-        let all = Query {
-            limit: 10,
-            ..Query::default()
-        };
+        let all = Query { limit: 10, ..Query::default() };
         assert_eq!(ids(&rows, &all).0, [1, 2]);
-        assert_eq!(
-            ids(
-                &rows,
-                &Query {
-                    active: true,
-                    ..all.clone()
-                }
-            )
-            .0,
-            [2]
-        );
+        assert_eq!(ids(&rows, &Query { active: true, ..all.clone() }).0, [2]);
         assert_eq!(rows.find("p1"), Some(SessionId::from_bits(1)));
         rows.remove(SessionId::from_bits(1));
         assert_eq!(ids(&rows, &all).0, [2]);
@@ -423,28 +313,15 @@ mod tests {
                 let mut n: u128 = 1;
                 while !done.load(Ordering::Relaxed) {
                     // To places all over the list, not only to its front.
-                    n = n
-                        .wrapping_mul(6_364_136_223_846_793_005)
-                        .wrapping_add(1_442_695_040_888_963_407)
-                        % (1 << 64);
-                    rows.put(entry(
-                        (n >> 33) % ROWS + 1,
-                        ((n >> 20) % 30_000) as i64,
-                        State::Running,
-                    ));
+                    n = n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407) % (1 << 64);
+                    rows.put(entry((n >> 33) % ROWS + 1, ((n >> 20) % 30_000) as i64, State::Running));
                 }
             });
             for _ in 0..200 {
-                let (found, more) = rows.list(&Query {
-                    limit: 10_000,
-                    ..Query::default()
-                });
+                let (found, more) = rows.list(&Query { limit: 10_000, ..Query::default() });
                 let ids: HashSet<_> = found.iter().map(|entry| entry.id).collect();
                 let sorted = found.is_sorted_by_key(|entry| entry.key());
-                assert_eq!(
-                    (found.len(), ids.len(), more, sorted),
-                    (ROWS as usize, ROWS as usize, false, true)
-                );
+                assert_eq!((found.len(), ids.len(), more, sorted), (ROWS as usize, ROWS as usize, false, true));
             }
             done.store(true, Ordering::Relaxed);
         });

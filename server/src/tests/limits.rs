@@ -10,27 +10,11 @@ async fn headers_up_to_16_kib() {
         let padding = total - head.len() - "X-Pad: \r\n\r\n".len();
         format!("{head}X-Pad: {}\r\n\r\n", "x".repeat(padding))
     };
-    assert!(
-        live.exchange(filled(16_383).as_bytes())
-            .await
-            .starts_with("HTTP/1.1 200")
-    );
-    assert!(
-        live.exchange(filled(16_400).as_bytes())
-            .await
-            .starts_with("HTTP/1.1 431")
-    );
-    assert!(
-        live.exchange(filled(1 << 20).as_bytes())
-            .await
-            .starts_with("HTTP/1.1 431")
-    );
+    assert!(live.exchange(filled(16_383).as_bytes()).await.starts_with("HTTP/1.1 200"));
+    assert!(live.exchange(filled(16_400).as_bytes()).await.starts_with("HTTP/1.1 431"));
+    assert!(live.exchange(filled(1 << 20).as_bytes()).await.starts_with("HTTP/1.1 431"));
     let many: String = (0..120).map(|n| format!("X-{n}: 1\r\n")).collect();
-    assert!(
-        live.exchange(format!("{head}{many}\r\n").as_bytes())
-            .await
-            .starts_with("HTTP/1.1 431")
-    );
+    assert!(live.exchange(format!("{head}{many}\r\n").as_bytes()).await.starts_with("HTTP/1.1 431"));
 }
 
 #[tokio::test]
@@ -43,44 +27,24 @@ async fn bodies_up_to_the_limit() {
         format!("{head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
     };
     let limit = Limits::default().body_bytes;
-    assert!(
-        live.exchange(put(limit).as_bytes())
-            .await
-            .starts_with("HTTP/1.1 503"),
-        "read, and nobody serves it"
-    );
-    assert!(
-        live.exchange(put(limit + 1).as_bytes())
-            .await
-            .starts_with("HTTP/1.1 413")
-    );
+    assert!(live.exchange(put(limit).as_bytes()).await.starts_with("HTTP/1.1 503"), "read, and nobody serves it");
+    assert!(live.exchange(put(limit + 1).as_bytes()).await.starts_with("HTTP/1.1 413"));
 }
 
 #[tokio::test]
 async fn slow_heads_and_bodies() {
     let live = Live::with(|config| config.limits = tight()).await;
     live.board.put(entry(1, State::Running));
-    assert_eq!(
-        live.exchange(b"GET /healthz HTTP/1.1\r\nHo").await,
-        "",
-        "closed without an answer"
-    );
+    assert_eq!(live.exchange(b"GET /healthz HTTP/1.1\r\nHo").await, "", "closed without an answer");
     let head = live.head("PUT /api/v1/sessions/agent-1/capture");
     let slow = format!("{head}Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{{");
-    assert!(
-        live.exchange(slow.as_bytes())
-            .await
-            .starts_with("HTTP/1.1 408")
-    );
+    assert!(live.exchange(slow.as_bytes()).await.starts_with("HTTP/1.1 408"));
 }
 
 #[tokio::test]
 async fn smuggled_and_strange_requests() {
     let live = Live::new().await;
-    let put = format!(
-        "{}Content-Type: application/json\r\n",
-        live.head("PUT /api/v1/sessions/x/capture")
-    );
+    let put = format!("{}Content-Type: application/json\r\n", live.head("PUT /api/v1/sessions/x/capture"));
     let get = live.head("GET /api/v1/sessions");
     let tail = "\r\n0\r\n\r\nGET /metrics HTTP/1.1\r\n\r\n";
     for raw in [
@@ -102,11 +66,7 @@ async fn smuggled_and_strange_requests() {
         assert!(answer.starts_with("HTTP/1.1 4"), "{raw:?}: {answer:?}");
         assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{raw:?}: {answer:?}");
     }
-    assert_eq!(
-        live.exchange(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await,
-        "",
-        "HTTP/2 is hung up on"
-    );
+    assert_eq!(live.exchange(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await, "", "HTTP/2 is hung up on");
     assert!(live.get("/healthz").await.starts_with("HTTP/1.1 200"));
 }
 

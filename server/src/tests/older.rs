@@ -23,11 +23,7 @@ async fn status_stream() {
     announce(&live.board, Some(1), entry(1, State::Running));
     let told = stream.next().await;
     assert_eq!(
-        (
-            told.event.as_str(),
-            &told.data["status"],
-            &told.data["working"]
-        ),
+        (told.event.as_str(), &told.data["status"], &told.data["working"]),
         ("session.status", &"running".into(), &true.into())
     );
 }
@@ -41,8 +37,7 @@ async fn one_session_over_a_websocket() {
     live.board.advance(1);
     let mut socket = websocket(&live, "").await;
     let mut next = async |name: &str| loop {
-        let message: Value =
-            serde_json::from_str(socket.next().await.unwrap().unwrap().to_text().unwrap()).unwrap();
+        let message: Value = serde_json::from_str(socket.next().await.unwrap().unwrap().to_text().unwrap()).unwrap();
         if message["type"] == "snapshot" {
             let ask = serde_json::json!({ "type": "subscribe-stream", "sessionId": "agent-1" });
             socket.send(ask.to_string().into()).await.unwrap();
@@ -53,31 +48,19 @@ async fn one_session_over_a_websocket() {
         break message;
     };
     let init = next("stream-init").await;
-    assert_eq!(
-        (&init["status"], &init["events"][0]["text"]),
-        (&"running".into(), &"text 1".into())
-    );
+    assert_eq!((&init["status"], &init["events"][0]["text"]), (&"running".into(), &"text 1".into()));
     publish(&live.board, &prompt(1, 2, 2));
     assert_eq!(next("stream-event").await["event"]["position"], 2);
     announce(&live.board, Some(2), entry(1, State::WaitingApproval));
     let status = next("stream-status").await;
-    assert_eq!(
-        (&status["status"], &status["reason"]),
-        (&"waiting_approval".into(), &"tool".into())
-    );
+    assert_eq!((&status["status"], &status["reason"]), (&"waiting_approval".into(), &"tool".into()));
     next("session.status").await;
     next("waiting-for-input").await;
-    let resolved = ApprovalResolved {
-        approval_id: "a1".into(),
-        allowed: Some(true),
-    };
+    let resolved = ApprovalResolved { approval_id: "a1".into(), allowed: Some(true) };
     publish(&live.board, &event(1, 3, 3, resolved));
     next("stream-event").await;
     let decision = next("approval-decision").await;
-    assert_eq!(
-        (&decision["approvalId"], &decision["allowed"]),
-        (&"a1".into(), &true.into())
-    );
+    assert_eq!((&decision["approvalId"], &decision["allowed"]), (&"a1".into(), &true.into()));
 }
 
 #[tokio::test]
@@ -89,10 +72,7 @@ async fn one_session_as_events() {
     publish(&live.board, &prompt(2, 1, 1));
     publish(&live.board, &prompt(1, 1, 2));
     let told = stream.next().await;
-    assert_eq!(
-        (told.event.as_str(), &told.data["event"]["position"]),
-        ("stream-event", &2.into())
-    );
+    assert_eq!((told.event.as_str(), &told.data["event"]["position"]), ("stream-event", &2.into()));
 }
 
 #[tokio::test]
@@ -100,31 +80,14 @@ async fn messages_and_summary() {
     let mut desk = Desk::new();
     desk.board.put(entry(1, State::Idle));
     let row = desk.log.session(&session(1, State::Idle));
-    desk.log.append(
-        row,
-        &[
-            prompt(1, 1, 1),
-            changed(1, 2, 2, State::Idle, State::Running),
-        ],
-    );
-    let messages = desk
-        .get("/api/session/messages?session=agent-1")
-        .await
-        .json();
+    desk.log.append(row, &[prompt(1, 1, 1), changed(1, 2, 2, State::Idle, State::Running)]);
+    let messages = desk.get("/api/session/messages?session=agent-1").await.json();
     assert_eq!(messages["sessionId"], id(1).to_string());
     assert_eq!(messages["messages"].as_array().unwrap().len(), 1);
     assert_eq!(messages["messages"][0]["role"], "user");
-    assert_eq!(
-        desk.get("/api/session/messages").await.error(),
-        (400, "bad_parameter".into())
-    );
-    assert_eq!(
-        desk.get("/api/session/messages?session=x").await.error(),
-        (404, "not_found".into())
-    );
-    let (older, now) = (
-        desk.get("/api/sessions/agent-1/summary").await,
-        desk.get("/api/v1/sessions/agent-1/summary").await,
-    );
+    assert_eq!(desk.get("/api/session/messages").await.error(), (400, "bad_parameter".into()));
+    assert_eq!(desk.get("/api/session/messages?session=x").await.error(), (404, "not_found".into()));
+    let (older, now) =
+        (desk.get("/api/sessions/agent-1/summary").await, desk.get("/api/v1/sessions/agent-1/summary").await);
     assert_eq!(older.json(), now.json());
 }

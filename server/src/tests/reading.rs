@@ -9,10 +9,7 @@ use crate::{Command, Refusal};
 
 fn ids_of(answer: &Value) -> Vec<SessionId> {
     let sessions = answer["sessions"].as_array().unwrap();
-    sessions
-        .iter()
-        .map(|s| s["id"].as_str().unwrap().parse().unwrap())
-        .collect()
+    sessions.iter().map(|s| s["id"].as_str().unwrap().parse().unwrap()).collect()
 }
 
 #[tokio::test]
@@ -24,55 +21,27 @@ async fn one_session() {
     assert_eq!(by_id.head.headers[header::CONTENT_TYPE], "application/json");
     assert_eq!(by_id.json(), expected);
     assert_eq!(desk.get("/api/v1/sessions/agent-1").await.json(), expected);
-    assert_eq!(
-        desk.get("/api/v1/sessions/agent%2D1").await.json(),
-        expected
-    );
-    assert_eq!(
-        desk.get("/api/v1/sessions/agent-2").await.error(),
-        (404, "not_found".into())
-    );
-    assert_eq!(
-        desk.get(&format!("/api/v1/sessions/{}", id(2)))
-            .await
-            .error(),
-        (404, "not_found".into())
-    );
-    assert_eq!(
-        desk.get("/api/v1/sessions/%ff").await.error(),
-        (400, "bad_parameter".into())
-    );
-    assert_eq!(
-        desk.get("/api/v1/sessions/a%00b").await.error(),
-        (400, "bad_parameter".into())
-    );
+    assert_eq!(desk.get("/api/v1/sessions/agent%2D1").await.json(), expected);
+    assert_eq!(desk.get("/api/v1/sessions/agent-2").await.error(), (404, "not_found".into()));
+    assert_eq!(desk.get(&format!("/api/v1/sessions/{}", id(2))).await.error(), (404, "not_found".into()));
+    assert_eq!(desk.get("/api/v1/sessions/%ff").await.error(), (400, "bad_parameter".into()));
+    assert_eq!(desk.get("/api/v1/sessions/a%00b").await.error(), (400, "bad_parameter".into()));
 }
 
 #[tokio::test]
 async fn a_merged_session_is_elsewhere() {
     let desk = Desk::new();
     desk.board.put(entry(1, State::Running));
-    desk.board.put(SessionEntry {
-        merged_into: Some(id(1)),
-        ..entry(2, State::Running)
-    });
+    desk.board.put(SessionEntry { merged_into: Some(id(1)), ..entry(2, State::Running) });
     let mut gone = session(3, State::Running);
     gone.merged_into = Some(id(1));
     let mut desk = desk;
     desk.log.session(&gone);
     for n in [2, 3] {
-        for rest in [
-            "",
-            "/events?after=3&limit=2",
-            "/summary",
-            "/wait?until=idle",
-        ] {
+        for rest in ["", "/events?after=3&limit=2", "/summary", "/wait?until=idle"] {
             let answer = desk.get(&format!("/api/v1/sessions/{}{rest}", id(n))).await;
             assert_eq!(answer.error(), (308, "merged".into()), "{n}{rest}");
-            assert_eq!(
-                answer.head.headers[header::LOCATION],
-                format!("/api/v1/sessions/{}{rest}", id(1))
-            );
+            assert_eq!(answer.head.headers[header::LOCATION], format!("/api/v1/sessions/{}{rest}", id(1)));
         }
     }
     assert_eq!(ids_of(&desk.get("/api/v1/sessions").await.json()), [id(1)]);
@@ -83,26 +52,13 @@ async fn cold_sessions_come_from_the_store() {
     let mut desk = Desk::new();
     desk.log.session(&session(1, State::Idle));
     desk.log.session(&session(2, State::Idle));
-    desk.board
-        .put(SessionEntry::cold(&session(1, State::Idle), true));
+    desk.board.put(SessionEntry::cold(&session(1, State::Idle), true));
     desk.board.put(entry(3, State::Running));
     let expected = serde_json::to_value(session(1, State::Idle)).unwrap();
-    assert_eq!(
-        desk.get(&format!("/api/v1/sessions/{}", id(1)))
-            .await
-            .json(),
-        expected
-    );
-    assert_eq!(
-        ids_of(&desk.get("/api/v1/sessions").await.json()),
-        [id(3), id(1)]
-    );
+    assert_eq!(desk.get(&format!("/api/v1/sessions/{}", id(1))).await.json(), expected);
+    assert_eq!(ids_of(&desk.get("/api/v1/sessions").await.json()), [id(3), id(1)]);
     for name in [id(2).to_string(), "agent-2".into()] {
-        assert_eq!(
-            desk.get(&format!("/api/v1/sessions/{name}")).await.json()["title"],
-            "Session 2",
-            "{name}"
-        );
+        assert_eq!(desk.get(&format!("/api/v1/sessions/{name}")).await.json()["title"], "Session 2", "{name}");
     }
 }
 
@@ -110,14 +66,7 @@ async fn cold_sessions_come_from_the_store() {
 async fn lists() {
     let desk = Desk::new();
     for n in 1..=5 {
-        desk.board.put(entry(
-            n,
-            if n == 2 {
-                State::Exited
-            } else {
-                State::Running
-            },
-        ));
+        desk.board.put(entry(n, if n == 2 { State::Exited } else { State::Running }));
     }
     desk.board.advance(812);
     let list = |query: &'static str| {
@@ -129,19 +78,10 @@ async fn lists() {
     assert_eq!(all["next_cursor"], Value::Null);
     assert_eq!(ids_of(&all), [id(5), id(4), id(3), id(2), id(1)]);
     assert_eq!(ids_of(&list("").await), [id(5), id(4), id(3), id(1)]);
-    assert_eq!(
-        ids_of(&list("?active=true").await),
-        [id(5), id(4), id(3), id(1)]
-    );
+    assert_eq!(ids_of(&list("?active=true").await), [id(5), id(4), id(3), id(1)]);
     assert_eq!(ids_of(&list("?state=exited").await), [id(2)]);
-    assert_eq!(
-        ids_of(&list("?state=exited&active=true").await),
-        [] as [SessionId; 0]
-    );
-    assert_eq!(
-        ids_of(&list("?state=exited,running&limit=2").await),
-        [id(5), id(4)]
-    );
+    assert_eq!(ids_of(&list("?state=exited&active=true").await), [] as [SessionId; 0]);
+    assert_eq!(ids_of(&list("?state=exited,running&limit=2").await), [id(5), id(4)]);
     assert_eq!(ids_of(&list("?provider=codex").await), [] as [SessionId; 0]);
     assert_eq!(ids_of(&list("?cwd=/home/dev/proj/&limit=1").await), [id(5)]);
     assert_eq!(ids_of(&list("?cwd=/home/dev").await), [] as [SessionId; 0]);
@@ -175,23 +115,14 @@ async fn bad_parameters_are_named() {
         ("sessions/agent-1/turns?after=99999999999", "after"),
         ("sessions/agent-1/wait", "until"),
         ("sessions/agent-1/wait?until=done", "until"),
-        (
-            "sessions/agent-1/wait?until=idle&timeout_ms=soon",
-            "timeout_ms",
-        ),
+        ("sessions/agent-1/wait?until=idle&timeout_ms=soon", "timeout_ms"),
         ("stream?after=x", "after"),
         ("texts/xyz", "hash"),
     ] {
         let answer = desk.get(&format!("/api/v1/{query}")).await;
         assert_eq!(answer.error(), (400, "bad_parameter".into()), "{query}");
-        let message = answer.json()["error"]["message"]
-            .as_str()
-            .unwrap()
-            .to_owned();
-        assert!(
-            message.starts_with(&format!("{name}: ")),
-            "{query}: {message}"
-        );
+        let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.starts_with(&format!("{name}: ")), "{query}: {message}");
     }
 }
 
@@ -212,11 +143,7 @@ async fn history() {
     );
     let get = |rest: &'static str| {
         let desk = &desk;
-        async move {
-            desk.get(&format!("/api/v1/sessions/agent-1/{rest}"))
-                .await
-                .json()
-        }
+        async move { desk.get(&format!("/api/v1/sessions/agent-1/{rest}")).await.json() }
     };
     let events = get("events").await;
     assert_eq!(events["events"].as_array().unwrap().len(), 4);
@@ -237,23 +164,12 @@ async fn history() {
         })
     );
     assert_eq!(history.as_array().unwrap().len(), 2);
-    assert_eq!(
-        get("status/history?limit=1").await[0]["to"],
-        "waiting",
-        "the last ones"
-    );
-    assert_eq!(
-        get("status/history?after=0&limit=1").await[0]["to"],
-        "running",
-        "the first ones"
-    );
+    assert_eq!(get("status/history?limit=1").await[0]["to"], "waiting", "the last ones");
+    assert_eq!(get("status/history?after=0&limit=1").await[0]["to"], "running", "the first ones");
 
     assert_eq!(get("summary").await["current"], "at work");
     assert_eq!(get("usage").await["input_tokens"], 10);
-    assert_eq!(
-        desk.get("/api/v1/sessions/agent-9/events").await.error(),
-        (404, "not_found".into())
-    );
+    assert_eq!(desk.get("/api/v1/sessions/agent-9/events").await.error(), (404, "not_found".into()));
 }
 
 #[tokio::test]
@@ -285,40 +201,17 @@ async fn turns_usage_and_texts() {
     writer.begin().unwrap();
     writer.append(row, &prompt(1, 1, 1), Some(&packed)).unwrap();
     writer.put_turn(row, &turn).unwrap();
-    writer
-        .add_usage(
-            row,
-            &UsageReported {
-                input_tokens: 7,
-                ..UsageReported::default()
-            },
-        )
-        .unwrap();
+    writer.add_usage(row, &UsageReported { input_tokens: 7, ..UsageReported::default() }).unwrap();
     writer.commit().unwrap();
 
     let turns = desk.get("/api/v1/sessions/agent-1/turns").await.json();
-    assert_eq!(
-        turns,
-        serde_json::json!({ "turns": [turn], "next_after": 1 })
-    );
+    assert_eq!(turns, serde_json::json!({ "turns": [turn], "next_after": 1 }));
     let usage = desk.get("/api/v1/usage").await.json();
-    assert_eq!(
-        (
-            &usage["total"]["input_tokens"],
-            &usage["usage"][0]["provider"]
-        ),
-        (&7.into(), &"claude".into())
-    );
+    assert_eq!((&usage["total"]["input_tokens"], &usage["usage"][0]["provider"]), (&7.into(), &"claude".into()));
     let text = desk.get(&format!("/api/v1/texts/{hash}")).await;
-    assert_eq!(
-        text.head.headers[header::CONTENT_TYPE],
-        "text/plain; charset=utf-8"
-    );
+    assert_eq!(text.head.headers[header::CONTENT_TYPE], "text/plain; charset=utf-8");
     assert_eq!(text.body, long);
-    assert_eq!(
-        desk.get("/api/v1/texts/00ff").await.error(),
-        (404, "not_found".into())
-    );
+    assert_eq!(desk.get("/api/v1/texts/00ff").await.error(), (404, "not_found".into()));
 }
 
 #[tokio::test]
@@ -340,11 +233,7 @@ async fn capture_is_switched_by_capture() {
         (None, 503),
     ] {
         let serve = async {
-            let Command::SetCapture {
-                session,
-                enabled,
-                reply: answer,
-            } = inbox.recv().await.unwrap();
+            let Command::SetCapture { session, enabled, reply: answer } = inbox.recv().await.unwrap();
             assert_eq!((session, enabled), (id(1), false));
             if let Some(reply) = reply {
                 answer.send(reply).unwrap();
@@ -352,36 +241,17 @@ async fn capture_is_switched_by_capture() {
         };
         let (answer, ()) = tokio::join!(desk.send(put(r#"{"enabled":false}"#)), serve);
         assert_eq!(answer.status, expected);
-        assert!(
-            !String::from_utf8_lossy(&answer.body).contains("disk"),
-            "causes stay in the log"
-        );
+        assert!(!String::from_utf8_lossy(&answer.body).contains("disk"), "causes stay in the log");
     }
-    for bad in [
-        "",
-        "{",
-        "{}",
-        r#"{"enabled":1}"#,
-        r#"{"enabled":true,"approved":true}"#,
-    ] {
-        assert_eq!(
-            desk.send(put(bad)).await.error(),
-            (400, "bad_body".into()),
-            "{bad}"
-        );
+    for bad in ["", "{", "{}", r#"{"enabled":1}"#, r#"{"enabled":true,"approved":true}"#] {
+        assert_eq!(desk.send(put(bad)).await.error(), (400, "bad_body".into()), "{bad}");
     }
     let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
     let deep: &'static str = deep.leak();
     assert_eq!(desk.send(put(deep)).await.error(), (400, "bad_body".into()));
     drop(inbox);
-    assert_eq!(
-        desk.send(put(r#"{"enabled":true}"#)).await.error(),
-        (503, "unavailable".into())
-    );
+    assert_eq!(desk.send(put(r#"{"enabled":true}"#)).await.error(), (503, "unavailable".into()));
     let alone = Desk::new();
     alone.board.put(entry(1, State::Running));
-    assert_eq!(
-        alone.send(put(r#"{"enabled":true}"#)).await.error(),
-        (503, "unavailable".into())
-    );
+    assert_eq!(alone.send(put(r#"{"enabled":true}"#)).await.error(), (503, "unavailable".into()));
 }

@@ -9,10 +9,7 @@ use crate::{
 };
 
 fn path(route: &Route) -> String {
-    route
-        .path
-        .replace("{id}", &id(1).to_string())
-        .replace("{hash}", "00")
+    route.path.replace("{id}", &id(1).to_string()).replace("{hash}", "00")
 }
 
 /// A request of this route that is right in all but what the test changes.
@@ -21,17 +18,12 @@ fn of(route: &Route) -> Request<Full<Bytes>> {
     if route.method == Method::GET {
         builder.body(Full::default()).unwrap()
     } else {
-        builder
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(Full::from("{}"))
-            .unwrap()
+        builder.header(header::CONTENT_TYPE, "application/json").body(Full::from("{}")).unwrap()
     }
 }
 
 fn set(request: &mut Request<Full<Bytes>>, name: &'static str, value: &str) {
-    request
-        .headers_mut()
-        .insert(name, HeaderValue::from_str(value).unwrap());
+    request.headers_mut().insert(name, HeaderValue::from_str(value).unwrap());
 }
 
 async fn refused(desk: &Desk, request: Request<Full<Bytes>>, expected: (u16, &str)) {
@@ -67,9 +59,7 @@ async fn every_route_needs_a_token_but_healthz() {
             refused(&desk, request, (401, "unauthorized")).await;
         }
     }
-    let mut nowhere = request(Method::GET, "/nowhere")
-        .body(Full::default())
-        .unwrap();
+    let mut nowhere = request(Method::GET, "/nowhere").body(Full::default()).unwrap();
     nowhere.headers_mut().remove(header::AUTHORIZATION);
     refused(&desk, nowhere, (401, "unauthorized")).await;
 }
@@ -87,19 +77,11 @@ async fn every_route_refuses_tokens_of_other_scopes() {
                 Scope::Admin => scope == "admin",
             };
             let mut request = of(route);
-            set(
-                &mut request,
-                "authorization",
-                &format!("Bearer {}", token(scope)),
-            );
+            set(&mut request, "authorization", &format!("Bearer {}", token(scope)));
             if opens {
                 if route.path != "/api/stream/status" && route.path != "/api/v1/stream" {
                     let answer = desk.send(request).await;
-                    assert!(
-                        ![401, 403].contains(&answer.status.as_u16()),
-                        "{} {scope}",
-                        route.path
-                    );
+                    assert!(![401, 403].contains(&answer.status.as_u16()), "{} {scope}", route.path);
                     clean(&answer);
                 }
             } else {
@@ -131,20 +113,11 @@ async fn every_route_refuses_other_hosts() {
         request.headers_mut().remove(header::HOST);
         refused(&desk, request, (403, "wrong_host")).await;
         let mut request = of(route);
-        request
-            .headers_mut()
-            .append(header::HOST, HeaderValue::from_static("evil.test"));
+        request.headers_mut().append(header::HOST, HeaderValue::from_static("evil.test"));
         refused(&desk, request, (403, "wrong_host")).await;
     }
-    for host in [
-        "127.0.0.1:7777",
-        "localhost:7777",
-        "LOCALHOST:7777",
-        "[::1]:7777",
-    ] {
-        let mut request = request(Method::GET, "/healthz")
-            .body(Full::default())
-            .unwrap();
+    for host in ["127.0.0.1:7777", "localhost:7777", "LOCALHOST:7777", "[::1]:7777"] {
+        let mut request = request(Method::GET, "/healthz").body(Full::default()).unwrap();
         set(&mut request, "host", host);
         assert_eq!(desk.send(request).await.status, 200, "{host}");
     }
@@ -173,15 +146,10 @@ async fn every_route_refuses_foreign_origins() {
         }
         let mut request = of(route);
         set(&mut request, "origin", "http://127.0.0.1:7777");
-        request.headers_mut().append(
-            header::ORIGIN,
-            HeaderValue::from_static("http://127.0.0.1:7777"),
-        );
+        request.headers_mut().append(header::ORIGIN, HeaderValue::from_static("http://127.0.0.1:7777"));
         refused(&desk, request, (403, "foreign_origin")).await;
     }
-    let mut own = request(Method::GET, "/api/v1/sessions")
-        .body(Full::default())
-        .unwrap();
+    let mut own = request(Method::GET, "/api/v1/sessions").body(Full::default()).unwrap();
     set(&mut own, "origin", "http://localhost:7777");
     let answer = desk.send(own).await;
     assert_eq!(answer.status, 200);
@@ -197,22 +165,10 @@ async fn preflights_are_refused() {
                 .header(header::ORIGIN, origin)
                 .header(header::ACCESS_CONTROL_REQUEST_METHOD, "GET")
         };
-        let foreign =
-            ask("http://router.lan").header("access-control-request-private-network", "true");
-        refused(
-            &desk,
-            foreign.body(Full::default()).unwrap(),
-            (403, "foreign_origin"),
-        )
-        .await;
-        let own =
-            ask("http://localhost:7777").header("access-control-request-private-network", "true");
-        refused(
-            &desk,
-            own.body(Full::default()).unwrap(),
-            (403, "private_network"),
-        )
-        .await;
+        let foreign = ask("http://router.lan").header("access-control-request-private-network", "true");
+        refused(&desk, foreign.body(Full::default()).unwrap(), (403, "foreign_origin")).await;
+        let own = ask("http://localhost:7777").header("access-control-request-private-network", "true");
+        refused(&desk, own.body(Full::default()).unwrap(), (403, "private_network")).await;
         if route.scope != Scope::Open {
             let own = ask("http://localhost:7777").body(Full::default()).unwrap();
             refused(&desk, own, (405, "method_not_allowed")).await;
@@ -224,9 +180,7 @@ async fn preflights_are_refused() {
 async fn wrong_tokens_are_counted() {
     let desk = Desk::new();
     let with = |token: &str| {
-        let mut request = request(Method::GET, "/api/v1/sessions")
-            .body(Full::default())
-            .unwrap();
+        let mut request = request(Method::GET, "/api/v1/sessions").body(Full::default()).unwrap();
         set(&mut request, "authorization", token);
         request
     };
@@ -241,24 +195,15 @@ async fn wrong_tokens_are_counted() {
     assert_eq!(answer.error(), (429, "too_many_wrong_tokens".into()));
     assert_eq!(answer.head.headers[header::RETRY_AFTER], "10");
     let right = format!("bearer {}", token("read"));
-    assert_eq!(
-        desk.send(with(&right)).await.status,
-        200,
-        "the owner is not locked out"
-    );
+    assert_eq!(desk.send(with(&right)).await.status, 200, "the owner is not locked out");
 }
 
 #[tokio::test]
 async fn changes_need_json() {
     let desk = Desk::new();
     for route in ROUTES.iter().filter(|route| route.method != Method::GET) {
-        for kind in [
-            "text/plain",
-            "application/x-www-form-urlencoded",
-            "multipart/form-data",
-            "application/jsonp",
-            "",
-        ] {
+        for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp", ""]
+        {
             let mut request = of(route);
             set(&mut request, "content-type", kind);
             refused(&desk, request, (415, "not_json")).await;
@@ -283,71 +228,34 @@ async fn the_upgrade_is_guarded_as_all_else() {
     let bearer = format!("Authorization: Bearer {}\r\n", token("read"));
     for (host, more, status) in [
         (own.as_str(), String::new(), "401"),
-        (
-            own.as_str(),
-            format!("Authorization: Bearer {}\r\n", token("ingest")),
-            "403",
-        ),
+        (own.as_str(), format!("Authorization: Bearer {}\r\n", token("ingest")), "403"),
         ("evil.test", bearer.clone(), "403"),
         (own.as_str(), format!("{bearer}Origin: null\r\n"), "403"),
-        (
-            own.as_str(),
-            format!("{bearer}Origin: http://localhost:1\r\n"),
-            "403",
-        ),
-        (
-            own.as_str(),
-            format!("{bearer}Origin: http://{own}.evil.test\r\n"),
-            "403",
-        ),
-        (
-            own.as_str(),
-            format!("{bearer}Origin: http://{own}\r\n"),
-            "101",
-        ),
+        (own.as_str(), format!("{bearer}Origin: http://localhost:1\r\n"), "403"),
+        (own.as_str(), format!("{bearer}Origin: http://{own}.evil.test\r\n"), "403"),
+        (own.as_str(), format!("{bearer}Origin: http://{own}\r\n"), "101"),
         (own.as_str(), bearer, "101"),
     ] {
         let mut stream = live.connect().await;
-        stream
-            .write_all(upgrade(host, &more).as_bytes())
-            .await
-            .unwrap();
+        stream.write_all(upgrade(host, &more).as_bytes()).await.unwrap();
         let mut head = [0; 12];
         stream.read_exact(&mut head).await.unwrap();
-        assert_eq!(
-            String::from_utf8_lossy(&head),
-            format!("HTTP/1.1 {status}"),
-            "{host} {more}"
-        );
+        assert_eq!(String::from_utf8_lossy(&head), format!("HTTP/1.1 {status}"), "{host} {more}");
     }
     let read = token("read");
-    let in_the_query =
-        format!("GET /api/v1/ws?token={read} HTTP/1.1\r\nHost: {own}\r\nConnection: close\r\n\r\n");
-    assert!(
-        live.exchange(in_the_query.as_bytes())
-            .await
-            .starts_with("HTTP/1.1 401")
-    );
+    let in_the_query = format!("GET /api/v1/ws?token={read} HTTP/1.1\r\nHost: {own}\r\nConnection: close\r\n\r\n");
+    assert!(live.exchange(in_the_query.as_bytes()).await.starts_with("HTTP/1.1 401"));
 }
 
 #[test]
 fn only_loopback_unless_asked() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut config = Config::new(tokens());
         config.listen = "0.0.0.0:0".parse().unwrap();
         let log = Log::new();
-        let refused = serve(
-            config,
-            Board::new("e"),
-            log.writer.reader(),
-            Health::default(),
-            CancellationToken::new(),
-        )
-        .await;
+        let refused =
+            serve(config, Board::new("e"), log.writer.reader(), Health::default(), CancellationToken::new()).await;
         assert!(matches!(refused, Err(crate::ServeError::Exposed { .. })));
     });
 }

@@ -49,10 +49,7 @@ async fn a_panic_is_one_request_that_failed() {
     let calls = Arc::new(AtomicU8::new(0));
     let health = Health {
         ready: Arc::new(move || {
-            assert!(
-                calls.fetch_add(1, Ordering::Relaxed) > 0,
-                "a failing handler"
-            );
+            assert!(calls.fetch_add(1, Ordering::Relaxed) > 0, "a failing handler");
             true
         }),
         ..Health::default()
@@ -65,48 +62,23 @@ async fn a_panic_is_one_request_that_failed() {
 #[tokio::test]
 async fn what_is_not_there() {
     let desk = Desk::new();
-    assert_eq!(
-        desk.get("/api/v1/nothing").await.error(),
-        (404, "not_found".into())
-    );
-    assert_eq!(
-        desk.get("/api/v1/..%2fhealthz").await.error(),
-        (404, "not_found".into())
-    );
-    assert_eq!(
-        desk.get("/api/v1/runs").await.json(),
-        serde_json::json!({ "runs": [] })
-    );
-    assert_eq!(
-        desk.get("/api/v1/runs/1").await.error(),
-        (404, "not_found".into())
-    );
-    let post = request(Method::POST, "/api/v1/sessions")
-        .body(Full::default())
-        .unwrap();
+    assert_eq!(desk.get("/api/v1/nothing").await.error(), (404, "not_found".into()));
+    assert_eq!(desk.get("/api/v1/..%2fhealthz").await.error(), (404, "not_found".into()));
+    assert_eq!(desk.get("/api/v1/runs").await.json(), serde_json::json!({ "runs": [] }));
+    assert_eq!(desk.get("/api/v1/runs/1").await.error(), (404, "not_found".into()));
+    let post = request(Method::POST, "/api/v1/sessions").body(Full::default()).unwrap();
     let answer = desk.send(post).await;
     assert_eq!(answer.error(), (405, "method_not_allowed".into()));
     assert_eq!(answer.head.headers[header::ALLOW], "GET, HEAD");
-    let absolute = request(Method::GET, "http://127.0.0.1:7777/healthz")
-        .body(Full::default())
-        .unwrap();
-    assert_eq!(
-        desk.send(absolute).await.error(),
-        (400, "bad_target".into())
-    );
+    let absolute = request(Method::GET, "http://127.0.0.1:7777/healthz").body(Full::default()).unwrap();
+    assert_eq!(desk.send(absolute).await.error(), (400, "bad_target".into()));
 }
 
 #[tokio::test]
 async fn the_page_runs_nothing_foreign() {
     let page = Desk::new().get("/").await;
-    let policy = page.head.headers[header::CONTENT_SECURITY_POLICY]
-        .to_str()
-        .unwrap();
-    for part in [
-        "default-src 'none'",
-        "script-src 'self'",
-        "frame-ancestors 'none'",
-    ] {
+    let policy = page.head.headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+    for part in ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"] {
         assert!(policy.contains(part), "{part}");
     }
     assert!(String::from_utf8_lossy(&page.body).contains("/openapi.json"));
@@ -124,23 +96,10 @@ async fn openapi_has_every_route_and_no_loose_end() {
     assert!(references.len() > 20);
     for reference in references {
         let pointer = reference.strip_prefix('#').unwrap();
-        assert!(
-            document.pointer(pointer).is_some(),
-            "{reference} leads nowhere"
-        );
+        assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");
     }
-    for name in [
-        "Session",
-        "Turn",
-        "Event",
-        "Error",
-        "StatusChange",
-        "SourceHealth",
-    ] {
-        assert!(
-            document["components"]["schemas"][name].is_object(),
-            "{name}"
-        );
+    for name in ["Session", "Turn", "Event", "Error", "StatusChange", "SourceHealth"] {
+        assert!(document["components"]["schemas"][name].is_object(), "{name}");
     }
 }
 

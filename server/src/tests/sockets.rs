@@ -24,13 +24,8 @@ use crate::{ServeError, SocketError, config::Peer};
 
 pub(super) async fn websocket(live: &Live, query: &str) -> WebSocketStream<TcpStream> {
     let address = live.serving.address();
-    let mut request = format!("ws://{address}/api/v1/ws{query}")
-        .into_client_request()
-        .unwrap();
-    request.headers_mut().insert(
-        "authorization",
-        format!("Bearer {}", token("read")).parse().unwrap(),
-    );
+    let mut request = format!("ws://{address}/api/v1/ws{query}").into_client_request().unwrap();
+    request.headers_mut().insert("authorization", format!("Bearer {}", token("read")).parse().unwrap());
     client_async(request, live.connect().await).await.unwrap().0
 }
 
@@ -51,11 +46,7 @@ async fn closed(socket: &mut WebSocketStream<TcpStream>) -> CloseFrame {
         match socket.next().await.unwrap().unwrap() {
             Message::Close(Some(close)) => return close,
             Message::Close(None) => panic!("closed without a reason"),
-            Message::Text(_)
-            | Message::Binary(_)
-            | Message::Ping(_)
-            | Message::Pong(_)
-            | Message::Frame(_) => {}
+            Message::Text(_) | Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
         }
     }
 }
@@ -66,19 +57,13 @@ async fn snapshot_then_frames() {
     live.board.load([entry(1, State::Running)], 7);
     let mut socket = websocket(&live, "").await;
     let snapshot = frame(&mut socket).await;
-    assert_eq!(
-        (&snapshot["type"], &snapshot["epoch"]),
-        (&"snapshot".into(), &"epoch-1".into())
-    );
+    assert_eq!((&snapshot["type"], &snapshot["epoch"]), (&"snapshot".into(), &"epoch-1".into()));
     assert_eq!(snapshot["data"]["as_of"], 7);
     assert_eq!(snapshot["data"]["sessions"][0]["id"], id(1).to_string());
     announce(&live.board, None, entry(1, State::Waiting));
     publish(&live.board, &prompt(1, 1, 8));
     let ahead = frame(&mut socket).await;
-    assert_eq!(
-        (&ahead["type"], &ahead["live"], &ahead["position"]),
-        (&"status".into(), &true.into(), &Value::Null)
-    );
+    assert_eq!((&ahead["type"], &ahead["live"], &ahead["position"]), (&"status".into(), &true.into(), &Value::Null));
     let event = frame(&mut socket).await;
     assert_eq!(
         (&event["type"], &event["position"], &event["data"]["kind"]),
@@ -89,37 +74,19 @@ async fn snapshot_then_frames() {
 #[tokio::test]
 async fn subscribing_narrows() {
     let live = Live::new().await;
-    live.board
-        .load([entry(1, State::Running), entry(2, State::Running)], 0);
+    live.board.load([entry(1, State::Running), entry(2, State::Running)], 0);
     let mut socket = websocket(&live, "").await;
-    assert_eq!(
-        frame(&mut socket).await["data"]["sessions"]
-            .as_array()
-            .unwrap()
-            .len(),
-        2
-    );
-    socket
-        .send(r#"{"subscribe":["agent-2"]}"#.into())
-        .await
-        .unwrap();
+    assert_eq!(frame(&mut socket).await["data"]["sessions"].as_array().unwrap().len(), 2);
+    socket.send(r#"{"subscribe":["agent-2"]}"#.into()).await.unwrap();
     let snapshot = frame(&mut socket).await;
     assert_eq!(snapshot["data"]["sessions"].as_array().unwrap().len(), 1);
     publish(&live.board, &prompt(1, 1, 1));
     publish(&live.board, &prompt(2, 1, 2));
     assert_eq!(frame(&mut socket).await["position"], 2);
-    for (said, code) in [
-        (r#"{"subscribe":["nobody"]}"#, "not_found"),
-        ("{", "bad_body"),
-        ("{}", "bad_body"),
-    ] {
+    for (said, code) in [(r#"{"subscribe":["nobody"]}"#, "not_found"), ("{", "bad_body"), ("{}", "bad_body")] {
         socket.send(said.into()).await.unwrap();
         let answer = frame(&mut socket).await;
-        assert_eq!(
-            (&answer["type"], &answer["data"]["code"]),
-            (&"error".into(), &code.into()),
-            "{said}"
-        );
+        assert_eq!((&answer["type"], &answer["data"]["code"]), (&"error".into(), &code.into()), "{said}");
     }
 }
 
@@ -133,17 +100,10 @@ async fn a_websocket_resumes() {
     live.board.advance(1200);
     let mut socket = websocket(&live, "?after=10&epoch=epoch-1").await;
     for n in 11..=1200 {
-        assert_eq!(
-            frame(&mut socket).await["position"],
-            n,
-            "more than a page of the log"
-        );
+        assert_eq!(frame(&mut socket).await["position"], n, "more than a page of the log");
     }
     assert_eq!(frame(&mut socket).await["type"], "status");
-    socket
-        .send(r#"{"subscribe":["agent-1"],"after":1199,"epoch":"epoch-1"}"#.into())
-        .await
-        .unwrap();
+    socket.send(r#"{"subscribe":["agent-1"],"after":1199,"epoch":"epoch-1"}"#.into()).await.unwrap();
     assert_eq!(frame(&mut socket).await["position"], 1200);
 }
 
@@ -154,15 +114,8 @@ async fn what_a_client_may_not_send() {
     let mut socket = websocket(&live, "").await;
     socket.send(Message::text("x".repeat(limit))).await.unwrap();
     assert_eq!(frame(&mut socket).await["type"], "snapshot");
-    assert_eq!(
-        frame(&mut socket).await["type"],
-        "error",
-        "just under the limit it is read"
-    );
-    socket
-        .send(Message::text("x".repeat(limit + 1)))
-        .await
-        .unwrap();
+    assert_eq!(frame(&mut socket).await["type"], "error", "just under the limit it is read");
+    socket.send(Message::text("x".repeat(limit + 1))).await.unwrap();
     assert_eq!(closed(&mut socket).await.code, CloseCode::Size);
 
     let mut socket = websocket(&live, "").await;
@@ -187,8 +140,7 @@ async fn what_a_client_may_not_send() {
 #[tokio::test]
 async fn a_slow_client_is_closed_and_told_where_to_resume() {
     let live = Live::with(|config| config.limits.queue_frames = 8).await;
-    live.board
-        .load([entry(1, State::Running), entry(2, State::Running)], 0);
+    live.board.load([entry(1, State::Running), entry(2, State::Running)], 0);
     let mut slow = websocket(&live, "").await;
     let mut other = websocket(&live, "?session=agent-2").await;
     assert_eq!(frame(&mut slow).await["type"], "snapshot");
@@ -201,18 +153,10 @@ async fn a_slow_client_is_closed_and_told_where_to_resume() {
     }
     let close = closed(&mut slow).await;
     assert_eq!(close.code, CloseCode::Again);
-    assert!(
-        close.reason.starts_with("too slow; resume with ?after="),
-        "{}",
-        close.reason
-    );
+    assert!(close.reason.starts_with("too slow; resume with ?after="), "{}", close.reason);
     assert!(close.reason.ends_with("&epoch=epoch-1"), "{}", close.reason);
     publish(&live.board, &prompt(2, 1, 100));
-    assert_eq!(
-        frame(&mut other).await["position"],
-        100,
-        "others notice nothing"
-    );
+    assert_eq!(frame(&mut other).await["position"], 100, "others notice nothing");
 }
 
 #[tokio::test]
@@ -222,10 +166,7 @@ async fn a_client_that_gives_no_sign_of_life_is_gone() {
     let mut stream = socket.into_inner();
     // Nobody answers the pings from here on: the server hangs up.
     let end = rest(&mut stream).await;
-    assert!(
-        end.matches("\u{fffd}\0").count() >= 3,
-        "it asked first: {end:?}"
-    );
+    assert!(end.matches("\u{fffd}\0").count() >= 3, "it asked first: {end:?}");
 }
 
 #[tokio::test]
@@ -250,10 +191,7 @@ async fn commits_that_are_not_published_give_a_snapshot() {
     live.board.put(entry(1, State::Idle));
     live.board.advance(1000);
     let snapshot = frame(&mut socket).await;
-    assert_eq!(
-        (&snapshot["type"], &snapshot["data"]["as_of"]),
-        (&"snapshot".into(), &1000.into())
-    );
+    assert_eq!((&snapshot["type"], &snapshot["data"]["as_of"]), (&"snapshot".into(), &1000.into()));
     publish(&live.board, &prompt(1, 1, 1001));
     assert_eq!(frame(&mut socket).await["position"], 1001);
 }
@@ -279,39 +217,20 @@ async fn the_unix_socket_knows_us() {
     let live = Live::with(|config| config.socket = Some(path.clone())).await;
     live.board.put(entry(1, State::Running));
     assert_eq!(live.serving.socket(), Some(path.as_path()));
-    assert_eq!(
-        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
-    let get = |more: &str| {
-        format!("GET /api/v1/sessions HTTP/1.1\r\nHost: any\r\nConnection: close\r\n{more}\r\n")
-    };
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let get = |more: &str| format!("GET /api/v1/sessions HTTP/1.1\r\nHost: any\r\nConnection: close\r\n{more}\r\n");
     assert!(over(&path, &get("")).await.starts_with("HTTP/1.1 200"));
-    assert!(
-        over(&path, &get("Origin: http://localhost\r\n"))
-            .await
-            .starts_with("HTTP/1.1 403")
-    );
-    assert!(
-        over(&path, &get("Authorization: Bearer x\r\n"))
-            .await
-            .starts_with("HTTP/1.1 401")
-    );
+    assert!(over(&path, &get("Origin: http://localhost\r\n")).await.starts_with("HTTP/1.1 403"));
+    assert!(over(&path, &get("Authorization: Bearer x\r\n")).await.starts_with("HTTP/1.1 401"));
     let put = |more: &str| {
         format!(
             "PUT /api/v1/sessions/agent-1/capture HTTP/1.1\r\nHost: any\r\nConnection: close\r\n\
              Content-Type: application/json\r\nContent-Length: 16\r\n{more}\r\n{{\"enabled\":true}}"
         )
     };
-    assert!(
-        over(&path, &put("")).await.starts_with("HTTP/1.1 403"),
-        "admin needs a token here too"
-    );
+    assert!(over(&path, &put("")).await.starts_with("HTTP/1.1 403"), "admin needs a token here too");
     let bearer = format!("Authorization: Bearer {}\r\n", token("admin"));
-    assert!(
-        over(&path, &put(&bearer)).await.starts_with("HTTP/1.1 503"),
-        "let in; nobody serves it"
-    );
+    assert!(over(&path, &put(&bearer)).await.starts_with("HTTP/1.1 503"), "let in; nobody serves it");
     live.cancel.cancel();
     live.serving.stopped().await;
     assert!(!path.exists());
@@ -323,9 +242,7 @@ async fn a_peer_may_be_kept_from_control() {
     let path = directory.path().join("capture.sock");
     let _live = Live::with(|config| {
         config.socket = Some(path.clone());
-        config.control_peer = Some(Arc::new(|peer: Peer| {
-            peer.pid != Some(std::process::id() as i32)
-        }));
+        config.control_peer = Some(Arc::new(|peer: Peer| peer.pid != Some(std::process::id() as i32)));
     })
     .await;
     let request = format!(
@@ -339,14 +256,7 @@ async fn try_socket(path: &Path) -> Result<Serving, ServeError> {
     let mut config = Config::new(tokens());
     config.socket = Some(path.to_owned());
     let log = Log::new();
-    serve(
-        config,
-        Board::new("e"),
-        log.writer.reader(),
-        Health::default(),
-        CancellationToken::new(),
-    )
-    .await
+    serve(config, Board::new("e"), log.writer.reader(), Health::default(), CancellationToken::new()).await
 }
 
 #[tokio::test]
@@ -357,34 +267,16 @@ async fn the_place_of_the_unix_socket() {
     assert!(path.exists());
     let serving = try_socket(&path).await.unwrap();
     let second = try_socket(&path).await;
-    assert!(
-        matches!(second, Err(ServeError::Socket(SocketError::InUse { .. }))),
-        "{second:?}"
-    );
+    assert!(matches!(second, Err(ServeError::Socket(SocketError::InUse { .. }))), "{second:?}");
     drop(serving);
 
     let file = directory.path().join("file");
     fs::write(&file, "x").unwrap();
     let refused = try_socket(&file).await;
-    assert!(
-        matches!(
-            refused,
-            Err(ServeError::Socket(SocketError::NoSocket { .. }))
-        ),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(ServeError::Socket(SocketError::NoSocket { .. }))), "{refused:?}");
     assert_eq!(fs::read(&file).unwrap(), b"x");
 
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o750)).unwrap();
     let refused = try_socket(&directory.path().join("other.sock")).await;
-    assert!(
-        matches!(
-            refused,
-            Err(ServeError::Socket(SocketError::OpenDirectory {
-                mode: 0o750,
-                ..
-            }))
-        ),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(ServeError::Socket(SocketError::OpenDirectory { mode: 0o750, .. }))), "{refused:?}");
 }

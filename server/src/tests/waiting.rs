@@ -14,9 +14,7 @@ async fn watched(board: &Board) {
 async fn there_already() {
     let desk = Desk::new();
     desk.board.put(entry(1, State::Waiting));
-    let answer = desk
-        .get("/api/v1/sessions/agent-1/wait?until=idle,waiting&timeout_ms=0")
-        .await;
+    let answer = desk.get("/api/v1/sessions/agent-1/wait?until=idle,waiting&timeout_ms=0").await;
     assert_eq!(answer.json()["status"]["state"], "waiting");
 }
 
@@ -24,9 +22,7 @@ async fn there_already() {
 async fn not_in_time() {
     let desk = Desk::new();
     desk.board.put(entry(1, State::Running));
-    let answer = desk
-        .get("/api/v1/sessions/agent-1/wait?until=idle&timeout_ms=5000")
-        .await;
+    let answer = desk.get("/api/v1/sessions/agent-1/wait?until=idle&timeout_ms=5000").await;
     assert_eq!(answer.error(), (408, "timeout".into()));
     assert!(!desk.board.watched(), "the place was given up");
 }
@@ -59,10 +55,7 @@ async fn a_change_that_was_not_published_is_seen_too() {
         desk.board.put(entry(1, State::Exited));
         desk.board.advance(100);
     };
-    let (answer, ()) = tokio::join!(
-        desk.get("/api/v1/sessions/agent-1/wait?until=exited"),
-        change
-    );
+    let (answer, ()) = tokio::join!(desk.get("/api/v1/sessions/agent-1/wait?until=exited"), change);
     assert_eq!(answer.json()["status"]["state"], "exited");
     hand_on.abort();
 }

@@ -20,7 +20,22 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("runtime", &["events", "session_tree"]),
     ("export", &["events", "projections"]),
     ("server", &["events", "projections", "store", "search"]),
-    ("capture", &["events", "projections", "session_tree", "adapters", "store", "search", "approver", "monitor", "runtime", "export", "server"]),
+    (
+        "capture",
+        &[
+            "events",
+            "projections",
+            "session_tree",
+            "adapters",
+            "store",
+            "search",
+            "approver",
+            "monitor",
+            "runtime",
+            "export",
+            "server",
+        ],
+    ),
     // The harness drives capture's parts in virtual time, so it sees what capture sees.
     ("tests", &["events", "projections", "adapters", "store", "server", "capture"]),
 ];
@@ -30,12 +45,17 @@ const PURE: &[&str] = &["events", "projections", "approver", "monitor"];
 /// and what they must not reach.
 const IMPURE: &[&str] = &["tokio", "rusqlite", "axum", "tantivy", "notify"];
 /// What only one crate of the workspace may name.
-const ONLY_HOME: &[(&str, &str)] = &[("rusqlite", "store"), ("tantivy", "search"), ("axum", "server"), ("anyhow", "capture"), ("notify", "adapters")];
+const ONLY_HOME: &[(&str, &str)] =
+    &[("rusqlite", "store"), ("tantivy", "search"), ("axum", "server"), ("anyhow", "capture"), ("notify", "adapters")];
 
 fn metadata(more: &[&str]) -> Value {
     let cargo = option_env!("CARGO").unwrap_or("cargo");
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
-    let output = Command::new(cargo).args(["metadata", "--offline", "--format-version", "1", "--manifest-path", manifest]).args(more).output().unwrap();
+    let output = Command::new(cargo)
+        .args(["metadata", "--offline", "--format-version", "1", "--manifest-path", manifest])
+        .args(more)
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
@@ -74,13 +94,17 @@ fn no_new_arrow_between_crates() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(names.is_superset(&["events", "projections", "adapters", "store", "server", "capture", "tests"].into()), "{names:?}");
+    assert!(
+        names.is_superset(&["events", "projections", "adapters", "store", "server", "capture", "tests"].into()),
+        "{names:?}"
+    );
 }
 
 #[test]
 fn nothing_impure_reaches_the_pure_crates() {
     let metadata = metadata(&[]);
-    let names: BTreeMap<&str, &str> = metadata["packages"].as_array().unwrap().iter().map(|p| (text(&p["id"]), text(&p["name"]))).collect();
+    let names: BTreeMap<&str, &str> =
+        metadata["packages"].as_array().unwrap().iter().map(|p| (text(&p["id"]), text(&p["name"]))).collect();
     let members: BTreeSet<&str> = metadata["workspace_members"].as_array().unwrap().iter().map(text).collect();
     let mut uses: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for node in metadata["resolve"]["nodes"].as_array().unwrap() {
@@ -96,7 +120,11 @@ fn nothing_impure_reaches_the_pure_crates() {
                 open.extend(uses.get(id).into_iter().flatten());
             }
         }
-        wrong.extend(seen.iter().filter(|id| IMPURE.contains(&names[*id])).map(|id| format!("{} reaches {}", names[root], names[id])));
+        wrong.extend(
+            seen.iter()
+                .filter(|id| IMPURE.contains(&names[*id]))
+                .map(|id| format!("{} reaches {}", names[root], names[id])),
+        );
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // The walk does see what is there.

@@ -52,7 +52,8 @@ fn a_line_of_40_mb_becomes_a_stub_and_the_next_is_fine() {
     append(&path, &prompt(&name, &uuid(1, 3), &cwd, "behind"));
     server.caught_up(&name, &path);
     let events = server.events(&name);
-    let texts: Vec<&str> = events.iter().filter(|e| e["kind"] == "user.prompt").filter_map(|e| e["text"].as_str()).collect();
+    let texts: Vec<&str> =
+        events.iter().filter(|e| e["kind"] == "user.prompt").filter_map(|e| e["text"].as_str()).collect();
     assert_eq!(texts, ["before", "behind"]);
     let stub = events.iter().find(|e| e["kind"] == "unrecognized").expect("a stub stands for it");
     assert_eq!(stub["data"]["raw_kind"], "oversized");
@@ -74,7 +75,15 @@ fn capture_off_stops_a_sessions_events_and_on_takes_them_up_again() {
     let server = machine.serve();
     server.caught_up(&name, &path);
     let set = |on: bool| {
-        let answer = server.client.send("PUT", &format!("/api/v1/sessions/{name}/capture"), Some(&format!("{{\"enabled\":{on}}}")), tests::PATIENCE).unwrap();
+        let answer = server
+            .client
+            .send(
+                "PUT",
+                &format!("/api/v1/sessions/{name}/capture"),
+                Some(&format!("{{\"enabled\":{on}}}")),
+                tests::PATIENCE,
+            )
+            .unwrap();
         assert_eq!((answer.status, answer.json()["enabled"].as_bool()), (200, Some(on)), "{}", answer.text());
     };
     set(false);
@@ -88,12 +97,19 @@ fn capture_off_stops_a_sessions_events_and_on_takes_them_up_again() {
     };
     say(3, "nor after a restart");
     server.caught_up(&name, &path);
-    let set_on = server.client.send("PUT", &format!("/api/v1/sessions/{name}/capture"), Some("{\"enabled\":true}"), tests::PATIENCE).unwrap();
+    let set_on = server
+        .client
+        .send("PUT", &format!("/api/v1/sessions/{name}/capture"), Some("{\"enabled\":true}"), tests::PATIENCE)
+        .unwrap();
     assert_eq!(set_on.status, 200);
     say(4, "seen again");
     let texts = eventually("the session is captured again", || {
         let events = server.events(&name);
-        let texts: Vec<String> = events.iter().filter(|e| e["kind"] == "user.prompt").filter_map(|e| e["text"].as_str().map(str::to_owned)).collect();
+        let texts: Vec<String> = events
+            .iter()
+            .filter(|e| e["kind"] == "user.prompt")
+            .filter_map(|e| e["text"].as_str().map(str::to_owned))
+            .collect();
         texts.contains(&"seen again".to_owned()).then_some(texts)
     });
     assert_eq!(texts, ["seen", "seen again"]);
@@ -115,7 +131,8 @@ fn damaged_lines_cost_only_themselves() {
     let server = machine.serve();
     server.caught_up(&name, &path);
     let events = server.events(&name);
-    let texts: Vec<&str> = events.iter().filter(|e| e["kind"] == "user.prompt").filter_map(|e| e["text"].as_str()).collect();
+    let texts: Vec<&str> =
+        events.iter().filter(|e| e["kind"] == "user.prompt").filter_map(|e| e["text"].as_str()).collect();
     assert_eq!(texts, ["prompt 1", "prompt 3", "prompt 4", "prompt 5"]);
     let damaged = events.iter().filter(|e| e["kind"] == "unrecognized" && e["data"]["raw_kind"] == "damaged").count();
     assert_eq!(damaged, 2, "the cut record and the nonsense are kept");
@@ -130,7 +147,8 @@ fn the_same_records_by_several_paths_are_there_once() {
     let path = machine.claude(&name);
     append(&path, &prompt(&name, &uuid(1, 1), &cwd, "once"));
     append(&path, &answer(&name, &uuid(1, 2), &cwd, "and only once"));
-    let (linked, copied) = (machine.home().join(".claude/projects/-linked"), machine.home().join(".claude/projects/-copied"));
+    let (linked, copied) =
+        (machine.home().join(".claude/projects/-linked"), machine.home().join(".claude/projects/-copied"));
     fs::create_dir_all(&linked).unwrap();
     fs::create_dir_all(&copied).unwrap();
     fs::hard_link(&path, linked.join(format!("{name}.jsonl"))).unwrap();

@@ -21,13 +21,15 @@ fn compare(name: &str, kept: &Kept, now: Timestamp) -> Result<(), String> {
             return Err(format!("{who}: event {index} has sequence {}", event.sequence));
         }
     }
-    let mut state = fresh(kept, if first.history { first.created_at.min(first.observed_at) } else { first.observed_at });
+    let mut state =
+        fresh(kept, if first.history { first.created_at.min(first.observed_at) } else { first.observed_at });
     let mut concluded: Vec<Derived> = Vec::new();
     for event in &kept.events {
         concluded.extend(state.fold(event).into_iter().map(|c| (c.at, c.turn_id, c.payload)));
     }
     concluded.extend(state.advance(now).into_iter().map(|c| (c.at, c.turn_id, c.payload)));
-    let written: Vec<Derived> = kept.events.iter().filter(|e| e.derived).map(|e| (e.created_at, e.turn_id, e.payload.clone())).collect();
+    let written: Vec<Derived> =
+        kept.events.iter().filter(|e| e.derived).map(|e| (e.created_at, e.turn_id, e.payload.clone())).collect();
     for (index, pair) in written.iter().zip(&concluded).enumerate() {
         if pair.0 != pair.1 {
             return Err(format!("{who}: derived event {index}\n  live {:?}\n  fold {:?}", pair.0, pair.1));
@@ -35,7 +37,11 @@ fn compare(name: &str, kept: &Kept, now: Timestamp) -> Result<(), String> {
     }
     if written.len() != concluded.len() {
         let more = written.iter().skip(concluded.len()).chain(concluded.iter().skip(written.len())).next();
-        return Err(format!("{who}: {} derived events live, {} folded; the first more is {more:?}", written.len(), concluded.len()));
+        return Err(format!(
+            "{who}: {} derived events live, {} folded; the first more is {more:?}",
+            written.len(),
+            concluded.len()
+        ));
     }
     state.view();
     let mut live = kept.state.clone();
@@ -51,14 +57,21 @@ fn compare(name: &str, kept: &Kept, now: Timestamp) -> Result<(), String> {
 }
 
 fn fresh(kept: &Kept, at: Timestamp) -> SessionState {
-    SessionState::new(kept.known.id, kept.known.provider, Some(kept.known.provider_session_id.clone()), at, Rules::default())
+    SessionState::new(
+        kept.known.id,
+        kept.known.provider,
+        Some(kept.known.provider_session_id.clone()),
+        at,
+        Rules::default(),
+    )
 }
 
 fn differences(path: &str, live: &serde_json::Value, fold: &serde_json::Value) -> String {
     match (live, fold) {
-        (serde_json::Value::Object(a), serde_json::Value::Object(b)) => {
-            a.iter().filter_map(|(key, value)| Some(differences(&format!("{path}.{key}"), value, b.get(key)?))).collect()
-        }
+        (serde_json::Value::Object(a), serde_json::Value::Object(b)) => a
+            .iter()
+            .filter_map(|(key, value)| Some(differences(&format!("{path}.{key}"), value, b.get(key)?)))
+            .collect(),
         (a, b) if a == b => String::new(),
         (a, b) => format!("\n  {path}: live {a} fold {b}"),
     }
@@ -69,7 +82,15 @@ fn show(kept: &Kept) -> String {
     let line = |e: &events::Event| {
         let text = e.text.as_deref().unwrap_or_default().chars().take(40).collect::<String>();
         let data = serde_json::to_string(&e.payload).unwrap();
-        format!("{:>4} {} {}{} {} {} {data:.160} {text:?}\n", e.sequence, &e.observed_at.to_string()[11..], if e.derived { "D " } else { "  " }, e.payload.kind(), e.source, e.confidence)
+        format!(
+            "{:>4} {} {}{} {} {} {data:.160} {text:?}\n",
+            e.sequence,
+            &e.observed_at.to_string()[11..],
+            if e.derived { "D " } else { "  " },
+            e.payload.kind(),
+            e.source,
+            e.confidence
+        )
     };
     kept.events.iter().map(line).collect()
 }
@@ -85,7 +106,8 @@ fn play(name: &str) -> (Timestamp, Vec<Kept>) {
 fn check(name: &str) {
     let (now, kept) = play(name);
     assert!(kept.iter().any(|k| !k.events.is_empty()), "{name}: nothing was kept");
-    let wrong: Vec<(String, &Kept)> = kept.iter().filter_map(|kept| Some((compare(name, kept, now).err()?, kept))).collect();
+    let wrong: Vec<(String, &Kept)> =
+        kept.iter().filter_map(|kept| Some((compare(name, kept, now).err()?, kept))).collect();
     for (_, kept) in &wrong {
         println!("{}", show(kept));
     }

@@ -94,7 +94,11 @@ impl Writer {
         self.next += 1;
         let text = format!("w{} n{n} {}", self.number, "x".repeat(pad));
         let id = uuid(self.number, n);
-        let line = if n % 3 == 2 { answer(&self.session, &id, &self.cwd, &text) } else { prompt(&self.session, &id, &self.cwd, &text) };
+        let line = if n % 3 == 2 {
+            answer(&self.session, &id, &self.cwd, &text)
+        } else {
+            prompt(&self.session, &id, &self.cwd, &text)
+        };
         (text, line)
     }
 
@@ -236,8 +240,16 @@ impl Writer {
             wanted.iter().rev().all(|text| self.logged.contains_key(&key(text))).then_some(())
         });
         if done.is_none() {
-            let missing: Vec<&str> = wanted.iter().filter(|t| !self.logged.contains_key(&key(t))).map(|t| t.split(" x").next().unwrap_or_default()).collect();
-            panic!("lost by {}: {missing:?}; the file has {} bytes", self.path.display(), fs::metadata(&self.path).map_or(0, |m| m.len()));
+            let missing: Vec<&str> = wanted
+                .iter()
+                .filter(|t| !self.logged.contains_key(&key(t)))
+                .map(|t| t.split(" x").next().unwrap_or_default())
+                .collect();
+            panic!(
+                "lost by {}: {missing:?}; the file has {} bytes",
+                self.path.display(),
+                fs::metadata(&self.path).map_or(0, |m| m.len())
+            );
         }
     }
 
@@ -246,7 +258,12 @@ impl Writer {
         let Some(client) = self.machine.any_client() else { return };
         let kinds = "user.prompt,assistant.message,assistant.delta";
         loop {
-            let Some(page) = client.json(&format!("/api/v1/sessions/{}/events?after={}&limit=1000&kind={kinds}", self.session, self.after)) else { return };
+            let Some(page) = client.json(&format!(
+                "/api/v1/sessions/{}/events?after={}&limit=1000&kind={kinds}",
+                self.session, self.after
+            )) else {
+                return;
+            };
             let Some(events) = page["events"].as_array().filter(|e| !e.is_empty()) else { return };
             for event in events {
                 *self.logged.entry(key(event["text"].as_str().unwrap_or_default())).or_default() += 1;
@@ -299,7 +316,10 @@ fn logged(machine: &Machine, session: &str) -> Option<BTreeMap<String, usize>> {
     let sequences: Vec<u64> = all.iter().map(|e| e["sequence"].as_u64().unwrap()).collect();
     assert_eq!(sequences, (1..=all.len() as u64).collect::<Vec<_>>(), "sequences of {session} are without gaps");
     let mut texts = BTreeMap::new();
-    for event in all.iter().filter(|e| ["user.prompt", "assistant.message", "assistant.delta"].contains(&e["kind"].as_str().unwrap())) {
+    for event in all
+        .iter()
+        .filter(|e| ["user.prompt", "assistant.message", "assistant.delta"].contains(&e["kind"].as_str().unwrap()))
+    {
         *texts.entry(key(event["text"].as_str().unwrap_or_default())).or_default() += 1;
     }
     Some(texts)
@@ -323,7 +343,8 @@ fn killed_at_random_points_nothing_is_lost_and_nothing_doubled() {
     let kills = number_from_env("KILLS", 50);
     let seed = number_from_env("SEED", 1) as u64;
     let machine = Arc::new(Machine::new(PROGRAM));
-    let rollout = machine.home().join(format!(".codex/sessions/2026/11/20/rollout-2026-11-20T04-38-54-{CODEX_SESSION}.jsonl"));
+    let rollout =
+        machine.home().join(format!(".codex/sessions/2026/11/20/rollout-2026-11-20T04-38-54-{CODEX_SESSION}.jsonl"));
     let tally = Arc::new(Tally::default());
     let stop = Arc::new(AtomicBool::new(false));
     let began = Instant::now();
@@ -369,7 +390,12 @@ fn killed_at_random_points_nothing_is_lost_and_nothing_doubled() {
     wanted.push((CODEX_SESSION.to_owned(), codex.join().expect("the codex writer")));
 
     let has_all = |machine: &Machine| {
-        wanted.iter().all(|(session, wanted)| logged(machine, session).is_some_and(|found| wanted.iter().all(|(text, n)| found.get(text) >= Some(n)))).then_some(())
+        wanted
+            .iter()
+            .all(|(session, wanted)| {
+                logged(machine, session).is_some_and(|found| wanted.iter().all(|(text, n)| found.get(text) >= Some(n)))
+            })
+            .then_some(())
     };
     within(CATCH_UP, || has_all(&machine));
     // One more start: what is read again there is not new.

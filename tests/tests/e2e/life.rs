@@ -2,7 +2,10 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use tests::{eventually, program::{Machine, ended_well}};
+use tests::{
+    eventually,
+    program::{Machine, ended_well},
+};
 
 use super::PROGRAM;
 
@@ -78,7 +81,11 @@ fn tokens_open_what_they_are_for() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let with = |token: &str| {
-        let token = if token.is_empty() { String::new() } else { fs::read_to_string(machine.data().join("tokens").join(token)).unwrap() };
+        let token = if token.is_empty() {
+            String::new()
+        } else {
+            fs::read_to_string(machine.data().join("tokens").join(token)).unwrap()
+        };
         tests::http::Client { token, ..server.client.clone() }
     };
     let status = |token: &str, method: &str, path: &str| {

@@ -22,7 +22,8 @@ fn history(recording: &str) -> Machine {
 /// The events of all sessions of an agent on the machine, by the agent's ids.
 fn all_events(server: &Server, provider: &str) -> HashMap<String, Vec<Value>> {
     let listed = server.client.json(&format!("/api/v1/sessions?active=all&limit=1000&provider={provider}")).unwrap();
-    let ids = listed["sessions"].as_array().unwrap().iter().map(|s| s["provider_session_id"].as_str().unwrap().to_owned());
+    let ids =
+        listed["sessions"].as_array().unwrap().iter().map(|s| s["provider_session_id"].as_str().unwrap().to_owned());
     ids.filter(|id| !id.starts_with("process-")).map(|id| (id.clone(), server.events(&id))).collect()
 }
 
@@ -36,7 +37,11 @@ fn sessions_events_and_their_pages() {
     let server = machine.serve();
     let name = eventually("the session is listed", || {
         let listed = server.client.json("/api/v1/sessions?active=all&provider=claude")?;
-        let own = listed["sessions"].as_array()?.iter().find(|s| s["cwd"] == machine.project().to_str().unwrap() && s["turns"].as_u64() >= Some(7))?.clone();
+        let own = listed["sessions"]
+            .as_array()?
+            .iter()
+            .find(|s| s["cwd"] == machine.project().to_str().unwrap() && s["turns"].as_u64() >= Some(7))?
+            .clone();
         Some(own["provider_session_id"].as_str()?.to_owned())
     });
     let one = server.session(&name);
@@ -64,7 +69,8 @@ fn sessions_events_and_their_pages() {
     }
     assert_eq!(paged, all);
     let prompts = server.client.json(&format!("/api/v1/sessions/{id}/events?kind=user.prompt")).unwrap();
-    let prompts: Vec<&str> = prompts["events"].as_array().unwrap().iter().map(|e| e["text"].as_str().unwrap()).collect();
+    let prompts: Vec<&str> =
+        prompts["events"].as_array().unwrap().iter().map(|e| e["text"].as_str().unwrap()).collect();
     assert_eq!(prompts.iter().filter(|p| p.starts_with("Turn ")).count(), 7, "{prompts:?}");
     let unknown = server.client.get("/api/v1/sessions/nothing-of-the-kind").unwrap();
     assert_eq!((unknown.status, unknown.json()["error"]["code"].is_string()), (404, true), "{}", unknown.text());
@@ -76,8 +82,12 @@ fn waiting_for_a_state() {
     let server = machine.serve();
     let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
     append(&machine.claude(&name), &prompt(&name, &uuid(1, 1), &cwd, "go"));
-    eventually("it runs", || server.client.json(&format!("/api/v1/sessions/{name}")).filter(|s| s["status"]["state"] == "running"));
-    let wait = |until: &str, ms: u32| server.client.get(&format!("/api/v1/sessions/{name}/wait?until={until}&timeout_ms={ms}")).unwrap();
+    eventually("it runs", || {
+        server.client.json(&format!("/api/v1/sessions/{name}")).filter(|s| s["status"]["state"] == "running")
+    });
+    let wait = |until: &str, ms: u32| {
+        server.client.get(&format!("/api/v1/sessions/{name}/wait?until={until}&timeout_ms={ms}")).unwrap()
+    };
     let now = wait("running,waiting", 5_000);
     assert_eq!((now.status, &now.json()["status"]["state"]), (200, &"running".into()));
     let never = wait("waiting_approval", 200);
@@ -87,7 +97,12 @@ fn waiting_for_a_state() {
         append(&machine.claude(&name), &answer(&name, &uuid(1, 2), &cwd, "done"));
         waiting.join().unwrap()
     });
-    assert_eq!((waited.status, &waited.json()["status"]["reason"]), (200, &"turn_complete".into()), "{}", waited.text());
+    assert_eq!(
+        (waited.status, &waited.json()["status"]["reason"]),
+        (200, &"turn_complete".into()),
+        "{}",
+        waited.text()
+    );
 }
 
 #[test]
@@ -96,9 +111,18 @@ fn helpers_have_a_parent_and_their_work_is_their_own() {
     let server = machine.serve();
     let child = eventually("a helper's session", || {
         let listed = server.client.json("/api/v1/sessions?active=all&provider=claude")?;
-        listed["sessions"].as_array()?.iter().find(|s| s["parent_session_id"].is_string() && s["turns"].as_u64() > Some(0)).cloned()
+        listed["sessions"]
+            .as_array()?
+            .iter()
+            .find(|s| s["parent_session_id"].is_string() && s["turns"].as_u64() > Some(0))
+            .cloned()
     });
-    let parent = eventually("its parent", || server.client.json(&format!("/api/v1/sessions/{}", child["parent_session_id"].as_str()?)).filter(|p| p["turns"].as_u64() > Some(0)));
+    let parent = eventually("its parent", || {
+        server
+            .client
+            .json(&format!("/api/v1/sessions/{}", child["parent_session_id"].as_str()?))
+            .filter(|p| p["turns"].as_u64() > Some(0))
+    });
     assert_eq!(parent["parent_session_id"], Value::Null);
     assert_eq!(parent["cwd"], machine.project().to_str().unwrap());
     let (own, helpers) = (server.events(parent["id"].as_str().unwrap()), server.events(child["id"].as_str().unwrap()));
@@ -128,7 +152,12 @@ fn check_forks(provider: &str, server: &Server, wanted: &[(&str, usize)]) {
         assert_eq!(counts[*text], *n, "{text:?} in {counts:?}");
     }
     let events = all_events(server, provider);
-    let forks: Vec<&str> = events.values().flatten().filter(|e| e["kind"] == "session.forked").filter_map(|e| e["data"]["from"].as_str()).collect();
+    let forks: Vec<&str> = events
+        .values()
+        .flatten()
+        .filter(|e| e["kind"] == "session.forked")
+        .filter_map(|e| e["data"]["from"].as_str())
+        .collect();
     assert!(!forks.is_empty(), "nobody was told of the fork");
     assert!(forks.iter().all(|from| events.contains_key(*from)), "{forks:?}");
 }
@@ -136,7 +165,15 @@ fn check_forks(provider: &str, server: &Server, wanted: &[(&str, usize)]) {
 #[test]
 fn a_fork_does_not_double_history_claude() {
     let machine = history("claude/S14-resume-fork");
-    let turns = ["Turn one", "Turn two after resume", "Turn three in the fork", "Turn after rewind", "Turn in the branch", "Turn after clear", "Turn after continue"];
+    let turns = [
+        "Turn one",
+        "Turn two after resume",
+        "Turn three in the fork",
+        "Turn after rewind",
+        "Turn in the branch",
+        "Turn after clear",
+        "Turn after continue",
+    ];
     check_forks("claude", &machine.serve(), &turns.map(|text| (text, 1)));
 }
 
@@ -160,8 +197,18 @@ fn turns_after_branch_and_clear_belong_to_the_file_they_are_in() {
             events.iter().find_map(|(id, events)| events.iter().any(|e| e["text"] == text).then(|| id[..8].to_owned()))
         })
     };
-    let found: Vec<(&str, String)> = ["Turn in the branch", "Reply 5.", "Turn after clear", "Reply 6.", "Turn after continue", "Reply 7."].map(|text| (text, of(text))).into();
-    let wanted = [("Turn in the branch", "389cf738"), ("Reply 5.", "389cf738"), ("Turn after clear", "e1a54033"), ("Reply 6.", "e1a54033"), ("Turn after continue", "e1a54033"), ("Reply 7.", "e1a54033")]
-        .map(|(text, id)| (text, id.to_owned()));
+    let found: Vec<(&str, String)> =
+        ["Turn in the branch", "Reply 5.", "Turn after clear", "Reply 6.", "Turn after continue", "Reply 7."]
+            .map(|text| (text, of(text)))
+            .into();
+    let wanted = [
+        ("Turn in the branch", "389cf738"),
+        ("Reply 5.", "389cf738"),
+        ("Turn after clear", "e1a54033"),
+        ("Reply 6.", "e1a54033"),
+        ("Turn after continue", "e1a54033"),
+        ("Reply 7.", "e1a54033"),
+    ]
+    .map(|(text, id)| (text, id.to_owned()));
     assert_eq!(found, wanted);
 }

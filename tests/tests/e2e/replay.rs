@@ -39,7 +39,9 @@ fn check_with(name: &str, floor: &Floor, hints: bool) {
 fn line(name: &str, score: &Score) -> String {
     let Score { agree, windows, hit, false_approvals, reason, flaps, exit_seen } = score;
     let reason = reason.map_or("-".to_owned(), |r| format!("{r:.1}"));
-    format!("SCORE {name}: agree {agree:.2} recall {hit}/{windows} false {false_approvals} reason {reason} flaps {flaps} exit {exit_seen}")
+    format!(
+        "SCORE {name}: agree {agree:.2} recall {hit}/{windows} false {false_approvals} reason {reason} flaps {flaps} exit {exit_seen}"
+    )
 }
 
 /// Without inotify: files that change are polled twice a second.
@@ -118,7 +120,9 @@ fn a_session_its_process_has_left_is_not_taken_up_again() {
     let registry = world.home().join(format!(".claude/sessions/{pid}.json"));
     let path = world.home().join(format!(".claude/projects/-proj/{left}.jsonl"));
     let entry = |session: &str, status: &str, at: i64| {
-        format!("{{\"pid\":{pid},\"sessionId\":\"{session}\",\"cwd\":\"/\",\"startedAt\":1795149430665,\"procStart\":\"{start}\",\"version\":\"2.1.328\",\"status\":\"{status}\",\"updatedAt\":{at},\"statusUpdatedAt\":{at}}}")
+        format!(
+            "{{\"pid\":{pid},\"sessionId\":\"{session}\",\"cwd\":\"/\",\"startedAt\":1795149430665,\"procStart\":\"{start}\",\"version\":\"2.1.328\",\"status\":\"{status}\",\"updatedAt\":{at},\"statusUpdatedAt\":{at}}}"
+        )
     };
     let wall = world.wall().as_millisecond();
     world.spawn(events::Provider::Claude, pid, start);
@@ -130,6 +134,7 @@ fn a_session_its_process_has_left_is_not_taken_up_again() {
     world.append(&path, &answer(&left, &uuid(1, 3), "/", "last words"), Some(pid));
     world.run_to(12_000);
     let (_dir, kept) = world.end();
-    let state = |id: &str| kept.iter().find(|k| &*k.known.provider_session_id == id).unwrap().state.session.status.state;
+    let state =
+        |id: &str| kept.iter().find(|k| &*k.known.provider_session_id == id).unwrap().state.session.status.state;
     assert_eq!((state(&left), state(&next)), (events::State::Exited, events::State::Waiting));
 }

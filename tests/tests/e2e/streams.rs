@@ -100,9 +100,14 @@ impl Case {
         let log = server.events(&self.name);
         let end = *self.sent.keys().next_back().unwrap();
         let position = |e: &Value| e["position"].as_u64().unwrap();
-        let tell = |e: &Value| format!("{} {} {}", position(e), e["kind"].as_str().unwrap(), e["text"].as_str().unwrap_or_default());
-        let gaps: Vec<String> =
-            log.iter().filter(|e| position(e) > self.covered && position(e) <= end && !self.sent.contains_key(&position(e))).map(tell).collect();
+        let tell = |e: &Value| {
+            format!("{} {} {}", position(e), e["kind"].as_str().unwrap(), e["text"].as_str().unwrap_or_default())
+        };
+        let gaps: Vec<String> = log
+            .iter()
+            .filter(|e| position(e) > self.covered && position(e) <= end && !self.sent.contains_key(&position(e)))
+            .map(tell)
+            .collect();
         let doubled: Vec<(&u64, &u32)> = self.sent.iter().filter(|(_, n)| **n > 1).collect();
         let strange: Vec<&u64> = self.sent.keys().filter(|p| !log.iter().any(|e| position(e) == **p)).collect();
         assert!(gaps.is_empty(), "never sent, and no snapshot covers it (the last one: {}): {gaps:#?}", self.covered);

@@ -11,13 +11,19 @@ const ROOT: &str = "00000000-aaaa-4bbb-8ccc-000000000000";
 /// copied it from.
 fn line(uuid: &str, what: &str, by: Option<&str>, of: Option<&str>) -> String {
     let by = by.map(|id| format!(",\"session_id\":\"{id}\"")).unwrap_or_default();
-    let of = of.map(|id| format!(",\"forkedFrom\":{{\"sessionId\":\"{id}\",\"messageUuid\":\"{uuid}\"}}")).unwrap_or_default();
+    let of = of
+        .map(|id| format!(",\"forkedFrom\":{{\"sessionId\":\"{id}\",\"messageUuid\":\"{uuid}\"}}"))
+        .unwrap_or_default();
     let rest = match what.split_once(' ') {
         Some(("prompt", text)) => format!(r#""type":"user","message":{{"role":"user","content":"{text}"}}"#),
-        Some(("answer", text)) => format!(r#""type":"assistant","message":{{"id":"m{uuid}","content":[{{"type":"text","text":"{text}"}}],"stop_reason":"end_turn"}}"#),
+        Some(("answer", text)) => format!(
+            r#""type":"assistant","message":{{"id":"m{uuid}","content":[{{"type":"text","text":"{text}"}}],"stop_reason":"end_turn"}}"#
+        ),
         _ => r#""type":"system","subtype":"turn_duration""#.into(),
     };
-    format!(r#"{{"parentUuid":null,{rest},"uuid":"{uuid}","timestamp":"2026-11-20T04:40:37.097Z","sessionId":"{OWN}","cwd":"/p"{by}{of}}}"#) + "\n"
+    format!(
+        r#"{{"parentUuid":null,{rest},"uuid":"{uuid}","timestamp":"2026-11-20T04:40:37.097Z","sessionId":"{OWN}","cwd":"/p"{by}{of}}}"#
+    ) + "\n"
 }
 
 /// Whose the records are: `session uuid`, the own one as `own`. Starts are left out.
@@ -31,9 +37,13 @@ fn owners(out: &Decoded) -> Vec<String> {
             other => other,
         };
         match &event.payload {
-            Payload::UserPrompt(_) | Payload::AssistantMessage(_) => said.push(format!("{session}: {}", event.text.as_deref().unwrap_or("-"))),
+            Payload::UserPrompt(_) | Payload::AssistantMessage(_) => {
+                said.push(format!("{session}: {}", event.text.as_deref().unwrap_or("-")))
+            }
             Payload::Signal(_) => said.push(format!("{session}: end")),
-            Payload::SessionForked(fork) => said.push(format!("{session} from {}", if fork.from == PARENT { "parent" } else { &fork.from })),
+            Payload::SessionForked(fork) => {
+                said.push(format!("{session} from {}", if fork.from == PARENT { "parent" } else { &fork.from }))
+            }
             _ => {}
         }
     }
@@ -114,7 +124,18 @@ fn a_branch_marks_its_copies() {
         line("8", "answer ok", Some(PARENT), None),
         line("9", "end", None, None),
     ];
-    let expected = ["own from parent", "root: one", "root: yes", "root: end", "parent: two", "parent: si", "parent: end", "own: mine", "own: ok", "own: end"];
+    let expected = [
+        "own from parent",
+        "root: one",
+        "root: yes",
+        "root: end",
+        "parent: two",
+        "parent: si",
+        "parent: end",
+        "own: mine",
+        "own: ok",
+        "own: end",
+    ];
     check(&lines, &[], &expected);
     for cut in [1, 2, 4, 5, 6, 7] {
         check(&lines, &[cut], &expected);
@@ -180,7 +201,8 @@ fn older_versions_do_not_tell() {
         check(&lines, &[cut], &expected);
     }
     // Nor do lines of their system: what was asked comes before what followed.
-    let lines = [line("1", "prompt one", None, None), line("2", "end", None, None), line("3", "prompt two", None, None)];
+    let lines =
+        [line("1", "prompt one", None, None), line("2", "end", None, None), line("3", "prompt two", None, None)];
     check(&lines, &[], &["own: one", "own: end", "own: two"]);
 }
 
@@ -195,8 +217,14 @@ fn the_recorded_forks() {
         let list = said.entry(own).or_default();
         for event in decode(path, bytes).events {
             match event.payload.kind() {
-                Kind::UserPrompt | Kind::AssistantMessage => list.push(format!("{} {}", short(&event.provider_session_id), event.text.unwrap_or_default())),
-                Kind::SessionForked => list.push(format!("{} {}", short(&event.provider_session_id), show(&event).split(" at ").next().unwrap())),
+                Kind::UserPrompt | Kind::AssistantMessage => {
+                    list.push(format!("{} {}", short(&event.provider_session_id), event.text.unwrap_or_default()))
+                }
+                Kind::SessionForked => list.push(format!(
+                    "{} {}",
+                    short(&event.provider_session_id),
+                    show(&event).split(" at ").next().unwrap()
+                )),
                 _ => {}
             }
         }
@@ -207,7 +235,13 @@ fn the_recorded_forks() {
     let fork = [
         &["d083ef00 session.forked from 102dab90-8bed-471c-a3c3-ed02ea809bc2"][..],
         &first,
-        &["d083ef00 Turn three in the fork", "d083ef00 Reply 3.", "d083ef00 Turn after rewind", "d083ef00 session.forked from d083ef00-e654-41eb-90c5-ea9943d25aa0", "d083ef00 Reply 4."],
+        &[
+            "d083ef00 Turn three in the fork",
+            "d083ef00 Reply 3.",
+            "d083ef00 Turn after rewind",
+            "d083ef00 session.forked from d083ef00-e654-41eb-90c5-ea9943d25aa0",
+            "d083ef00 Reply 4.",
+        ],
     ]
     .concat();
     let mut seen = of("d083ef00");
@@ -223,5 +257,8 @@ fn the_recorded_forks() {
     ]
     .concat();
     assert_eq!(of("389cf738"), branch);
-    assert_eq!(of("e1a54033"), ["e1a54033 Turn after clear", "e1a54033 Reply 6.", "e1a54033 Turn after continue", "e1a54033 Reply 7."]);
+    assert_eq!(
+        of("e1a54033"),
+        ["e1a54033 Turn after clear", "e1a54033 Reply 6.", "e1a54033 Turn after continue", "e1a54033 Reply 7."]
+    );
 }

@@ -4,15 +4,24 @@ use super::*;
 
 #[test]
 fn a_prompt() {
-    check(r#"@user {"message":{"role":"user","content":"Say hello"},"origin":{"kind":"human"}}"#, &["user.prompt human \"Say hello\""]);
+    check(
+        r#"@user {"message":{"role":"user","content":"Say hello"},"origin":{"kind":"human"}}"#,
+        &["user.prompt human \"Say hello\""],
+    );
     // Older lines do not say who is behind it.
     check(r#"@user {"message":{"role":"user","content":"Say hello"}}"#, &["user.prompt human \"Say hello\""]);
-    check(r#"@user {"message":{"role":"user","content":[{"type":"text","text":"look"},{"type":"text","text":"here"}]}}"#, &["user.prompt human \"look\\nhere\""]);
+    check(
+        r#"@user {"message":{"role":"user","content":[{"type":"text","text":"look"},{"type":"text","text":"here"}]}}"#,
+        &["user.prompt human \"look\\nhere\""],
+    );
     check(
         r#"@user {"message":{"role":"user","content":[{"type":"text","text":"look"},{"type":"image","source":{"data":"…"}}]}}"#,
         &["user.prompt human+file \"look\""],
     );
-    check(r#"@user {"message":{"role":"user","content":[{"type":"image","source":{}}]}}"#, &["user.prompt human+file \"(attachment)\""]);
+    check(
+        r#"@user {"message":{"role":"user","content":[{"type":"image","source":{}}]}}"#,
+        &["user.prompt human+file \"(attachment)\""],
+    );
 }
 
 #[test]
@@ -31,18 +40,32 @@ fn what_machines_write_as_the_user() {
         check(&machine, &[]);
     }
     // A person may type the same.
-    check(&said(r#","origin":{"kind":"human"}"#, "<system-reminder> what is that?"), &["user.prompt human \"<system-reminder> what is that?\""]);
-    check(&said("", "<task-notification>\\n<task-id>a1</task-id>"), &["user.prompt wakeup \"<task-notification>\\n<task-id>a1</task-id>\""]);
+    check(
+        &said(r#","origin":{"kind":"human"}"#, "<system-reminder> what is that?"),
+        &["user.prompt human \"<system-reminder> what is that?\""],
+    );
+    check(
+        &said("", "<task-notification>\\n<task-id>a1</task-id>"),
+        &["user.prompt wakeup \"<task-notification>\\n<task-id>a1</task-id>\""],
+    );
     check(&said("", "<bash-input>ls -l</bash-input>"), &["user.prompt command \"!ls -l\""]);
-    check(&said("", "<command-name>/clear</command-name>\\n <command-message>clear</command-message>"), &["annotation command: /clear"]);
-    check(&said("", "<command-message>x</command-message>\\n<command-name>/x</command-name>"), &["annotation command: /x"]);
+    check(
+        &said("", "<command-name>/clear</command-name>\\n <command-message>clear</command-message>"),
+        &["annotation command: /clear"],
+    );
+    check(
+        &said("", "<command-message>x</command-message>\\n<command-name>/x</command-name>"),
+        &["annotation command: /x"],
+    );
 }
 
 #[test]
 fn a_message_in_blocks() {
     let usage = r#""usage":{"input_tokens":10,"cache_creation_input_tokens":120,"cache_read_input_tokens":5000,"output_tokens":42}"#;
     let block = |block: &str| {
-        format!(r#"@assistant {{"message":{{"id":"msg_1","role":"assistant","model":"claude-opus-5-5","content":[{block}],"stop_reason":"tool_use",{usage}}},"apiBlockIndex":0}}"#)
+        format!(
+            r#"@assistant {{"message":{{"id":"msg_1","role":"assistant","model":"claude-opus-5-5","content":[{block}],"stop_reason":"tool_use",{usage}}},"apiBlockIndex":0}}"#
+        )
     };
     let script = [
         block(r#"{"type":"thinking","thinking":"I should look","signature":"…"}"#),
@@ -63,7 +86,9 @@ fn a_message_in_blocks() {
         ],
     );
     // Older versions write all blocks of a message on one line.
-    let one = block(r#"{"type":"text","text":"I look."},{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"ls"}}"#);
+    let one = block(
+        r#"{"type":"text","text":"I look."},{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"ls"}}"#,
+    );
     assert_eq!(seen(&one).len(), 4);
     // What the model's provider does not count is nothing.
     let nulls = usage.replace("120", "null").replace("5000", "null");
@@ -75,7 +100,11 @@ fn a_message_in_blocks() {
 
 #[test]
 fn why_the_model_stopped() {
-    let stopped = |reason: &str| seen(&format!(r#"@assistant {{"message":{{"id":"m","content":[{{"type":"text","text":"x"}}],"stop_reason":{reason}}}}}"#));
+    let stopped = |reason: &str| {
+        seen(&format!(
+            r#"@assistant {{"message":{{"id":"m","content":[{{"type":"text","text":"x"}}],"stop_reason":{reason}}}}}"#
+        ))
+    };
     for (reason, stop) in [
         (r#""end_turn""#, "end_turn"),
         (r#""stop_sequence""#, "end_turn"),
@@ -96,18 +125,29 @@ fn why_the_model_stopped() {
 #[test]
 fn calls_of_tools() {
     let call = |name: &str, input: &str| {
-        let line = format!(r#"@assistant {{"message":{{"id":"m","content":[{{"type":"tool_use","id":"t","name":"{name}","input":{input}}}],"stop_reason":"tool_use"}}}}"#);
+        let line = format!(
+            r#"@assistant {{"message":{{"id":"m","content":[{{"type":"tool_use","id":"t","name":"{name}","input":{input}}}],"stop_reason":"tool_use"}}}}"#
+        );
         let said = seen(&line);
         assert_eq!(said[0], "assistant.message m tool_use calls");
         said[1].split(" \"").next().unwrap().to_owned()
     };
-    assert_eq!(call("Bash", r#"{"command":"make test","run_in_background":true}"#), "tool.call t Bash execute [make test] background");
+    assert_eq!(
+        call("Bash", r#"{"command":"make test","run_in_background":true}"#),
+        "tool.call t Bash execute [make test] background"
+    );
     assert_eq!(call("Edit", r#"{"file_path":"calc.py","old_string":"a"}"#), "tool.call t Edit edit [calc.py]");
     assert_eq!(call("NotebookEdit", r#"{"notebook_path":"n.ipynb"}"#), "tool.call t NotebookEdit edit [n.ipynb]");
     assert_eq!(call("Grep", r#"{"pattern":"fn main"}"#), "tool.call t Grep read [fn main]");
-    assert_eq!(call("WebFetch", r#"{"url":"https://example.com","prompt":"x"}"#), "tool.call t WebFetch fetch [https://example.com]");
+    assert_eq!(
+        call("WebFetch", r#"{"url":"https://example.com","prompt":"x"}"#),
+        "tool.call t WebFetch fetch [https://example.com]"
+    );
     assert_eq!(call("WebSearch", r#"{"query":"rust"}"#), "tool.call t WebSearch fetch [rust]");
-    assert_eq!(call("Agent", r#"{"description":"Look around","prompt":"…"}"#), "tool.call t Agent subagent [Look around]");
+    assert_eq!(
+        call("Agent", r#"{"description":"Look around","prompt":"…"}"#),
+        "tool.call t Agent subagent [Look around]"
+    );
     assert_eq!(call("ExitPlanMode", r##"{"plan":"# Plan"}"##), "tool.call t ExitPlanMode plan [-]");
     assert_eq!(call("mcp__demo__ping", "{}"), "tool.call t mcp__demo__ping mcp [demo: ping]");
     assert_eq!(call("Skill", r#"{"skill":"review"}"#), "tool.call t Skill other [review]");
@@ -120,21 +160,42 @@ fn calls_of_tools() {
 #[test]
 fn results_of_tools() {
     let result = |block: &str, extra: &str| {
-        let line = format!(r#"@user {{"message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t",{block}}}]}},"session_id":"{OWN}"{extra}}}"#);
+        let line = format!(
+            r#"@user {{"message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t",{block}}}]}},"session_id":"{OWN}"{extra}}}"#
+        );
         let said = seen(&line);
         assert_eq!(said.len(), 1);
         said.into_iter().next().unwrap()
     };
     assert_eq!(result(r#""content":"done","is_error":false"#, ""), "tool.result t ok \"done\"");
-    assert_eq!(result(r#""content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}]"#, ""), "tool.result t ok \"a\\nb\"");
-    assert_eq!(result(r#""content":"Exit code 2\nno such file","is_error":true"#, ""), "tool.result t error exit 2 \"Exit code 2\\nno such file\"");
-    assert_eq!(result(r#""content":"String to replace not found","is_error":true"#, ""), "tool.result t error \"String to replace not found\"");
+    assert_eq!(
+        result(r#""content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}]"#, ""),
+        "tool.result t ok \"a\\nb\""
+    );
+    assert_eq!(
+        result(r#""content":"Exit code 2\nno such file","is_error":true"#, ""),
+        "tool.result t error exit 2 \"Exit code 2\\nno such file\""
+    );
+    assert_eq!(
+        result(r#""content":"String to replace not found","is_error":true"#, ""),
+        "tool.result t error \"String to replace not found\""
+    );
     let refused = r#""content":"The user doesn't want","is_error":true"#;
-    assert_eq!(result(refused, r#","toolDenialKind":"user-rejected","toolDenialBeforeRun":true"#), "tool.result t denied \"The user doesn't want\"");
-    assert_eq!(result(refused, r#","toolDenialKind":"user-rejected""#), "tool.result t cancelled \"The user doesn't want\"");
-    assert_eq!(result(refused, r#","toolDenialKind":"permission-rule""#), "tool.result t blocked \"The user doesn't want\"");
+    assert_eq!(
+        result(refused, r#","toolDenialKind":"user-rejected","toolDenialBeforeRun":true"#),
+        "tool.result t denied \"The user doesn't want\""
+    );
+    assert_eq!(
+        result(refused, r#","toolDenialKind":"user-rejected""#),
+        "tool.result t cancelled \"The user doesn't want\""
+    );
+    assert_eq!(
+        result(refused, r#","toolDenialKind":"permission-rule""#),
+        "tool.result t blocked \"The user doesn't want\""
+    );
     // It names the call it answers.
-    let line = r#"@user {"message":{"content":[{"type":"tool_result","tool_use_id":"t"}]},"sourceToolAssistantUUID":"u9"}"#;
+    let line =
+        r#"@user {"message":{"content":[{"type":"tool_result","tool_use_id":"t"}]},"sourceToolAssistantUUID":"u9"}"#;
     let out = decode(&transcript(OWN), whole_lines(line).as_bytes());
     let call = r#"@assistant {"message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]}}"#;
     let called = decode(&transcript(OWN), whole_lines(call).replace("\"u1\"", "\"u9\"").as_bytes());
@@ -143,7 +204,11 @@ fn results_of_tools() {
 
 #[test]
 fn denied_or_interrupted() {
-    let stop = |text: &str| format!(r#"@user {{"message":{{"role":"user","content":[{{"type":"text","text":"{text}"}}]}},"session_id":"{OWN}"}}"#);
+    let stop = |text: &str| {
+        format!(
+            r#"@user {{"message":{{"role":"user","content":[{{"type":"text","text":"{text}"}}]}},"session_id":"{OWN}"}}"#
+        )
+    };
     let refused = |before_run: bool| {
         format!(
             r#"@user {{"message":{{"content":[{{"type":"tool_result","tool_use_id":"t","is_error":true}}]}},"toolDenialKind":"user-rejected","toolDenialBeforeRun":{before_run},"session_id":"{OWN}"}}"#
@@ -194,7 +259,10 @@ fn errors_of_the_model() {
     assert_eq!(error(r#","error":"network_error","apiErrorStatus":null"#), "error network network_error ends_turn");
     assert_eq!(error(r#","error":{"message":"?"}"#), "error other - ends_turn");
     assert_eq!(error(""), "error other - ends_turn");
-    check(r#"@system {"subtype":"api_error","content":"Overloaded","error":"server_error"}"#, &["error provider server_error retrying \"Overloaded\""]);
+    check(
+        r#"@system {"subtype":"api_error","content":"Overloaded","error":"server_error"}"#,
+        &["error provider server_error retrying \"Overloaded\""],
+    );
 }
 
 #[test]
@@ -212,44 +280,88 @@ fn a_stand_in_for_an_answer_is_no_answer() {
 #[test]
 fn system_lines() {
     check(r#"@system {"subtype":"turn_duration","durationMs":1508,"messageCount":16}"#, &["signal ended completed"]);
-    check(r#"@system {"subtype":"turn_duration","durationMs":1508,"pendingBackgroundAgentCount":2}"#, &["signal ended completed, 2 at work"]);
+    check(
+        r#"@system {"subtype":"turn_duration","durationMs":1508,"pendingBackgroundAgentCount":2}"#,
+        &["signal ended completed, 2 at work"],
+    );
     check(r#"@system {"subtype":"stop_hook_summary","hookCount":1}"#, &[]);
     check(
         r#"@system {"subtype":"compact_boundary","content":"Conversation compacted","compactMetadata":{"trigger":"manual","preTokens":5172,"postTokens":2935}}"#,
         &["context.compacted manual Some(5172) Some(2935)"],
     );
-    check(r#"@system {"subtype":"compact_boundary","compactMetadata":{"trigger":"new"}}"#, &["context.compacted - None None"]);
-    check(r#"@system {"subtype":"local_command","content":"<command-name>/branch</command-name>\n<command-args></command-args>","level":"info"}"#, &["annotation command: /branch"]);
+    check(
+        r#"@system {"subtype":"compact_boundary","compactMetadata":{"trigger":"new"}}"#,
+        &["context.compacted - None None"],
+    );
+    check(
+        r#"@system {"subtype":"local_command","content":"<command-name>/branch</command-name>\n<command-args></command-args>","level":"info"}"#,
+        &["annotation command: /branch"],
+    );
     check(r#"@system {"subtype":"local_command","content":"<local-command-stdout>ok</local-command-stdout>"}"#, &[]);
-    check(r#"@system {"subtype":"informational","content":"Auto mode lets Claude","level":"notice"}"#, &["annotation notice: Auto mode lets Claude"]);
+    check(
+        r#"@system {"subtype":"informational","content":"Auto mode lets Claude","level":"notice"}"#,
+        &["annotation notice: Auto mode lets Claude"],
+    );
     check(r#"@system {"subtype":"brand_new","content":"x"}"#, &["unrecognized system/brand_new"]);
 }
 
 #[test]
 fn lines_without_a_time() {
-    let queue = |rest: &str| format!(r#"{{"type":"queue-operation","timestamp":"2026-11-20T04:39:05.094Z","sessionId":"{OWN}",{rest}}}"#);
+    let queue = |rest: &str| {
+        format!(r#"{{"type":"queue-operation","timestamp":"2026-11-20T04:39:05.094Z","sessionId":"{OWN}",{rest}}}"#)
+    };
     check(&queue(r#""operation":"enqueue","content":"and then this""#), &["annotation queue: enqueue: and then this"]);
     check(&queue(r#""operation":"dequeue""#), &["annotation queue: dequeue"]);
     check(&queue(r#""operation":"enqueue","content":"<task-notification>\n<task-id>a1</task-id>""#), &[]);
     let title = r#"{"type":"custom-title","customTitle":"Greetings","sessionId":"s"}"#;
-    check(&[title, title, r#"{"type":"custom-title","customTitle":"More","sessionId":"s"}"#].join("\n"), &["annotation title: Greetings", "annotation title: More"]);
+    check(
+        &[title, title, r#"{"type":"custom-title","customTitle":"More","sessionId":"s"}"#].join("\n"),
+        &["annotation title: Greetings", "annotation title: More"],
+    );
     check(r#"{"type":"summary","summary":"Old title","leafUuid":"x"}"#, &["annotation title: Old title"]);
     let mode = |mode: &str| format!(r#"{{"type":"permission-mode","permissionMode":"{mode}","sessionId":"s"}}"#);
-    check(&[mode("default"), mode("default"), mode("plan"), mode("default")].join("\n"), &["annotation permission_mode: default", "annotation permission_mode: plan", "annotation permission_mode: default"]);
+    check(
+        &[mode("default"), mode("default"), mode("plan"), mode("default")].join("\n"),
+        &[
+            "annotation permission_mode: default",
+            "annotation permission_mode: plan",
+            "annotation permission_mode: default",
+        ],
+    );
     check(r#"{"type":"last-prompt","lastPrompt":"Say hello","leafUuid":"x","sessionId":"s"}"#, &[]);
-    check(r#"{"type":"last-prompt","leafUuid":"00000000","explicit":true,"sessionId":"s"}"#, &[&format!("session.forked from {OWN} at 00000000")]);
+    check(
+        r#"{"type":"last-prompt","leafUuid":"00000000","explicit":true,"sessionId":"s"}"#,
+        &[&format!("session.forked from {OWN} at 00000000")],
+    );
     check(r#"{"type":"brand-new","value":1}"#, &["unrecognized brand-new"]);
 }
 
 #[test]
 fn what_nobody_asks_for_is_not_read() {
-    for kind in ["api-request", "api-request-shape", "api-request-blob", "file-history-snapshot", "file-history-delta", "atis-latch", "tools-used", "cost-state", "agent-name", "mode"] {
+    for kind in [
+        "api-request",
+        "api-request-shape",
+        "api-request-blob",
+        "file-history-snapshot",
+        "file-history-delta",
+        "atis-latch",
+        "tools-used",
+        "cost-state",
+        "agent-name",
+        "mode",
+    ] {
         // Not even when it is no JSON to its end, or has another order.
         check(&format!(r#"{{"type":"{kind}","x":"#), &[]);
         check(&format!(r#"{{"x":1,"type":"{kind}"}}"#), &[]);
     }
-    check(r#"{"parentUuid":"a","isSidechain":false,"attachment":{"type":"environment","content":"…"},"type":"attachment","uuid":"u","cwd":"/p"}"#, &[]);
-    check(r#"{"parentUuid":"a","isSidechain":true,"agentId":"a1","attachment":{"type":"date"},"type":"attachment","uuid":"u","cwd":"/p"}"#, &[]);
+    check(
+        r#"{"parentUuid":"a","isSidechain":false,"attachment":{"type":"environment","content":"…"},"type":"attachment","uuid":"u","cwd":"/p"}"#,
+        &[],
+    );
+    check(
+        r#"{"parentUuid":"a","isSidechain":true,"agentId":"a1","attachment":{"type":"date"},"type":"attachment","uuid":"u","cwd":"/p"}"#,
+        &[],
+    );
     // The words in a prompt are a prompt.
     let quoted = r#"@user {"message":{"content":",\"attachment\":{"}}"#;
     check(quoted, &["user.prompt human \",\\\"attachment\\\":{\""]);
@@ -259,10 +371,13 @@ fn what_nobody_asks_for_is_not_read() {
 fn a_session_begins_and_moves() {
     let path = transcript(OWN);
     let line = |cwd: &str, branch: &str, mode: &str| {
-        format!(r#"{{"type":"user","message":{{"content":"x"}},"uuid":"{cwd}{branch}{mode}","cwd":"{cwd}","gitBranch":"{branch}","version":"2.1.328","permissionMode":"{mode}"}}"#)
+        format!(
+            r#"{{"type":"user","message":{{"content":"x"}},"uuid":"{cwd}{branch}{mode}","cwd":"{cwd}","gitBranch":"{branch}","version":"2.1.328","permissionMode":"{mode}"}}"#
+        )
     };
     let lines = [line("/p", "main", "default"), line("/p", "main", "default"), line("/q", "side", "plan")].join("\n");
-    let said: Vec<String> = decode(&path, lines.as_bytes()).events.iter().map(show).filter(|s| !s.starts_with("user.prompt")).collect();
+    let said: Vec<String> =
+        decode(&path, lines.as_bytes()).events.iter().map(show).filter(|s| !s.starts_with("user.prompt")).collect();
     assert_eq!(
         said,
         [
@@ -306,7 +421,10 @@ fn a_sub_agents_metadata() {
     give(&mut decoder, bytes, 0, &mut out);
     give(&mut decoder, bytes, 0, &mut out);
     let shown: Vec<String> = out.events.iter().map(show).collect();
-    assert_eq!(shown[..2], [format!("session.started subagent - - - {OWN} general-purpose"), "annotation title: Look around".into()]);
+    assert_eq!(
+        shown[..2],
+        [format!("session.started subagent - - - {OWN} general-purpose"), "annotation title: Look around".into()]
+    );
     assert!(out.events.iter().all(|e| &*e.provider_session_id == "a1"));
     // Read again, it says the same.
     assert_eq!(out.events[0].identity, out.events[2].identity);
@@ -322,7 +440,10 @@ fn times_and_places() {
     assert_eq!(end.observed_at, SEEN_AT);
     let first = script.find('\n').unwrap() as u64 + 1;
     let events::Origin::File { offset, length, generation, path } = &end.origin else { panic!("{:?}", end.origin) };
-    assert_eq!((*offset, *length, *generation, &**path), (first, script.len() as u64 - first - 1, 1, &*transcript(OWN)));
+    assert_eq!(
+        (*offset, *length, *generation, &**path),
+        (first, script.len() as u64 - first - 1, 1, &*transcript(OWN))
+    );
     // A time that is none.
     let odd = script.replace("2026-11-20T04:39:02.462Z", "today");
     assert_eq!(decode(&transcript(OWN), odd.as_bytes()).events.last().unwrap().created_at, None);
@@ -331,11 +452,30 @@ fn times_and_places() {
 #[test]
 fn a_damaged_line_does_not_stop_the_reading() {
     let good = |n: usize| format!(r#"{{"type":"user","message":{{"content":"{n}"}},"uuid":"{n}"}}"#);
-    let lines = [good(1), r#"{"type":"user","message":{"content":"cut"#.into(), good(2), "[]".into(), r#"{"no":"type"}"#.into(), good(3)].join("\n");
+    let lines = [
+        good(1),
+        r#"{"type":"user","message":{"content":"cut"#.into(),
+        good(2),
+        "[]".into(),
+        r#"{"no":"type"}"#.into(),
+        good(3),
+    ]
+    .join("\n");
     let out = decode(&transcript(OWN), lines.as_bytes());
     assert_eq!(out.issues, 3);
-    let said: Vec<String> = out.events.iter().map(show).filter(|s| s.starts_with("user.prompt") || s.starts_with("unrec")).collect();
+    let said: Vec<String> =
+        out.events.iter().map(show).filter(|s| s.starts_with("user.prompt") || s.starts_with("unrec")).collect();
     let mut sorted = said.clone();
     sorted.sort();
-    assert_eq!(sorted, ["unrecognized damaged", "unrecognized damaged", "unrecognized damaged", "user.prompt human \"1\"", "user.prompt human \"2\"", "user.prompt human \"3\""]);
+    assert_eq!(
+        sorted,
+        [
+            "unrecognized damaged",
+            "unrecognized damaged",
+            "unrecognized damaged",
+            "user.prompt human \"1\"",
+            "user.prompt human \"2\"",
+            "user.prompt human \"3\""
+        ]
+    );
 }

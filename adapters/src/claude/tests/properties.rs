@@ -27,7 +27,10 @@ fn told(out: &Decoded) -> Vec<NewEvent> {
 fn reads_and_restarts_may_end_behind_any_line() {
     for (path, bytes) in files() {
         let whole = decode(&path, &bytes);
-        let copies = whole.events.iter().any(|e| matches!(&e.payload, Payload::SessionForked(fork) if *fork.from != *e.provider_session_id));
+        let copies = whole
+            .events
+            .iter()
+            .any(|e| matches!(&e.payload, Payload::SessionForked(fork) if *fork.from != *e.provider_session_id));
         for cut in 0..line_count(&bytes) {
             for restart in [false, true] {
                 let cut_once = in_reads(&path, &bytes, &[cut], restart);

@@ -32,7 +32,9 @@ fn count(scenario: &str) -> Counts {
             match &event.payload {
                 Payload::UserPrompt(prompt) => {
                     let who = match prompt.origin {
-                        events::PromptOrigin::Human | events::PromptOrigin::Steering | events::PromptOrigin::Command => 0,
+                        events::PromptOrigin::Human
+                        | events::PromptOrigin::Steering
+                        | events::PromptOrigin::Command => 0,
                         events::PromptOrigin::Wakeup => 1,
                         events::PromptOrigin::Agent => 2,
                     };
@@ -73,7 +75,14 @@ fn say_what_happened_and_no_more() {
     ];
     assert_eq!(scenarios(), table.iter().map(|row| row.0).collect::<Vec<_>>(), "every recording is in the table");
     for (scenario, prompts, messages, calls, results, errors, ends) in table {
-        let expected = Counts { prompts: *prompts, messages: *messages, calls: *calls, results: *results, errors: *errors, ends: ends.to_vec() };
+        let expected = Counts {
+            prompts: *prompts,
+            messages: *messages,
+            calls: *calls,
+            results: *results,
+            errors: *errors,
+            ends: ends.to_vec(),
+        };
         assert_eq!(count(scenario), expected, "{scenario}");
     }
 }

@@ -11,7 +11,9 @@ fn entry(session: &str, rest: &str) -> String {
 }
 
 fn status(word: &str, at: i64) -> String {
-    let (status, waiting) = word.split_once(": ").map_or((word, String::new()), |(status, what)| (status, format!(r#","waitingFor":"{what}""#)));
+    let (status, waiting) = word
+        .split_once(": ")
+        .map_or((word, String::new()), |(status, what)| (status, format!(r#","waitingFor":"{what}""#)));
     entry("s1", &format!(r#","status":"{status}"{waiting},"updatedAt":{at},"statusUpdatedAt":{at}"#))
 }
 
@@ -72,8 +74,23 @@ fn each_status() {
 
 #[test]
 fn only_changes_are_told() {
-    let contents = [entry("s1", ""), status("idle", 5), status("idle", 6), status("busy", 7), status("waiting: permission prompt", 8), status("busy", 9), status("busy", 9)];
-    check(&contents, &[&STARTED[..], &["s1 signal waiting -", "s1 signal running -", "s1 signal waiting_approval -", "s1 signal running -"]].concat());
+    let contents = [
+        entry("s1", ""),
+        status("idle", 5),
+        status("idle", 6),
+        status("busy", 7),
+        status("waiting: permission prompt", 8),
+        status("busy", 9),
+        status("busy", 9),
+    ];
+    check(
+        &contents,
+        &[
+            &STARTED[..],
+            &["s1 signal waiting -", "s1 signal running -", "s1 signal waiting_approval -", "s1 signal running -"],
+        ]
+        .concat(),
+    );
     let events = seen(&contents, false);
     let mut identities: Vec<_> = events.iter().map(|e| e.identity).collect();
     identities.sort_unstable();
@@ -84,7 +101,10 @@ fn only_changes_are_told() {
 #[test]
 fn a_name_a_person_gave() {
     let named = |name: &str| entry("s1", "").replace("p-cb", name).replace("derived", "user");
-    check(&[entry("s1", ""), named("lab"), named("lab"), named("other")], &[&STARTED[..], &["s1 annotation title: lab", "s1 annotation title: other"]].concat());
+    check(
+        &[entry("s1", ""), named("lab"), named("lab"), named("other")],
+        &[&STARTED[..], &["s1 annotation title: lab", "s1 annotation title: other"]].concat(),
+    );
 }
 
 #[test]
@@ -123,7 +143,10 @@ fn a_pid_used_again_is_another_process() {
 
 #[test]
 fn removed_and_back() {
-    check(&[status("idle", 5), String::new(), String::new()], &[&STARTED[..], &["s1 signal waiting -", "s1 signal withdrawn"]].concat());
+    check(
+        &[status("idle", 5), String::new(), String::new()],
+        &[&STARTED[..], &["s1 signal waiting -", "s1 signal withdrawn"]].concat(),
+    );
     check(&[String::new()], &[]);
     // A start that is not told is unknown.
     let old = status("idle", 5).replace(r#""procStart":"76968","#, "");

@@ -13,59 +13,33 @@ fn damaged(line: &[u8]) -> (Vec<String>, u64) {
 fn records_glued_to_one_that_is_passed_over_are_found() {
     let copy = r#"{"timestamp":"2026-11-20T04:39:08.299Z","ordinal":11,"type":"response_item","payload":{"type":"message","id":"m","role":"user","content":[]}}"#;
     let prompt = "user.prompt human \"touch the file\"".to_owned();
-    assert_eq!(
-        damaged(format!("{copy}{PROMPT}").as_bytes()),
-        (vec![prompt.clone()], 0)
-    );
-    let (seen, issues) = damaged(format!("{}{PROMPT}", &copy[..90]).as_bytes());
-    assert_eq!((seen[0].as_str(), issues), (prompt.as_str(), 1));
+    assert_eq!(damaged(format!("{copy}{PROMPT}").as_bytes()), (vec![prompt.clone()], 0));
+    // What is lost stands before what is saved, as in the file.
+    let both = vec!["unrecognized damaged".to_owned(), prompt];
+    assert_eq!(damaged(format!("{}{PROMPT}", &copy[..90]).as_bytes()), (both, 1));
     let (seen, issues) = damaged(format!("{}\0\0\0", &copy[..90]).as_bytes());
-    assert_eq!(
-        (seen.as_slice(), issues),
-        (&["unrecognized damaged".to_owned()][..], 2)
-    );
+    assert_eq!((seen.as_slice(), issues), (&["unrecognized damaged".to_owned()][..], 2));
 }
 
 #[test]
 fn a_record_behind_a_cut_output_is_found() {
     let cut = r#"{"timestamp":"2026-11-20T04:39:08.299Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"half of it"#;
-    let (seen, issues) = damaged(format!("{cut}{PROMPT}").as_bytes());
-    assert_eq!(
-        (seen[0].as_str(), issues),
-        ("user.prompt human \"touch the file\"", 1)
-    );
-    assert_eq!(seen.len(), 2);
+    let both = ["unrecognized damaged", "user.prompt human \"touch the file\""].map(str::to_owned).to_vec();
+    assert_eq!(damaged(format!("{cut}{PROMPT}").as_bytes()), (both, 1));
 }
 
 #[test]
 fn invalid_text_is_repaired() {
     let line = br#"{"timestamp":"2026-11-20T04:39:08.299Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"a~b"}}"#;
-    let line: Vec<u8> = line
-        .iter()
-        .map(|byte| if *byte == b'~' { 0xff } else { *byte })
-        .collect();
-    assert_eq!(
-        damaged(&line),
-        (vec!["tool.result c ok \"a\u{fffd}b\"".to_owned()], 1)
-    );
+    let line: Vec<u8> = line.iter().map(|byte| if *byte == b'~' { 0xff } else { *byte }).collect();
+    assert_eq!(damaged(&line), (vec!["tool.result c ok \"a\u{fffd}b\"".to_owned()], 1));
 }
 
 #[test]
 fn what_is_no_envelope_is_kept_as_damage() {
-    for line in [
-        "{}",
-        r#"{"type":"event_msg"}"#,
-        r#"{"payload":{}}"#,
-        "[1,2]",
-        "7",
-        "rollout",
-    ] {
+    for line in ["{}", r#"{"type":"event_msg"}"#, r#"{"payload":{}}"#, "[1,2]", "7", "rollout"] {
         let (seen, issues) = damaged(line.as_bytes());
-        assert_eq!(
-            (seen, issues),
-            (vec!["unrecognized damaged".to_owned()], 1),
-            "{line}"
-        );
+        assert_eq!((seen, issues), (vec!["unrecognized damaged".to_owned()], 1), "{line}");
     }
 }
 

@@ -5,20 +5,12 @@ use proptest::prelude::*;
 use super::*;
 
 fn all_rollouts() -> Vec<(String, Vec<u8>)> {
-    scenarios()
-        .iter()
-        .flat_map(|scenario| rollouts(scenario))
-        .collect()
+    scenarios().iter().flat_map(|scenario| rollouts(scenario)).collect()
 }
 
 /// Decodes with a fresh decoder from the last one's state at each of the cuts, given in lines.
 fn in_pieces(path: &str, bytes: &[u8], cuts: &[usize]) -> (Vec<NewEvent>, u64) {
-    let ends: Vec<usize> = bytes
-        .iter()
-        .enumerate()
-        .filter(|(_, byte)| **byte == b'\n')
-        .map(|(at, _)| at + 1)
-        .collect();
+    let ends: Vec<usize> = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| ends[cut % ends.len()]).collect();
     cuts.push(bytes.len());
     cuts.sort_unstable();
@@ -26,13 +18,7 @@ fn in_pieces(path: &str, bytes: &[u8], cuts: &[usize]) -> (Vec<NewEvent>, u64) {
     let mut state = None;
     let mut from = 0;
     for to in cuts {
-        state = resume(
-            path,
-            &bytes[from..to],
-            from as u64,
-            state.as_deref(),
-            &mut out,
-        );
+        state = resume(path, &bytes[from..to], from as u64, state.as_deref(), &mut out);
         from = to;
     }
     (out.events, out.issues)
@@ -44,11 +30,7 @@ fn a_restart_after_any_one_record_changes_nothing() {
         let whole = decode(&path, &bytes);
         assert_eq!(whole.1, 0, "{path}");
         for cut in 0..bytes.iter().filter(|byte| **byte == b'\n').count() {
-            assert_eq!(
-                in_pieces(&path, &bytes, &[cut]),
-                whole,
-                "{path} cut behind line {cut}"
-            );
+            assert_eq!(in_pieces(&path, &bytes, &[cut]), whole, "{path} cut behind line {cut}");
         }
     }
 }
@@ -56,12 +38,7 @@ fn a_restart_after_any_one_record_changes_nothing() {
 fn any_line() -> impl Strategy<Value = Vec<u8>> {
     let lines: Vec<Vec<u8>> = all_rollouts()
         .iter()
-        .flat_map(|(_, bytes)| {
-            bytes
-                .split(|byte| *byte == b'\n')
-                .map(<[u8]>::to_vec)
-                .collect::<Vec<_>>()
-        })
+        .flat_map(|(_, bytes)| bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>())
         .filter(|line| !line.is_empty() && line.len() < 4000)
         .collect();
     proptest::sample::select(lines)

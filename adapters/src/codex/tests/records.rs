@@ -21,29 +21,16 @@ fn session_meta() {
         "#,
         &["session.started fork /p - - - -", "session.forked t1 at -"],
     );
-    check(
-        r#"@session_meta {"cwd":"/p"}"#,
-        &["unrecognized session_meta"],
-    );
+    check(r#"@session_meta {"cwd":"/p"}"#, &["unrecognized session_meta"]);
 }
 
 #[test]
 fn the_thread_of_the_meta_outdoes_the_name() {
-    let line =
-        br#"{"timestamp":"2026-11-20T04:39:07.462Z","type":"session_meta","payload":{"id":"t9"}}"#;
-    let mut decoder =
-        CodexDecoder::new(&format!("rollout-2026-11-20T04-39-05-{THREAD}.jsonl"), None);
+    let line = br#"{"timestamp":"2026-11-20T04:39:07.462Z","type":"session_meta","payload":{"id":"t9"}}"#;
+    let mut decoder = CodexDecoder::new(&format!("rollout-2026-11-20T04-39-05-{THREAD}.jsonl"), None);
     assert_eq!(decoder.session().map(|session| &**session), Some(THREAD));
     let mut out = output("/x");
-    feed(
-        &mut decoder,
-        Record {
-            bytes: line,
-            offset: 0,
-            observed_at: Timestamp::MIN,
-        },
-        &mut out,
-    );
+    feed(&mut decoder, Record { bytes: line, offset: 0, observed_at: Timestamp::MIN }, &mut out);
     assert_eq!(decoder.session().map(|session| &**session), Some("t9"));
     assert_eq!(&*out.events[0].provider_session_id, "t9");
 }
@@ -101,11 +88,7 @@ fn the_same_message_in_both_forms_is_one() {
         @event_msg {"type":"agent_message","message":"ho"}
         @event_msg {"type":"item_completed","turn_id":"u","item":{"type":"UserMessage","id":"q","content":[{"type":"text","text":"hi"}]}}
         "#,
-        &[
-            "user.prompt human \"hi\"",
-            "assistant.message \"ho\"",
-            "user.prompt human \"hi\"",
-        ],
+        &["user.prompt human \"hi\"", "assistant.message \"ho\"", "user.prompt human \"hi\""],
     );
 }
 
@@ -114,30 +97,13 @@ fn who_is_behind_a_prompt() {
     let prompt = r#"@event_msg {"type":"item_completed","turn_id":"u","item":{"type":"UserMessage","id":"p1","content":[{"type":"text","text":"a"}]}}
         @event_msg {"type":"item_completed","turn_id":"u","item":{"type":"UserMessage","id":"p2","content":[{"type":"text","text":"b"}]}}"#;
     for (trigger, origin) in [
-        (
-            r#","turn_attribution":{"turn_trigger":"user","initiating_agent_path":null}"#,
-            "human",
-        ),
-        (
-            r#","turn_attribution":{"turn_trigger":"user","initiating_agent_path":"/root"}"#,
-            "agent",
-        ),
-        (
-            r#","turn_attribution":{"turn_trigger":"schedule"}"#,
-            "wakeup",
-        ),
+        (r#","turn_attribution":{"turn_trigger":"user","initiating_agent_path":null}"#, "human"),
+        (r#","turn_attribution":{"turn_trigger":"user","initiating_agent_path":"/root"}"#, "agent"),
+        (r#","turn_attribution":{"turn_trigger":"schedule"}"#, "wakeup"),
         ("", "human"),
     ] {
-        let seen = seen(&format!(
-            "@event_msg {{\"type\":\"task_started\",\"turn_id\":\"u\"{trigger}}}\n{prompt}"
-        ));
-        assert_eq!(
-            seen[1..],
-            [
-                format!("user.prompt {origin} \"a\""),
-                "user.prompt steering \"b\"".to_owned()
-            ]
-        );
+        let seen = seen(&format!("@event_msg {{\"type\":\"task_started\",\"turn_id\":\"u\"{trigger}}}\n{prompt}"));
+        assert_eq!(seen[1..], [format!("user.prompt {origin} \"a\""), "user.prompt steering \"b\"".to_owned()]);
     }
 }
 
@@ -149,22 +115,13 @@ fn mail_that_starts_a_turn_is_a_prompt() {
              @response_item {{\"type\":\"agent_message\",\"id\":\"m\",\"author\":\"/root\",\"recipient\":\"/root/helper\",\"content\":[{content}]}}"
         )
     };
-    let header =
-        r#"{"type":"input_text","text":"Message Type: NEW_TASK\nSender: /root\nPayload:\n"}"#;
-    let task = |body: &str| {
-        format!("{header},{{\"type\":\"encrypted_content\",\"encrypted_content\":\"{body}\"}}")
-    };
-    check(
-        &mail(true, &task("Count.")),
-        &["user.prompt wakeup \"Count.\""],
-    );
+    let header = r#"{"type":"input_text","text":"Message Type: NEW_TASK\nSender: /root\nPayload:\n"}"#;
+    let task = |body: &str| format!("{header},{{\"type\":\"encrypted_content\",\"encrypted_content\":\"{body}\"}}");
+    check(&mail(true, &task("Count.")), &["user.prompt wakeup \"Count.\""]);
     check(&mail(false, &task("Count.")), &[]);
     let helper = r#"@session_meta {"id":"t","session_id":"r","thread_source":"subagent"}"#;
     let seen = seen(&format!("{helper}\n{}", mail(true, &task("gAAAAABsecret"))));
-    assert_eq!(
-        seen[1],
-        "user.prompt agent \"Message Type: NEW_TASK\\nSender: /root\\nPayload:\\n\""
-    );
+    assert_eq!(seen[1], "user.prompt agent \"Message Type: NEW_TASK\\nSender: /root\\nPayload:\\n\"");
 }
 
 #[test]
@@ -214,57 +171,30 @@ fn turns() {
 #[test]
 fn errors_by_sort() {
     for (info, message, expected) in [
-        (
-            r#"{"http_connection_failed":{"http_status_code":503}}"#,
-            "unexpected status 503",
-            "provider 503",
-        ),
+        (r#"{"http_connection_failed":{"http_status_code":503}}"#, "unexpected status 503", "provider 503"),
         (
             r#"{"http_connection_failed":{"http_status_code":null}}"#,
             "error sending request",
             "network http_connection_failed",
         ),
-        (
-            r#"{"response_too_many_failed_attempts":{"http_status_code":429}}"#,
-            "slow down",
-            "rate_limit 429",
-        ),
+        (r#"{"response_too_many_failed_attempts":{"http_status_code":429}}"#, "slow down", "rate_limit 429"),
         (
             r#"{"response_stream_disconnected":{"http_status_code":null}}"#,
             "stream closed",
             "network response_stream_disconnected",
         ),
-        (
-            r#""usage_limit_exceeded""#,
-            "You've hit your usage limit.",
-            "quota usage_limit_exceeded",
-        ),
-        (
-            r#""context_window_exceeded""#,
-            "too long",
-            "context context_window_exceeded",
-        ),
-        (
-            r#""server_overloaded""#,
-            "busy",
-            "provider server_overloaded",
-        ),
+        (r#""usage_limit_exceeded""#, "You've hit your usage limit.", "quota usage_limit_exceeded"),
+        (r#""context_window_exceeded""#, "too long", "context context_window_exceeded"),
+        (r#""server_overloaded""#, "busy", "provider server_overloaded"),
         (r#""unauthorized""#, "sign in", "auth unauthorized"),
-        (
-            r#""other""#,
-            "unexpected status 401 Unauthorized",
-            "auth 401",
-        ),
+        (r#""other""#, "unexpected status 401 Unauthorized", "auth 401"),
         ("null", "strange", "other -"),
     ] {
         check(
             &format!(
                 r#"@event_msg {{"type":"task_complete","turn_id":"u","error":{{"message":"{message}","codex_error_info":{info}}}}}"#
             ),
-            &[
-                &format!("error {expected} ends_turn {message:?}"),
-                "signal ended failed",
-            ],
+            &[&format!("error {expected} ends_turn {message:?}"), "signal ended failed"],
         );
     }
 }
@@ -297,10 +227,7 @@ fn usage_once_for_each_response() {
         @token_usage_record {"response_id":"resp_1","usage":{"input_tokens":100,"cached_input_tokens":30,"cache_write_input_tokens":20,"output_tokens":5,"total_tokens":105}}
         @event_msg {"type":"token_count","info":{"total_token_usage":{"total_tokens":1305},"last_token_usage":{"input_tokens":100,"output_tokens":5}}}
         "#,
-        &[
-            "usage.reported in 940 out 60 read 200 write 0",
-            "usage.reported in 50 out 5 read 30 write 20",
-        ],
+        &["usage.reported in 940 out 60 read 200 write 0", "usage.reported in 50 out 5 read 30 write 20"],
     );
 }
 
@@ -319,45 +246,18 @@ fn calls_and_their_titles() {
             r#""name":"shell","arguments":"{\"command\":[\"bash\",\"-lc\",\"ls\"],\"with_escalated_permissions\":true}""#,
             "shell execute [ls] escalated",
         ),
-        (
-            r#""name":"shell","arguments":"{\"command\":[\"git\",\"status\"]}""#,
-            "shell execute [git status]",
-        ),
-        (
-            r#""name":"write_stdin","arguments":"{\"session_id\":1,\"chars\":\"y\"}""#,
-            "write_stdin execute [y]",
-        ),
-        (
-            r#""name":"danger","namespace":"mcp__demo","arguments":"{}""#,
-            "mcp__demo.danger mcp [demo.danger]",
-        ),
-        (
-            r#""name":"mcp__demo__danger","arguments":"{}""#,
-            "mcp__demo__danger mcp [demo.danger]",
-        ),
-        (
-            r#""name":"view_image","arguments":"{\"path\":\"a.png\"}""#,
-            "view_image read [a.png]",
-        ),
-        (
-            r#""name":"update_plan","arguments":"{\"plan\":[]}""#,
-            "update_plan other -",
-        ),
-        (
-            r#""name":"exec_command","arguments":"not json""#,
-            "exec_command execute -",
-        ),
-        (
-            r#""name":"exec_command","arguments":{"cmd":"ls"}"#,
-            "exec_command execute [ls]",
-        ),
+        (r#""name":"shell","arguments":"{\"command\":[\"git\",\"status\"]}""#, "shell execute [git status]"),
+        (r#""name":"write_stdin","arguments":"{\"session_id\":1,\"chars\":\"y\"}""#, "write_stdin execute [y]"),
+        (r#""name":"danger","namespace":"mcp__demo","arguments":"{}""#, "mcp__demo.danger mcp [demo.danger]"),
+        (r#""name":"mcp__demo__danger","arguments":"{}""#, "mcp__demo__danger mcp [demo.danger]"),
+        (r#""name":"view_image","arguments":"{\"path\":\"a.png\"}""#, "view_image read [a.png]"),
+        (r#""name":"update_plan","arguments":"{\"plan\":[]}""#, "update_plan other -"),
+        (r#""name":"exec_command","arguments":"not json""#, "exec_command execute -"),
+        (r#""name":"exec_command","arguments":{"cmd":"ls"}"#, "exec_command execute [ls]"),
     ] {
         let line = format!(r#"@response_item {{"type":"function_call",{call},"call_id":"c"}}"#);
         let seen = seen(&line);
-        assert!(
-            seen[0].starts_with(&format!("tool.call {expected} \"")),
-            "{line}\n{seen:?}"
-        );
+        assert!(seen[0].starts_with(&format!("tool.call {expected} \"")), "{line}\n{seen:?}");
     }
     check(
         r#"@response_item {"type":"custom_tool_call","call_id":"c","name":"apply_patch","input":"*** Begin Patch\n*** Update File: a.rs\n*** Add File: b.rs\n*** End Patch"}"#,
@@ -367,9 +267,7 @@ fn calls_and_their_titles() {
     );
     check(
         r#"@response_item {"type":"local_shell_call","call_id":"c","status":"completed","action":{"type":"exec","command":["ls"]}}"#,
-        &[
-            "tool.call local_shell execute [ls] \"{\\\"type\\\":\\\"exec\\\",\\\"command\\\":[\\\"ls\\\"]}\"",
-        ],
+        &["tool.call local_shell execute [ls] \"{\\\"type\\\":\\\"exec\\\",\\\"command\\\":[\\\"ls\\\"]}\""],
     );
     check(
         r#"@response_item {"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"rust"}}"#,
@@ -391,23 +289,11 @@ fn outputs_and_how_they_ended() {
             r#""Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 3\nOutput:\nProcess exited with code 0""#,
             "error exit 3",
         ),
-        (
-            r#""Exit code: 1\nWall time: 2 seconds\nOutput:\n""#,
-            "error exit 1",
-        ),
-        (
-            r#""Chunk ID: 1\nWall time: 1.0 seconds\nProcess running with session ID 4\nOutput:\n""#,
-            "ok",
-        ),
-        (
-            r#""{\"output\":\"Success\",\"metadata\":{\"exit_code\":0,\"duration_seconds\":0.5}}""#,
-            "ok exit 0",
-        ),
+        (r#""Exit code: 1\nWall time: 2 seconds\nOutput:\n""#, "error exit 1"),
+        (r#""Chunk ID: 1\nWall time: 1.0 seconds\nProcess running with session ID 4\nOutput:\n""#, "ok"),
+        (r#""{\"output\":\"Success\",\"metadata\":{\"exit_code\":0,\"duration_seconds\":0.5}}""#, "ok exit 0"),
         (r#""aborted by user after 5.7s""#, "cancelled"),
-        (
-            r#""apply_patch verification failed: no such file""#,
-            "error",
-        ),
+        (r#""apply_patch verification failed: no such file""#, "error"),
         (
             r#""exec_command failed for `rm x`: CreateProcess { message: \"Rejected(\\\"rejected by user\\\")\" }""#,
             "denied",
@@ -427,14 +313,9 @@ fn outputs_and_how_they_ended() {
             "error",
         ),
     ] {
-        let line = format!(
-            r#"@response_item {{"type":"function_call_output","call_id":"c","output":{output}}}"#
-        );
+        let line = format!(r#"@response_item {{"type":"function_call_output","call_id":"c","output":{output}}}"#);
         let seen = seen(&line);
-        assert!(
-            seen[0].starts_with(&format!("tool.result c {expected} \"")),
-            "{line}\n{seen:?}"
-        );
+        assert!(seen[0].starts_with(&format!("tool.result c {expected} \"")), "{line}\n{seen:?}");
     }
 }
 
@@ -476,23 +357,14 @@ fn a_refused_dialog_is_told_from_an_interrupt_when_nothing_ran() {
         seen[seen.len() - 2..].join(" | ")
     };
     let words = "\"aborted by user after 5.7s\"";
-    assert_eq!(
-        story(""),
-        format!("tool.result c denied {words} | signal ended denied")
-    );
+    assert_eq!(story(""), format!("tool.result c denied {words} | signal ended denied"));
     let item = |command: &str| {
         format!(
             r#"@event_msg {{"type":"item_completed","turn_id":"u","item":{{"type":"CommandExecution","id":"exec-1","command":["/bin/bash","-lc","{command}"],"status":"completed","exit_code":0}},"started_at_ms":1795149999000}}"#
         )
     };
-    assert_eq!(
-        story(&item("cat README.md")),
-        format!("tool.result c denied {words} | signal ended denied")
-    );
-    assert_eq!(
-        story(&item("rm x")),
-        format!("tool.result c cancelled {words} | signal ended interrupted")
-    );
+    assert_eq!(story(&item("cat README.md")), format!("tool.result c denied {words} | signal ended denied"));
+    assert_eq!(story(&item("rm x")), format!("tool.result c cancelled {words} | signal ended interrupted"));
 }
 
 #[test]
@@ -521,11 +393,7 @@ fn ends_of_the_older_form_are_details() {
         @event_msg {"type":"patch_apply_end","call_id":"d","success":false,"stdout":""}
         @event_msg {"type":"mcp_tool_call_end","call_id":"e","result":{"Err":"no"}}
         "#,
-        &[
-            "tool.result c error exit 2 detail \"no\"",
-            "tool.result d error detail \"\"",
-            "tool.result e error detail",
-        ],
+        &["tool.result c error exit 2 detail \"no\"", "tool.result d error detail \"\"", "tool.result e error detail"],
     );
 }
 
@@ -561,18 +429,9 @@ fn scripts() {
         )
     };
     for (source, expected) in [
-        (
-            r#"await tools.exec_command({"cmd": "ls -la"});"#,
-            "execute [ls -la]",
-        ),
-        (
-            r#"await tools.exec_command({cmd: 'it\'s', workdir: "/"});"#,
-            "execute [it's]",
-        ),
-        (
-            "await tools.exec_command({cmd: `a \\u{41}\nb`});",
-            "execute [a A b]",
-        ),
+        (r#"await tools.exec_command({"cmd": "ls -la"});"#, "execute [ls -la]"),
+        (r#"await tools.exec_command({cmd: 'it\'s', workdir: "/"});"#, "execute [it's]"),
+        ("await tools.exec_command({cmd: `a \\u{41}\nb`});", "execute [a A b]"),
         (
             r#"// tools.apply_patch("x")
             /* "cmd": "no" */ tools.exec_command({"cmd":"yes"})"#,
@@ -595,19 +454,10 @@ fn scripts() {
             r#"const cmd = "ls"; await tools.exec_command({cmd});"#,
             r#"execute [const cmd = "ls"; await tools.exec_command({cmd});]"#,
         ),
-        (
-            r#"await tools.mcp__demo__danger({"what":"x"})"#,
-            "mcp [demo.danger]",
-        ),
-        (
-            r#"await tools.view_image({path:"a.png"})"#,
-            "read [view_image]",
-        ),
+        (r#"await tools.mcp__demo__danger({"what":"x"})"#, "mcp [demo.danger]"),
+        (r#"await tools.view_image({path:"a.png"})"#, "read [view_image]"),
         (r#"text("no tool")"#, r#"other [text("no tool")]"#),
-        (
-            r#"tools.exec_command({"cmd":"never closed"#,
-            "execute [never closed]",
-        ),
+        (r#"tools.exec_command({"cmd":"never closed"#, "execute [never closed]"),
         ("", "other []"),
     ] {
         assert_eq!(look(source), expected, "{source}");

@@ -27,49 +27,23 @@ fn count(events: &[NewEvent]) -> Counts {
             counts.blocks += message.blocks;
         }
         if let Payload::ToolResult(result) = &event.payload {
-            *(if result.detail {
-                &mut counts.details
-            } else {
-                &mut counts.results
-            }) += 1;
+            *(if result.detail { &mut counts.details } else { &mut counts.results }) += 1;
         }
-        if let Payload::Signal(Signal {
-            claim: Claim::TurnEnded { outcome, .. },
-            ..
-        }) = event.payload
-        {
+        if let Payload::Signal(Signal { claim: Claim::TurnEnded { outcome, .. }, .. }) = event.payload {
             counts.ends.push(outcome);
         }
     }
     counts
 }
 
-type Row = (
-    &'static str,
-    usize,
-    u32,
-    usize,
-    usize,
-    usize,
-    usize,
-    &'static [TurnOutcome],
-);
+type Row = (&'static str, usize, u32, usize, usize, usize, usize, &'static [TurnOutcome]);
 
 #[test]
 fn say_what_happened_and_no_more() {
     use TurnOutcome::{Completed, Failed, Interrupted};
     // scenario: prompts, answers, calls, results, details, responses, ends of turns
     let table: &[Row] = &[
-        (
-            "A03-daemon-default",
-            2,
-            3,
-            2,
-            2,
-            2,
-            4,
-            &[Completed, Completed],
-        ),
+        ("A03-daemon-default", 2, 3, 2, 2, 2, 4, &[Completed, Completed]),
         ("H02-hook-denies", 1, 1, 1, 1, 0, 2, &[Completed]),
         ("S01-hello", 1, 1, 0, 0, 0, 1, &[Completed]),
         ("S02-auto-tool", 1, 2, 1, 1, 1, 2, &[Completed]),
@@ -79,16 +53,7 @@ fn say_what_happened_and_no_more() {
         ("S05-quiet-command", 1, 1, 1, 1, 1, 2, &[Completed]),
         ("S07a-retries-then-ok", 1, 2, 0, 0, 0, 1, &[Completed]),
         ("S08-auth-401", 1, 0, 0, 0, 0, 0, &[Failed]),
-        (
-            "S09-interrupt",
-            2,
-            0,
-            1,
-            1,
-            1,
-            1,
-            &[Interrupted, Interrupted],
-        ),
+        ("S09-interrupt", 2, 0, 1, 1, 1, 1, &[Interrupted, Interrupted]),
         ("S10-sigkill", 1, 0, 1, 0, 0, 1, &[]),
         ("S11b-question-tool", 1, 1, 1, 1, 0, 2, &[Completed]),
         ("S12-subagent", 2, 2, 5, 5, 2, 7, &[Completed, Completed]),
@@ -98,25 +63,13 @@ fn say_what_happened_and_no_more() {
         ("S17-parallel-tools", 1, 1, 1, 1, 3, 2, &[Completed]),
         ("S18-plan", 2, 3, 0, 0, 0, 2, &[Completed, Completed]),
         ("S20-mcp-approval", 1, 1, 1, 1, 1, 2, &[Completed]),
-        (
-            "S23-steer-while-running",
-            3,
-            2,
-            1,
-            1,
-            1,
-            3,
-            &[Completed, Completed],
-        ),
+        ("S23-steer-while-running", 3, 2, 1, 1, 1, 3, &[Completed, Completed]),
         ("older-form", 1, 4, 7, 7, 0, 7, &[Completed]),
     ];
     let named: Vec<&str> = table.iter().map(|row| row.0).collect();
     assert_eq!(scenarios(), named, "every fixture is in the table");
     for (scenario, prompts, blocks, calls, results, details, usage, ends) in table {
-        let events: Vec<NewEvent> = rollouts(scenario)
-            .iter()
-            .flat_map(|(path, bytes)| decode(path, bytes).0)
-            .collect();
+        let events: Vec<NewEvent> = rollouts(scenario).iter().flat_map(|(path, bytes)| decode(path, bytes).0).collect();
         let expected = Counts {
             prompts: *prompts,
             blocks: *blocks,
@@ -128,19 +81,9 @@ fn say_what_happened_and_no_more() {
         };
         assert_eq!(count(&events), expected, "{scenario}");
         let mut known = std::collections::HashSet::new();
-        for event in events
-            .iter()
-            .filter(|event| event.repeat == events::Repeat::Unique)
-        {
-            let again = matches!(
-                event.payload,
-                Payload::SessionStarted(_) | Payload::SessionForked(_)
-            );
-            assert!(
-                known.insert(event.identity) || again,
-                "{scenario}: {}",
-                show(event)
-            );
+        for event in events.iter().filter(|event| event.repeat == events::Repeat::Unique) {
+            let again = matches!(event.payload, Payload::SessionStarted(_) | Payload::SessionForked(_));
+            assert!(known.insert(event.identity) || again, "{scenario}: {}", show(event));
         }
     }
 }
@@ -151,12 +94,7 @@ fn story(scenario: &str, file: usize) -> Vec<String> {
     let (events, _) = decode(&path, &bytes);
     events
         .iter()
-        .filter(|event| {
-            !matches!(
-                event.payload,
-                Payload::UsageReported(_) | Payload::Annotation(_)
-            )
-        })
+        .filter(|event| !matches!(event.payload, Payload::UsageReported(_) | Payload::Annotation(_)))
         .map(show)
         .collect()
 }
@@ -199,43 +137,25 @@ fn a_sub_agent_has_a_session_and_a_prompt_of_its_own() {
 fn forks_and_rewinds_say_where_they_come_from() {
     let parent = "01a1f742-7e5a-7012-ba36-d9b5eaf4f5ee";
     let fork = "01a1f742-b2aa-7c82-bfe2-9bdb7c31a973";
-    let started =
-        "session.started fork /home/dev/projxxxxxxxxxxxxxxxxxxxxxxxxxx - 0.169.0 - -".to_owned();
+    let started = "session.started fork /home/dev/projxxxxxxxxxxxxxxxxxxxxxxxxxx - 0.169.0 - -".to_owned();
     let forked = format!("session.forked {parent} at 27");
-    assert_eq!(
-        story("S14-resume-fork", 1)[..2],
-        [started.clone(), forked.clone()]
-    );
-    assert_eq!(
-        story("S14-resume-fork", 2)[..3],
-        [started, forked, format!("session.forked {fork} at 30")]
-    );
+    assert_eq!(story("S14-resume-fork", 1)[..2], [started.clone(), forked.clone()]);
+    assert_eq!(story("S14-resume-fork", 2)[..3], [started, forked, format!("session.forked {fork} at 30")]);
 
     // The rewound segment is the same thread, and says again what the store knows already.
     let files = rollouts("S14-resume-fork");
     let (first, _) = decode(&files[1].0, &files[1].1);
     let (second, _) = decode(&files[2].0, &files[2].1);
-    assert!(
-        second
-            .iter()
-            .all(|event| &*event.provider_session_id == fork)
-    );
+    assert!(second.iter().all(|event| &*event.provider_session_id == fork));
     assert_eq!(first[0].identity, second[0].identity);
     assert_eq!(first[1].identity, second[1].identity);
-    assert!(
-        !first
-            .iter()
-            .any(|event| event.identity == second[2].identity)
-    );
+    assert!(!first.iter().any(|event| event.identity == second[2].identity));
 }
 
 #[test]
 fn steering_belongs_to_its_turn_and_a_late_end_opens_none() {
     let seen = story("S23-steer-while-running", 0);
-    let prompts: Vec<&String> = seen
-        .iter()
-        .filter(|line| line.starts_with("user.prompt"))
-        .collect();
+    let prompts: Vec<&String> = seen.iter().filter(|line| line.starts_with("user.prompt")).collect();
     assert_eq!(
         prompts,
         [
@@ -246,10 +166,7 @@ fn steering_belongs_to_its_turn_and_a_late_end_opens_none() {
     );
     assert_eq!(
         seen[seen.len() - 2..],
-        [
-            "signal ended completed",
-            "tool.result exec-87fb1cf9-af7a-4079-8c05-bef4aad23742 ok exit 0 detail \"one\\n\""
-        ]
+        ["signal ended completed", "tool.result exec-87fb1cf9-af7a-4079-8c05-bef4aad23742 ok exit 0 detail \"one\\n\""]
     );
 }
 
@@ -281,45 +198,23 @@ fn a_failed_turn_tells_its_error() {
 #[test]
 fn compaction_is_a_turn_without_a_prompt() {
     let seen = story("S13-compact", 0);
-    let at = seen
-        .iter()
-        .position(|line| line.starts_with("context.compacted"))
-        .unwrap();
+    let at = seen.iter().position(|line| line.starts_with("context.compacted")).unwrap();
     assert_eq!(seen[at - 1], "signal running compacting");
-    assert!(
-        seen[at].starts_with("context.compacted manual \"Another language model"),
-        "{}",
-        seen[at]
-    );
+    assert!(seen[at].starts_with("context.compacted manual \"Another language model"), "{}", seen[at]);
     assert_eq!(seen[at + 1], "signal ended completed");
 }
 
 #[test]
 fn a_hook_that_refuses_blocks_the_call_and_not_the_turn() {
     let seen = story("H02-hook-denies", 0);
-    assert!(
-        seen.iter()
-            .any(|line| line.starts_with("tool.result call_lab000039 blocked")),
-        "{seen:#?}"
-    );
-    assert_eq!(
-        seen.last().map(String::as_str),
-        Some("signal ended completed")
-    );
+    assert!(seen.iter().any(|line| line.starts_with("tool.result call_lab000039 blocked")), "{seen:#?}");
+    assert_eq!(seen.last().map(String::as_str), Some("signal ended completed"));
 }
 
 #[test]
 fn edits_and_mcp_calls_in_scripts_are_told_apart() {
-    assert!(
-        story("S15-edit-approval", 0)
-            .iter()
-            .any(|line| line.starts_with("tool.call exec edit [README.md] "))
-    );
-    assert!(
-        story("S20-mcp-approval", 0)
-            .iter()
-            .any(|line| line.starts_with("tool.call exec mcp [demo.danger] "))
-    );
+    assert!(story("S15-edit-approval", 0).iter().any(|line| line.starts_with("tool.call exec edit [README.md] ")));
+    assert!(story("S20-mcp-approval", 0).iter().any(|line| line.starts_with("tool.call exec mcp [demo.danger] ")));
     assert!(
         story("S17-parallel-tools", 0)
             .iter()

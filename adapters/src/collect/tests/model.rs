@@ -72,24 +72,9 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let limits = Limits {
-            batch_bytes: 150,
-            line_bytes: 400,
-            ..Limits::default()
-        };
-        let case = case_of(Config {
-            limits,
-            open_files: 2,
-            ..config()
-        });
-        Self {
-            case,
-            half: String::new(),
-            lines: 0,
-            names: 0,
-            must: BTreeSet::new(),
-            may: BTreeSet::new(),
-        }
+        let limits = Limits { batch_bytes: 150, line_bytes: 400, ..Limits::default() };
+        let case = case_of(Config { limits, open_files: 2, ..config() });
+        Self { case, half: String::new(), lines: 0, names: 0, must: BTreeSet::new(), may: BTreeSet::new() }
     }
 
     fn path(&self) -> PathBuf {
@@ -98,14 +83,7 @@ impl World {
 
     fn line(&mut self) -> String {
         self.lines += 1;
-        note(
-            self.lines,
-            &format!(
-                "v{}{}",
-                self.lines,
-                "~".repeat(self.lines as usize * 7 % 90)
-            ),
-        )
+        note(self.lines, &format!("v{}{}", self.lines, "~".repeat(self.lines as usize * 7 % 90)))
     }
 
     fn some(&mut self, count: u8) -> String {
@@ -133,10 +111,7 @@ impl World {
             let ended = text.rfind('\n').map_or("", |end| &text[..end]);
             for line in ended.lines().filter(|line| line.trim_end().ends_with('}')) {
                 whole.insert(if line.len() > 400 {
-                    format!(
-                        "oversized:{}",
-                        &blake3::hash(line.as_bytes()).to_hex()[..32]
-                    )
+                    format!("oversized:{}", &blake3::hash(line.as_bytes()).to_hex()[..32])
                 } else {
                     line.rsplit('"').nth(1).unwrap().to_owned()
                 });

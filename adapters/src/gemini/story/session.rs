@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use events::{
-    Annotation, Confidence, SessionForked, SessionStarted, StartKind, Timestamp, Topic, TurnOutcome,
-};
+use events::{Annotation, Confidence, SessionForked, SessionStarted, StartKind, Timestamp, Topic, TurnOutcome};
 use serde_json::value::RawValue;
 
 use super::{News, Scene, Story};
@@ -38,11 +36,7 @@ impl Story {
             self.memory.started = true;
             let parent = self.parent.clone();
             let started = SessionStarted {
-                how: if header.subagent || parent.is_some() {
-                    StartKind::Subagent
-                } else {
-                    StartKind::New
-                },
+                how: if header.subagent || parent.is_some() { StartKind::Subagent } else { StartKind::New },
                 cwd: self.cwd.clone().or_else(|| header.directory.clone()),
                 parent_provider_session_id: parent,
                 ..SessionStarted::default()
@@ -77,12 +71,7 @@ impl Story {
     }
 
     /// A history that replaces what was written before. Only what no other record told is told.
-    fn history(
-        &mut self,
-        messages: Vec<Message<'_>>,
-        written_at: Option<Timestamp>,
-        scene: &mut Scene<'_, '_>,
-    ) {
+    fn history(&mut self, messages: Vec<Message<'_>>, written_at: Option<Timestamp>, scene: &mut Scene<'_, '_>) {
         let copies = written_at.map(|at| Restated { at, known: true });
         // Whatever it tells again happened before, and changes nothing of what is open now.
         let (open, denied) = (self.memory.open, self.memory.denied);
@@ -124,20 +113,9 @@ impl Story {
         let session = self.session();
         self.settle(scene.out);
         if std::mem::take(&mut self.memory.open) {
-            scene.end(
-                &session,
-                key,
-                at,
-                TurnOutcome::Exited,
-                Confidence::Medium,
-                "resumed with an open turn",
-            );
+            scene.end(&session, key, at, TurnOutcome::Exited, Confidence::Medium, "resumed with an open turn");
         }
-        let again = SessionStarted {
-            how: StartKind::Resume,
-            cwd: self.cwd.clone(),
-            ..SessionStarted::default()
-        };
+        let again = SessionStarted { how: StartKind::Resume, cwd: self.cwd.clone(), ..SessionStarted::default() };
         let event = scene.event(&session, "resumed", key, 0, at, again);
         scene.out.push(event);
     }
@@ -148,14 +126,7 @@ impl Story {
         self.settle(scene.out);
         self.memory.open = false;
         let session = self.session();
-        let event = scene.nameless(
-            &session,
-            0,
-            SessionForked {
-                from: session.to_string(),
-                at: Some(id.to_owned()),
-            },
-        );
+        let event = scene.nameless(&session, 0, SessionForked { from: session.to_string(), at: Some(id.to_owned()) });
         scene.out.push(event);
     }
 
@@ -167,17 +138,7 @@ impl Story {
         if self.parent.is_none() && !value.is_empty() {
             let session = self.session();
             let id = hash(&value).to_string();
-            let event = scene.event(
-                &session,
-                "title",
-                &id,
-                0,
-                None,
-                Annotation {
-                    topic: Topic::Title,
-                    value,
-                },
-            );
+            let event = scene.event(&session, "title", &id, 0, None, Annotation { topic: Topic::Title, value });
             scene.out.push(event);
         }
     }

@@ -25,23 +25,14 @@ fn versions(documents: &[String]) -> Vec<Vec<String>> {
             give(&mut decoder, &mut out, &[document]);
             decoder.pause(&mut out);
             state = decoder.state();
-            out.events
-                .iter()
-                .filter(|e| known.insert(e.identity))
-                .map(short)
-                .collect()
+            out.events.iter().filter(|e| known.insert(e.identity)).map(short).collect()
         })
         .collect()
 }
 
 #[test]
 fn each_rewrite_adds_what_is_new() {
-    let update = with_calls(&call(
-        "read_file",
-        r#"{"file_path":"notes.txt"}"#,
-        "success",
-        r#"{"output":"alpha"}"#,
-    ));
+    let update = with_calls(&call("read_file", r#"{"file_path":"notes.txt"}"#, "success", r#"{"output":"alpha"}"#));
     let seen = versions(&[
         document(&[PROMPT]),
         document(&[PROMPT, EMPTY]),
@@ -49,20 +40,8 @@ fn each_rewrite_adds_what_is_new() {
         document(&[PROMPT, &update, ANSWER]),
         document(&[PROMPT, &update, ANSWER, CANCELLED]),
     ]);
-    assert_eq!(
-        seen[0],
-        [
-            "session.started new cwd=- parent=- type=-",
-            "user.prompt human | run the greeting command"
-        ]
-    );
-    assert_eq!(
-        seen[1],
-        [
-            "assistant.message calls=0 thinking=-",
-            "signal running tool low"
-        ]
-    );
+    assert_eq!(seen[0], ["session.started new cwd=- parent=- type=-", "user.prompt human | run the greeting command"]);
+    assert_eq!(seen[1], ["assistant.message calls=0 thinking=-", "signal running tool low"]);
     assert_eq!(
         seen[2],
         [
@@ -85,11 +64,7 @@ fn each_rewrite_adds_what_is_new() {
 #[test]
 fn text_that_a_message_gains_is_told_alone() {
     let longer = ANSWER.replace("a greeting.", "a greeting. And more.");
-    let seen = versions(&[
-        document(&[PROMPT, ANSWER]),
-        document(&[PROMPT, &longer]),
-        document(&[PROMPT, &longer]),
-    ]);
+    let seen = versions(&[document(&[PROMPT, ANSWER]), document(&[PROMPT, &longer]), document(&[PROMPT, &longer])]);
     assert_eq!(seen[1], ["assistant.delta |  And more."]);
     assert!(seen[2].is_empty(), "{:?}", seen[2]);
 }
@@ -99,17 +74,11 @@ fn text_that_a_message_gains_is_told_alone() {
 fn a_message_may_gain_tool_calls() {
     let one = call("glob", "{}", "success", "{}");
     let two = one.replace("\"c1\"", "\"c2\"");
-    let seen = versions(&[
-        document(&[PROMPT, &with_calls(&one)]),
-        document(&[PROMPT, &with_calls(&format!("{one},{two}"))]),
-    ]);
+    let seen =
+        versions(&[document(&[PROMPT, &with_calls(&one)]), document(&[PROMPT, &with_calls(&format!("{one},{two}"))])]);
     assert_eq!(
         seen[1],
-        [
-            "tool.call glob read `described` | {}",
-            "tool.result ok None",
-            "signal running thinking medium"
-        ]
+        ["tool.call glob read `described` | {}", "tool.result ok None", "signal running thinking medium"]
     );
 }
 
@@ -126,12 +95,7 @@ fn the_jsonl_that_a_newer_cli_makes_of_it_adds_nothing() {
     give(&mut decoder, &mut new, &messages);
     decoder.pause(&mut new);
     let known: HashSet<_> = old.events.iter().map(|e| e.identity).collect();
-    let added: Vec<String> = new
-        .events
-        .iter()
-        .filter(|e| !known.contains(&e.identity))
-        .map(short)
-        .collect();
+    let added: Vec<String> = new.events.iter().filter(|e| !known.contains(&e.identity)).map(short).collect();
     assert!(added.is_empty(), "{added:?}");
     assert_eq!(old.events.len(), new.events.len());
 }
@@ -144,11 +108,7 @@ fn half_a_document_is_an_issue_and_changes_nothing() {
     assert!(
         decoder
             .record(
-                Record {
-                    bytes: &whole.as_bytes()[..whole.len() / 2],
-                    offset: 0,
-                    observed_at: Timestamp::MIN
-                },
+                Record { bytes: &whole.as_bytes()[..whole.len() / 2], offset: 0, observed_at: Timestamp::MIN },
                 &mut out
             )
             .is_err()

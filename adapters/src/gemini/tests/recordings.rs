@@ -25,14 +25,9 @@ struct Truth {
 }
 
 fn rows<T: for<'de> Deserialize<'de>>(scenario: &str, file: &str) -> Vec<T> {
-    let path = format!(
-        "{}/../fixtures/gemini/{scenario}/{file}",
-        env!("CARGO_MANIFEST_DIR")
-    );
+    let path = format!("{}/../fixtures/gemini/{scenario}/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
-    text.lines()
-        .map(|l| serde_json::from_str(l).unwrap())
-        .collect()
+    text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
 }
 
 fn scenarios() -> Vec<String> {
@@ -50,10 +45,7 @@ fn scenarios() -> Vec<String> {
 /// The chat files of a recording with all their lines, in the order of their first write.
 fn transcripts(scenario: &str) -> Vec<(String, String)> {
     let mut files: Vec<(String, String)> = Vec::new();
-    for write in rows::<Write>(scenario, "files.jsonl")
-        .into_iter()
-        .filter(|w| w.op == "append")
-    {
+    for write in rows::<Write>(scenario, "files.jsonl").into_iter().filter(|w| w.op == "append") {
         match files.iter_mut().find(|(path, _)| *path == write.path) {
             Some((_, text)) => text.push_str(&write.data),
             None => files.push((write.path, write.data)),
@@ -63,12 +55,7 @@ fn transcripts(scenario: &str) -> Vec<(String, String)> {
 }
 
 /// Decodes the lines `from..to` of a file with a decoder resumed from `state`.
-fn part(
-    path: &str,
-    text: &str,
-    lines: std::ops::Range<usize>,
-    state: Option<&str>,
-) -> (Vec<NewEvent>, Option<String>) {
+fn part(path: &str, text: &str, lines: std::ops::Range<usize>, state: Option<&str>) -> (Vec<NewEvent>, Option<String>) {
     let mut decoder = GeminiDecoder::new(path, state);
     let mut out = output(path);
     let mut offset = 0;
@@ -76,11 +63,7 @@ fn part(
         if lines.contains(&n) {
             feed(
                 &mut decoder,
-                Record {
-                    bytes: line.as_bytes(),
-                    offset,
-                    observed_at: Timestamp::from_millisecond(n as i64),
-                },
+                Record { bytes: line.as_bytes(), offset, observed_at: Timestamp::from_millisecond(n as i64) },
                 &mut out,
             );
         }
@@ -98,10 +81,7 @@ fn what_the_recordings_come_to() {
         let mut rest = Vec::new();
         let mut known = std::collections::HashSet::new();
         for (path, text) in transcripts(scenario) {
-            assert!(
-                recognize(std::path::Path::new(path.strip_prefix(".gemini/").unwrap())).is_some(),
-                "{path}"
-            );
+            assert!(recognize(std::path::Path::new(path.strip_prefix(".gemini/").unwrap())).is_some(), "{path}");
             let mut decoder = GeminiDecoder::new(&path, None);
             let mut out = output(&path);
             give(&mut decoder, &mut out, &text.lines().collect::<Vec<_>>());
@@ -120,9 +100,7 @@ fn what_the_recordings_come_to() {
                         | Claim::ProcessGone { .. }
                         | Claim::Withdrawn => short(event),
                     }),
-                    Payload::SessionStarted(s) if s.how != events::StartKind::New => {
-                        rest.push(s.how.to_string())
-                    }
+                    Payload::SessionStarted(s) if s.how != events::StartKind::New => rest.push(s.how.to_string()),
                     Payload::ContextCompacted(_)
                     | Payload::SessionForked(_)
                     | Payload::Annotation(_)
@@ -143,25 +121,15 @@ fn what_the_recordings_come_to() {
                 }
             }
         }
-        assert_eq!(
-            format!("{seen:?} {}", rest.join(", ")),
-            expected,
-            "{scenario}"
-        );
+        assert_eq!(format!("{seen:?} {}", rest.join(", ")), expected, "{scenario}");
     };
     // [prompts, messages, tool calls, tool results] and how it went
     check("S01-hello", "[1, 1, 0, 0] completed low");
     check("S03-shell-approve", "[1, 2, 1, 1] completed low");
-    check(
-        "S09-interrupt-stream",
-        "[2, 1, 0, 0] interrupted high, completed low",
-    );
+    check("S09-interrupt-stream", "[2, 1, 0, 0] interrupted high, completed low");
     check("S10-sigkill-group", "[1, 0, 0, 0] ");
     check("S11-ask-user-tool", "[1, 2, 1, 1] completed low");
-    check(
-        "S12-subagent",
-        "[2, 5, 4, 4] subagent, completed high, completed low, subagent, completed high",
-    );
+    check("S12-subagent", "[2, 5, 4, 4] subagent, completed high, completed low, subagent, completed high");
     check(
         "S13-compress",
         "[7, 7, 0, 0] completed medium, completed medium, completed medium, completed medium, completed medium, context.compacted, completed medium, completed low",
@@ -172,15 +140,9 @@ fn what_the_recordings_come_to() {
     );
     check("S15-file-edit", "[1, 3, 2, 2] completed low");
     check("S17-parallel-one-approval", "[1, 2, 3, 3] completed low");
-    check(
-        "S18-plan-mode",
-        "[2, 4, 2, 2] completed medium, completed low",
-    );
+    check("S18-plan-mode", "[2, 4, 2, 2] completed medium, completed low");
     check("S20-mcp-and-webfetch-dialogs", "[1, 3, 2, 2] completed low");
-    check(
-        "S92-resume-legacy-json-with-0.61",
-        "[3, 4, 2, 2] completed medium, interrupted high, resume, completed low",
-    );
+    check("S92-resume-legacy-json-with-0.61", "[3, 4, 2, 2] completed medium, interrupted high, resume, completed low");
 }
 
 proptest! {
@@ -247,10 +209,7 @@ fn the_state_stays_small() {
         give(
             &mut decoder,
             &mut out,
-            &[
-                &PROMPT.replace("u1", &format!("u{n}")),
-                &ANSWER.replace("g1", &format!("g{n}")),
-            ],
+            &[&PROMPT.replace("u1", &format!("u{n}")), &ANSWER.replace("g1", &format!("g{n}"))],
         );
     }
     let state = decoder.state().unwrap();
@@ -264,10 +223,7 @@ struct Claimed(HashMap<Arc<str>, (Option<State>, bool)>);
 
 impl Claimed {
     fn take(&mut self, event: &NewEvent) {
-        let (state, helper) = self
-            .0
-            .entry(Arc::clone(&event.provider_session_id))
-            .or_default();
+        let (state, helper) = self.0.entry(Arc::clone(&event.provider_session_id)).or_default();
         if let Payload::SessionStarted(s) = &event.payload {
             *helper |= s.how == events::StartKind::Subagent;
         }
@@ -284,17 +240,10 @@ impl Claimed {
     }
 
     fn now(&self) -> Option<State> {
-        if self
-            .0
-            .values()
-            .any(|(s, helper)| *helper && *s == Some(State::Running))
-        {
+        if self.0.values().any(|(s, helper)| *helper && *s == Some(State::Running)) {
             return Some(State::Running);
         }
-        self.0
-            .values()
-            .filter(|(_, helper)| !helper)
-            .find_map(|(s, _)| *s)
+        self.0.values().filter(|(_, helper)| !helper).find_map(|(s, _)| *s)
     }
 }
 
@@ -303,10 +252,7 @@ fn agreement(scenario: &str) -> (f64, f64) {
     let mut decoders: HashMap<String, (GeminiDecoder, Decoded)> = HashMap::new();
     let mut claimed = Claimed::default();
     let mut shown: Vec<(f64, Option<State>)> = Vec::new();
-    for write in rows::<Write>(scenario, "files.jsonl")
-        .into_iter()
-        .filter(|w| w.op == "append")
-    {
+    for write in rows::<Write>(scenario, "files.jsonl").into_iter().filter(|w| w.op == "append") {
         let (decoder, out) = decoders
             .entry(write.path.clone())
             .or_insert_with(|| (GeminiDecoder::new(&write.path, None), output(&write.path)));
@@ -318,10 +264,7 @@ fn agreement(scenario: &str) -> (f64, f64) {
         shown.push((write.at, claimed.now()));
     }
     let truth: Vec<Truth> = rows(scenario, "truth.jsonl");
-    let first = truth
-        .iter()
-        .position(|t| t.state == State::Running)
-        .unwrap();
+    let first = truth.iter().position(|t| t.state == State::Running).unwrap();
     let (mut good, mut all) = (0.0, 0.0);
     for pair in truth[first..].windows(2) {
         let (from, to) = (pair[0].at + 1.0, pair[1].at);

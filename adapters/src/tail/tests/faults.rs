@@ -77,13 +77,7 @@ pub(crate) struct Faulty {
 impl Faulty {
     pub(crate) fn new(fault: Fault) -> (Self, Arc<Log>) {
         let log = Arc::new(Log::default());
-        (
-            Self {
-                fault,
-                log: Arc::clone(&log),
-            },
-            log,
-        )
+        (Self { fault, log: Arc::clone(&log) }, log)
     }
 }
 
@@ -101,11 +95,7 @@ impl Disk for Faulty {
             return Err(OpenError::Io((*errno).into()));
         }
         let inner = System.open(place)?;
-        Ok(Box::new(FaultySource {
-            inner,
-            fault: self.fault.clone(),
-            log: Arc::clone(&self.log),
-        }))
+        Ok(Box::new(FaultySource { inner, fault: self.fault.clone(), log: Arc::clone(&self.log) }))
     }
 }
 
@@ -147,10 +137,9 @@ impl Source for FaultySource {
                 std::fs::write(path, content)?;
                 self.inner.read_at(into, offset)?
             }
-            Fault::None
-            | Fault::Fail { .. }
-            | Fault::Down { .. }
-            | Fault::RewriteBeforeRead { .. } => self.inner.read_at(into, offset)?,
+            Fault::None | Fault::Fail { .. } | Fault::Down { .. } | Fault::RewriteBeforeRead { .. } => {
+                self.inner.read_at(into, offset)?
+            }
         };
         self.log.bytes.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)

@@ -7,9 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use events::{
-    Annotation, Cursor, Identity, NewEvent, Origin, Payload, Provider, Repeat, Timestamp, Topic,
-};
+use events::{Annotation, Cursor, Identity, NewEvent, Origin, Payload, Provider, Repeat, Timestamp, Topic};
 
 use crate::{
     decode::{Decoded, Decoder, Malformed, Record, line_identity},
@@ -37,29 +35,13 @@ impl Decoder for Notes {
         assert_ne!(note.v, "panic");
         let (identity, repeat) = match &note.id {
             Some(id) => (Identity::record(Provider::Unknown, id, 0), Repeat::Unique),
-            None => (
-                line_identity(Provider::Unknown, &self.session, record.bytes, 0),
-                Repeat::Next,
-            ),
+            None => (line_identity(Provider::Unknown, &self.session, record.bytes, 0), Repeat::Next),
         };
-        let mut event = out.event(
-            &record,
-            &self.session,
-            identity,
-            Annotation {
-                topic: Topic::Note,
-                value: note.v,
-            },
-        );
+        let mut event = out.event(&record, &self.session, identity, Annotation { topic: Topic::Note, value: note.v });
         event.repeat = repeat;
         self.records += 1;
         self.pause(out);
-        if event.payload
-            == Payload::from(Annotation {
-                topic: Topic::Note,
-                value: "held".into(),
-            })
-        {
+        if event.payload == Payload::from(Annotation { topic: Topic::Note, value: "held".into() }) {
             self.held = Some(event);
         } else {
             out.push(event);
@@ -72,20 +54,13 @@ impl Decoder for Notes {
     }
 
     fn removed(&mut self, observed_at: Timestamp, out: &mut Decoded) {
-        let record = Record {
-            bytes: b"",
-            offset: 0,
-            observed_at,
-        };
+        let record = Record { bytes: b"", offset: 0, observed_at };
         let identity = Identity::of(Provider::Unknown, "removed", &[self.path.as_bytes()]);
         out.push(out.event(
             &record,
             &self.session,
             identity,
-            Annotation {
-                topic: Topic::Note,
-                value: "removed".into(),
-            },
+            Annotation { topic: Topic::Note, value: "removed".into() },
         ));
     }
 
@@ -100,24 +75,11 @@ impl Decoder for Notes {
 
 fn make(path: &Path, state: Option<&str>) -> Box<dyn Decoder> {
     let records = state.map_or(0, |state| state.parse().unwrap());
-    Box::new(Notes {
-        session: Arc::from("s"),
-        records,
-        path: path.display().to_string(),
-        held: None,
-    })
+    Box::new(Notes { session: Arc::from("s"), records, path: path.display().to_string(), held: None })
 }
 
-pub(crate) const LINES: FileSpec = FileSpec {
-    format: Format::Lines,
-    make,
-    live: false,
-};
-pub(crate) const WHOLE: FileSpec = FileSpec {
-    format: Format::Whole,
-    make,
-    live: true,
-};
+pub(crate) const LINES: FileSpec = FileSpec { format: Format::Lines, make, live: false };
+pub(crate) const WHOLE: FileSpec = FileSpec { format: Format::Whole, make, live: true };
 
 pub(crate) fn note(id: impl std::fmt::Display, value: &str) -> String {
     format!("{{\"id\":\"{id}\",\"v\":\"{value}\"}}\n")
@@ -129,19 +91,10 @@ pub(crate) fn plain(value: &str) -> String {
 
 /// A steady clock that tests turn, and a wall clock that began with the real one: files have real
 /// times.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the times of the files written here are real"
-)]
+#[expect(clippy::disallowed_methods, reason = "the times of the files written here are real")]
 pub(crate) fn now(steady: Duration) -> Now {
-    let wall = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap()
-        .as_millis() as i64;
-    Now {
-        wall: Timestamp::from_millisecond(wall + steady.as_millis() as i64),
-        steady,
-    }
+    let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as i64;
+    Now { wall: Timestamp::from_millisecond(wall + steady.as_millis() as i64), steady }
 }
 
 /// The time of a file that was modified so long before now.
@@ -186,21 +139,12 @@ impl Ingest {
         } else {
             panic!("unexpected {event:?}");
         };
-        if let Origin::File {
-            path,
-            generation,
-            offset,
-            length,
-        } = &event.origin
-        {
-            self.origins
-                .push((path.to_string(), *generation, *offset, *length));
+        if let Origin::File { path, generation, offset, length } = &event.origin {
+            self.origins.push((path.to_string(), *generation, *offset, *length));
         }
         let mut identity = event.identity;
         if event.repeat == Repeat::Next {
-            let free = (0..)
-                .map(|k| event.identity.occurrence(k))
-                .find(|id| !self.events.contains_key(id));
+            let free = (0..).map(|k| event.identity.occurrence(k)).find(|id| !self.events.contains_key(id));
             identity = free.unwrap();
         }
         match self.events.get(&identity) {

@@ -20,11 +20,22 @@ fn first(world: &mut World) {
 }
 
 fn second(world: &mut World) {
-    world.live("s", vec![prompt("s", "two", 3.0), block("s", "b1", 4.0, "m", Some("I look"), Stop::ToolUse), block("s", "b2", 4.0, "m", None, Stop::ToolUse), call("s", "c", 4.0)]);
+    world.live(
+        "s",
+        vec![
+            prompt("s", "two", 3.0),
+            block("s", "b1", 4.0, "m", Some("I look"), Stop::ToolUse),
+            block("s", "b2", 4.0, "m", None, Stop::ToolUse),
+            call("s", "c", 4.0),
+        ],
+    );
 }
 
 fn third(world: &mut World) {
-    world.live("new", vec![started("new", 5.0, helper_of("t")), prompt("new", "task", 5.0), tokens("new", "m9", 5.0, 9)]);
+    world.live(
+        "new",
+        vec![started("new", 5.0, helper_of("t")), prompt("new", "task", 5.0), tokens("new", "m9", 5.0, 9)],
+    );
 }
 
 #[test]

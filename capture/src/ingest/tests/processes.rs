@@ -135,7 +135,11 @@ fn an_agent_is_found_by_its_directory() {
     world.live("u", vec![here("u", 3.0, "/q"), prompt("u", "go u", 3.0)]);
     world.take(Input::Agents(vec![agent("/p", &[])]));
     world.commit();
-    assert_eq!([world.session("s").pid, world.session("t").pid, world.session("u").pid], [None, Some(NAME.0), None], "the one heard of last");
+    assert_eq!(
+        [world.session("s").pid, world.session("t").pid, world.session("u").pid],
+        [None, Some(NAME.0), None],
+        "the one heard of last"
+    );
     world.assert_sound();
     // Not one long silent, and not by a process that serves others.
     let mut world = World::new();

@@ -40,13 +40,21 @@ fn make(session: &str, record: u8, what: u8, seconds: f64) -> NewEvent {
         9 => registry(session, &name, seconds, Claim::Withdrawn),
         10 => tokens(session, &name, seconds, 5),
         // A record that more than one session may tell of, and a helper's start.
-        _ if record % 2 == 0 => prompt(session, &format!("shared-{}", record % 3), seconds),
-        _ => started(session, seconds, if session == "helper" { helper_of("s") } else { SessionStarted { cwd: Some("/p".into()), ..SessionStarted::default() } }),
+        _ if record.is_multiple_of(2) => prompt(session, &format!("shared-{}", record % 3), seconds),
+        _ => started(
+            session,
+            seconds,
+            if session == "helper" {
+                helper_of("s")
+            } else {
+                SessionStarted { cwd: Some("/p".into()), ..SessionStarted::default() }
+            },
+        ),
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn the_log_is_sound(history in vec((0..3_u8, 0..40_u8, 0..7_u8), 0..20), steps in vec(any_step(), 0..30)) {

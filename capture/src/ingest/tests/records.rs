@@ -6,7 +6,15 @@ use super::*;
 fn a_turn() {
     let mut world = World::new();
     world.live("s", vec![prompt("s", "go", 1.0)]);
-    world.live("s", vec![block("s", "r1", 2.0, "m1", Some("I look"), Stop::ToolUse), call("s", "r2", 2.0), result("s", "r3", "r2", 3.0), answer("s", "ok", 4.0)]);
+    world.live(
+        "s",
+        vec![
+            block("s", "r1", 2.0, "m1", Some("I look"), Stop::ToolUse),
+            call("s", "r2", 2.0),
+            result("s", "r3", "r2", 3.0),
+            answer("s", "ok", 4.0),
+        ],
+    );
     world.commit();
     assert_eq!(
         world.told("s"),
@@ -25,7 +33,10 @@ fn a_turn() {
     let log = world.log();
     let turn = log[0].turn_id;
     assert!(turn.is_some());
-    assert!(log.iter().filter(|e| !e.derived || e.payload.kind() != Kind::StatusChanged).all(|e| e.turn_id == turn), "all of it belongs to the turn");
+    assert!(
+        log.iter().filter(|e| !e.derived || e.payload.kind() != Kind::StatusChanged).all(|e| e.turn_id == turn),
+        "all of it belongs to the turn"
+    );
     assert_eq!(log[0].session_id, SessionId::mint(at(1.0), Provider::Claude, "s"));
     world.until(200.0);
     assert_eq!(world.status("s"), "idle quiet");
@@ -36,7 +47,10 @@ fn a_turn() {
 fn blocks_of_one_message_are_one_event_within_a_batch() {
     let mut world = World::new();
     let said = |record: &str, text| block("s", record, 1.0, "m", text, Stop::ToolUse);
-    world.live("s", vec![said("a", Some("I look")), call("s", "a2", 1.0), said("b", None), call("s", "b2", 1.0), said("c", None)]);
+    world.live(
+        "s",
+        vec![said("a", Some("I look")), call("s", "a2", 1.0), said("b", None), call("s", "b2", 1.0), said("c", None)],
+    );
     world.live("s", vec![said("d", None), said("e", Some("and more"))]);
     world.commit();
     let told: Vec<String> = world.told("s").into_iter().filter(|t| t.contains(" of ")).collect();
@@ -46,7 +60,10 @@ fn blocks_of_one_message_are_one_event_within_a_batch() {
     assert_eq!((message.blocks, message.tool_calls, message.stop), (3, 2, Some(Stop::ToolUse)));
     world.assert_sound();
     // The merged blocks are known: reading them again adds nothing.
-    world.live("s", vec![said("a", Some("I look")), said("b", None), said("c", None), said("d", None), said("e", Some("and more"))]);
+    world.live(
+        "s",
+        vec![said("a", Some("I look")), said("b", None), said("c", None), said("d", None), said("e", Some("and more"))],
+    );
     world.commit();
     assert_eq!(world.log().len(), log.len());
     assert_eq!(world.repeated(), 5);
@@ -57,7 +74,8 @@ fn blocks_of_one_message_are_one_event_within_a_batch() {
 fn two_texts_of_one_message_are_both_kept() {
     let mut world = World::new();
     let said = |record: &str, text, stop| block("s", record, 1.0, "m", Some(text), stop);
-    world.live("s", vec![prompt("s", "go", 0.0), said("a", "first", Stop::ToolUse), said("b", "second", Stop::ToolUse)]);
+    world
+        .live("s", vec![prompt("s", "go", 0.0), said("a", "first", Stop::ToolUse), said("b", "second", Stop::ToolUse)]);
     world.commit();
     let told: Vec<String> = world.told("s").into_iter().filter(|t| t.contains(" of ")).collect();
     assert_eq!(told, ["message of 1 \"first\"", "delta of 1 text \"second\""]);
@@ -82,7 +100,10 @@ fn a_block_that_ends_the_turn_is_folded() {
 fn messages_of_different_sessions_do_not_mix() {
     let mut world = World::new();
     let said = |session, record: &str, text| block(session, record, 1.0, "m", text, Stop::ToolUse);
-    world.live("s", vec![said("s", "a", Some("one")), said("t", "b", Some("two")), said("s", "c", None), said("t", "d", None)]);
+    world.live(
+        "s",
+        vec![said("s", "a", Some("one")), said("t", "b", Some("two")), said("s", "c", None), said("t", "d", None)],
+    );
     world.commit();
     let blocks = |session| world.told(session).into_iter().filter(|t| t.contains(" of ")).collect::<Vec<_>>();
     assert_eq!(blocks("s"), ["message of 1 \"one\"", "delta of 1 text"]);
@@ -120,7 +141,9 @@ fn records_without_an_id_may_rightly_repeat() {
     world.commit();
     assert_eq!(world.told("s").iter().filter(|t| *t == "heartbeat").count(), 3);
     // A first pass over the file numbers them itself: those are known.
-    let numbered: Vec<NewEvent> = (0..4).map(|n| NewEvent { identity: note(Repeat::Unique).identity.occurrence(n), ..note(Repeat::Unique) }).collect();
+    let numbered: Vec<NewEvent> = (0..4)
+        .map(|n| NewEvent { identity: note(Repeat::Unique).identity.occurrence(n), ..note(Repeat::Unique) })
+        .collect();
     world.live("s", numbered);
     world.commit();
     assert_eq!(world.told("s").iter().filter(|t| *t == "heartbeat").count(), 4);
@@ -193,7 +216,10 @@ fn a_helper_and_its_parent() {
 #[test]
 fn a_helper_known_before_its_parent() {
     let mut world = World::new();
-    world.past("helper", vec![started("helper", 2.0, helper_of("s")), prompt("helper", "task", 2.5), answer("helper", "done", 3.0)]);
+    world.past(
+        "helper",
+        vec![started("helper", 2.0, helper_of("s")), prompt("helper", "task", 2.5), answer("helper", "done", 3.0)],
+    );
     world.commit();
     assert_eq!(world.status("s"), "unknown no_evidence", "of the parent nothing is known yet");
     assert_eq!(world.session("helper").parent_session_id, Some(world.id("s")));
@@ -234,7 +260,9 @@ fn capture_is_turned_off_and_on() {
 #[test]
 fn a_session_in_an_ignored_directory_is_not_kept() {
     let mut world = World::new();
-    let here = |session: &str, cwd: &str| started(session, 1.0, SessionStarted { cwd: Some(cwd.into()), ..SessionStarted::default() });
+    let here = |session: &str, cwd: &str| {
+        started(session, 1.0, SessionStarted { cwd: Some(cwd.into()), ..SessionStarted::default() })
+    };
     world.live("s", vec![here("s", "/secret/plans"), prompt("s", "one", 1.0)]);
     world.live("t", vec![here("t", "/secretary"), prompt("t", "one t", 1.0)]);
     world.commit();
@@ -248,7 +276,14 @@ fn history_goes_by_its_own_clock_even_when_read_in_parts() {
     world.until(9_000.0);
     let path = path_of("s");
     let file = |n: usize| -> Vec<NewEvent> {
-        let all = [prompt("s", "one", 1.0), call("s", "r", 2.0), result("s", "r2", "r", 700.0), answer("s", "yes", 701.0), prompt("s", "two", 702.0), answer("s", "si", 703.0)];
+        let all = [
+            prompt("s", "one", 1.0),
+            call("s", "r", 2.0),
+            result("s", "r2", "r", 700.0),
+            answer("s", "yes", 701.0),
+            prompt("s", "two", 702.0),
+            answer("s", "si", 703.0),
+        ];
         all.into_iter().map(|e| NewEvent { observed_at: at(9_000.0), ..e }).skip(n * 2).take(2).collect()
     };
     for part in 0..3 {
@@ -256,7 +291,8 @@ fn history_goes_by_its_own_clock_even_when_read_in_parts() {
         world.until(9_000.0);
     }
     let parts = world.told("s");
-    let ended: Vec<_> = world.read().turns(world.id("s"), 0, 9).unwrap().iter().map(|t| (t.started_at, t.completed_at)).collect();
+    let ended: Vec<_> =
+        world.read().turns(world.id("s"), 0, 9).unwrap().iter().map(|t| (t.started_at, t.completed_at)).collect();
     assert_eq!(ended, [(at(1.0), Some(at(701.0))), (at(702.0), Some(at(703.0)))]);
     world.assert_sound();
     let mut whole = World::new();
@@ -272,9 +308,34 @@ fn history_goes_by_its_own_clock_even_when_read_in_parts() {
     world.until(9_000.0);
     assert_eq!(world.status("s"), "running tool");
     let cursor = Cursor { path, ..Cursor::default() };
-    world.take(Input::Batch(Box::new(Prepared::new(Batch { cursor, provider: Provider::Claude, events: vec![], vanished: true, backfill: true, history: true }))));
+    world.take(Input::Batch(Box::new(Prepared::new(Batch {
+        cursor,
+        provider: Provider::Claude,
+        events: vec![],
+        vanished: true,
+        backfill: true,
+        history: true,
+    }))));
     world.until(9_000.0);
     assert_eq!(world.status("s"), "unknown lost");
+}
+
+#[test]
+fn history_read_behind_the_registry_keeps_its_times() {
+    let mut world = World::new();
+    world.until(9_000.0);
+    let old = |events: Vec<NewEvent>| {
+        events.into_iter().map(|e| NewEvent { observed_at: at(9_000.0), ..e }).collect::<Vec<_>>()
+    };
+    world.file("/h/.claude/sessions/821.json", old(vec![claims("s", "idle", 800.0, State::Waiting)]), true, false);
+    world.until(9_000.0);
+    world.past("s", old(vec![prompt("s", "go", 1.0), answer("s", "ok", 2.0)]));
+    world.until(9_000.0);
+    let turn = world.read().turns(world.id("s"), 0, 9).unwrap().pop().unwrap();
+    assert_eq!((turn.started_at, turn.completed_at), (at(1.0), Some(at(2.0))));
+    assert_eq!(world.session("s").last_user_prompt_at, Some(at(1.0)));
+    assert_eq!(world.status("s"), "waiting turn_complete");
+    world.assert_sound();
 }
 
 #[test]
@@ -288,7 +349,9 @@ fn where_a_file_stands_is_kept_with_what_it_said() {
     world.past("s", vec![answer("s", "ok", 2.0)]);
     // What is not committed has no cursor either.
     world.start();
-    let offset = |world: &World| world.ingest.as_ref().unwrap().writer.cursors().unwrap().iter().map(|c| c.offset).collect::<Vec<_>>();
+    let offset = |world: &World| {
+        world.ingest.as_ref().unwrap().writer.cursors().unwrap().iter().map(|c| c.offset).collect::<Vec<_>>()
+    };
     assert_eq!(offset(&world), [100]);
     assert_eq!(world.told("s").len(), 3);
     world.offsets.insert(path_of("s"), 100);
@@ -313,8 +376,17 @@ fn the_board_shows_what_is_committed() {
 #[test]
 fn thinking_is_no_message() {
     let mut world = World::new();
-    let thinking = |record: &str| new("s", record, 0, 1.0, events::AssistantDelta { message_id: Some("m".into()), block: Block::Thinking, stop: None, blocks: 1 });
-    world.live("s", vec![prompt("s", "go", 0.0), thinking("t"), block("s", "a", 1.0, "m", Some("done"), Stop::EndTurn)]);
+    let thinking = |record: &str| {
+        new(
+            "s",
+            record,
+            0,
+            1.0,
+            events::AssistantDelta { message_id: Some("m".into()), block: Block::Thinking, stop: None, blocks: 1 },
+        )
+    };
+    world
+        .live("s", vec![prompt("s", "go", 0.0), thinking("t"), block("s", "a", 1.0, "m", Some("done"), Stop::EndTurn)]);
     world.commit();
     let told: Vec<String> = world.told("s").into_iter().filter(|t| t.contains(" of ")).collect();
     assert_eq!(told, ["delta of 1 thinking", "message of 1 \"done\""]);

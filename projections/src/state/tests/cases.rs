@@ -56,26 +56,45 @@ fn silence_in_an_open_turn_is_still_work() {
     let mut tape = stands(&[on(0.0, prompt("go")), until(30.0), until(599.0)], "running thinking");
     assert_eq!(tape.transitions(), ["0 turn 1 by prompt", "0 running thinking"]);
     assert_eq!(tape.state.view().status.confidence, Confidence::High);
-    let mut tape = stands(&[on(0.0, prompt("go")), on(1.0, call("c", ToolKind::Execute, "sleep 500")), until(500.0)], "running tool [sleep 500]");
+    let mut tape = stands(
+        &[on(0.0, prompt("go")), on(1.0, call("c", ToolKind::Execute, "sleep 500")), until(500.0)],
+        "running tool [sleep 500]",
+    );
     assert_eq!(tape.state.view().status.confidence, Confidence::Medium);
 }
 
 #[test]
 fn long_silence_with_no_process_known_is_unknown() {
-    let tape = check(&[on(0.0, prompt("go")), until(700.0)], &["0 turn 1 by prompt", "0 running thinking", "600 unknown lost"]);
+    let tape = check(
+        &[on(0.0, prompt("go")), until(700.0)],
+        &["0 turn 1 by prompt", "0 running thinking", "600 unknown lost"],
+    );
     assert!(tape.state.open_turn().is_some(), "the turn may go on");
     // With a process alive it stays what it was, and goes on where it was lost.
-    check(&[on(0.0, alive()), on(0.0, prompt("go")), until(90_000.0)], &["0 waiting new_session", "0 turn 1 by prompt", "0 running thinking"]);
+    check(
+        &[on(0.0, alive()), on(0.0, prompt("go")), until(90_000.0)],
+        &["0 waiting new_session", "0 turn 1 by prompt", "0 running thinking"],
+    );
     check(
         &[on(0.0, prompt("go")), on(700.0, message("m", "still here", None)), on(701.0, answer("done"))],
-        &["0 turn 1 by prompt", "0 running thinking", "600 unknown lost", "700 running thinking", "701 turn 1 completed", "701 waiting turn_complete"],
+        &[
+            "0 turn 1 by prompt",
+            "0 running thinking",
+            "600 unknown lost",
+            "700 running thinking",
+            "701 turn 1 completed",
+            "701 waiting turn_complete",
+        ],
     );
 }
 
 #[test]
 fn a_prompt_known_to_be_ready_is_never_idle() {
     check(&[on(0.0, registry(Waiting)), until(9_000.0)], &["0 waiting new_session"]);
-    check(&[on(0.0, prompt("go")), on(1.0, answer("ok")), on(1.0, registry(Waiting)), until(9_000.0)], &["0 turn 1 by prompt", "0 running thinking", "1 turn 1 completed", "1 waiting turn_complete"]);
+    check(
+        &[on(0.0, prompt("go")), on(1.0, answer("ok")), on(1.0, registry(Waiting)), until(9_000.0)],
+        &["0 turn 1 by prompt", "0 running thinking", "1 turn 1 completed", "1 waiting turn_complete"],
+    );
     // A session of which only the start is known.
     check(&[on(0.0, said(SessionStarted::default())), until(9_000.0)], &["0 waiting new_session", "120 idle quiet"]);
 }
@@ -85,7 +104,10 @@ fn the_registry_beats_the_transcript() {
     let mut tape = stands(&[on(0.0, prompt("go")), on(1.0, registry(Waiting))], "waiting turn_complete");
     let status = tape.state.view().status.clone();
     assert_eq!(status.evidence.iter().map(|e| e.source).collect::<Vec<_>>(), [Registry]);
-    assert_eq!(status.disagreements.iter().map(|e| (e.source, &*e.claim)).collect::<Vec<_>>(), [(Transcript, "open turn")]);
+    assert_eq!(
+        status.disagreements.iter().map(|e| (e.source, &*e.claim)).collect::<Vec<_>>(),
+        [(Transcript, "open turn")]
+    );
     stands(&[on(0.0, prompt("go")), on(1.0, answer("done")), on(1.1, registry(Running))], "running thinking");
     // The lines of a message come when it is over: the dialog is known before the call.
     stands(&[on(0.0, prompt("go")), on(1.0, registry(WaitingApproval))], "waiting_approval tool");
@@ -93,13 +115,20 @@ fn the_registry_beats_the_transcript() {
 
 #[test]
 fn a_dialog_is_about_the_open_call() {
-    let dialog = |tool, title: &str| [on(0.0, prompt("go")), on(1.0, call("c", tool, title)), on(1.1, registry(WaitingApproval))];
+    let dialog = |tool, title: &str| {
+        [on(0.0, prompt("go")), on(1.0, call("c", tool, title)), on(1.1, registry(WaitingApproval))]
+    };
     stands(&dialog(ToolKind::Execute, "touch x"), "waiting_approval tool [touch x]");
     stands(&dialog(ToolKind::Edit, "calc.py"), "waiting_approval edit [calc.py]");
     stands(&dialog(ToolKind::Plan, "the plan"), "waiting_approval plan [the plan]");
     stands(&dialog(ToolKind::Mcp, "demo: ping"), "waiting_approval mcp [demo: ping]");
     stands(&dialog(ToolKind::Fetch, "https://example.com"), "waiting_approval fetch [https://example.com]");
-    let several = [on(0.0, prompt("go")), on(1.0, call("a", ToolKind::Read, "a.rs")), on(1.0, call("b", ToolKind::Edit, "b.rs")), on(1.1, registry(WaitingApproval))];
+    let several = [
+        on(0.0, prompt("go")),
+        on(1.0, call("a", ToolKind::Read, "a.rs")),
+        on(1.0, call("b", ToolKind::Edit, "b.rs")),
+        on(1.1, registry(WaitingApproval)),
+    ];
     stands(&several, "waiting_approval edit [b.rs]");
     // A source that says what about is believed.
     let trust = [on(0.0, claims_why(Registry, WaitingApproval, Some(Reason::Trust)))];
@@ -122,7 +151,10 @@ fn an_open_dialog_is_a_pending_approval() {
     let mut tape = Tape::played(&steps);
     assert_eq!(tape.state.view().pending_approvals, [""; 0]);
     assert_eq!(tape.state.open_turn().unwrap().approvals, 1);
-    assert_eq!(tape.transitions(), ["0 turn 1 by prompt", "0 running thinking", "2 waiting_approval tool", "5 running tool"]);
+    assert_eq!(
+        tape.transitions(),
+        ["0 turn 1 by prompt", "0 running thinking", "2 waiting_approval tool", "5 running tool"]
+    );
 }
 
 #[test]
@@ -139,10 +171,21 @@ fn a_question_waits_for_its_answer() {
     stands(&steps[..3], "waiting question [Which color?]");
     check(
         &steps,
-        &["0 turn 1 by prompt", "0 running thinking", "1 waiting question", "9 running thinking", "10 turn 1 completed", "10 waiting turn_complete"],
+        &[
+            "0 turn 1 by prompt",
+            "0 running thinking",
+            "1 waiting question",
+            "9 running thinking",
+            "10 turn 1 completed",
+            "10 waiting turn_complete",
+        ],
     );
     // A ready prompt that is a question leaves the turn open.
-    let tape = Tape::played(&[on(0.0, prompt("go")), on(1.0, claims_why(Registry, Waiting, Some(Reason::Question))), until(60.0)]);
+    let tape = Tape::played(&[
+        on(0.0, prompt("go")),
+        on(1.0, claims_why(Registry, Waiting, Some(Reason::Question))),
+        until(60.0),
+    ]);
     assert!(tape.state.open_turn().is_some());
 }
 
@@ -170,7 +213,11 @@ fn how_a_turn_ended_is_why_it_waits() {
 #[test]
 fn a_refused_call_that_does_not_end_the_turn() {
     let mut tape = stands(
-        &[on(0.0, prompt("go")), on(1.0, call("c", ToolKind::Execute, "rm -rf /")), on(1.5, returns("c", ToolOutcome::Blocked))],
+        &[
+            on(0.0, prompt("go")),
+            on(1.0, call("c", ToolKind::Execute, "rm -rf /")),
+            on(1.5, returns("c", ToolOutcome::Blocked)),
+        ],
         "running thinking",
     );
     assert_eq!(tape.state.open_turn().unwrap().tool_errors, 1);
@@ -180,7 +227,8 @@ fn a_refused_call_that_does_not_end_the_turn() {
 
 #[test]
 fn an_error_that_is_tried_again() {
-    let retry = says("overloaded", ErrorReported { class: ErrorClass::Provider, retrying: true, ..ErrorReported::default() });
+    let retry =
+        says("overloaded", ErrorReported { class: ErrorClass::Provider, retrying: true, ..ErrorReported::default() });
     stands(&[on(0.0, prompt("go")), on(1.0, retry.clone())], "running retrying");
     stands(&[on(0.0, prompt("go")), on(1.0, retry.clone()), on(3.0, answer("ok"))], "waiting turn_complete");
     stands(&[on(0.0, prompt("go")), on(1.0, answer("ok")), on(2.0, retry)], "waiting turn_complete");
@@ -223,7 +271,11 @@ fn a_turn_the_agent_starts_itself() {
     assert_eq!(tape.transitions()[4..], ["30 turn 2 by wakeup", "30 running tool"]);
     // What comes late of the last message does not.
     let mut steps = first.to_vec();
-    steps.extend([on(1.1, part("last", "and more", None)), on(1.1, usage("last", 5)), on(1.2, message("last", "", Some(Stop::EndTurn)))]);
+    steps.extend([
+        on(1.1, part("last", "and more", None)),
+        on(1.1, usage("last", 5)),
+        on(1.2, message("last", "", Some(Stop::EndTurn))),
+    ]);
     assert_eq!(Tape::played(&steps).transitions().len(), 4);
 }
 
@@ -231,14 +283,15 @@ fn a_turn_the_agent_starts_itself() {
 fn a_command_of_the_agents_own() {
     let compacted = ContextCompacted { trigger: Some(CompactTrigger::Manual), ..ContextCompacted::default() };
     let steps = [on(0.0, asks(Command, "/compact")), on(9.0, said(compacted)), on(9.1, ends(TurnOutcome::Completed))];
-    stands(&steps[..1], "running compacting");
-    check(&steps, &["0 turn 1 by command", "0 running compacting", "9.1 turn 1 completed", "9.1 waiting turn_complete"]);
+    stands(&steps[..1], "running thinking");
+    check(&steps, &["0 turn 1 by command", "0 running thinking", "9.1 turn 1 completed", "9.1 waiting turn_complete"]);
 }
 
 #[test]
 fn what_is_typed_while_it_works_belongs_to_the_turn() {
     let steps = [on(0.0, prompt("go")), on(1.0, asks(Steering, "faster")), on(2.0, answer("ok"))];
-    let mut tape = check(&steps, &["0 turn 1 by prompt", "0 running thinking", "2 turn 1 completed", "2 waiting turn_complete"]);
+    let mut tape =
+        check(&steps, &["0 turn 1 by prompt", "0 running thinking", "2 turn 1 completed", "2 waiting turn_complete"]);
     let turn = tape.state.recent_turns().next_back().unwrap().clone();
     assert_eq!((turn.steering, turn.prompt.as_deref()), (1, Some("go")));
     assert_eq!(tape.state.view().summary.last_prompt.as_deref(), Some("faster"));
@@ -250,14 +303,29 @@ fn what_is_typed_while_it_works_belongs_to_the_turn() {
 fn the_next_prompt_ends_a_turn_whose_end_nobody_saw() {
     check(
         &[on(0.0, prompt("one")), on(5.0, prompt("two")), on(6.0, answer("ok"))],
-        &["0 turn 1 by prompt", "0 running thinking", "5 turn 1 superseded", "5 turn 2 by prompt", "6 turn 2 completed", "6 waiting turn_complete"],
+        &[
+            "0 turn 1 by prompt",
+            "0 running thinking",
+            "5 turn 1 superseded",
+            "5 turn 2 by prompt",
+            "6 turn 2 completed",
+            "6 waiting turn_complete",
+        ],
     );
 }
 
 #[test]
 fn sub_agents_keep_their_parent_running() {
-    let pending = signal(Transcript, Confidence::High, Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 1 });
-    let over = signal(Transcript, Confidence::High, Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 });
+    let pending = signal(
+        Transcript,
+        Confidence::High,
+        Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 1 },
+    );
+    let over = signal(
+        Transcript,
+        Confidence::High,
+        Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 },
+    );
     let helper = |state| claims(Transcript, state).of_agent("a1");
     // Told by the turn's end alone.
     stands(&[on(0.0, prompt("go")), on(1.0, answer("they work")), on(1.1, pending.clone())], "running subagents");
@@ -315,11 +383,21 @@ fn a_process_that_ends() {
     // In the middle of a turn.
     check(
         &[on(0.0, alive()), on(1.0, prompt("go")), on(2.0, registry(Running)), on(3.0, gone())],
-        &["0 waiting new_session", "1 turn 1 by prompt", "1 running thinking", "3 turn 1 exited", "3 exit killed", "3 exited killed"],
+        &[
+            "0 waiting new_session",
+            "1 turn 1 by prompt",
+            "1 running thinking",
+            "3 turn 1 exited",
+            "3 exit killed",
+            "3 exited killed",
+        ],
     );
     // An agent that keeps no registry has no way to say goodbye: killed is who was at work.
     let found = signal(Process, Confidence::High, Claim::ProcessAlive { pid: PID, start_ticks: 7 });
-    assert_eq!(last(vec![on(0.0, found.clone()), on(1.0, prompt("go")), on(2.0, answer("ok")), on(3.0, gone())]), "3 exited clean");
+    assert_eq!(
+        last(vec![on(0.0, found.clone()), on(1.0, prompt("go")), on(2.0, answer("ok")), on(3.0, gone())]),
+        "3 exited clean"
+    );
     assert_eq!(last(vec![on(0.0, found), on(1.0, prompt("go")), on(3.0, gone())]), "3 exited killed");
     // Another process is not this one's end.
     let other = signal(Process, Confidence::High, Claim::ProcessGone { pid: PID + 1, clean: false });
@@ -347,7 +425,13 @@ fn a_goodbye_keeps_the_last_word_until_the_process_goes() {
     ];
     stands(&steps, "exited clean");
     // A process that says something again did not leave.
-    let steps = [on(0.0, alive()), on(0.0, registry(Waiting)), on(5.0, withdrawn(Registry)), on(6.0, registry(Running)), on(9.0, gone())];
+    let steps = [
+        on(0.0, alive()),
+        on(0.0, registry(Waiting)),
+        on(5.0, withdrawn(Registry)),
+        on(6.0, registry(Running)),
+        on(9.0, gone()),
+    ];
     stands(&steps, "exited killed");
 }
 
@@ -357,7 +441,12 @@ fn last_words_do_not_revive_but_a_prompt_does() {
     let then = |step: Step| [&ended[..], &[step]].concat();
     let transitions = |step: Step| Tape::played(&then(step)).transitions()[6..].to_vec();
     // Read only after the end was noticed: nothing of it opens a turn in a session that is over.
-    for words in [call("c", ToolKind::Execute, "ls"), message("m", "I will", Some(Stop::ToolUse)), answer("done"), said(Heartbeat {})] {
+    for words in [
+        call("c", ToolKind::Execute, "ls"),
+        message("m", "I will", Some(Stop::ToolUse)),
+        answer("done"),
+        said(Heartbeat {}),
+    ] {
         let mut tape = stands(&then(on(3.1, words.clone())), "exited killed");
         assert_eq!(tape.transitions().len(), 6, "{words:?}");
         assert_eq!(tape.state.view().turn, None, "{words:?}");
@@ -380,7 +469,10 @@ fn the_turn_an_event_belongs_to() {
         // What the fold makes of it agrees: a turn that is named is open, or was until then.
         let mut after = tape.clone();
         after.play(&on(seconds, said));
-        let known = [after.state.open_turn(), after.state.recent_turns().next_back()].into_iter().flatten().any(|t| Some(t.id) == turn);
+        let known = [after.state.open_turn(), after.state.recent_turns().next_back()]
+            .into_iter()
+            .flatten()
+            .any(|t| Some(t.id) == turn);
         assert!(turn.is_none() || known, "{turn:?} is no turn");
         match turn {
             None => "none",
@@ -400,7 +492,17 @@ fn the_turn_an_event_belongs_to() {
     assert_eq!(turn_of(&open, 1.0, asks(Steering, "faster")), "open");
     assert_eq!(turn_of(&open, 1.0, call("c", ToolKind::Execute, "ls")), "open");
     assert_eq!(turn_of(&open, 1.0, answer("ok")), "open");
-    let likely = [on(0.0, prompt("go")), on(1.0, signal(Transcript, Confidence::Low, Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 }))];
+    let likely = [
+        on(0.0, prompt("go")),
+        on(
+            1.0,
+            signal(
+                Transcript,
+                Confidence::Low,
+                Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 },
+            ),
+        ),
+    ];
     assert_eq!(turn_of(&likely, 1.2, call("c", ToolKind::Execute, "ls")), "open");
     assert_eq!(turn_of(&likely, 9.0, call("c", ToolKind::Execute, "ls")), "new");
     let exited = [on(0.0, alive()), on(0.0, prompt("go")), on(1.0, gone())];
@@ -410,12 +512,17 @@ fn the_turn_an_event_belongs_to() {
 
 #[test]
 fn a_likely_end_counts_only_after_silence() {
-    let likely = || signal(Transcript, Confidence::Low, Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 });
+    let likely = || {
+        signal(Transcript, Confidence::Low, Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 })
+    };
     let opened = ["0 turn 1 by prompt", "0 running thinking"];
     check(&[on(0.0, prompt("go")), on(1.0, likely()), until(1.39)], &opened);
     let ended = [&opened[..], &["1.4 turn 1 completed", "1.4 waiting turn_complete"]].concat();
     check(&[on(0.0, prompt("go")), on(1.0, likely()), until(1.4)], &ended);
-    check(&[on(0.0, prompt("go")), on(1.0, likely()), on(1.2, call("c", ToolKind::Execute, "ls")), until(9.0)], &opened);
+    check(
+        &[on(0.0, prompt("go")), on(1.0, likely()), on(1.2, call("c", ToolKind::Execute, "ls")), until(9.0)],
+        &opened,
+    );
     // Another source's word is no going on.
     check(&[on(0.0, prompt("go")), on(1.0, likely()), on(1.2, said(Heartbeat {}).by(Hook)), until(9.0)], &ended);
 }
@@ -430,14 +537,21 @@ fn a_ready_prompt_against_an_open_turn_gives_it_up() {
     // A dialog is no ready prompt, nor is a weak word.
     let steps = [on(0.0, prompt("go")), on(1.0, registry(WaitingApproval)), until(60.0)];
     assert!(Tape::played(&steps).state.open_turn().is_some());
-    let steps = [on(0.0, prompt("go")), on(1.0, signal(Pty, Confidence::Medium, Claim::State { state: Waiting, reason: None })), until(29.0)];
+    let steps = [
+        on(0.0, prompt("go")),
+        on(1.0, signal(Pty, Confidence::Medium, Claim::State { state: Waiting, reason: None })),
+        until(29.0),
+    ];
     assert!(Tape::played(&steps).state.open_turn().is_some());
 }
 
 #[test]
 fn a_claim_of_middling_strength_wins_when_the_turn_has_long_been_silent() {
     let ready = || signal(Pty, Confidence::Medium, Claim::State { state: Waiting, reason: None });
-    check(&[on(0.0, prompt("go")), on(1.0, ready()), until(29.0), until(31.0)], &["0 turn 1 by prompt", "0 running thinking", "30 waiting turn_complete"]);
+    check(
+        &[on(0.0, prompt("go")), on(1.0, ready()), until(29.0), until(31.0)],
+        &["0 turn 1 by prompt", "0 running thinking", "30 waiting turn_complete"],
+    );
 }
 
 #[test]
@@ -458,7 +572,8 @@ fn many_claims_that_run_out_all_at_once() {
     let mut steps = vec![on(0.0, prompt("go"))];
     for n in 0..HELD_CLAIMS {
         let claim = Claim::State { state: if n % 2 == 0 { WaitingApproval } else { Running }, reason: None };
-        let brief = said(Signal { claim, strength: Confidence::High, valid_until: Some(at(10.0 + n as f64)), words: None });
+        let brief =
+            said(Signal { claim, strength: Confidence::High, valid_until: Some(at(10.0 + n as f64)), words: None });
         steps.push(on(1.0, brief.by(Hook).of_agent(&format!("a{n}"))));
     }
     let mut steady = Tape::played(&steps);
@@ -501,6 +616,50 @@ fn history_goes_by_its_own_clock() {
 }
 
 #[test]
+fn history_told_behind_something_newer_keeps_its_times() {
+    // The registry is read before the transcript is.
+    let steps = [
+        on(5_000.0, alive().long_ago(0.0)),
+        on(5_000.0, registry(Running).long_ago(4_000.0)),
+        on(5_000.0, prompt("go").long_ago(1.0)),
+        on(5_000.0, answer("ok").long_ago(10.0)),
+        on(5_000.0, prompt("more").long_ago(3_990.0)),
+    ];
+    let mut tape = check(
+        &steps,
+        &[
+            "0 waiting new_session",
+            "120 idle quiet",
+            "4000 running thinking",
+            "1 turn 1 by prompt",
+            "10 turn 1 completed",
+            "3990 turn 2 by prompt",
+        ],
+    );
+    let session = tape.state.view();
+    assert_eq!(
+        (session.last_user_prompt_at, session.last_assistant_output_at, session.last_event_at),
+        (Some(at(3_990.0)), Some(at(10.0)), at(4_000.0))
+    );
+    let turn = tape.state.recent_turns().next().unwrap();
+    assert_eq!((turn.started_at, turn.completed_at), (at(1.0), Some(at(10.0))));
+    assert_eq!(tape.status(), "running thinking");
+    // It takes nothing back that is newer.
+    let steps = [
+        on(50.0, prompt("go")),
+        on(51.0, answer("ok").long_ago(2.0)),
+        on(52.0, prompt("old").long_ago(1.0)),
+        on(52.0, answer("older").long_ago(1.5)),
+    ];
+    let mut tape = Tape::played(&steps);
+    let session = tape.state.view();
+    assert_eq!((session.last_user_prompt_at, session.last_assistant_output_at), (Some(at(50.0)), Some(at(2.0))));
+    let times: Vec<_> = tape.state.recent_turns().map(|t| (t.started_at, t.completed_at)).collect();
+    assert_eq!(times, [(at(50.0), Some(at(50.0))), (at(1.0), Some(at(1.5)))]);
+    assert_eq!(tape.state.next_deadline(), Some(at(170.0)), "silent since the prompt");
+}
+
+#[test]
 fn what_is_live_goes_by_our_clock() {
     let tape = Tape::new();
     let mut event = tape.event(10.0, &prompt("go"));
@@ -513,7 +672,11 @@ fn what_is_live_goes_by_our_clock() {
 
 #[test]
 fn lines_out_of_order_do_not_turn_the_clock_back() {
-    let steps = [on(0.0, prompt("go").long_ago(0.0)), on(9.0, answer("ok").long_ago(5.0)), on(9.0, note(Topic::Title, "t").long_ago(2.0))];
+    let steps = [
+        on(0.0, prompt("go").long_ago(0.0)),
+        on(9.0, answer("ok").long_ago(5.0)),
+        on(9.0, note(Topic::Title, "t").long_ago(2.0)),
+    ];
     let tape = Tape::played(&steps);
     assert_eq!(tape.state.session.last_event_at, at(5.0));
     assert_eq!(tape.transitions().last().unwrap(), "5 waiting turn_complete");
@@ -531,7 +694,7 @@ fn a_restated_prompt_opens_no_turn() {
 fn an_answer_ends_what_a_claim_of_the_transcript_began() {
     // Work that no prompt announced (a compaction, a retry): the transcript says it runs.
     let begun = on(0.0, claims_why(Transcript, Running, Some(Reason::Compacting)));
-    stands(&[begun.clone()], "running compacting");
+    stands(std::slice::from_ref(&begun), "running compacting");
     stands(&[begun.clone(), on(1.0, ends(TurnOutcome::Completed))], "waiting turn_complete");
     stands(&[begun.clone(), on(1.0, answer("ok"))], "waiting turn_complete");
     stands(&[begun.clone(), on(1.0, part("m", "ok", Some(Stop::EndTurn)))], "waiting turn_complete");
@@ -550,7 +713,12 @@ fn tokens_add_up() {
         on(4.0, usage("m3", 7)),
     ];
     let mut tape = Tape::played(&steps);
-    let of = |n: u64, output_tokens| Usage { input_tokens: 10 * n, output_tokens, cache_read_tokens: 5 * n, cache_write_tokens: n };
+    let of = |n: u64, output_tokens| Usage {
+        input_tokens: 10 * n,
+        output_tokens,
+        cache_read_tokens: 5 * n,
+        cache_write_tokens: n,
+    };
     assert_eq!(tape.state.view().usage, of(3, 157));
     // A message's tokens are told after its last line: they belong to the turn it ended.
     assert_eq!(tape.state.recent_turns().next().unwrap().usage, of(2, 150));
@@ -575,7 +743,10 @@ fn what_a_turn_holds() {
     assert_eq!(turn.prompt.as_deref(), Some("fix the build"));
     assert_eq!(turn.text.as_deref(), Some("It was\na typo"));
     assert_eq!((turn.messages, turn.tool_calls, turn.tool_errors), (2, 1, 1));
-    assert_eq!((turn.started_at, turn.completed_at, turn.outcome), (at(0.0), Some(at(3.0)), Some(TurnOutcome::Completed)));
+    assert_eq!(
+        (turn.started_at, turn.completed_at, turn.outcome),
+        (at(0.0), Some(at(3.0)), Some(TurnOutcome::Completed))
+    );
     assert_eq!(tape.state.last_message(), Some("m2"));
     assert_eq!(tape.state.view().turns, 1);
     let mut many = Vec::new();
@@ -589,17 +760,37 @@ fn what_a_turn_holds() {
 
 #[test]
 fn what_is_known_of_a_session() {
-    let started = SessionStarted { how: StartKind::New, cwd: Some("/p".into()), model: Some("m".into()), ..SessionStarted::default() };
-    let mut tape = Tape::played(&[on(0.0, said(started)), on(0.0, prompt("say   hello")), on(1.0, note(Topic::PermissionMode, "plan")), on(1.0, note(Topic::GitBranch, "main"))]);
+    let started = SessionStarted {
+        how: StartKind::New,
+        cwd: Some("/p".into()),
+        model: Some("m".into()),
+        ..SessionStarted::default()
+    };
+    let mut tape = Tape::played(&[
+        on(0.0, said(started)),
+        on(0.0, prompt("say   hello")),
+        on(1.0, note(Topic::PermissionMode, "plan")),
+        on(1.0, note(Topic::GitBranch, "main")),
+    ]);
     let session = tape.state.view();
-    assert_eq!((session.cwd.as_deref(), session.model.as_deref(), session.git_branch.as_deref()), (Some("/p"), Some("m"), Some("main")));
+    assert_eq!(
+        (session.cwd.as_deref(), session.model.as_deref(), session.git_branch.as_deref()),
+        (Some("/p"), Some("m"), Some("main"))
+    );
     assert_eq!(session.permission_mode.as_deref(), Some("plan"));
     assert_eq!(session.title.as_deref(), Some("say hello"), "its first prompt, while it has no name");
-    for step in [on(2.0, note(Topic::Title, "greetings")), on(3.0, prompt("more")), on(4.0, said(SessionStarted { cwd: Some("/q".into()), ..SessionStarted::default() }))] {
+    for step in [
+        on(2.0, note(Topic::Title, "greetings")),
+        on(3.0, prompt("more")),
+        on(4.0, said(SessionStarted { cwd: Some("/q".into()), ..SessionStarted::default() })),
+    ] {
         tape.play(&step);
     }
     let session = tape.state.view();
-    assert_eq!((session.title.as_deref(), session.cwd.as_deref(), session.model.as_deref()), (Some("greetings"), Some("/q"), Some("m")));
+    assert_eq!(
+        (session.title.as_deref(), session.cwd.as_deref(), session.model.as_deref()),
+        (Some("greetings"), Some("/q"), Some("m"))
+    );
     // A machine's prompt is no title.
     let mut tape = Tape::played(&[on(0.0, asks(Wakeup, "<task-notification>"))]);
     assert_eq!(tape.state.view().title, None);
@@ -624,7 +815,10 @@ fn derived_events_only_move_the_sequence() {
     let mut derived = tape.event(9.0, &said(TurnStarted { trigger: TurnTrigger::Prompt, number: 9 }));
     derived.derived = true;
     assert_eq!(tape.state.fold(&derived), []);
-    let expected = SessionState { session: Session { last_sequence: before.session.last_sequence + 1, ..before.session.clone() }, ..before };
+    let expected = SessionState {
+        session: Session { last_sequence: before.session.last_sequence + 1, ..before.session.clone() },
+        ..before
+    };
     assert_eq!(tape.state, expected);
 }
 
@@ -638,7 +832,10 @@ fn three_lines_about_it() {
     assert_eq!(current(&working), "running make");
     let and = |rest: &[Step]| current(&[&working[..], rest].concat());
     assert_eq!(and(&[on(2.0, registry(WaitingApproval))]), "waiting for approval to run make");
-    assert_eq!(and(&[on(2.0, result("c")), on(2.0, call("p", ToolKind::Plan, "plan")), on(2.0, registry(WaitingApproval))]), "waiting for approval of its plan");
+    assert_eq!(
+        and(&[on(2.0, result("c")), on(2.0, call("p", ToolKind::Plan, "plan")), on(2.0, registry(WaitingApproval))]),
+        "waiting for approval of its plan"
+    );
     assert_eq!(and(&[on(2.0, result("c")), on(2.0, call("q", ToolKind::Question, "Which?"))]), "asks: Which?");
     assert_eq!(and(&[on(2.0, ends(TurnOutcome::Interrupted))]), "interrupted; waiting for a prompt");
     assert_eq!(and(&[on(2.0, ends(TurnOutcome::Denied))]), "permission refused; waiting for a prompt");
@@ -660,18 +857,31 @@ fn three_lines_about_it() {
         on(6.0, ends(TurnOutcome::Failed)),
     ];
     let mut tape = Tape::played(&several);
-    assert_eq!(tape.state.view().summary.recent.as_deref(), Some("one, 1 tool call; <task-notification> (interrupted); went on by itself (failed), 2 tool calls"));
+    assert_eq!(
+        tape.state.view().summary.recent.as_deref(),
+        Some("one, 1 tool call; <task-notification> (interrupted); went on by itself (failed), 2 tool calls")
+    );
 }
 
 #[test]
 fn a_background_command_leaves_no_open_call() {
     let background = said(ToolCall { background: true, ..tool_call("c", ToolKind::Execute, "serve") });
     stands(&[on(0.0, prompt("go")), on(1.0, background)], "running thinking");
-    stands(&[on(0.0, prompt("go")), on(1.0, answer("it runs")), on(1.1, claims_why(Registry, Waiting, Some(Reason::Background)))], "waiting background");
+    stands(
+        &[
+            on(0.0, prompt("go")),
+            on(1.0, answer("it runs")),
+            on(1.1, claims_why(Registry, Waiting, Some(Reason::Background))),
+        ],
+        "waiting background",
+    );
 }
 
 #[test]
 fn an_unknown_record_moves_nothing() {
     let unknown = said(Unrecognized { raw_kind: "new".into(), ..Unrecognized::default() });
-    check(&[on(0.0, prompt("go")), on(1.0, answer("ok")), on(2.0, unknown)], &["0 turn 1 by prompt", "0 running thinking", "1 turn 1 completed", "1 waiting turn_complete"]);
+    check(
+        &[on(0.0, prompt("go")), on(1.0, answer("ok")), on(2.0, unknown)],
+        &["0 turn 1 by prompt", "0 running thinking", "1 turn 1 completed", "1 waiting turn_complete"],
+    );
 }

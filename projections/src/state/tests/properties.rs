@@ -50,7 +50,16 @@ fn any_said() -> impl Strategy<Value = Said> {
     let confidence = prop_oneof![6 => Just(Confidence::High), 1 => select(Confidence::ALL)];
     let text = prop_oneof![Just(None), ".{0,12}".prop_map(Some)];
     let created = prop_oneof![4 => Just(None), 1 => (0.0..200.0).prop_map(Some)];
-    (any_payload(), source, agent, confidence, text, created).prop_map(|(payload, source, agent, confidence, text, created)| Said { payload, source, text, agent, confidence, created })
+    (any_payload(), source, agent, confidence, text, created).prop_map(
+        |(payload, source, agent, confidence, text, created)| Said {
+            payload,
+            source,
+            text,
+            agent,
+            confidence,
+            created,
+        },
+    )
 }
 
 /// Steps of the clock that come near every limit of the rules, and far beyond.
@@ -192,6 +201,7 @@ proptest! {
             for conclusion in concluded {
                 live.state.session.last_sequence += 1;
                 let mut event = live.event(0.0, &said(conclusion.payload.clone()));
+                event.created_at = conclusion.at;
                 event.sequence = live.state.session.last_sequence;
                 event.derived = true;
                 log.push(event);
@@ -287,7 +297,7 @@ proptest! {
     }
 
     #[test]
-    fn times_of_conclusions_never_go_back(script in any_script()) {
+    fn times_of_conclusions_never_go_back(script in any_live_script()) {
         let tape = Tape::played(&script);
         prop_assert!(tape.conclusions.is_sorted_by_key(|c| c.at));
     }

@@ -1,0 +1,632 @@
+use events::{
+    Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, AssistantDelta, AssistantMessage, Block, Claim,
+    CompactTrigger, Confidence, ContextCompacted, ErrorClass, ErrorReported, EventId, FileKey, Heartbeat, Kind,
+    Payload, PromptOrigin, QuestionAnswered, QuestionAsked, Reason, SessionExited, SessionForked, SessionStarted,
+    Severity, Signal, Source, StartKind, State, StatusChanged, Stop, ToolCall, ToolKind, ToolOutcome, ToolResult,
+    Topic, TurnCompleted, TurnId, TurnOutcome, TurnStarted, TurnTrigger, Unrecognized, UserPrompt,
+};
+use proptest::{collection::vec, prelude::*, sample::select};
+
+use super::*;
+use crate::{SessionFilter, schema::SCHEMA_VERSION};
+
+/// A store in a directory of its own, with a session in it.
+struct Fresh {
+    dir: tempfile::TempDir,
+    writer: Writer,
+    session: Known,
+}
+
+fn session_id(name: &str) -> SessionId {
+    SessionId::mint(Timestamp::from_millisecond(5), Provider::Claude, name)
+}
+
+impl Fresh {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = Writer::open(dir.path()).unwrap();
+        writer.begin().unwrap();
+        writer.add_session(session_id("s"), Provider::Claude, "s").unwrap();
+        writer.commit().unwrap();
+        let session = writer.sessions().unwrap().remove(0);
+        Self { dir, writer, session }
+    }
+
+    /// Closes the store and opens it again.
+    fn reopened(self) -> Self {
+        let Self { dir, writer, session } = self;
+        drop(writer);
+        let writer = Writer::open(dir.path()).unwrap();
+        Self { dir, writer, session }
+    }
+
+    fn count(&self, table: &str) -> i64 {
+        self.writer.connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    }
+
+    fn commit(&mut self, write: impl FnOnce(&mut Writer, SessionRow)) {
+        self.writer.begin().unwrap();
+        write(&mut self.writer, self.session.row);
+        self.writer.commit().unwrap();
+    }
+
+    fn log(&self) -> Vec<Event> {
+        self.writer.reader().log(0, 1_000, None).unwrap()
+    }
+}
+
+/// The first event of a session, with nothing in it that may be left out.
+fn event(n: u64, payload: impl Into<Payload>) -> Event {
+    Event {
+        position: n,
+        id: EventId::from_bits(u128::from(n)),
+        session_id: session_id("s"),
+        sequence: n,
+        provider: Provider::Claude,
+        provider_session_id: Arc::from("s"),
+        source: Source::Transcript,
+        created_at: Timestamp::from_millisecond(1_000),
+        observed_at: Timestamp::from_millisecond(2_000),
+        turn_id: None,
+        parent_id: None,
+        agent_id: None,
+        confidence: Confidence::High,
+        severity: None,
+        text: None,
+        text_ref: None,
+        payload: payload.into(),
+        origin: Origin::Derived,
+        derived: false,
+        history: false,
+    }
+}
+
+/// Every kind with everything it can hold.
+fn payloads() -> Vec<Payload> {
+    let text = || Some("téxt \u{0} 🚀".to_owned());
+    vec![
+        SessionStarted {
+            how: StartKind::Subagent,
+            cwd: text(),
+            git_branch: text(),
+            model: text(),
+            cli_version: text(),
+            parent_provider_session_id: text(),
+            parent_session_id: Some(session_id("p")),
+            agent_type: text(),
+        }
+        .into(),
+        SessionExited { reason: Some(Reason::Killed), code: Some(-9) }.into(),
+        TurnStarted { trigger: TurnTrigger::Wakeup, number: 7 }.into(),
+        TurnCompleted { outcome: TurnOutcome::Denied, number: 7, duration_ms: u64::MAX }.into(),
+        UserPrompt { origin: PromptOrigin::Steering, attachments: 2, provider_turn_id: text() }.into(),
+        AssistantDelta { message_id: text(), block: Block::Thinking, stop: Some(Stop::EndTurn), blocks: 3 }.into(),
+        AssistantMessage {
+            message_id: text(),
+            model: text(),
+            stop: Some(Stop::ToolUse),
+            blocks: 2,
+            tool_calls: 1,
+            thinking: text(),
+        }
+        .into(),
+        ToolCall {
+            call_id: "c".into(),
+            name: "Bash".into(),
+            tool: ToolKind::Execute,
+            title: text(),
+            escalated: true,
+            background: true,
+        }
+        .into(),
+        ToolResult {
+            call_id: "c".into(),
+            outcome: ToolOutcome::Blocked,
+            exit_code: Some(2),
+            duration_ms: Some(9),
+            detail: true,
+        }
+        .into(),
+        ApprovalRequested { approval_id: "a".into(), about: Some(ApprovalKind::Edit), call_id: text(), tool: text() }
+            .into(),
+        ApprovalResolved { approval_id: "a".into(), allowed: Some(false) }.into(),
+        StatusChanged {
+            from: Some(State::Running),
+            to: State::WaitingApproval,
+            reason: Some(Reason::Edit),
+            activity: text(),
+            evidence: vec!["registry: waiting".into()],
+        }
+        .into(),
+        ErrorReported { class: ErrorClass::Quota, code: text(), ends_turn: true, retrying: true }.into(),
+        Heartbeat {}.into(),
+        QuestionAsked { call_id: text(), options: vec!["a".into(), "b".into()] }.into(),
+        QuestionAnswered { call_id: text() }.into(),
+        UsageReported {
+            message_id: text(),
+            model: text(),
+            input_tokens: 1,
+            output_tokens: 2,
+            cache_read_tokens: 3,
+            cache_write_tokens: u64::MAX,
+        }
+        .into(),
+        ContextCompacted { trigger: Some(CompactTrigger::Auto), tokens_before: Some(9), tokens_after: Some(1) }.into(),
+        SessionForked { from: "p".into(), at: text() }.into(),
+        Annotation { topic: Topic::Title, value: "t".into() }.into(),
+        Signal {
+            claim: Claim::State { state: State::Waiting, reason: Some(Reason::Question) },
+            strength: Confidence::Low,
+            valid_until: Some(Timestamp::from_millisecond(7)),
+            words: text(),
+        }
+        .into(),
+        Signal {
+            claim: Claim::ProcessGone { pid: 1, clean: true },
+            strength: Confidence::High,
+            valid_until: None,
+            words: None,
+        }
+        .into(),
+        Unrecognized { raw_kind: "x".into(), issue: text(), length: 5, hash: text() }.into(),
+    ]
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let id = || prop_oneof![Just(None), any::<u128>().prop_map(Some)];
+    let origin = prop_oneof![
+        ("/[a-z]{1,3}", 1..9_u32, 0..1_u64 << 60, 0..1_u64 << 40).prop_map(|(path, generation, offset, length)| {
+            Origin::File { path: Arc::from(path), generation, offset, length }
+        }),
+        ".{1,20}".prop_map(|id| Origin::Delivery { id: Arc::from(id) }),
+        Just(Origin::Derived),
+    ];
+    let marks = (
+        select(Confidence::ALL),
+        prop_oneof![Just(None), select(Severity::ALL).prop_map(Some)],
+        any::<bool>(),
+        any::<bool>(),
+    );
+    let text = prop_oneof![Just(None), ".{0,40}".prop_map(Some)];
+    (
+        select(payloads()),
+        select(Source::ALL),
+        (any::<u128>(), id(), id()),
+        prop_oneof![Just(None), "[a-z]{1,9}".prop_map(Some)],
+        marks,
+        text,
+        origin,
+        (0..1_i64 << 45, 0..1_i64 << 45),
+    )
+        .prop_map(
+            |(
+                payload,
+                source,
+                (id, turn, parent),
+                agent,
+                (confidence, severity, derived, history),
+                text,
+                origin,
+                (created, observed),
+            )| Event {
+                id: EventId::from_bits(id),
+                source,
+                created_at: Timestamp::from_millisecond(created),
+                observed_at: Timestamp::from_millisecond(observed),
+                turn_id: turn.map(TurnId::from_bits),
+                parent_id: parent.map(EventId::from_bits),
+                agent_id: agent.map(Arc::from),
+                confidence,
+                severity,
+                text,
+                origin,
+                derived,
+                history,
+                ..event(1, payload)
+            },
+        )
+}
+
+#[test]
+fn every_kind_comes_back_as_it_went() {
+    let mut store = Fresh::new();
+    let mut kinds: Vec<Kind> = payloads().iter().map(Payload::kind).collect();
+    kinds.dedup();
+    assert_eq!(kinds, Kind::ALL, "every kind is here");
+    let events: Vec<Event> =
+        payloads().into_iter().enumerate().map(|(n, payload)| event(n as u64 + 1, payload)).collect();
+    store.commit(|writer, row| events.iter().for_each(|event| writer.append(row, event, None).unwrap()));
+    assert_eq!(store.log(), events);
+    assert_eq!(store.writer.position().unwrap(), events.len() as u64);
+    let store = store.reopened();
+    assert_eq!(store.log(), events);
+    assert_eq!(store.writer.position().unwrap(), events.len() as u64);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn any_event_comes_back_as_it_went(events in vec(any_event(), 1..20)) {
+        let mut store = Fresh::new();
+        let events: Vec<Event> = events.into_iter().enumerate().map(|(n, event)| Event { position: n as u64 * 3 + 1, sequence: n as u64 + 1, ..event }).collect();
+        store.commit(|writer, row| events.iter().for_each(|event| writer.append(row, event, None).unwrap()));
+        prop_assert_eq!(store.log(), events);
+    }
+}
+
+#[test]
+fn what_a_reader_is_asked_for() {
+    let mut store = Fresh::new();
+    let other = session_id("t");
+    let prompt = |n, session_id, sequence, provider_session_id: &str| Event {
+        session_id,
+        sequence,
+        provider_session_id: Arc::from(provider_session_id),
+        ..event(n, UserPrompt::default())
+    };
+    store.commit(|writer, row| {
+        let second = writer.add_session(other, Provider::Codex, "t").unwrap();
+        writer.append(row, &event(1, UserPrompt::default()), None).unwrap();
+        writer.append(second, &prompt(2, other, 1, "t"), None).unwrap();
+        writer.append(row, &Event { sequence: 2, ..event(3, Heartbeat {}) }, None).unwrap();
+        writer.append(row, &Event { sequence: 3, ..event(4, UserPrompt::default()) }, None).unwrap();
+    });
+    let reader = store.writer.reader();
+    let positions = |events: Vec<Event>| events.iter().map(|e| e.position).collect::<Vec<_>>();
+    let own = session_id("s");
+    assert_eq!(positions(reader.log(0, 9, None).unwrap()), [1, 2, 3, 4]);
+    assert_eq!(positions(reader.log(1, 2, None).unwrap()), [2, 3]);
+    assert_eq!(positions(reader.log(0, 9, Some(own)).unwrap()), [1, 3, 4]);
+    assert_eq!(positions(reader.events(own, 1, 9, &[]).unwrap()), [3, 4]);
+    assert_eq!(positions(reader.events(own, 0, 9, &[Kind::UserPrompt]).unwrap()), [1, 4]);
+    assert_eq!(positions(reader.last_events(own, 2, &[]).unwrap()), [3, 4]);
+    assert_eq!(positions(reader.last_events(own, 1, &[Kind::UserPrompt]).unwrap()), [4]);
+    assert_eq!(positions(reader.events(session_id("nobody"), 0, 9, &[]).unwrap()), [0; 0]);
+    assert_eq!(reader.find("t").unwrap(), Some(other));
+    assert_eq!(reader.find("nobody").unwrap(), None);
+    assert_eq!(reader.log(1, 1, None).unwrap()[0].provider, Provider::Codex);
+}
+
+#[test]
+fn a_text_is_kept_once() {
+    let mut store = Fresh::new();
+    let pack = |text: &str| {
+        let mut cut = text.to_owned();
+        let packed = PackedText::split(&mut cut).unwrap();
+        (cut, packed)
+    };
+    let (long, longer) = ("one line\n".repeat(500), "x".repeat(crate::TEXT_CAP_BYTES + 1));
+    store.commit(|writer, row| {
+        for (n, whole) in [(1, &long), (2, &long), (3, &longer)] {
+            let (text, packed) = pack(whole);
+            let event =
+                Event { text: Some(text), text_ref: Some(packed.reference()), ..event(n, UserPrompt::default()) };
+            writer.append(row, &event, Some(&packed)).unwrap();
+        }
+    });
+    assert_eq!(store.count("texts"), 1);
+    let log = store.log();
+    let references: Vec<_> = log.iter().map(|e| e.text_ref.clone().unwrap()).collect();
+    assert_eq!(references[0], references[1]);
+    let reader = store.writer.reader();
+    assert_eq!(reader.text(&references[0].hash).unwrap(), Some(long));
+    assert_eq!((references[2].stored, references[2].length), (false, longer.len() as u64));
+    assert_eq!(reader.text(&references[2].hash).unwrap(), None);
+    assert_eq!(reader.text("no hash").unwrap(), None);
+}
+
+#[test]
+fn cursors_come_back_as_they_went() {
+    let mut store = Fresh::new();
+    let cursor = |path: &str, offset| Cursor {
+        path: path.into(),
+        key: FileKey { device: 3, inode: u64::MAX },
+        generation: 2,
+        offset,
+        head_length: 4096,
+        head_hash: u64::MAX,
+        tail_hash: 7,
+        size: offset + 1,
+        changed_ns: -5,
+        caught_up: true,
+        issues: 3,
+        provider_session_id: Some("s".into()),
+        decoder_state: Some("{\"a\":1}".into()),
+    };
+    store.commit(|writer, _| {
+        writer.put_cursor(&cursor("/a", 10)).unwrap();
+        writer.put_cursor(&cursor("/b", 20)).unwrap();
+        writer.put_cursor(&cursor("/a", 30)).unwrap();
+    });
+    let mut store = store.reopened();
+    let sorted = |writer: &Writer| {
+        let mut cursors = writer.cursors().unwrap();
+        cursors.sort_by(|a, b| a.path.cmp(&b.path));
+        cursors
+    };
+    assert_eq!(sorted(&store.writer), [cursor("/a", 30), cursor("/b", 20)]);
+    // A damaged one is left out; its file is read anew.
+    store.writer.connection.execute("UPDATE files SET cursor = '{' WHERE path = '/a'", []).unwrap();
+    assert_eq!(sorted(&store.writer), [cursor("/b", 20)]);
+    store.commit(|writer, _| writer.put_cursor(&cursor("/a", 40)).unwrap());
+    assert_eq!(sorted(&store.writer)[0].offset, 40);
+    // A file known only as the place of events has none.
+    let there = Event {
+        origin: Origin::File { path: Arc::from("/c"), generation: 1, offset: 0, length: 1 },
+        ..event(1, Heartbeat {})
+    };
+    store.commit(|writer, row| writer.append(row, &there, None).unwrap());
+    assert_eq!(sorted(&store.writer).len(), 2);
+    assert_eq!(store.log(), [there]);
+}
+
+#[test]
+fn a_record_is_learned_once() {
+    let mut store = Fresh::new();
+    let record = Identity::record(Provider::Claude, "u1", 0);
+    let mut second = None;
+    store.commit(|writer, row| {
+        let other = writer.add_session(session_id("t"), Provider::Claude, "t").unwrap();
+        assert_eq!(writer.known(record).unwrap(), None);
+        assert!(writer.learn(record, row).unwrap());
+        assert!(!writer.learn(record, row).unwrap());
+        assert!(!writer.learn(record, other).unwrap(), "it stays with whom it was learned from");
+        assert!(writer.learn(record.occurrence(1), other).unwrap());
+        second = Some(other);
+    });
+    let store = store.reopened();
+    assert_eq!(store.writer.known(record).unwrap(), Some(store.session.row));
+    assert_eq!(store.writer.known(record.occurrence(1)).unwrap(), second);
+    assert_eq!(store.writer.known(record.occurrence(2)).unwrap(), None);
+}
+
+#[test]
+fn sessions_settings_and_snapshots() {
+    let mut store = Fresh::new();
+    let mut state = SessionState::new(
+        store.session.id,
+        Provider::Claude,
+        Some(Arc::from("s")),
+        Timestamp::from_millisecond(5),
+        projections::Rules::default(),
+    );
+    state.fold(&event(1, UserPrompt::default()));
+    assert_eq!(store.writer.snapshot(store.session.row).unwrap(), None);
+    let view = serde_json::to_string(state.view()).unwrap();
+    let snapshot = serde_json::to_string(&state).unwrap();
+    store.commit(|writer, row| {
+        writer.put_session(row, Timestamp::from_millisecond(9), &view, &snapshot).unwrap();
+        writer.set_capture(row, false).unwrap();
+        let second = writer.add_session(session_id("t"), Provider::Codex, "t").unwrap();
+        writer.put_session(second, Timestamp::from_millisecond(8), &view, "{\"of\":\"another version\"}").unwrap();
+    });
+    let store = store.reopened();
+    let known = store.writer.sessions().unwrap();
+    assert_eq!(
+        known.iter().map(|k| (&*k.provider_session_id, k.provider, k.capture)).collect::<Vec<_>>(),
+        [("s", Provider::Claude, false), ("t", Provider::Codex, true)]
+    );
+    assert_eq!(store.writer.snapshot(known[0].row).unwrap(), Some(state.clone()));
+    assert_eq!(store.writer.snapshot(known[1].row).unwrap(), None, "the log is folded anew");
+    let reader = store.writer.reader();
+    assert_eq!(reader.session(known[0].id).unwrap().as_ref(), Some(state.view()));
+    let page = |before, limit| reader.views(&SessionFilter { before, limit }).unwrap().len();
+    assert_eq!(
+        (page(None, 9), page(None, 1), page(Some((9, known[0].id)), 9), page(Some((8, known[1].id)), 9)),
+        (2, 1, 1, 0)
+    );
+}
+
+#[test]
+fn turns_and_tokens() {
+    let mut store = Fresh::new();
+    let mut state =
+        SessionState::new(store.session.id, Provider::Claude, None, Timestamp::MIN, projections::Rules::default());
+    state.fold(&event(1, UserPrompt::default()));
+    let open = state.open_turn().unwrap().clone();
+    let ended = Turn { outcome: Some(TurnOutcome::Completed), ..open.clone() };
+    let spent = |model: Option<&str>, output_tokens| UsageReported {
+        model: model.map(str::to_owned),
+        output_tokens,
+        input_tokens: 1,
+        ..UsageReported::default()
+    };
+    store.commit(|writer, row| {
+        writer.put_turn(row, &open).unwrap();
+        writer.put_turn(row, &ended).unwrap();
+        writer.put_turn(row, &Turn { number: 2, ..ended.clone() }).unwrap();
+        writer.add_usage(row, &spent(Some("m"), 5)).unwrap();
+        writer.add_usage(row, &spent(Some("m"), 7)).unwrap();
+        writer.add_usage(row, &spent(None, u64::MAX)).unwrap();
+    });
+    let reader = store.writer.reader();
+    assert_eq!(reader.turns(store.session.id, 0, 9).unwrap(), [ended.clone(), Turn { number: 2, ..ended }]);
+    assert_eq!(reader.turns(store.session.id, 1, 9).unwrap().len(), 1);
+    let usage = reader.session_usage(store.session.id).unwrap();
+    assert_eq!(
+        usage.iter().map(|(p, m, u)| (*p, m.as_deref(), u.input_tokens)).collect::<Vec<_>>(),
+        [(Provider::Claude, None, 1), (Provider::Claude, Some("m"), 2)]
+    );
+    assert_eq!(usage[1].2.output_tokens, 12);
+    assert_eq!(reader.usage().unwrap(), usage);
+}
+
+#[test]
+fn tokens_beyond_all_measure_are_held_within_it() {
+    let mut store = Fresh::new();
+    let most = UsageReported { output_tokens: u64::MAX, ..UsageReported::default() };
+    for _ in 0..6 {
+        store.commit(|writer, row| writer.add_usage(row, &most).unwrap());
+    }
+    store.commit(|writer, _| {
+        let other = writer.add_session(session_id("t"), Provider::Claude, "t").unwrap();
+        writer.add_usage(other, &most).unwrap();
+    });
+    let reader = store.writer.reader();
+    assert_eq!(reader.session_usage(store.session.id).unwrap()[0].2.output_tokens, MOST_TOKENS);
+    assert_eq!(reader.usage().unwrap()[0].2.output_tokens, 2 * MOST_TOKENS);
+}
+
+#[test]
+fn what_is_not_committed_did_not_happen() {
+    let mut store = Fresh::new();
+    let there = |n, path: &str| Event {
+        origin: Origin::File { path: Arc::from(path), generation: 1, offset: 0, length: 1 },
+        ..event(n, Heartbeat {})
+    };
+    let record = Identity::record(Provider::Claude, "u1", 0);
+    let row = store.session.row;
+    store.commit(|writer, row| writer.append(row, &there(1, "/known"), None).unwrap());
+    store.writer.begin().unwrap();
+    store.writer.append(row, &there(2, "/new"), None).unwrap();
+    store.writer.append(row, &there(3, "/known"), None).unwrap();
+    store.writer.learn(record, row).unwrap();
+    store.writer.add_session(session_id("t"), Provider::Claude, "t").unwrap();
+    store.writer.put_cursor(&Cursor { path: "/other".into(), ..Cursor::default() }).unwrap();
+    assert_eq!(store.log().len(), 1, "nobody sees it before");
+    store.writer.rollback();
+    store.writer.rollback();
+    let counts = |store: &Fresh| ["events", "files", "known", "sessions"].map(|table| store.count(table));
+    assert_eq!(counts(&store), [1, 1, 0, 1]);
+    // What was remembered of it is forgotten: the path gets its row anew.
+    store.commit(|writer, row| {
+        writer.append(row, &there(2, "/new"), None).unwrap();
+        writer.put_cursor(&Cursor { path: "/other".into(), ..Cursor::default() }).unwrap();
+        assert!(writer.learn(record, row).unwrap());
+    });
+    assert_eq!(store.log(), [there(1, "/known"), there(2, "/new")]);
+    assert_eq!(store.writer.cursors().unwrap().len(), 1);
+    // A store that is closed in the middle.
+    store.writer.begin().unwrap();
+    store.writer.append(row, &there(3, "/late"), None).unwrap();
+    let store = store.reopened();
+    assert_eq!(counts(&store), [2, 3, 1, 1]);
+}
+
+#[test]
+fn a_taken_position_or_sequence_is_refused() {
+    let mut store = Fresh::new();
+    store.commit(|writer, row| writer.append(row, &event(1, Heartbeat {}), None).unwrap());
+    let row = store.session.row;
+    for taken in [Event { sequence: 2, ..event(1, Heartbeat {}) }, Event { sequence: 1, ..event(2, Heartbeat {}) }] {
+        store.writer.begin().unwrap();
+        let error = store.writer.append(row, &taken, None).unwrap_err();
+        assert!(error.to_string().contains("an event"), "{error}");
+        store.writer.rollback();
+    }
+    store.writer.begin().unwrap();
+    store.writer.add_session(session_id("s"), Provider::Claude, "again").unwrap_err();
+    store.writer.add_session(session_id("t"), Provider::Claude, "s").unwrap_err();
+    store.writer.rollback();
+    assert_eq!(store.log().len(), 1);
+}
+
+#[test]
+fn a_full_disk_leaves_nothing_half_done() {
+    let mut store = Fresh::new();
+    store.commit(|writer, row| writer.append(row, &event(1, Heartbeat {}), None).unwrap());
+    let pages: i64 = store.writer.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+    let limit = |store: &Fresh, pages: i64| {
+        store.writer.connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap()
+    };
+    limit(&store, pages + 2);
+    let row = store.session.row;
+    let big = |n| Event {
+        text: Some("x".repeat(1_000)),
+        origin: Origin::File { path: Arc::from("/f"), generation: 1, offset: 0, length: 1 },
+        ..event(n, UserPrompt::default())
+    };
+    store.writer.begin().unwrap();
+    let stored = (2..200).take_while(|n| store.writer.append(row, &big(*n), None).is_ok()).count();
+    assert!(stored > 0 && stored < 198, "{stored} went in before it was full");
+    store.writer.rollback();
+    assert_eq!(store.log().len(), 1);
+    // There is room again: the same positions are free.
+    limit(&store, 1 << 30);
+    store.commit(|writer, row| (2..200).for_each(|n| writer.append(row, &big(n), None).unwrap()));
+    assert_eq!(store.log().len(), 199);
+    assert_eq!(store.reopened().log().len(), 199);
+}
+
+#[test]
+fn only_one_writer() {
+    let store = Fresh::new();
+    let refused = Writer::open(store.dir.path()).unwrap_err();
+    assert!(matches!(refused, OpenError::Lock(_)) && refused.to_string().contains("in use"), "{refused}");
+    // Readers look on meanwhile, and there may be many.
+    let reader = store.writer.reader();
+    assert_eq!(reader.log(0, 9, None).unwrap(), []);
+    let store = store.reopened();
+    assert_eq!(store.count("sessions"), 1);
+}
+
+#[test]
+fn the_directory_is_private() {
+    use std::os::unix::fs::MetadataExt;
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("a/b");
+    let writer = Writer::open(&data).unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!(mode(&data), 0o700);
+    for entry in std::fs::read_dir(&data).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+    drop(writer);
+    let file = dir.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    let error = Writer::open(&file).unwrap_err().to_string();
+    assert!(error.contains(&*file.to_string_lossy()), "{error}");
+}
+
+#[test]
+fn a_database_of_another_version() {
+    let store = Fresh::new();
+    let Fresh { dir, writer, .. } = store;
+    let version: i64 = writer.connection.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+    assert_eq!(version, SCHEMA_VERSION);
+    writer.connection.pragma_update(None, "user_version", SCHEMA_VERSION + 1).unwrap();
+    drop(writer);
+    let refused = Writer::open(dir.path()).unwrap_err();
+    assert!(matches!(refused, OpenError::Migration { source: MigrationError::Newer { .. }, .. }), "{refused}");
+    // It was left as it was, and the lock is free.
+    let connection = Connection::open(dir.path().join("capture.db")).unwrap();
+    connection.pragma_update(None, "user_version", SCHEMA_VERSION).unwrap();
+    drop(connection);
+    assert_eq!(Writer::open(dir.path()).unwrap().sessions().unwrap().len(), 1);
+    // What is no database at all is said to be none.
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("capture.db"), "this is no database, whatever its name says".repeat(100)).unwrap();
+    let error = Writer::open(dir.path()).unwrap_err().to_string();
+    assert!(error.contains("capture.db"), "{error}");
+}
+
+#[test]
+fn damaged_rows_are_named() {
+    let mut store = Fresh::new();
+    store.commit(|writer, row| writer.append(row, &event(1, UserPrompt::default()), None).unwrap());
+    let reader = store.writer.reader();
+    let damage = |store: &Fresh, set: &str| {
+        store.writer.connection.execute(&format!("UPDATE events SET {set}"), []).unwrap();
+        store.writer.reader().log(0, 9, None).unwrap_err().to_string()
+    };
+    for set in ["data = '{'", "kind = 99", "id = x'00'"] {
+        let error = damage(&store, set);
+        assert!(error.contains("position 1"), "{error}");
+    }
+    store.writer.connection.execute("UPDATE sessions SET view = '{'", []).unwrap();
+    let error = reader.session(store.session.id).unwrap_err().to_string();
+    assert!(error.contains(&store.session.id.to_string()), "{error}");
+}
+
+#[test]
+fn the_write_ahead_log_is_taken_over() {
+    let mut store = Fresh::new();
+    store.commit(|writer, row| writer.append(row, &event(1, Heartbeat {}), None).unwrap());
+    let wal = store.dir.path().join("capture.db-wal");
+    assert!(std::fs::metadata(&wal).unwrap().len() > 0);
+    Writer::checkpoint(store.writer.path(), true).unwrap();
+    assert_eq!(std::fs::metadata(&wal).unwrap().len(), 0);
+    assert_eq!(store.log().len(), 1);
+}
