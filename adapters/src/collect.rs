@@ -56,6 +56,8 @@ pub struct Config {
     pub hot_poll_watched: Duration,
     /// Quiet files and directories are looked at so often.
     pub quiet_poll: Duration,
+    /// Quiet files, when every directory is watched, so that a poll only finds what left no hint.
+    pub quiet_files_poll_watched: Duration,
     /// A file is hot for so long after a change.
     pub hot_for: Duration,
     /// A file changed within this time before the start is read before the rest of the history.
@@ -80,6 +82,7 @@ impl Config {
             hot_poll: Duration::from_millis(500),
             hot_poll_watched: Duration::from_secs(1),
             quiet_poll: Duration::from_millis(4500),
+            quiet_files_poll_watched: Duration::from_millis(8500),
             hot_for: Duration::from_secs(60),
             fresh_for: Duration::from_secs(600),
             quiet_files: 5000,
@@ -176,6 +179,8 @@ pub struct Collector {
 struct Due {
     hot: Duration,
     quiet: Duration,
+    /// Quiet files are not looked at before.
+    quiet_files: Duration,
     /// Where in the table the next turn over quiet files begins.
     quiet_from: FileId,
     /// The earliest time lost hints are answered by looking everywhere, and whether they are to be.

@@ -42,6 +42,8 @@ const COMMIT_EVERY: Duration = Duration::from_millis(100);
 const BACKFILL_ROWS: usize = 24_000;
 /// or is this old.
 const BACKFILL_AGE: Duration = Duration::from_millis(600);
+/// When history pauses for so long, what is there of it is committed.
+const LULL: Duration = Duration::from_millis(50);
 /// While the store does not work, the wish to end is looked for this often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// After a failed commit the next try comes this much later.
@@ -265,13 +267,14 @@ impl Ingest {
                     Err(_) => break,
                 },
             };
+            let lull = input.is_none() && !self.live;
             match input {
                 Some(Input::Stop) => break,
                 Some(input) => self.take(input),
                 None => {}
             }
             self.advance();
-            if self.commit_is_due() {
+            if self.commit_is_due() || lull {
                 self.commit();
             }
             if self.gave_up() {
@@ -296,7 +299,7 @@ impl Ingest {
             let due = match (self.live, self.last_commit) {
                 (true, Some(last)) => last + COMMIT_EVERY,
                 (true, None) => since,
-                (false, _) => since + BACKFILL_AGE,
+                (false, _) => (since + BACKFILL_AGE).min(Instant::now() + LULL),
             };
             due.saturating_duration_since(Instant::now())
         });

@@ -66,7 +66,9 @@ impl Drop for Linker {
 }
 
 /// Agents without a session yet are looked for this often.
-const ROUND: Duration = Duration::from_secs(2);
+const ROUND: Duration = Duration::from_secs(3);
+/// One that was seen for the first time is looked at again after this.
+const AGAIN: Duration = Duration::from_millis(1500);
 
 fn search(mut table: Table, asked: &Receiver<bool>, inputs: &Sender<Input>) {
     let mut last_told: Vec<(u32, u64)> = Vec::new();
@@ -85,7 +87,6 @@ fn search(mut table: Table, asked: &Receiver<bool>, inputs: &Sender<Input>) {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        next = Instant::now() + ROUND;
         let found = table.scan();
         let names: Vec<(u32, u64)> = found.iter().map(|a| (a.pid, a.start_ticks)).collect();
         // What is new is told twice: the second time tells that it stayed.
@@ -96,6 +97,7 @@ fn search(mut table: Table, asked: &Receiver<bool>, inputs: &Sender<Input>) {
         }
         wanted = false;
         last_told = names;
+        next = Instant::now() + if tellings > 1 { AGAIN } else { ROUND };
         if tellings > 0 {
             tellings -= 1;
             if inputs.send(Input::Agents(found)).is_err() {

@@ -132,9 +132,11 @@ impl Writer {
         let sqlite = |source| OpenError::Sqlite { path: path.clone(), source };
         let mut connection = Connection::open(&path).map_err(sqlite)?;
         connection.busy_timeout(std::time::Duration::from_secs(60)).map_err(sqlite)?;
+        // Large pages suit the many kilobyte texts: a third less is written for them. The size is
+        // that of the first start; later ones leave a database as it is.
         connection
             .execute_batch(
-                "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; \
+                "PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; \
                  PRAGMA journal_size_limit = 16777216; PRAGMA cache_size = -24576; PRAGMA temp_store = MEMORY; \
                  PRAGMA foreign_keys = OFF;",
             )

@@ -35,8 +35,9 @@ impl Collector {
         let everything = self.take_news(now);
         if now.steady >= self.due.quiet || everything {
             self.walk(now);
-            if self.due.first_done {
+            if self.due.first_done && (now.steady >= self.due.quiet_files || everything) {
                 self.poll_quiet(now, everything);
+                self.due.quiet_files = now.steady + self.quiet_files_poll();
             }
             self.due.quiet = now.steady + self.config.quiet_poll;
             self.due.first_done = true;
@@ -60,6 +61,15 @@ impl Collector {
         }
         self.publish();
         Ok(self.next_at(now))
+    }
+
+    /// Directories are always looked at every [`quiet_poll`](super::Config::quiet_poll); their files
+    /// less often when every directory is watched.
+    fn quiet_files_poll(&self) -> Duration {
+        match self.watch.mode() {
+            Mode::Watching if self.watch.directories() >= self.tree.len() => self.config.quiet_files_poll_watched,
+            Mode::Watching | Mode::Polling(_) => Duration::ZERO,
+        }
     }
 
     fn hot_poll(&self) -> Duration {

@@ -432,7 +432,9 @@ impl Ingest {
             return;
         };
         let Some(slot) = self.sessions.find_by_provider(batch.provider, &Arc::from(id)) else { return };
-        if !self.sessions.known(slot).capture || self.sessions.state(&self.writer, slot).is_err() {
+        let Ok(state) = self.sessions.state(&self.writer, slot) else { return };
+        let untold = state.session.last_sequence == 0;
+        if untold && !self.sessions.known(slot).capture {
             return;
         }
         let Some(state) = self.sessions.loaded_mut(slot) else { return };
