@@ -10,7 +10,7 @@
 //! (prompts at Enter): it is 0.1 to 0.2 s ahead of the chat file, keeps the old session id after
 //! `/clear`, and would double every prompt.
 //!
-//! What a chat file cannot tell (facts and their tags: `formats/gemini.md`): a dialog, a running
+//! What a chat file cannot tell (0.61.0): a dialog, a running
 //! tool and a stalled model are the same silence, so nothing here ever claims
 //! `waiting_approval`. A text without a tool call is the end of the turn or a remark before a
 //! tool; see `standing` for what is claimed then, and how firmly.

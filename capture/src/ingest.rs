@@ -250,6 +250,7 @@ impl Ingest {
                 self.processes.watch(pid, start);
             }
         }
+        self.writer.shrink();
         Ok(())
     }
 

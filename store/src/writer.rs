@@ -500,6 +500,13 @@ impl Writer {
         connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(())).map_err(failed("a checkpoint"))
     }
 
+    /// Gives back the memory that reading everything at start took.
+    pub fn shrink(&self) {
+        if let Err(error) = self.connection.execute_batch("PRAGMA shrink_memory") {
+            tracing::debug!(%error, "memory stays");
+        }
+    }
+
     /// Where the database is.
     #[must_use]
     pub fn path(&self) -> &Path {

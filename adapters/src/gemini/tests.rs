@@ -437,7 +437,7 @@ fn a_refused_call_and_a_cancelled_request_are_a_denial() {
     );
 }
 
-/// S09b (from `formats/gemini.md`): the call that was cut off follows in a message of its own.
+/// Esc in a tool (0.61.0, built from a description): the call that was cut off follows in a message of its own.
 #[test]
 fn what_follows_an_interrupted_tool_opens_no_turn() {
     let carrier = format!(
@@ -576,7 +576,7 @@ fn a_rewind_goes_back_in_its_own_session() {
     );
 }
 
-/// From `formats/gemini.md`: `/resume resume tag` appends the tagged history under new ids, all
+/// Built from a description of 0.61.0: `/resume resume tag` appends the tagged history under new ids, all
 /// with one timestamp.
 #[test]
 fn a_restored_checkpoint_is_history() {

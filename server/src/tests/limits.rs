@@ -1,4 +1,4 @@
-//! Requirement 14 and rows W3, W5 of the fault matrix: just under passes, just over fails.
+//! Limits on what one client can take: just under passes, just over fails.
 
 use super::*;
 
