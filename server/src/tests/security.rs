@@ -1,4 +1,4 @@
-//! Requirements 2, 4 and 6 to 10: every row of the table, every way to come in wrongly.
+//! Every row of the table of routes, every way to come in wrongly.
 
 use http::HeaderValue;
 

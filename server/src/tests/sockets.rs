@@ -1,4 +1,4 @@
-//! WebSockets and the Unix socket: rows W1 and W4, requirement 11.
+//! WebSockets and the Unix socket.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
