@@ -9,6 +9,10 @@ use events::{
 };
 
 use super::*;
+use events::{
+    AssistantMessage, Block, ErrorClass, PromptOrigin, SessionExited, SessionStarted, Signal, Stop, ToolKind, Topic,
+    TurnStarted, TurnTrigger,
+};
 
 mod cases;
 mod properties;

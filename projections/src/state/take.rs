@@ -1,0 +1,471 @@
+//! What each kind of event does to a session.
+
+use events::{
+    AssistantMessage, Block, Claim, ErrorClass, Event, EventId, Payload, PromptOrigin, Reason, SessionExited,
+    SessionStarted, Signal, Source, State, Stop, Timestamp, ToolKind, Topic, TurnCompleted, TurnOutcome, TurnStarted,
+    TurnTrigger, UsageReported,
+};
+
+use super::{Conclusion, HELD_CLAIMS, PROMPT_CHARS, RECENT_TURNS, SessionState, TURN_TEXT_BYTES, is_restated, speaks};
+use crate::{
+    Turn, Usage,
+    shorten::{ending, one_line},
+    status::{Held, Process},
+    talk::{OpenCall, Phase},
+};
+
+impl SessionState {
+    pub(super) fn take(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {
+        if speaks(&event.payload) && event.source == Source::Transcript && event.agent_id.is_none() {
+            self.likely_end = None;
+        }
+        match &event.payload {
+            Payload::SessionStarted(started) => self.take_start(started),
+            Payload::SessionExited(exited) => {
+                self.leave(exited.reason.unwrap_or(Reason::Clean), at, out);
+            }
+            Payload::UserPrompt(_) if is_restated(event) => {}
+            Payload::UserPrompt(prompt) => self.take_prompt(event, prompt.origin, at, out),
+            Payload::AssistantMessage(message) => self.take_message(event, message, at, out),
+            Payload::AssistantDelta(delta) => {
+                self.session.last_assistant_output_at = Some(at);
+                self.talk_at = at;
+                if delta.block == Block::Text {
+                    self.add_text(delta.message_id.as_deref(), event.text.as_deref());
+                }
+                if delta.stop == Some(Stop::EndTurn) && self.is_at_work() {
+                    self.end_turn(TurnOutcome::Completed, None, 0, true, at, out);
+                }
+            }
+            Payload::ToolCall(call) => {
+                self.wake_if_needed(event, at, out);
+                self.talk_at = at;
+                self.session.last_assistant_output_at = Some(at);
+                if let Some(turn) = &mut self.turn {
+                    turn.tool_calls += 1;
+                }
+                if !call.background {
+                    self.talk.called(OpenCall {
+                        call_id: call.call_id.clone(),
+                        name: call.name.clone(),
+                        tool: call.tool,
+                        title: call.title.as_deref().map(|t| one_line(t, 200)),
+                        escalated: call.escalated,
+                        at,
+                    });
+                }
+            }
+            Payload::ToolResult(result) => {
+                self.talk_at = at;
+                if !result.detail {
+                    self.talk.returned(&result.call_id);
+                    if let Some(turn) = &mut self.turn {
+                        turn.tool_errors += u32::from(result.outcome != events::ToolOutcome::Ok);
+                    }
+                    if let Phase::Open { doing } = &mut self.talk.phase {
+                        *doing = Reason::Thinking;
+                    }
+                }
+            }
+            Payload::QuestionAsked(asked) => {
+                self.talk_at = at;
+                let Some(call_id) = &asked.call_id else { return };
+                if let Some(call) = self.talk.calls.iter_mut().find(|c| c.call_id == *call_id) {
+                    call.tool = ToolKind::Question;
+                    call.title = event.text.as_deref().map(|t| one_line(t, 200)).or_else(|| call.title.take());
+                }
+            }
+            Payload::QuestionAnswered(answered) => {
+                self.talk_at = at;
+                if let Some(call_id) = &answered.call_id {
+                    self.talk.returned(call_id);
+                }
+            }
+            Payload::Error(error) => {
+                self.talk_at = at;
+                if error.ends_turn {
+                    if self.is_at_work() {
+                        self.end_turn(TurnOutcome::Failed, Some(error.class), 0, true, at, out);
+                    } else if let Phase::Ended { outcome: TurnOutcome::Failed, class, .. } = &mut self.talk.phase {
+                        class.get_or_insert(error.class);
+                    }
+                } else if error.retrying
+                    && let Phase::Open { doing } = &mut self.talk.phase
+                {
+                    *doing = Reason::Retrying;
+                }
+            }
+            Payload::UsageReported(usage) => self.take_usage(usage),
+            Payload::ContextCompacted(_) => {
+                self.talk_at = at;
+                if let Phase::Open { doing } = &mut self.talk.phase {
+                    *doing = Reason::Thinking;
+                }
+            }
+            Payload::SessionForked(forked) => {
+                if self.session.provider_session_id.as_deref() != Some(&forked.from) {
+                    self.session.forked_from = Some(forked.from.clone());
+                }
+            }
+            Payload::Annotation(note) => self.annotate(note.topic, &note.value),
+            Payload::Signal(signal) => self.take_signal(event, signal, at, out),
+            Payload::ApprovalRequested(asked) => {
+                if !self.session.pending_approvals.contains(&asked.approval_id) {
+                    self.session.pending_approvals.push(asked.approval_id.clone());
+                }
+                if let Some(turn) = &mut self.turn {
+                    turn.approvals += 1;
+                }
+            }
+            Payload::ApprovalResolved(resolved) => {
+                self.session.pending_approvals.retain(|a| *a != resolved.approval_id)
+            }
+            Payload::Heartbeat(_) => self.talk_at = at,
+            Payload::TurnStarted(_)
+            | Payload::TurnCompleted(_)
+            | Payload::StatusChanged(_)
+            | Payload::Unrecognized(_) => {}
+        }
+    }
+
+    fn take_start(&mut self, started: &SessionStarted) {
+        let session = &mut self.session;
+        let fill = |slot: &mut Option<String>, value: &Option<String>| {
+            if let Some(value) = value {
+                *slot = Some(value.clone());
+            }
+        };
+        fill(&mut session.cwd, &started.cwd);
+        fill(&mut session.git_branch, &started.git_branch);
+        fill(&mut session.model, &started.model);
+        fill(&mut session.cli_version, &started.cli_version);
+        if started.parent_session_id.is_some() {
+            session.parent_session_id = started.parent_session_id;
+        }
+    }
+
+    fn annotate(&mut self, topic: Topic, value: &str) {
+        let value_owned = || Some(value.to_owned());
+        match topic {
+            Topic::Title => {
+                self.own_title = true;
+                self.session.title = Some(one_line(value, 200));
+            }
+            Topic::Model => self.session.model = value_owned(),
+            Topic::Cwd => self.session.cwd = value_owned(),
+            Topic::GitBranch => self.session.git_branch = value_owned(),
+            Topic::PermissionMode => self.session.permission_mode = value_owned(),
+            Topic::CliVersion => self.session.cli_version = value_owned(),
+            Topic::MergedInto => self.session.merged_into = value.parse().ok(),
+            Topic::Queue | Topic::Command | Topic::Notice | Topic::Capture | Topic::Note => {}
+        }
+    }
+
+    fn take_usage(&mut self, usage: &UsageReported) {
+        self.session.usage.add(usage);
+        if let Some(turn) = self.turn.as_mut().or(self.recent.back_mut()) {
+            turn.usage.add(usage);
+        }
+        if self.session.model.is_none() {
+            self.session.model.clone_from(&usage.model);
+        }
+    }
+
+    /// Whether a prompt typed now belongs to the open turn.
+    pub(super) fn steers(&self, origin: PromptOrigin) -> bool {
+        match origin {
+            PromptOrigin::Steering => self.turn.is_some(),
+            PromptOrigin::Human | PromptOrigin::Wakeup | PromptOrigin::Agent | PromptOrigin::Command => false,
+        }
+    }
+
+    pub(super) fn opens_turn(&self, payload: &Payload) -> Option<TurnTrigger> {
+        match payload {
+            Payload::UserPrompt(prompt) => Some(match prompt.origin {
+                PromptOrigin::Human | PromptOrigin::Steering | PromptOrigin::Agent => TurnTrigger::Prompt,
+                PromptOrigin::Wakeup => TurnTrigger::Wakeup,
+                PromptOrigin::Command => TurnTrigger::Command,
+            }),
+            Payload::ToolCall(_) => Some(TurnTrigger::Wakeup),
+            Payload::AssistantMessage(message) if message.stop != Some(Stop::EndTurn) => Some(TurnTrigger::Wakeup),
+            Payload::AssistantMessage(_)
+            | Payload::SessionStarted(_)
+            | Payload::SessionExited(_)
+            | Payload::TurnStarted(_)
+            | Payload::TurnCompleted(_)
+            | Payload::AssistantDelta(_)
+            | Payload::ToolResult(_)
+            | Payload::ApprovalRequested(_)
+            | Payload::ApprovalResolved(_)
+            | Payload::StatusChanged(_)
+            | Payload::Error(_)
+            | Payload::Heartbeat(_)
+            | Payload::QuestionAsked(_)
+            | Payload::QuestionAnswered(_)
+            | Payload::UsageReported(_)
+            | Payload::ContextCompacted(_)
+            | Payload::SessionForked(_)
+            | Payload::Annotation(_)
+            | Payload::Signal(_)
+            | Payload::Unrecognized(_) => None,
+        }
+    }
+
+    fn take_prompt(&mut self, event: &Event, origin: PromptOrigin, at: Timestamp, out: &mut Vec<Conclusion>) {
+        let text = event.text.as_deref().map(|t| one_line(t, PROMPT_CHARS));
+        self.talk_at = at;
+        if matches!(origin, PromptOrigin::Human | PromptOrigin::Steering) {
+            self.session.last_user_prompt_at = Some(at);
+            self.session.summary.last_prompt = text.clone();
+        }
+        if self.session.title.is_none()
+            && !self.own_title
+            && !matches!(origin, PromptOrigin::Wakeup | PromptOrigin::Command)
+        {
+            self.session.title = event.text.as_deref().map(|t| one_line(t, 80));
+        }
+        if self.steers(origin) {
+            if let Some(turn) = &mut self.turn {
+                turn.steering += 1;
+            }
+            return;
+        }
+        if self.turn.is_some() {
+            self.end_turn(TurnOutcome::Superseded, None, 0, true, at, out);
+        }
+        let trigger = self.opens_turn(&event.payload).unwrap_or_default();
+        self.open_turn_now(event.id, trigger, text, at, out);
+    }
+
+    fn open_turn_now(
+        &mut self,
+        id: EventId,
+        trigger: TurnTrigger,
+        prompt: Option<String>,
+        at: Timestamp,
+        out: &mut Vec<Conclusion>,
+    ) {
+        self.session.turns += 1;
+        let number = self.session.turns;
+        self.talk.calls.clear();
+        self.talk.phase = Phase::Open { doing: Reason::Thinking };
+        self.ready_at = None;
+        self.turn_message = None;
+        self.turn = Some(Turn {
+            id: id.into(),
+            number,
+            trigger,
+            prompt,
+            text: None,
+            messages: 0,
+            tool_calls: 0,
+            tool_errors: 0,
+            approvals: 0,
+            steering: 0,
+            outcome: None,
+            started_at: at,
+            completed_at: None,
+            usage: Usage::default(),
+        });
+        out.push(Conclusion {
+            at,
+            turn_id: Some(id.into()),
+            payload: TurnStarted { trigger, number }.into(),
+            turn: None,
+        });
+    }
+
+    /// Whether there is something an end would end: a turn, or work no prompt announced.
+    fn is_at_work(&self) -> bool {
+        self.turn.is_some() || self.talk.is_open()
+    }
+
+    fn wake_if_needed(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {
+        if self.turn.is_none()
+            && !self.is_gone()
+            && let Some(trigger) = self.opens_turn(&event.payload)
+        {
+            self.open_turn_now(event.id, trigger, None, at, out);
+        }
+    }
+
+    fn take_message(&mut self, event: &Event, message: &AssistantMessage, at: Timestamp, out: &mut Vec<Conclusion>) {
+        self.wake_if_needed(event, at, out);
+        self.talk_at = at;
+        self.session.last_assistant_output_at = Some(at);
+        if let Some(model) = &message.model {
+            self.session.model = Some(model.clone());
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.messages += 1;
+        }
+        self.turn_message = None;
+        self.last_message.clone_from(&message.message_id);
+        self.add_text(message.message_id.as_deref(), event.text.as_deref());
+        if let Phase::Open { doing } = &mut self.talk.phase {
+            *doing = Reason::Thinking;
+        }
+        if message.stop == Some(Stop::EndTurn) && self.is_at_work() {
+            self.end_turn(TurnOutcome::Completed, None, 0, true, at, out);
+        }
+    }
+
+    /// Adds to the text of the turn: a part of the same message joins it, a new message replaces it.
+    fn add_text(&mut self, message_id: Option<&str>, text: Option<&str>) {
+        let Some(text) = text.filter(|t| !t.trim().is_empty()) else { return };
+        let Some(turn) = self.turn.as_mut().or(self.recent.back_mut()) else { return };
+        let same = message_id.is_some() && self.turn_message.as_deref() == message_id;
+        turn.text = match turn.text.take() {
+            Some(before) if same => Some(ending(&format!("{before}\n{text}"), TURN_TEXT_BYTES)),
+            Some(_) | None => Some(ending(text, TURN_TEXT_BYTES)),
+        };
+        self.turn_message = message_id.map(str::to_owned);
+    }
+
+    pub(super) fn end_turn(
+        &mut self,
+        outcome: TurnOutcome,
+        class: Option<ErrorClass>,
+        pending_subagents: u32,
+        certain: bool,
+        at: Timestamp,
+        out: &mut Vec<Conclusion>,
+    ) {
+        self.talk.phase = Phase::Ended { outcome, class, pending_subagents, certain };
+        self.talk.calls.clear();
+        self.ready_at = None;
+        self.likely_end = None;
+        let Some(mut turn) = self.turn.take() else { return };
+        turn.outcome = Some(outcome);
+        turn.completed_at = Some(at.max(turn.started_at));
+        let duration_ms = u64::try_from(at.since_ms(turn.started_at)).unwrap_or(0);
+        out.push(Conclusion {
+            at,
+            turn_id: Some(turn.id),
+            payload: TurnCompleted { outcome, number: turn.number, duration_ms }.into(),
+            turn: Some(turn.clone()),
+        });
+        if self.recent.len() == RECENT_TURNS {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(turn);
+    }
+
+    fn take_signal(&mut self, event: &Event, signal: &Signal, at: Timestamp, out: &mut Vec<Conclusion>) {
+        let words = signal.words.clone().unwrap_or_default();
+        match &signal.claim {
+            Claim::TurnEnded { outcome, pending_subagents } => {
+                self.talk_at = at;
+                let certain = signal.strength == events::Confidence::High;
+                if self.turn.is_some() && signal.strength == events::Confidence::Low {
+                    self.likely_end = Some((at, *outcome));
+                } else if self.turn.is_some() {
+                    self.end_turn(*outcome, None, *pending_subagents, certain, at, out);
+                } else if let Phase::Ended { pending_subagents: pending, certain: sure, .. } = &mut self.talk.phase {
+                    *pending = *pending_subagents;
+                    *sure |= certain;
+                } else if self.talk.is_open() {
+                    self.talk.phase =
+                        Phase::Ended { outcome: *outcome, class: None, pending_subagents: *pending_subagents, certain };
+                }
+            }
+            Claim::State { state, reason } if event.source == Source::Transcript && event.agent_id.is_none() => {
+                // The transcript's own word moves the conversation; it is no second voice.
+                self.talk_at = at;
+                match (state, &mut self.talk.phase) {
+                    (State::Running, Phase::Open { doing }) => *doing = reason.unwrap_or(Reason::Thinking),
+                    (State::Running, phase) => *phase = Phase::Open { doing: reason.unwrap_or(Reason::Thinking) },
+                    (State::Waiting, Phase::Open { .. }) => {
+                        if self.turn.is_some() {
+                            self.end_turn(
+                                TurnOutcome::Completed,
+                                None,
+                                0,
+                                signal.strength == events::Confidence::High,
+                                at,
+                                out,
+                            );
+                        } else {
+                            self.talk.phase = Phase::Ended {
+                                outcome: TurnOutcome::Completed,
+                                class: None,
+                                pending_subagents: 0,
+                                certain: false,
+                            };
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            Claim::State { state, reason } => {
+                self.withdraw(event.source, event.agent_id.as_deref());
+                if signal.valid_until.is_some_and(|until| until <= self.clock) {
+                    return;
+                }
+                if self.held.len() == HELD_CLAIMS {
+                    self.held.remove(0);
+                }
+                self.held.push(Held {
+                    source: event.source,
+                    agent: event.agent_id.as_deref().map(str::to_owned),
+                    state: *state,
+                    reason: *reason,
+                    strength: signal.strength,
+                    at,
+                    valid_until: signal.valid_until,
+                    words,
+                    event: event.id,
+                });
+                if event.source == Source::Registry {
+                    self.goodbye_at = None;
+                }
+                let ready = *state == State::Waiting
+                    && event.agent_id.is_none()
+                    && signal.strength == events::Confidence::High
+                    && *reason != Some(Reason::Question);
+                self.ready_at = (ready && self.turn.is_some()).then_some(at);
+            }
+            Claim::ProcessAlive { pid, start_ticks } => {
+                self.process = Process::Alive { pid: *pid, start_ticks: *start_ticks };
+                self.session.pid = Some(*pid);
+                self.goodbye_at = None;
+            }
+            Claim::ProcessGone { pid, clean } => {
+                if self.process().is_none_or(|(known, _)| known == *pid)
+                    && !matches!(self.process, Process::Gone { .. })
+                {
+                    // An agent that has a way to say goodbye and did not was killed; of one that has
+                    // none, it is told by whether it went in the middle of its work.
+                    let registered = self.held.iter().any(|h| h.source == Source::Registry);
+                    let clean = *clean || self.goodbye_at.is_some() || !registered && self.turn.is_none();
+                    self.leave(if clean { Reason::Clean } else { Reason::Killed }, at, out);
+                }
+            }
+            Claim::Withdrawn if event.source == Source::Registry && self.process().is_some() => {
+                // A goodbye: the process goes within moments. What it last said holds until then.
+                self.goodbye_at = Some(at);
+            }
+            Claim::Withdrawn => self.withdraw(event.source, event.agent_id.as_deref()),
+        }
+    }
+
+    fn withdraw(&mut self, source: Source, agent: Option<&str>) {
+        self.held.retain(|h| h.source != source || h.agent.as_deref() != agent);
+    }
+
+    fn leave(&mut self, how: Reason, at: Timestamp, out: &mut Vec<Conclusion>) {
+        self.process = Process::Gone { at, how };
+        self.session.pid = None;
+        self.held.clear();
+        self.goodbye_at = None;
+        if self.turn.is_some() {
+            self.end_turn(TurnOutcome::Exited, None, 0, true, at, out);
+        }
+        out.push(Conclusion {
+            at,
+            turn_id: None,
+            payload: SessionExited { reason: Some(how), code: None }.into(),
+            turn: None,
+        });
+    }
+}
