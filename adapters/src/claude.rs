@@ -8,6 +8,7 @@ pub mod meta;
 pub mod record;
 pub mod registry;
 pub mod transcript;
+mod words;
 
 use std::path::{Component, Path};
 
