@@ -73,7 +73,8 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
                 let last = source
                     .last_event_at
                     .map_or_else(String::new, |at| format!(", last event {} ago", style::age(at, clock::now())));
-                let detail = format!("{} files{last}; {}", source.files, source.detail.unwrap_or_default());
+                let more = source.detail.map_or_else(String::new, |detail| format!("; {detail}"));
+                let detail = format!("{} files{last}{more}", source.files);
                 check(&source.name, source.active && source.errors == 0, detail);
             }
         }
