@@ -463,12 +463,19 @@ impl Ingest {
 
     pub(super) fn apply_end(&mut self, ended: Ended) -> Result<(), Failure> {
         let now = (self.clock)();
-        let slots: Vec<usize> = self
+        let mut slots: Vec<usize> = self
             .sessions
             .all_loaded()
             .filter(|(_, s)| s.process() == Some((ended.pid, ended.start_ticks)))
             .map(|(slot, _)| slot)
             .collect();
+        // Helpers run in the process of the session they help, and end with it.
+        let ids: Vec<SessionId> = slots.iter().map(|slot| self.sessions.known(*slot).id).collect();
+        let helpers = self.sessions.all_loaded().filter(|(_, s)| {
+            s.session.status.state != State::Exited && s.session.parent_session_id.is_some_and(|id| ids.contains(&id))
+        });
+        let helpers: Vec<usize> = helpers.map(|(slot, _)| slot).filter(|slot| !slots.contains(slot)).collect();
+        slots.extend(helpers);
         for slot in slots {
             let signal = Signal {
                 claim: Claim::ProcessGone { pid: ended.pid, clean: false },

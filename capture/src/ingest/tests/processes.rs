@@ -69,6 +69,20 @@ fn a_goodbye_makes_it_clean() {
 }
 
 #[test]
+fn a_helper_ends_with_the_process_it_runs_in() {
+    let mut world = World::new();
+    world.live("s", vec![alive("s", "alive", 1.0), prompt("s", "go", 1.0)]);
+    world.live("helper", vec![started("helper", 1.5, helper_of("s")), prompt("helper", "task", 1.5)]);
+    world.live("other", vec![prompt("other", "go on", 1.6)]);
+    world.until(2.1);
+    world.take(ended());
+    world.commit();
+    assert_eq!((world.status("s").as_str(), world.status("helper").as_str()), ("exited killed", "exited killed"));
+    assert_eq!(world.status("other"), "running thinking");
+    world.assert_sound();
+}
+
+#[test]
 fn a_known_process_is_watched_again_after_a_restart() {
     let mut world = World::new();
     world.live("s", vec![alive("s", "alive", 1.0), prompt("s", "go", 1.0)]);
