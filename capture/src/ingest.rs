@@ -9,6 +9,7 @@
 mod apply;
 mod link;
 mod message;
+mod processes;
 mod sessions;
 #[cfg(test)]
 mod tests;

@@ -6,16 +6,14 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use adapters::process::{AgentProcess, Ended};
 use events::{
     Annotation, Claim, Confidence, Event, Identity, NewEvent, Origin, Payload, Provider, Repeat, SessionForked,
-    SessionId, SessionStarted, Signal, Source, State, Timestamp, Topic,
+    SessionId, Signal, Source, State, Timestamp, Topic,
 };
 use projections::{Conclusion, Health, TranscriptView};
 
 use super::{
     Failure, Ingest, Prepared,
-    link::{AWAITED, link},
     message::{Merge, OpenMessage, as_delta},
 };
 
@@ -89,7 +87,7 @@ impl Ingest {
             self.fold(slot, event, packed, &mut pending, &mut derived)?;
         }
         for (slot, other) in forks {
-            self.fork(slot, other, batch.cursor.path.as_str(), &mut pending, &mut derived)?;
+            self.fork(slot, other, &mut pending, &mut derived)?;
         }
         let reads_on = batch.history && !batch.cursor.caught_up && !batch.vanished;
         self.rest(&batch.cursor, reads_on, pending.iter().map(|(slot, ..)| *slot));
@@ -393,7 +391,6 @@ impl Ingest {
         &mut self,
         slot: usize,
         owner: usize,
-        _path: &str,
         pending: &mut Vec<(usize, Event, Option<usize>)>,
         derived: &mut Vec<(usize, Event)>,
     ) -> Result<(), Failure> {
@@ -461,112 +458,6 @@ impl Ingest {
         self.sessions.mark(slot);
     }
 
-    pub(super) fn apply_end(&mut self, ended: Ended) -> Result<(), Failure> {
-        let now = (self.clock)();
-        let mut slots: Vec<usize> = self
-            .sessions
-            .all_loaded()
-            .filter(|(_, s)| s.process() == Some((ended.pid, ended.start_ticks)))
-            .map(|(slot, _)| slot)
-            .collect();
-        // Helpers run in the process of the session they help, and end with it.
-        let ids: Vec<SessionId> = slots.iter().map(|slot| self.sessions.known(*slot).id).collect();
-        let helpers = self.sessions.all_loaded().filter(|(_, s)| {
-            s.session.status.state != State::Exited && s.session.parent_session_id.is_some_and(|id| ids.contains(&id))
-        });
-        let helpers: Vec<usize> = helpers.map(|(slot, _)| slot).filter(|slot| !slots.contains(slot)).collect();
-        slots.extend(helpers);
-        for slot in slots {
-            let signal = Signal {
-                claim: Claim::ProcessGone { pid: ended.pid, clean: false },
-                strength: Confidence::High,
-                valid_until: None,
-                words: Some(format!("process {} ended", ended.pid)),
-            };
-            self.inject(slot, Source::Process, now, "ended", signal.into())?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn apply_agents(&mut self, agents: &[AgentProcess]) -> Result<(), Failure> {
-        let now = (self.clock)();
-        let links = link(self.sessions.all_loaded(), agents, now);
-        for found in links {
-            let (pid, start_ticks) = (found.process.pid, found.process.start_ticks);
-            for slot in found.left {
-                let words = Some(format!("process {pid} went on to another session"));
-                let signal = Signal {
-                    claim: Claim::ProcessGone { pid, clean: true },
-                    strength: Confidence::Medium,
-                    valid_until: None,
-                    words,
-                };
-                self.inject(slot, Source::Process, now, "left", signal.into())?;
-            }
-            let words = Some(match found.strength {
-                Confidence::High => format!("process {pid} has its transcript open"),
-                Confidence::Medium | Confidence::Low => format!("process {pid} runs in its directory"),
-            });
-            let claim = Claim::ProcessAlive { pid, start_ticks };
-            self.inject(
-                found.slot,
-                Source::Process,
-                now,
-                "linked",
-                Signal { claim, strength: found.strength, valid_until: None, words }.into(),
-            )?;
-        }
-        self.await_sessions(agents, now)
-    }
-
-    /// An agent that runs and has told nothing yet has a session all the same: it waits for its
-    /// first prompt, or shows a dialog that comes before it. It is named by its process until the
-    /// agent names it.
-    fn await_sessions(&mut self, agents: &[AgentProcess], now: Timestamp) -> Result<(), Failure> {
-        let before = std::mem::take(&mut self.lonely);
-        for agent in agents.iter().filter(|a| !a.shared && !a.child) {
-            let name = (agent.pid, agent.start_ticks);
-            if self.sessions.all_loaded().any(|(_, s)| s.process() == Some(name)) {
-                continue;
-            }
-            self.lonely.push(name);
-            if !before.contains(&name) {
-                continue;
-            }
-            let id: Arc<str> = Arc::from(format!("{AWAITED}{}-{}", agent.pid, agent.start_ticks));
-            let slot = self.sessions.resolve(&mut self.writer, agent.provider, &id, now)?;
-            let started =
-                SessionStarted { cwd: Some(agent.cwd.to_string_lossy().into_owned()), ..SessionStarted::default() };
-            self.inject(slot, Source::Process, now, "awaited", started.into())?;
-            let claim = Claim::ProcessAlive { pid: agent.pid, start_ticks: agent.start_ticks };
-            let words = Some(format!("process {} runs and has said nothing yet", agent.pid));
-            self.inject(
-                slot,
-                Source::Process,
-                now,
-                "awaited-process",
-                Signal { claim, strength: Confidence::Medium, valid_until: None, words }.into(),
-            )?;
-        }
-        Ok(())
-    }
-
-    /// A session turned out to be run by this process: the one that was named by the process is
-    /// the same.
-    fn merge_awaited(&mut self, slot: usize, pid: u32, start_ticks: u64) -> Result<(), Failure> {
-        let known = self.sessions.known(slot).clone();
-        if known.provider_session_id.starts_with(AWAITED) {
-            return Ok(());
-        }
-        let id: Arc<str> = Arc::from(format!("{AWAITED}{pid}-{start_ticks}"));
-        let Some(awaited) = self.sessions.find_by_provider(known.provider, &id) else { return Ok(()) };
-        if self.sessions.state(&self.writer, awaited)?.session.merged_into.is_some() {
-            return Ok(());
-        }
-        let note = Annotation { topic: Topic::MergedInto, value: known.id.to_string() };
-        self.inject(awaited, Source::Runtime, (self.clock)(), "merged", note.into())
-    }
-
     pub(super) fn apply_capture(&mut self, id: SessionId, on: bool) -> Result<(), Failure> {
         let Some(slot) = self.sessions.find(id) else { return Ok(()) };
         let row = self.sessions.known(slot).row;
@@ -583,7 +474,7 @@ impl Ingest {
     }
 
     /// Adds an event that capture itself observed.
-    fn inject(
+    pub(super) fn inject(
         &mut self,
         slot: usize,
         source: Source,
