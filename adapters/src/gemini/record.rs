@@ -13,18 +13,7 @@ use serde::{
 use serde_json::value::RawValue;
 
 use super::text::unescaped;
-
-/// A string that borrows where it has no escapes. (`Option<Cow<str>>` alone never borrows.)
-#[derive(Debug, Deserialize)]
-#[serde(transparent)]
-pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
-
-impl std::ops::Deref for Text<'_> {
-    type Target = str;
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
+pub(super) use crate::borrowed::Text;
 
 /// One line of a chat file: a header, a message, a `$set` or a `$rewindTo`.
 #[derive(Debug, Deserialize)]
