@@ -411,23 +411,23 @@ impl Ingest {
             return;
         }
         match self.try_commit() {
-            Ok(()) => {
+            Ok(entries) => {
                 self.gauges.stuck.store(false, Ordering::Relaxed);
-                self.close();
+                self.close(entries);
             }
             Err(failure) => self.recover(&failure),
         }
     }
 
     /// The open transaction is committed: tells who is to know, and begins anew.
-    fn close(&mut self) {
+    fn close(&mut self, entries: Vec<SessionEntry>) {
         self.gauges.commits.fetch_add(1, Ordering::Relaxed);
         self.gauges.events.fetch_add(self.committed.len() as u64, Ordering::Relaxed);
         self.open_since = None;
         self.last_commit = Some(Instant::now());
         self.rows = 0;
         self.live = false;
-        self.tell();
+        self.tell(entries);
         self.committed.clear();
         self.sessions.settle();
         for input in std::mem::take(&mut self.open) {
@@ -437,13 +437,20 @@ impl Ingest {
         }
     }
 
-    fn try_commit(&mut self) -> Result<(), Failure> {
+    /// Gives the rows of the changed sessions for the board: what is told is what was stored.
+    fn try_commit(&mut self) -> Result<Vec<SessionEntry>, Failure> {
+        let now = (self.clock)();
+        let mut entries = Vec::new();
         for slot in self.sessions.dirty() {
             let Some((row, last_event_at, view, snapshot)) = self.sessions.snapshot(slot) else { continue };
-            self.writer.put_session(row, last_event_at, &view, &snapshot)?;
+            self.writer.put_session(row, last_event_at, view.as_str(), &snapshot)?;
+            if let Some(state) = self.sessions.loaded(slot) {
+                let cold = SessionEntry::cold(&state.session, is_active(&state.session, now));
+                entries.push(SessionEntry { json: Some(view), ..cold });
+            }
         }
         self.writer.commit()?;
-        Ok(())
+        Ok(entries)
     }
 
     /// After a failure: nothing of the open transaction happened. Its inputs are taken again,
@@ -493,8 +500,8 @@ impl Ingest {
         }
         self.open = inputs;
         if self.open_since.is_some() {
-            self.try_commit()?;
-            self.close();
+            let entries = self.try_commit()?;
+            self.close(entries);
         }
         Ok(())
     }
@@ -525,11 +532,9 @@ impl Ingest {
     }
 
     /// After the commit: rows first, then the events in order, then the status of each session.
-    fn tell(&mut self) {
-        let slots = self.sessions.dirty();
-        let mut frames = Vec::with_capacity(slots.len());
-        for slot in &slots {
-            let Some(entry) = self.entry(*slot) else { continue };
+    fn tell(&mut self, entries: Vec<SessionEntry>) {
+        let mut frames = Vec::with_capacity(entries.len());
+        for entry in entries {
             frames.extend(Frame::of_entry(Some(self.position), &entry));
             self.board.put(entry);
         }

@@ -4,6 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use events::{Event, Provider, SessionId, Timestamp};
 use projections::{Rules, SessionState};
+use server::Json;
 use store::{CommitError, Known, ReadError, SessionRow, Writer};
 
 /// Reducers kept in memory beyond the ones that have something pending.
@@ -21,8 +22,9 @@ struct Slot {
     used: u64,
 }
 
-/// What a session's row in the store gets: row, last event, view and snapshot as JSON.
-pub(super) type Snapshot = (SessionRow, Timestamp, String, String);
+/// What a session's row in the store gets: row, last event, view (shared with the board) and
+/// snapshot as JSON.
+pub(super) type Snapshot = (SessionRow, Timestamp, Json, String);
 
 #[derive(Debug)]
 pub(super) struct Sessions {
@@ -181,7 +183,7 @@ impl Sessions {
         let entry = &mut self.slots[slot];
         let row = entry.known.row;
         let state = entry.state.as_deref_mut()?;
-        let view = serde_json::to_string(state.view()).ok()?;
+        let view = Json::of(state.view()).ok()?;
         let snapshot = serde_json::to_string(state).ok()?;
         Some((row, state.session.last_event_at, view, snapshot))
     }
