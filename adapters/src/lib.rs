@@ -13,8 +13,10 @@ pub mod codex;
 pub mod collect;
 pub mod decode;
 pub mod gemini;
+pub mod host;
 pub mod process;
 pub mod providers;
+pub mod screen;
 pub mod tail;
 pub mod watch;
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Confidence, Reason, State, Timestamp, TurnOutcome};
+use crate::{ApprovalKind, Confidence, Reason, State, Timestamp, TurnOutcome};
 
 /// One claim of one source. The adapter that read it also says how strong it is and how long it
 /// holds, so that no reducer needs to know the provider.
@@ -20,6 +20,39 @@ pub struct Signal {
     /// The source's own words, for `explain`: `waiting: permission prompt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
+    /// The dialog on the agent's screen that the claim is read from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialog: Option<Box<Dialog>>,
+}
+
+/// A dialog an agent shows: what it asks, and how it can be answered.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Dialog {
+    /// What it is about, when it asks for an approval; absent for a question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<ApprovalKind>,
+    /// The question it asks: `Do you want to proceed?`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// What it asks it about: the command, the file, the URL. Read from a screen, so it may be cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// The answers it offers, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<Choice>,
+}
+
+/// An answer a dialog offers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Choice {
+    /// As it stands on the screen.
+    pub label: String,
+    /// The key that gives this answer at once: `1`, `y`, `esc`; absent when it can only be selected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Whether the cursor is on it, so that Enter gives it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub selected: bool,
 }
 
 /// The things a source can claim.

@@ -1,6 +1,6 @@
 //! Ids. All of ours are 128 bits, shown as 26 characters of Crockford's base 32 (the ULID
-//! alphabet), and are derived from what they name, never drawn at random: a store that is built
-//! again from the same transcripts has the same ids.
+//! alphabet), and but for [`RunId`] derived from what they name, never drawn at random: a store that
+//! is built again from the same transcripts has the same ids.
 
 use std::{fmt, str::FromStr};
 
@@ -140,6 +140,20 @@ id! {
 id! {
     /// Names a turn. Equal to the id of the event that opened it.
     TurnId
+}
+id! {
+    /// Names a run: a process capture started. Drawn when it starts; sorts by age.
+    RunId
+}
+
+impl RunId {
+    /// Mints the id of a run: 48 bits of the time it started, 80 random bits.
+    #[must_use]
+    pub fn mint(started: Timestamp, random: [u8; 10]) -> Self {
+        let ms = (started.as_millisecond().max(0) as u128) & 0xffff_ffff_ffff;
+        let random = random.iter().fold(0_u128, |bits, byte| (bits << 8) | u128::from(*byte));
+        Self((ms << 80) | random)
+    }
 }
 
 impl SessionId {

@@ -14,10 +14,10 @@ pub mod schema;
 pub mod status;
 pub mod time;
 
-pub use claim::{Claim, Signal};
+pub use claim::{Choice, Claim, Dialog, Signal};
 pub use cursor::{Cursor, FileKey};
 pub use event::{Confidence, Event, NewEvent, Origin, Repeat, Severity, TextRef, WireError};
-pub use id::{EventId, Identity, ParseIdError, SessionId, TurnId};
+pub use id::{EventId, Identity, ParseIdError, RunId, SessionId, TurnId};
 pub use payload::{
     Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, AssistantDelta, AssistantMessage, Block,
     CompactTrigger, ContextCompacted, ErrorClass, ErrorReported, Heartbeat, Kind, Payload, PromptOrigin,

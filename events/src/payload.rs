@@ -686,6 +686,10 @@ names! {
         Capture = "capture" / 11,
         /// A user's or monitor's note.
         Note = "note" / 12,
+        /// The run that hosts the session: the value is its id.
+        Run = "run" / 13,
+        /// A key answered a dialog on the terminal; what was typed is not kept.
+        Input = "input" / 14,
     }
 }
 

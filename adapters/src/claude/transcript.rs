@@ -544,7 +544,7 @@ impl TranscriptDecoder {
         words: &str,
         out: &mut Decoded,
     ) {
-        let signal = Signal {
+        let signal = Signal { dialog: None,
             claim: Claim::TurnEnded { outcome, pending_subagents },
             strength: Confidence::High,
             valid_until: None,

@@ -28,7 +28,7 @@ impl Ingest {
         let helpers: Vec<usize> = helpers.map(|(slot, _)| slot).filter(|slot| !slots.contains(slot)).collect();
         slots.extend(helpers);
         for slot in slots {
-            let signal = Signal {
+            let signal = Signal { dialog: None,
                 claim: Claim::ProcessGone { pid: ended.pid, clean: false },
                 strength: Confidence::High,
                 valid_until: None,
@@ -47,7 +47,7 @@ impl Ingest {
             let (pid, start_ticks) = (found.process.pid, found.process.start_ticks);
             for slot in found.left {
                 let words = Some(format!("process {pid} went on to another session"));
-                let signal = Signal {
+                let signal = Signal { dialog: None,
                     claim: Claim::ProcessGone { pid, clean: true },
                     strength: Confidence::Medium,
                     valid_until: None,
@@ -65,7 +65,7 @@ impl Ingest {
                 Source::Process,
                 now,
                 "linked",
-                Signal { claim, strength: found.strength, valid_until: None, words }.into(),
+                Signal { dialog: None, claim, strength: found.strength, valid_until: None, words }.into(),
             )?;
         }
         self.await_sessions(agents, now)
@@ -97,7 +97,7 @@ impl Ingest {
                 Source::Process,
                 now,
                 "awaited-process",
-                Signal { claim, strength: Confidence::Medium, valid_until: None, words }.into(),
+                Signal { dialog: None, claim, strength: Confidence::Medium, valid_until: None, words }.into(),
             )?;
         }
         Ok(())

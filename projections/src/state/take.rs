@@ -157,7 +157,8 @@ impl SessionState {
             Topic::PermissionMode => self.session.permission_mode = value_owned(),
             Topic::CliVersion => self.session.cli_version = value_owned(),
             Topic::MergedInto => self.session.merged_into = value.parse().ok(),
-            Topic::Queue | Topic::Command | Topic::Notice | Topic::Capture | Topic::Note => {}
+            Topic::Run => self.session.run_id = value_owned(),
+            Topic::Queue | Topic::Command | Topic::Notice | Topic::Capture | Topic::Note | Topic::Input => {}
         }
     }
 

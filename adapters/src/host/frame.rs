@@ -1,0 +1,182 @@
+//! What a host and the server say to each other: lines of JSON over the Unix socket, after an
+//! HTTP upgrade to [`PROTOCOL`].
+//!
+//! The host says [`Up::Hello`] first, then numbered frames; the server acknowledges a frame after
+//! its commit, and the host keeps it until then. A frame may be delivered twice (the
+//! acknowledgement was lost); its number makes it one. Unknown fields are ignored on both sides,
+//! an unknown kind of frame is acknowledged and counted: hosts outlive servers and the other way
+//! round, so both may be of another version.
+
+use events::{Confidence, Dialog, Provider, Reason, RunId, State, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// Name and version of the protocol, as the `Upgrade` header says it.
+pub const PROTOCOL: &str = "capture-host/1";
+
+/// A line of the host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Up {
+    /// Who is there. The first line of a connection, and again when something of it changed.
+    Hello(Box<Hello>),
+    /// Something happened.
+    Frame(Frame),
+    /// The answer to [`Down::Ask`].
+    Answer {
+        /// The number of the question.
+        id: u64,
+        /// The answer, or why there is none.
+        answer: Result<serde_json::Value, String>,
+    },
+}
+
+/// A line of the server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Down {
+    /// All frames up to this number are stored.
+    Ack {
+        /// The number.
+        n: u64,
+    },
+    /// The host is asked for something.
+    Ask {
+        /// Numbers the question.
+        id: u64,
+        /// What.
+        ask: Ask,
+    },
+}
+
+/// What a host can be asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Ask {
+    /// The screen as it stands: a [`Picture`](crate::screen::Picture).
+    Screen,
+    /// Which rule matched and why the others did not: an
+    /// [`Explanation`](crate::screen::Explanation).
+    Explain,
+    /// Type these bytes into the terminal.
+    Type {
+        /// What, as text.
+        text: String,
+        /// As one paste, where the program takes pastes, so that a newline in it submits nothing.
+        #[serde(default)]
+        paste: bool,
+    },
+    /// Press these keys, by name: `enter`, `esc`, `ctrl-c`, `up`, `y`.
+    Keys {
+        /// One after another.
+        keys: Vec<String>,
+    },
+    /// Interrupt what it does, in the way of the program.
+    Interrupt,
+}
+
+/// A run and its host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The run.
+    pub run: RunId,
+    /// The name its user gave it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The command, word by word.
+    pub command: Vec<String>,
+    /// The agent, when it is one we know.
+    pub provider: Provider,
+    /// Its version, as its screen says it.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// Working directory at the start.
+    pub cwd: String,
+    /// Process id of the program.
+    pub pid: u32,
+    /// Its start in clock ticks since boot.
+    pub start_ticks: u64,
+    /// Process id of the host.
+    pub host_pid: u32,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// Whether it has a terminal of ours; without, its output went where it would have gone anyway.
+    pub terminal: bool,
+    /// Rows and columns of its screen.
+    #[serde(default)]
+    pub size: Option<(u16, u16)>,
+    /// The socket at which one attaches to it.
+    #[serde(default)]
+    pub socket: Option<String>,
+    /// The file its output is recorded in.
+    #[serde(default)]
+    pub recording: Option<String>,
+}
+
+/// Something that happened in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    /// Counts from 1 within the run, without gaps but those a [`Told::Gap`] tells of.
+    pub n: u64,
+    /// When, by the host's clock.
+    pub at: Timestamp,
+    /// What.
+    #[serde(flatten)]
+    pub told: Told,
+}
+
+/// The things a host tells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "told", rename_all = "snake_case")]
+pub enum Told {
+    /// The screen claims a state.
+    Claim(ScreenClaim),
+    /// The screen claims nothing any more.
+    Withdrawn,
+    /// The program asked for the user's attention (OSC 9, 99, 777).
+    Notification {
+        /// Its text, title and body joined by `: `.
+        text: String,
+    },
+    /// The terminal's bell rang; several within a second are one.
+    Bell,
+    /// A key answered a dialog.
+    Answered {
+        /// What it meant: `Yes`, `esc`.
+        meaning: String,
+    },
+    /// The program ended.
+    Exited {
+        /// Its exit code.
+        #[serde(default)]
+        code: Option<i32>,
+        /// The signal that ended it.
+        #[serde(default)]
+        signal: Option<i32>,
+    },
+    /// Frames were dropped because the server was away for long.
+    Gap {
+        /// How many.
+        frames: u64,
+    },
+    /// Something a later version tells.
+    #[serde(other)]
+    Unknown,
+}
+
+/// A claim read from a screen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScreenClaim {
+    /// The state.
+    pub state: State,
+    /// Why.
+    #[serde(default)]
+    pub reason: Option<Reason>,
+    /// How far it can be trusted.
+    pub strength: Confidence,
+    /// Which rule, what it matched, in which region, for people:
+    /// `claude/permission: "Do you want to proceed?" in bottom`.
+    pub words: String,
+    /// The dialog, when there is one.
+    #[serde(default)]
+    pub dialog: Option<Box<Dialog>>,
+}
