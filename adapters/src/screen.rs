@@ -138,6 +138,19 @@ impl Observer {
         Vec::new()
     }
 
+    /// Bytes that undo the modes the program left on (alternate screen, mouse, bracketed paste, hidden
+    /// cursor, keyboard protocols); empty when it left none.
+    #[must_use]
+    pub fn restore(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Answers to what the program asked its terminal (cursor position, device attributes); to be
+    /// typed into it only while no terminal is attached that answers itself.
+    pub fn take_replies(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// Why the screen is read the way it is.
     #[must_use]
     pub fn explain(&self) -> Explanation {
