@@ -14,7 +14,7 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use events::Provider;
+use events::{Provider, RunId};
 
 use crate::providers::Homes;
 use rustix::{
@@ -39,6 +39,8 @@ pub struct AgentProcess {
     pub cwd: PathBuf,
     /// Serves sessions for other processes (a daemon), so its directory says nothing.
     pub shared: bool,
+    /// The run it belongs to, as its environment says; a daemon belongs to none, whoever started it.
+    pub run: Option<RunId>,
     /// Regular files it has open below a home of agents, transcripts among them.
     pub open_files: Vec<PathBuf>,
 }
@@ -142,18 +144,36 @@ fn look_at(pid: u32, homes: &Homes) -> Option<AgentProcess> {
         child: false,
         cwd: fs::read_link(dir.join("cwd")).ok()?,
         shared,
+        run: run_in(&environment).filter(|_| !shared),
         open_files: open_files(&dir),
     })
 }
 
+/// The variable in which a program finds the id of its run.
+pub const RUN_VARIABLE: &str = "CAPTURE_RUN_ID";
+
+fn run_in(environment: &[u8]) -> Option<RunId> {
+    let run = variable_in(environment, RUN_VARIABLE)?;
+    run.parse().ok()
+}
+
+/// The run a process belongs to, as its environment says; `None` for a daemon, which outlives the
+/// one that started it.
+#[must_use]
+pub fn run_of(pid: u32) -> Option<RunId> {
+    let shared = which_agent(&fs::read(format!("/proc/{pid}/cmdline")).ok()?).is_some_and(|(_, shared)| shared);
+    if shared { None } else { run_in(&fs::read(format!("/proc/{pid}/environ")).ok()?) }
+}
+
+fn variable_in<'a>(environment: &'a [u8], name: &str) -> Option<&'a str> {
+    let value =
+        environment.split(|b| *b == 0).find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    std::str::from_utf8(value).ok().filter(|v| !v.is_empty())
+}
+
 /// Where an agent with this environment keeps its sessions. Nothing else of it is looked at.
 fn home_of(provider: Provider, environment: &[u8]) -> Option<PathBuf> {
-    let variable = |name: &str| {
-        let value =
-            environment.split(|b| *b == 0).find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
-        let value = std::str::from_utf8(value).ok().filter(|v| !v.is_empty())?;
-        Some(PathBuf::from(value))
-    };
+    let variable = |name: &str| variable_in(environment, name).map(PathBuf::from);
     let below_home = |name: &str| Some(variable("HOME")?.join(name));
     match provider {
         Provider::Claude => variable("CLAUDE_CONFIG_DIR").or_else(|| below_home(".claude")),

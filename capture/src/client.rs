@@ -108,6 +108,27 @@ impl Client {
             .with_context(|| format!("the server's answer to {path} is not what this version expects"))
     }
 
+    /// Sends JSON and takes a JSON answer.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn post<T: DeserializeOwned>(&self, path: &str, body: &impl serde::Serialize) -> anyhow::Result<T> {
+        let request = self
+            .agent
+            .post(format!("{}{path}", self.endpoint.url))
+            .header("Authorization", format!("Bearer {}", self.token))
+            .header("Content-Type", "application/json");
+        let response = request
+            .config()
+            .timeout_global(Some(Duration::from_secs(30)))
+            .build()
+            .send(serde_json::to_string(body)?)
+            .with_context(|| format!("the server at {} does not answer", self.endpoint.url))?;
+        let text = self.good(response)?.body_mut().read_to_string().context("the answer broke off")?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("the server's answer to {path} is not what this version expects"))
+    }
+
     /// Asks for an answer as text.
     ///
     /// # Errors
@@ -155,12 +176,17 @@ impl Client {
             .agent
             .get(format!("{}{path}", self.endpoint.url))
             .header("Authorization", format!("Bearer {}", self.token));
-        let mut response = request
+        let response = request
             .config()
             .timeout_global(within)
             .build()
             .call()
             .with_context(|| format!("the server at {} does not answer", self.endpoint.url))?;
+        self.good(response)
+    }
+
+    /// The answer when it is a good one; else what it says is wrong.
+    fn good(&self, mut response: ureq::http::Response<ureq::Body>) -> anyhow::Result<ureq::http::Response<ureq::Body>> {
         let status = response.status().as_u16();
         if status < 300 {
             return Ok(response);

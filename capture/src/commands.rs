@@ -4,6 +4,9 @@ mod doctor;
 mod events;
 mod explain;
 mod ps;
+mod runs;
+mod screen;
+mod send;
 mod serve;
 mod show;
 mod style;
@@ -44,6 +47,10 @@ enum Verb {
     Wait(wait::Arguments),
     /// Explain why a session's status is what it is.
     Explain(explain::Arguments),
+    /// Show what the terminal of a run shows now.
+    Screen(screen::Arguments),
+    /// Type into a run: text, keys or an interrupt.
+    Send(send::Arguments),
     /// Check that everything works, and say what does not.
     Doctor,
     /// Print completions for a shell.
@@ -156,6 +163,8 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Verb::Events(arguments) => events::run(&context, &arguments),
         Verb::Wait(arguments) => wait::run(&context, &arguments),
         Verb::Explain(arguments) => explain::run(&context, &arguments),
+        Verb::Screen(arguments) => screen::run(&context, &arguments),
+        Verb::Send(arguments) => send::run(&context, &arguments),
         Verb::Doctor => doctor::run(&context),
         Verb::Completions { .. } => Ok(()),
     }

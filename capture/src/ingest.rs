@@ -7,6 +7,7 @@
 //! further meanwhile.
 
 mod apply;
+mod hosts;
 mod link;
 mod message;
 mod processes;
@@ -29,10 +30,12 @@ use adapters::{
     process::{AgentProcess, Ended},
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use events::{Event, Provider, SessionId, Timestamp};
+use events::{Event, Provider, RunId, SessionId, Timestamp};
 use server::{Board, Frame, Json, SessionEntry};
 use store::{CommitError, PackedText, ReadError, Writer};
 
+pub use hosts::HostInput;
+use hosts::Host;
 use sessions::Sessions;
 
 /// Inputs that may wait for the ingest thread.
@@ -78,6 +81,8 @@ pub enum Input {
     Agents(Vec<AgentProcess>),
     /// Turn capture of a session on or off; the answer says whether there is such a session.
     SetCapture(SessionId, bool, Box<dyn FnOnce(Result<bool, String>) + Send>),
+    /// What the host of a run tells.
+    Host(HostInput),
     /// Commit and end.
     Stop,
 }
@@ -108,10 +113,15 @@ pub trait Processes: Send {
     fn watch(&mut self, pid: u32, start_ticks: u64);
     /// A live session's process is not known: look for it, at once if the session is `fresh`.
     fn wanted(&mut self, fresh: bool);
+    /// The run a process belongs to, as its environment says.
+    fn run_of(&mut self, pid: u32) -> Option<RunId>;
 }
 
 /// Reads the clock; the tests give their own.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// Is told which session a run hosts.
+pub type Hosting = Box<dyn Fn(RunId, SessionId) + Send>;
 
 /// The ingest thread's state.
 pub struct Ingest {
@@ -134,6 +144,10 @@ pub struct Ingest {
     deadlines: BTreeSet<(Timestamp, usize)>,
     /// Sessions whose clock stands still, by the file whose history is not read to its end yet.
     resting: HashMap<String, BTreeSet<usize>>,
+    /// Runs whose hosts are connected.
+    hosts: HashMap<RunId, Host>,
+    /// Is told which session a run hosts.
+    hosting: Hosting,
     /// Agents that ran without a session when last looked: (pid, start ticks).
     lonely: Vec<(u32, u64)>,
     ignore: Vec<PathBuf>,
@@ -179,6 +193,8 @@ pub struct Parts {
     pub processes: Box<dyn Processes>,
     /// The clock.
     pub clock: Clock,
+    /// Is told which session a run hosts.
+    pub hosting: Hosting,
     /// Limits of the status rules.
     pub rules: projections::Rules,
     /// Sessions that begin in or below these directories are not captured.
@@ -191,7 +207,7 @@ impl Ingest {
     /// # Errors
     /// When the store cannot be read.
     pub fn new(parts: Parts) -> Result<Self, ReadError> {
-        let Parts { writer, board, gauges, processes, clock, rules, ignore } = parts;
+        let Parts { writer, board, gauges, processes, clock, hosting, rules, ignore } = parts;
         let sessions = Sessions::load(&writer, rules)?;
         let position = writer.position()?;
         let mut ingest = Self {
@@ -210,6 +226,8 @@ impl Ingest {
             committed: Vec::new(),
             deadlines: BTreeSet::new(),
             resting: HashMap::new(),
+            hosts: HashMap::new(),
+            hosting,
             lonely: Vec::new(),
             ignore,
         };
@@ -347,6 +365,7 @@ impl Ingest {
             Input::Ended(ended) => self.apply_end(*ended),
             Input::Agents(agents) => self.apply_agents(agents),
             Input::SetCapture(id, on, _) => self.apply_capture(*id, *on),
+            Input::Host(told) => self.apply_host(told),
             Input::Stop => Ok(()),
         }
     }
@@ -431,8 +450,14 @@ impl Ingest {
         self.committed.clear();
         self.sessions.settle();
         for input in std::mem::take(&mut self.open) {
-            if let Input::SetCapture(id, _, reply) = input {
-                reply(Ok(self.sessions.find(id).is_some()));
+            match input {
+                Input::SetCapture(id, _, reply) => reply(Ok(self.sessions.find(id).is_some())),
+                Input::Host(HostInput::Frame { frame, stored, .. }) => stored(frame.n),
+                Input::Host(HostInput::Hello(_) | HostInput::Lost(_))
+                | Input::Batch(_)
+                | Input::Ended(_)
+                | Input::Agents(_)
+                | Input::Stop => {}
             }
         }
     }
@@ -487,6 +512,7 @@ impl Ingest {
         let slots = self.sessions.forget(&self.writer)?;
         self.deadlines.clear();
         self.resting.clear();
+        self.forget_hosts();
         for slot in slots {
             self.schedule(slot);
         }
@@ -499,6 +525,7 @@ impl Ingest {
             }
         }
         self.open = inputs;
+        self.seat_hosts()?;
         if self.open_since.is_some() {
             let entries = self.try_commit()?;
             self.close(entries);

@@ -15,5 +15,6 @@ pub mod ingest;
 pub mod linker;
 pub mod places;
 pub mod roots;
+pub mod runs;
 pub mod serve;
 pub mod terminal;

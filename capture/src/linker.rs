@@ -6,10 +6,12 @@ use std::{
 };
 
 use adapters::{
-    process::{Table, Watcher},
+    process::{Table, Watcher, run_of},
     providers::Homes,
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
+
+use events::RunId;
 
 use crate::ingest::{Input, Processes};
 
@@ -53,6 +55,10 @@ impl Processes for Linker {
                 Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
             }
         }
+    }
+
+    fn run_of(&mut self, pid: u32) -> Option<RunId> {
+        run_of(pid)
     }
 }
 

@@ -26,6 +26,7 @@ use crate::{
     ingest::{self, Gauges, Ingest, Input, Prepared},
     linker::Linker,
     roots,
+    runs::Runs,
 };
 
 /// What `capture serve` was told.
@@ -116,6 +117,11 @@ impl Service {
 
         let reader = writer.reader();
         let database = writer.path().to_owned();
+        let runs = Runs::new(inputs.clone());
+        let hosting = {
+            let runs = runs.clone();
+            Box::new(move |run, session| runs.hosts(run, session))
+        };
         let linker = Linker::start(homes, inputs.clone()).context("cannot start a thread")?;
         let ingest = Ingest::new(ingest::Parts {
             writer,
@@ -123,6 +129,7 @@ impl Service {
             gauges: Arc::clone(&gauges),
             processes: Box::new(linker),
             clock: Arc::new(clock::now),
+            hosting,
             rules: options.config.rules(),
             ignore: options.config.ignore.clone(),
         })?;
@@ -138,13 +145,14 @@ impl Service {
         let socket = data.join("capture.sock");
         config.socket = Some(socket.clone());
         config.commands = Some(commands);
+        config.host_protocol = adapters::host::frame::PROTOCOL;
         // An agent's own shell can neither approve itself nor change what is captured.
         config.control_peer = Some(Arc::new(|peer| {
             peer.pid.and_then(|pid| u32::try_from(pid).ok()).is_some_and(|pid| !descends_from_agent(pid))
         }));
         let health = health(&control, &gauges);
         let serving = runtime.block_on(server::serve(config, board, reader, health, cancel.clone()))?;
-        runtime.spawn(carry_out(asked, inputs.clone()));
+        runtime.spawn(carry_out(asked, inputs.clone(), runs, cancel.clone()));
 
         let sink = {
             let inputs = inputs.clone();
@@ -192,9 +200,36 @@ fn collect_config(config: &Config) -> adapters::collect::Config {
 }
 
 /// Hands the server's commands to ingest.
-async fn carry_out(mut asked: tokio::sync::mpsc::Receiver<Command>, inputs: Sender<Input>) {
-    while let Some(command) = asked.recv().await {
+async fn carry_out(
+    mut asked: tokio::sync::mpsc::Receiver<Command>,
+    inputs: Sender<Input>,
+    runs: Runs,
+    cancel: CancellationToken,
+) {
+    // The conversations with hosts and the questions to them end with this task.
+    let mut tasks = tokio::task::JoinSet::new();
+    loop {
+        let command = tokio::select! {
+            command = asked.recv() => match command {
+                Some(command) => command,
+                None => break,
+            },
+            Some(_) = tasks.join_next() => continue,
+        };
         match command {
+            Command::Host { connection, peer } => {
+                tasks.spawn(runs.clone().attend(connection, peer, cancel.clone()));
+            }
+            Command::Runs { reply } => {
+                reply.send(runs.list()).ok();
+            }
+            Command::Run { target, ask, reply } => {
+                let runs = runs.clone();
+                tasks.spawn(async move {
+                    // The client may have gone away meanwhile.
+                    reply.send(runs.ask(target, ask).await).ok();
+                });
+            }
             Command::SetCapture { session, enabled, reply } => {
                 let answer = Box::new(move |known: Result<bool, String>| {
                     let result = match known {

@@ -335,6 +335,7 @@ impl SessionState {
         let before = &self.session.status;
         if !first && state == before.state && (state == State::Running || reason == before.reason) {
             self.session.status.reason = reason;
+            self.approvals_anew();
             return;
         }
         let mut status = status::decide(&self.case(), at);
@@ -366,6 +367,16 @@ impl SessionState {
             self.turn.as_ref().map(|t| OpenTurn { id: t.id, prompt: t.prompt.clone(), started_at: t.started_at });
         self.session.summary = summary::summarize(&self.session, self.turn.as_ref(), &self.recent);
         &self.session
+    }
+
+    /// One dialog right after another is another approval, though the state stays what it was.
+    fn approvals_anew(&mut self) {
+        if self.session.status.state == State::WaitingApproval {
+            let asked = self.held.iter().find(|h| h.state == State::WaitingApproval).map(|h| h.event.to_string());
+            if asked.is_some() && self.session.pending_approvals.first() != asked.as_ref() {
+                self.approvals();
+            }
+        }
     }
 
     /// While a source says that a dialog is open, there is an approval; the claim's event names it.

@@ -35,6 +35,9 @@ pub struct Held {
     pub valid_until: Option<Timestamp>,
     /// In the source's words.
     pub words: String,
+    /// What the dialog is about, when the claim was read from one.
+    #[serde(default)]
+    pub subject: Option<String>,
     /// The event that made it.
     pub event: EventId,
 }
@@ -219,7 +222,7 @@ pub fn decide(case: &Case<'_>, now: Timestamp) -> Status {
         reason,
         since: candidates.iter().filter(agrees).map(|c| c.at).min().unwrap_or(now),
         confidence: winner.strength,
-        activity: activity(case.talk, state, reason),
+        activity: activity(case, state, reason),
         evidence: candidates.iter().filter(agrees).map(|c| c.evidence(case)).collect(),
         disagreements: candidates.iter().filter(objects).map(|c| c.evidence(case)).collect(),
     }
@@ -307,11 +310,17 @@ pub fn next_change(case: &Case<'_>, status: &Status, clock: Timestamp) -> Option
 }
 
 /// One line about what goes on.
-fn activity(talk: &Talk, state: State, reason: Option<Reason>) -> Option<String> {
+fn activity(case: &Case<'_>, state: State, reason: Option<Reason>) -> Option<String> {
+    let talk = case.talk;
     let asks = matches!(state, State::WaitingApproval)
         || matches!(reason, Some(Reason::Tool | Reason::Question | Reason::Subagents));
     if !asks {
         return None;
+    }
+    // What stands on the screen is what is asked; of several open calls the one meant is a guess.
+    let shown = case.held.iter().rev().filter(|h| h.state == state && state != State::Running);
+    if let Some(subject) = shown.filter_map(|h| h.subject.as_deref()).next() {
+        return Some(one_line(subject, 120));
     }
     let call = if reason == Some(Reason::Question) {
         talk.calls.iter().find(|c| c.tool == events::ToolKind::Question)

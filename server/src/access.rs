@@ -13,12 +13,10 @@ pub(crate) enum Scope {
     /// Nothing: there is no data in the answer.
     Open,
     /// To hand in events.
-    #[expect(dead_code, reason = "routes for hooks and telemetry come with their adapters")]
     Ingest,
     /// To see.
     Read,
     /// To act on a session.
-    #[expect(dead_code, reason = "routes for input and approvals come with the runs")]
     Control,
     /// To change what capture does.
     Admin,

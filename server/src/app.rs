@@ -22,6 +22,8 @@ pub(crate) struct Parts {
     pub(crate) health: Health,
     pub(crate) commands: Option<mpsc::Sender<Command>>,
     pub(crate) limits: Limits,
+    /// What hosts of runs speak after their upgrade.
+    pub(crate) host_protocol: &'static str,
     pub(crate) tally: Tally,
     /// Ends streams, WebSockets and connections.
     pub(crate) cancel: CancellationToken,
@@ -52,6 +54,7 @@ impl Parts {
         health: Health,
         commands: Option<mpsc::Sender<Command>>,
         limits: Limits,
+        host_protocol: &'static str,
         cancel: CancellationToken,
     ) -> App {
         Arc::new(Self {
@@ -59,6 +62,7 @@ impl Parts {
             health,
             commands,
             limits,
+            host_protocol,
             tally: Tally::default(),
             cancel,
             tasks: TaskTracker::new(),

@@ -51,6 +51,8 @@ pub(crate) struct Call {
     /// Where the path's variable segment is.
     pub(crate) segment: Range<usize>,
     pub(crate) upload: Option<Upload>,
+    /// The way it came in.
+    pub(crate) door: Door,
     /// Held by whatever outlives the request on its connection.
     pub(crate) place: Option<Arc<Place>>,
 }

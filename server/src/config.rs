@@ -47,6 +47,8 @@ pub struct Config {
     pub control_peer: Option<PeerCheck>,
     /// Takes commands the server cannot answer itself; without it those routes answer 503.
     pub commands: Option<mpsc::Sender<Command>>,
+    /// The protocol hosts of runs speak, as their `Upgrade` header names it.
+    pub host_protocol: &'static str,
     /// How much of everything.
     pub limits: Limits,
 }
@@ -62,6 +64,7 @@ impl Config {
             tokens,
             control_peer: None,
             commands: None,
+            host_protocol: "capture-host/1",
             limits: Limits::default(),
         }
     }

@@ -108,7 +108,7 @@ pub async fn serve(
     health: Health,
     cancel: CancellationToken,
 ) -> Result<Serving, ServeError> {
-    let Config { listen, exposure, socket, tokens, control_peer, commands, limits } = config;
+    let Config { listen, exposure, socket, tokens, control_peer, commands, host_protocol, limits } = config;
     match exposure {
         Exposure::Loopback if !listen.ip().is_loopback() => {
             return Err(ServeError::Exposed { address: listen });
@@ -121,7 +121,7 @@ pub async fn serve(
     let unix = socket.as_deref().map(Socket::open).transpose()?;
     let socket = unix.as_ref().map(|unix| unix.path().to_owned());
 
-    let app = Parts::new(board, reader, health, commands, limits, cancel);
+    let app = Parts::new(board, reader, health, commands, limits, host_protocol, cancel);
     let gate = Arc::new(Gate::new(address, tokens, control_peer));
     let entrance = Entrance {
         places: Arc::new(Semaphore::new(limits.connections)),

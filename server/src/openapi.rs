@@ -77,6 +77,9 @@ fn good_answer(gives: Gives) -> (&'static str, Value) {
         Gives::Json => ("application/json", json!({ "type": "object" })),
         Gives::Text(content_type) => (content_type, json!({ "type": "string" })),
         Gives::Events => ("text/event-stream", json!({ "type": "string" })),
+        Gives::Upgrade => {
+            return ("101", json!({ "description": "the connection speaks another protocol from here on" }));
+        }
         Gives::WebSocket => {
             return ("101", json!({ "description": "the connection is a WebSocket from here on" }));
         }

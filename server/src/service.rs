@@ -78,7 +78,7 @@ impl Service {
         };
         let upload: Option<Upload> =
             (!body.is_end_stream()).then(|| body.map_err(|why| BrokenUpload(why.to_string())).boxed());
-        let call = Call { parts, segment, upload, place: self.place.clone() };
+        let call = Call { parts, segment, upload, door: self.door.clone(), place: self.place.clone() };
         match catch_unwind(AssertUnwindSafe(|| (route.handler)(&self.app, call))) {
             Ok(Reply::Now(answer)) => Answering::Now(Some(dress(answer.unwrap_or_else(ApiError::into_response)))),
             Ok(Reply::Later(answer)) => {

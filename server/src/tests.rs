@@ -222,6 +222,7 @@ impl Desk {
             health,
             config.commands,
             config.limits,
+            config.host_protocol,
             CancellationToken::new(),
         );
         Self { service: Service { app, gate: Arc::new(gate), door: Door::Tcp, place: None }, board, log }

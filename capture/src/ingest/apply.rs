@@ -114,7 +114,7 @@ impl Ingest {
 
     /// A session that begins in a directory whose sessions are not captured is turned off, before
     /// anything of it is kept.
-    fn turn_off_if_ignored(&mut self, slot: usize, cwd: &str) -> Result<(), Failure> {
+    pub(super) fn turn_off_if_ignored(&mut self, slot: usize, cwd: &str) -> Result<(), Failure> {
         let known = self.sessions.known(slot);
         let begins = self.sessions.loaded(slot).is_some_and(|s| s.session.cwd.is_none());
         if begins && known.capture && self.ignore.iter().any(|dir| Path::new(cwd).starts_with(dir)) {
@@ -247,6 +247,7 @@ impl Ingest {
         if let Some((pid, start)) = process.filter(|p| Some(*p) != process_before) {
             self.processes.watch(pid, start);
             self.merge_awaited(slot, pid, start)?;
+            self.link_host(slot, pid)?;
         }
         if !history && process.is_none() {
             self.processes.wanted(sequence < FRESH_EVENTS);
@@ -487,13 +488,18 @@ impl Ingest {
         let identity = Identity::of(known.provider, space, &[&known.id.to_bytes(), &sequence.to_le_bytes()]);
         self.writer.learn(identity, known.row)?;
         let new = internal(known.provider, &known.provider_session_id, identity, source, now, payload, None);
-        let event = self.make(slot, &new, identity, None, None, false)?;
+        self.add(slot, &new, false)
+    }
+
+    /// Folds one event and writes it, with what follows from it.
+    pub(super) fn add(&mut self, slot: usize, new: &NewEvent, history: bool) -> Result<(), Failure> {
+        let event = self.make(slot, new, new.identity, None, None, history)?;
         let (mut pending, mut derived) = (Vec::new(), Vec::new());
         self.fold(slot, event, None, &mut pending, &mut derived)?;
         for (slot, event, _) in pending {
-            self.append(slot, event, None, false)?;
+            self.append(slot, event, None, history)?;
         }
-        self.write_derived(derived, false)
+        self.write_derived(derived, history)
     }
 }
 

@@ -8,6 +8,8 @@ use projections::SessionState;
 
 /// Names of sessions whose agent has not named them yet begin so.
 pub(super) const AWAITED: &str = "process-";
+/// Names of sessions of runs whose agent has not named them yet begin so.
+pub(super) const AWAITED_RUN: &str = "run-";
 
 /// A session and the process found for it.
 #[derive(Debug)]
@@ -32,7 +34,11 @@ pub(super) fn link<'s, 'a>(
     let sessions: Vec<(usize, &SessionState)> = sessions
         .filter(|(_, s)| {
             s.session.parent_session_id.is_none()
-                && !s.session.provider_session_id.as_deref().is_some_and(|id| id.starts_with(AWAITED))
+                && !s
+                    .session
+                    .provider_session_id
+                    .as_deref()
+                    .is_some_and(|id| id.starts_with(AWAITED) || id.starts_with(AWAITED_RUN))
         })
         .collect();
     let has_open = |state: &SessionState, process: &AgentProcess| {

@@ -68,7 +68,8 @@ impl Ingest {
                 Signal { dialog: None, claim, strength: found.strength, valid_until: None, words }.into(),
             )?;
         }
-        self.await_sessions(agents, now)
+        self.await_sessions(agents, now)?;
+        self.link_hosts_by_place()
     }
 
     /// An agent that runs and has told nothing yet has a session all the same: it waits for its
@@ -79,6 +80,9 @@ impl Ingest {
         for agent in agents.iter().filter(|a| !a.shared && !a.child) {
             let name = (agent.pid, agent.start_ticks);
             if self.sessions.all_loaded().any(|(_, s)| s.process() == Some(name)) {
+                continue;
+            }
+            if self.seat_agent(agent)? {
                 continue;
             }
             self.lonely.push(name);

@@ -37,7 +37,7 @@ pub(crate) fn set_capture(app: &App, mut call: Call) -> Reply {
 }
 
 /// Sends a command and waits for its answer.
-async fn ask<T>(
+pub(crate) async fn ask<T>(
     app: &App,
     command: impl FnOnce(oneshot::Sender<Result<T, Refusal>>) -> Command,
 ) -> Result<T, ApiError> {

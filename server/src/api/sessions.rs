@@ -103,19 +103,6 @@ pub(crate) fn usage(app: &App, call: Call) -> Reply {
     })
 }
 
-/// `GET /api/v1/runs`: there are none before `capture run`.
-pub(crate) fn runs(_: &App, _: Call) -> Reply {
-    Reply::Now(Ok(body::json(r#"{"runs":[]}"#)))
-}
-
-/// `GET /api/v1/runs/{id}`
-pub(crate) fn run(_: &App, call: Call) -> Reply {
-    Reply::Now(Err(match call.segment() {
-        Ok(given) => ApiError::not_found(format!("no run `{}`", given.chars().take(64).collect::<String>())),
-        Err(error) => error,
-    }))
-}
-
 /// The JSON of these sessions; those without are read from the store, those that are nowhere are
 /// left out.
 pub(crate) async fn jsons(app: &App, rows: Vec<Arc<SessionEntry>>) -> Result<Vec<Json>, ApiError> {

@@ -1,0 +1,60 @@
+//! `capture send`: types into a run.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Context, Failed, runs};
+
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).args(["text", "keys", "interrupt"]))]
+pub(super) struct Arguments {
+    /// The run, by id or name, or the session it hosts.
+    target: String,
+    /// Text for its prompt; Enter is pressed after it.
+    text: Option<String>,
+    /// Keys instead, one after another: `enter`, `esc`, `ctrl-c`, `up`, `y`, `1`.
+    #[arg(long, num_args = 1.., value_name = "KEY")]
+    keys: Option<Vec<String>>,
+    /// Interrupt what it does.
+    #[arg(long)]
+    interrupt: bool,
+    /// Do not press Enter after the text.
+    #[arg(long, requires = "text")]
+    no_submit: bool,
+    /// Type the text even while a dialog is open, where it may answer it.
+    #[arg(long, requires = "text")]
+    force: bool,
+}
+
+#[derive(Serialize)]
+struct Input<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    submit: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keys: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    interrupt: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    force: bool,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let Some(client) = crate::client::Client::running(&context.data)? else {
+        return Err(Failed::NotFound("no server is running, so there is no run to send to".into()).into());
+    };
+    let place = runs::place(&client, &arguments.target)?;
+    let input = Input {
+        text: arguments.text.as_deref(),
+        submit: arguments.text.is_some() && !arguments.no_submit,
+        keys: arguments.keys.as_deref(),
+        interrupt: arguments.interrupt,
+        force: arguments.force,
+    };
+    let sent: Value = client.post(&format!("{place}/input"), &input)?;
+    if context.json {
+        context.print_json(&sent)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,429 @@
+//! The runs whose hosts are connected: takes their frames in, passes questions on to them.
+//!
+//! One task a connection. What a host tells goes to ingest like everything else that is known; an
+//! acknowledgement goes back after the commit. The table here only says which hosts can be asked
+//! at the moment, and what became of those that went.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use adapters::host::frame::{Ask, Down, Frame, Hello, Told, Up};
+use crossbeam_channel::{Sender, TrySendError};
+use events::{RunId, SessionId, State, Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+use server::{HostConnection, HostStream, Peer, Refusal, RunAsk, RunTarget};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    sync::{mpsc, oneshot, watch},
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::ingest::{HostInput, Input};
+
+/// Questions that may wait for one host.
+const ASKS: usize = 32;
+/// A line of a host may have so many bytes: a picture of a large screen fits.
+const LINE_BYTES: u64 = 4 << 20;
+/// A host answers within this, or counts as busy.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// Ingest is asked again this often while it takes nothing.
+const AGAIN: Duration = Duration::from_millis(5);
+/// A host that went may come back within this before its screen counts as unseen.
+const BACK_WITHIN: Duration = Duration::from_secs(3);
+/// Between a text and the Enter behind it: agents take what comes in one piece for a paste.
+const BEFORE_ENTER: Duration = Duration::from_millis(300);
+/// So many runs that ended are remembered.
+const ENDED: usize = 100;
+
+/// The runs. A handle: clones share them.
+#[derive(Clone)]
+pub struct Runs {
+    table: Arc<Mutex<Table>>,
+    inputs: Sender<Input>,
+}
+
+#[derive(Default)]
+struct Table {
+    live: HashMap<RunId, Live>,
+    ended: VecDeque<Described>,
+    connections: u64,
+}
+
+struct Live {
+    described: Described,
+    asks: mpsc::Sender<Question>,
+    /// Tells a connection from the one before it.
+    connection: u64,
+}
+
+struct Question {
+    ask: Ask,
+    reply: oneshot::Sender<Result<Value, String>>,
+}
+
+/// A run as it is shown.
+#[derive(Debug, Clone, Serialize)]
+struct Described {
+    id: RunId,
+    #[serde(flatten)]
+    hello: Hello,
+    /// `running`, `exited`, or `unreachable` while its host is away.
+    state: &'static str,
+    exit_code: Option<i32>,
+    exit_signal: Option<i32>,
+    ended_at: Option<Timestamp>,
+    /// The session it hosts now.
+    session_id: Option<SessionId>,
+    /// Frames its host could not keep while no server took them.
+    frames_lost: u64,
+    /// What its screen says.
+    screen_state: Option<State>,
+}
+
+impl Described {
+    fn new(hello: Hello) -> Self {
+        Self {
+            id: hello.run,
+            hello,
+            state: "running",
+            exit_code: None,
+            exit_signal: None,
+            ended_at: None,
+            session_id: None,
+            frames_lost: 0,
+            screen_state: None,
+        }
+    }
+
+    fn is(&self, given: &str) -> bool {
+        self.id.to_string().eq_ignore_ascii_case(given) || self.hello.name.as_deref() == Some(given)
+    }
+}
+
+impl Runs {
+    /// No runs yet; what they tell goes to `inputs`.
+    #[must_use]
+    pub fn new(inputs: Sender<Input>) -> Self {
+        Self { table: Arc::default(), inputs }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes which session a run hosts.
+    pub fn hosts(&self, run: RunId, session: SessionId) {
+        let mut table = self.table();
+        if let Some(live) = table.live.get_mut(&run) {
+            live.described.session_id = Some(session);
+        } else if let Some(ended) = table.ended.iter_mut().find(|d| d.id == run) {
+            ended.session_id = Some(session);
+        }
+    }
+
+    /// The runs as JSON: those that live first, newest first.
+    ///
+    /// # Errors
+    /// When they cannot be written as JSON.
+    pub fn list(&self) -> Result<String, Refusal> {
+        #[derive(Serialize)]
+        struct List {
+            runs: Vec<Described>,
+        }
+        let table = self.table();
+        let mut runs: Vec<Described> = table.live.values().map(|live| live.described.clone()).collect();
+        runs.sort_by_key(|run| std::cmp::Reverse(run.id));
+        runs.extend(table.ended.iter().rev().cloned());
+        drop(table);
+        json(&List { runs })
+    }
+
+    /// Asks something of a run.
+    ///
+    /// # Errors
+    /// When there is none, it is gone, or its host says no.
+    pub async fn ask(&self, target: RunTarget, what: RunAsk) -> Result<String, Refusal> {
+        let (described, asks) = self.find(&target)?;
+        let ask = match what {
+            RunAsk::Describe => return json(&described),
+            RunAsk::Screen => Ask::Screen,
+            RunAsk::Explain => Ask::Explain,
+            RunAsk::Input(input) => return type_into(&described, asks.as_ref(), input).await,
+        };
+        json(&question(&described, asks.as_ref(), ask).await?)
+    }
+
+    fn find(&self, target: &RunTarget) -> Result<(Described, Option<mpsc::Sender<Question>>), Refusal> {
+        let table = self.table();
+        let fits = |run: &Described| match target {
+            RunTarget::Session(session) => run.session_id == Some(*session),
+            RunTarget::Run(given) => run.is(given),
+        };
+        if let Some(live) = table.live.values().filter(|live| fits(&live.described)).max_by_key(|l| l.described.id) {
+            return Ok((live.described.clone(), Some(live.asks.clone())));
+        }
+        let ended = table.ended.iter().rev().find(|run| fits(run)).cloned();
+        ended.map(|run| (run, None)).ok_or_else(|| match target {
+            RunTarget::Session(session) => {
+                Refusal::Conflict(format!("session {session} is only observed: no run of capture hosts it"))
+            }
+            RunTarget::Run(given) => {
+                Refusal::NotFound(format!("there is no run `{}`", given.chars().take(64).collect::<String>()))
+            }
+        })
+    }
+
+    /// Talks with a host until it goes, or the server ends.
+    pub async fn attend(self, connection: HostConnection, peer: Peer, cancel: CancellationToken) {
+        tokio::select! {
+            run = self.converse(connection.0, peer) => {
+                let Some((run, connection)) = run else { return };
+                tokio::select! {
+                    () = tokio::time::sleep(BACK_WITHIN) => self.lost(run, connection).await,
+                    () = cancel.cancelled() => {}
+                }
+            }
+            () = cancel.cancelled() => {}
+        }
+    }
+
+    /// The host did not come back.
+    async fn lost(&self, run: RunId, connection: u64) {
+        {
+            let mut table = self.table();
+            if table.live.get(&run).is_none_or(|live| live.connection != connection) {
+                return;
+            }
+            if let Some(mut live) = table.live.remove(&run) {
+                if live.described.ended_at.is_none() {
+                    live.described.state = "unreachable";
+                }
+                table.ended.push_back(live.described);
+                if table.ended.len() > ENDED {
+                    table.ended.pop_front();
+                }
+            }
+        }
+        self.give(Input::Host(HostInput::Lost(run))).await;
+    }
+
+    async fn converse(&self, stream: Box<dyn HostStream>, peer: Peer) -> Option<(RunId, u64)> {
+        let (read, mut write) = tokio::io::split(stream);
+        let mut lines = Lines { read: BufReader::new(read), line: Vec::new() };
+        let hello = match lines.next().await? {
+            Up::Hello(hello) => *hello,
+            Up::Frame(_) | Up::Answer { .. } => {
+                tracing::warn!(pid = peer.pid, "a host did not say hello first");
+                return None;
+            }
+        };
+        let run = hello.run;
+        // Who speaks is known from the kernel, whatever it says.
+        if peer.pid.and_then(|pid| u32::try_from(pid).ok()) != Some(hello.host_pid) {
+            tracing::warn!(%run, pid = peer.pid, said = hello.host_pid, "a host claims to be another process");
+            return None;
+        }
+        let (asks, mut asked) = mpsc::channel(ASKS);
+        let (acked, mut acks) = watch::channel(0_u64);
+        let acked = Arc::new(acked);
+        let connection = self.register(&hello, asks);
+        self.give(Input::Host(HostInput::Hello(Box::new(hello)))).await.then_some(())?;
+        let mut waiting: HashMap<u64, oneshot::Sender<Result<Value, String>>> = HashMap::new();
+        let mut next = 0;
+        loop {
+            let down = tokio::select! {
+                line = lines.next() => {
+                    match line {
+                        None => break,
+                        Some(Up::Hello(hello)) if hello.run == run => {
+                            self.renew(&hello);
+                            if !self.give(Input::Host(HostInput::Hello(hello))).await { break }
+                        }
+                        Some(Up::Hello(_)) => break,
+                        Some(Up::Frame(frame)) => {
+                            self.note(run, &frame);
+                            let acked = Arc::clone(&acked);
+                            let stored = Box::new(move |n| { acked.send_if_modified(|last| n > *last && { *last = n; true }); });
+                            if !self.give(Input::Host(HostInput::Frame { run, frame, stored })).await { break }
+                        }
+                        Some(Up::Answer { id, answer }) => if let Some(reply) = waiting.remove(&id) {
+                            // The one who asked may have gone away.
+                            reply.send(answer).ok();
+                        },
+                    }
+                    continue;
+                }
+                question = asked.recv() => {
+                    let Question { ask, reply } = question?;
+                    waiting.retain(|_, reply| !reply.is_closed());
+                    next += 1;
+                    waiting.insert(next, reply);
+                    Down::Ask { id: next, ask }
+                }
+                changed = acks.changed() => {
+                    if changed.is_err() { break }
+                    Down::Ack { n: *acks.borrow_and_update() }
+                }
+            };
+            let Ok(mut text) = serde_json::to_string(&down) else { continue };
+            text.push('\n');
+            match timeout(ANSWER_WITHIN, write.write_all(text.as_bytes())).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) | Err(_) => break,
+            }
+        }
+        Some((run, connection))
+    }
+
+    fn register(&self, hello: &Hello, asks: mpsc::Sender<Question>) -> u64 {
+        let mut table = self.table();
+        table.connections += 1;
+        let connection = table.connections;
+        let before = table.live.remove(&hello.run).map(|live| live.described);
+        let before = before.or_else(|| {
+            let at = table.ended.iter().position(|run| run.id == hello.run)?;
+            table.ended.remove(at)
+        });
+        let mut described = Described::new(hello.clone());
+        if let Some(before) = before {
+            described = Described { hello: described.hello, state: "running", ..before };
+        }
+        table.live.insert(hello.run, Live { described, asks, connection });
+        connection
+    }
+
+    fn renew(&self, hello: &Hello) {
+        if let Some(live) = self.table().live.get_mut(&hello.run) {
+            live.described.hello = hello.clone();
+        }
+    }
+
+    fn note(&self, run: RunId, frame: &Frame) {
+        let mut table = self.table();
+        let Some(live) = table.live.get_mut(&run) else { return };
+        let described = &mut live.described;
+        match &frame.told {
+            Told::Claim(claim) => described.screen_state = Some(claim.state),
+            Told::Withdrawn => described.screen_state = None,
+            Told::Gap { frames } => described.frames_lost += frames,
+            Told::Exited { code, signal } => {
+                described.state = "exited";
+                described.exit_code = *code;
+                described.exit_signal = *signal;
+                described.ended_at = Some(frame.at);
+                described.screen_state = None;
+            }
+            Told::Notification { .. } | Told::Bell | Told::Answered { .. } | Told::Unknown => {}
+        }
+    }
+
+    /// Hands something to ingest without holding a thread of the runtime; false when ingest is gone.
+    async fn give(&self, mut input: Input) -> bool {
+        loop {
+            match self.inputs.try_send(input) {
+                Ok(()) => return true,
+                Err(TrySendError::Full(back)) => {
+                    input = back;
+                    tokio::time::sleep(AGAIN).await;
+                }
+                Err(TrySendError::Disconnected(_)) => return false,
+            }
+        }
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<String, Refusal> {
+    serde_json::to_string(value).map_err(|error| Refusal::Failed(error.to_string()))
+}
+
+async fn question(run: &Described, asks: Option<&mpsc::Sender<Question>>, ask: Ask) -> Result<Value, Refusal> {
+    let name = run.hello.name.clone().unwrap_or_else(|| run.id.to_string());
+    let asks = asks.filter(|_| run.ended_at.is_none()).ok_or_else(|| {
+        Refusal::Conflict(if run.ended_at.is_some() {
+            format!("run {name} has ended")
+        } else {
+            format!("the host of run {name} is away")
+        })
+    })?;
+    let (reply, answer) = oneshot::channel();
+    let busy = || Refusal::Conflict(format!("the host of run {name} does not answer"));
+    asks.try_send(Question { ask, reply }).map_err(|_| busy())?;
+    match timeout(ANSWER_WITHIN, answer).await {
+        Ok(Ok(Ok(value))) => Ok(value),
+        Ok(Ok(Err(why))) => Err(Refusal::Conflict(why)),
+        Ok(Err(_)) | Err(_) => Err(busy()),
+    }
+}
+
+/// Types into a run. Text is for a prompt: while a dialog is open it is refused, because a letter
+/// or an Enter of it may be an answer. Keys are for dialogs: whoever names keys knows what they do.
+async fn type_into(
+    run: &Described,
+    asks: Option<&mpsc::Sender<Question>>,
+    input: server::Input,
+) -> Result<String, Refusal> {
+    let server::Input { text, submit, keys, interrupt, force } = input;
+    if let Some(text) = text {
+        if run.screen_state == Some(State::WaitingApproval) && !force {
+            return Err(Refusal::Conflict(
+                "a dialog waits for an answer, and text may answer it; send `keys`, or `force` the text".into(),
+            ));
+        }
+        let body = text.strip_suffix("\r\n").or_else(|| text.strip_suffix(['\n', '\r'])).unwrap_or(&text);
+        let enter = submit || body.len() < text.len();
+        if !body.is_empty() {
+            let paste = body.contains(['\n', '\r']);
+            question(run, asks, Ask::Type { text: body.to_owned(), paste }).await?;
+        }
+        if enter {
+            if submit && !body.is_empty() {
+                tokio::time::sleep(BEFORE_ENTER).await;
+            }
+            question(run, asks, Ask::Keys { keys: vec!["enter".into()] }).await?;
+        }
+    } else if let Some(keys) = keys {
+        question(run, asks, Ask::Keys { keys }).await?;
+    } else if interrupt {
+        question(run, asks, Ask::Interrupt).await?;
+    }
+    #[derive(Serialize)]
+    struct Sent {
+        run: RunId,
+        sent: bool,
+    }
+    json(&Sent { run: run.id, sent: true })
+}
+
+/// Lines of a host, each of bounded length.
+struct Lines<R> {
+    read: BufReader<R>,
+    line: Vec<u8>,
+}
+
+impl<R: tokio::io::AsyncRead + Unpin> Lines<R> {
+    /// The next line that is understood; `None` when there is none any more. May be dropped half
+    /// way and called again.
+    async fn next(&mut self) -> Option<Up> {
+        loop {
+            let room = LINE_BYTES.saturating_sub(self.line.len() as u64);
+            let read = (&mut self.read).take(room).read_until(b'\n', &mut self.line).await.ok()?;
+            if self.line.last() != Some(&b'\n') {
+                if read == 0 {
+                    return None;
+                }
+                continue;
+            }
+            let understood = serde_json::from_slice(&self.line);
+            self.line.clear();
+            match understood {
+                Ok(up) => return Some(up),
+                Err(error) => tracing::debug!(%error, "a line of a host is not understood"),
+            }
+        }
+    }
+}
