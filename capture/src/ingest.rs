@@ -34,8 +34,8 @@ use events::{Event, Provider, RunId, SessionId, Timestamp};
 use server::{Board, Frame, Json, SessionEntry};
 use store::{CommitError, PackedText, ReadError, Writer};
 
-pub use hosts::HostInput;
 use hosts::Host;
+pub use hosts::HostInput;
 use sessions::Sessions;
 
 /// Inputs that may wait for the ingest thread.

@@ -195,7 +195,8 @@ pub fn verdict(case: &Case<'_>, now: Timestamp) -> (State, Option<Reason>) {
     (winner.state, why(case, winner.state, winner.reason))
 }
 
-/// The whole decision, with evidence. `since` is that of the oldest claim that agrees.
+/// The whole decision, with evidence. `since` is that of the oldest claim that agrees and is as
+/// strong.
 #[must_use]
 pub fn decide(case: &Case<'_>, now: Timestamp) -> Status {
     if let Process::Gone { at, how } = case.process {
@@ -220,7 +221,12 @@ pub fn decide(case: &Case<'_>, now: Timestamp) -> Status {
     Status {
         state,
         reason,
-        since: candidates.iter().filter(agrees).map(|c| c.at).min().unwrap_or(now),
+        since: candidates
+            .iter()
+            .filter(|c| agrees(c) && c.strength >= winner.strength)
+            .map(|c| c.at)
+            .min()
+            .unwrap_or(now),
         confidence: winner.strength,
         activity: activity(case, state, reason),
         evidence: candidates.iter().filter(agrees).map(|c| c.evidence(case)).collect(),

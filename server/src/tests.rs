@@ -4,6 +4,7 @@
 mod limits;
 mod older;
 mod reading;
+mod runs;
 mod security;
 mod site;
 mod sockets;

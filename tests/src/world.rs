@@ -25,7 +25,7 @@ use adapters::{
     tail::Now,
 };
 use capture::ingest::{Gauges, Ingest, Input, Parts, Prepared, Processes};
-use events::{Event, Provider, State, Timestamp};
+use events::{Event, Provider, RunId, State, Timestamp};
 use projections::{Rules, SessionState};
 use server::Board;
 use store::{Known, Reader, SessionFilter, Writer};
@@ -65,6 +65,10 @@ impl Processes for FakeProcesses {
     fn wanted(&mut self, fresh: bool) {
         let mut side = self.0.lock().unwrap();
         side.wanted = Some(fresh || side.wanted == Some(true));
+    }
+
+    fn run_of(&mut self, _pid: u32) -> Option<RunId> {
+        None
     }
 }
 
@@ -143,6 +147,7 @@ impl World {
                 let wall = Arc::clone(&wall);
                 Arc::new(move || Timestamp::from_millisecond(wall.load(Ordering::Relaxed)))
             },
+            hosting: Box::new(|_, _| ()),
             rules: Rules::default(),
             ignore: Vec::new(),
         })
@@ -337,6 +342,7 @@ impl World {
             child: false,
             cwd,
             shared: false,
+            run: None,
             open_files: Vec::new(),
         };
         self.side.lock().unwrap().alive.push(process);

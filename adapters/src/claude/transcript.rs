@@ -544,7 +544,8 @@ impl TranscriptDecoder {
         words: &str,
         out: &mut Decoded,
     ) {
-        let signal = Signal { dialog: None,
+        let signal = Signal {
+            dialog: None,
             claim: Claim::TurnEnded { outcome, pending_subagents },
             strength: Confidence::High,
             valid_until: None,

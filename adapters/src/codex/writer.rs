@@ -86,7 +86,8 @@ impl<'r, 'o> Writer<'r, 'o> {
 
     /// Puts out that the session is running.
     pub(super) fn running(&mut self, turn: Option<&str>, reason: Reason, words: String) {
-        let signal = Signal { dialog: None,
+        let signal = Signal {
+            dialog: None,
             claim: Claim::State { state: State::Running, reason: Some(reason) },
             strength: Confidence::Medium,
             valid_until: None,
@@ -99,7 +100,8 @@ impl<'r, 'o> Writer<'r, 'o> {
 
     /// Puts out that the turn is over.
     pub(super) fn turn_ended(&mut self, turn: Option<&str>, outcome: TurnOutcome, strength: Confidence, words: String) {
-        let signal = Signal { dialog: None,
+        let signal = Signal {
+            dialog: None,
             claim: Claim::TurnEnded { outcome, pending_subagents: 0 },
             strength,
             valid_until: None,

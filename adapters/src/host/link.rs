@@ -160,13 +160,13 @@ impl Worker {
         let mut retry = Instant::now();
         let mut ending: Option<Instant> = None;
         loop {
-            if self.connection.is_none() && Instant::now() >= retry {
+            let over = ending.is_some() && self.spool.is_empty();
+            if self.connection.is_none() && !over && Instant::now() >= retry {
                 self.connect();
                 retry = Instant::now() + self.wait;
                 self.wait = (self.wait * 2).min(AGAIN_MOST);
             }
-            let done = self.spool.is_empty() && self.connection.is_some();
-            if ending.is_some_and(|deadline| done || Instant::now() >= deadline) {
+            if ending.is_some_and(|deadline| self.spool.is_empty() || Instant::now() >= deadline) {
                 break;
             }
             let due = match (self.connection.is_none(), ending) {
@@ -331,7 +331,10 @@ impl Connection {
             return Err(std::io::Error::other(format!("the server answered `{}`", status.trim_end())));
         }
         let mut header = String::new();
-        while { header.clear(); lines.by_ref().take(HEAD_BYTES).read_line(&mut header)? > 2 } {}
+        while {
+            header.clear();
+            lines.by_ref().take(HEAD_BYTES).read_line(&mut header)? > 2
+        } {}
         stream.set_read_timeout(None)?;
         let (answers, back) = bounded(LINES);
         let said = answers.clone();

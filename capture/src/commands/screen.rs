@@ -39,7 +39,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let (rows, columns) = (picture.size.rows, picture.size.columns);
     writeln!(out, "└─ {columns}×{rows}, last output {} ago", style::age(picture.at, clock::now()))?;
     if picture.skipped_bytes > 0 {
-        writeln!(out, "   {} bytes were not parsed: the screen may be wrong until it is drawn anew", picture.skipped_bytes)?;
+        writeln!(
+            out,
+            "   {} bytes were not parsed: the screen may be wrong until it is drawn anew",
+            picture.skipped_bytes
+        )?;
     }
     if let Some(claim) = &picture.claim {
         let reason = claim.reason.map_or("", |r| r.as_str());

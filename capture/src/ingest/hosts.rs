@@ -97,7 +97,8 @@ impl Ingest {
         });
         let known = known.filter(|(_, s)| s.process() == Some(process) || s.session.run_id.as_deref() == Some(&name));
         // A session the agent named counts more than one that was named by the run or the process.
-        let known = known.max_by_key(|(_, s)| (!is_awaited(s.session.provider_session_id.as_deref()), s.session.last_event_at));
+        let known =
+            known.max_by_key(|(_, s)| (!is_awaited(s.session.provider_session_id.as_deref()), s.session.last_event_at));
         if let Some((slot, _)) = known {
             return self.host_session(run, slot);
         }
@@ -118,7 +119,10 @@ impl Ingest {
                 ..SessionStarted::default()
             };
             self.inject(slot, Source::Process, now, "run", started.into())?;
-            let title = Annotation { topic: Topic::Title, value: hello.name.clone().unwrap_or_else(|| hello.command.join(" ")) };
+            let title = Annotation {
+                topic: Topic::Title,
+                value: hello.name.clone().unwrap_or_else(|| hello.command.join(" ")),
+            };
             self.inject(slot, Source::Process, now, "run-title", title.into())?;
             let claim = Claim::ProcessAlive { pid: hello.pid, start_ticks: hello.start_ticks };
             let words = Some(format!("process {} of run {run}", hello.pid));
@@ -309,9 +313,10 @@ impl Ingest {
             .iter()
             .filter(|(_, host)| {
                 !host.exited
-                    && host.session.and_then(|id| self.sessions.find(id)).is_some_and(|slot| {
-                        is_awaited(Some(&self.sessions.known(slot).provider_session_id))
-                    })
+                    && host
+                        .session
+                        .and_then(|id| self.sessions.find(id))
+                        .is_some_and(|slot| is_awaited(Some(&self.sessions.known(slot).provider_session_id)))
             })
             .map(|(run, h)| (*run, h.hello.provider, h.hello.cwd.clone(), h.hello.started_at, h.running_at))
             .collect();

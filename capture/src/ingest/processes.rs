@@ -28,7 +28,8 @@ impl Ingest {
         let helpers: Vec<usize> = helpers.map(|(slot, _)| slot).filter(|slot| !slots.contains(slot)).collect();
         slots.extend(helpers);
         for slot in slots {
-            let signal = Signal { dialog: None,
+            let signal = Signal {
+                dialog: None,
                 claim: Claim::ProcessGone { pid: ended.pid, clean: false },
                 strength: Confidence::High,
                 valid_until: None,
@@ -47,7 +48,8 @@ impl Ingest {
             let (pid, start_ticks) = (found.process.pid, found.process.start_ticks);
             for slot in found.left {
                 let words = Some(format!("process {pid} went on to another session"));
-                let signal = Signal { dialog: None,
+                let signal = Signal {
+                    dialog: None,
                     claim: Claim::ProcessGone { pid, clean: true },
                     strength: Confidence::Medium,
                     valid_until: None,

@@ -19,6 +19,7 @@ use projections::{Rules, Session, SessionState};
 use super::*;
 
 mod failures;
+mod hosts;
 mod processes;
 mod properties;
 mod records;
@@ -34,6 +35,8 @@ fn at(seconds: f64) -> Timestamp {
 struct Asked {
     watched: Arc<Mutex<Vec<(u32, u64)>>>,
     wanted: Arc<AtomicUsize>,
+    /// The run each process belongs to.
+    runs: Arc<Mutex<HashMap<u32, RunId>>>,
 }
 
 impl Processes for Asked {
@@ -42,6 +45,9 @@ impl Processes for Asked {
     }
     fn wanted(&mut self, _fresh: bool) {
         self.wanted.fetch_add(1, Ordering::Relaxed);
+    }
+    fn run_of(&mut self, pid: u32) -> Option<RunId> {
+        self.runs.lock().unwrap().get(&pid).copied()
     }
 }
 
@@ -83,6 +89,7 @@ impl World {
             gauges: Arc::clone(&self.gauges),
             processes: Box::new(self.asked.clone()),
             clock: Arc::new(move || Timestamp::from_millisecond(now.load(Ordering::Relaxed))),
+            hosting: Box::new(|_, _| ()),
             rules: Rules::default(),
             ignore: vec![PathBuf::from("/secret")],
         };
@@ -312,7 +319,8 @@ fn helper_of(parent: &str) -> SessionStarted {
 }
 
 fn registry(session: &str, record: &str, seconds: f64, claim: Claim) -> NewEvent {
-    let signal = Signal { dialog: None, claim, strength: Confidence::High, valid_until: None, words: Some(record.into()) };
+    let signal =
+        Signal { dialog: None, claim, strength: Confidence::High, valid_until: None, words: Some(record.into()) };
     NewEvent { source: Source::Registry, ..new(session, record, 0, seconds, signal) }
 }
 

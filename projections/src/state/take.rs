@@ -415,7 +415,11 @@ impl SessionState {
                     at,
                     valid_until: signal.valid_until,
                     words,
-                    subject: signal.dialog.as_deref().and_then(|d| d.subject.as_deref().or(d.question.as_deref())).map(|s| one_line(s, 200)),
+                    subject: signal
+                        .dialog
+                        .as_deref()
+                        .and_then(|d| d.subject.as_deref().or(d.question.as_deref()))
+                        .map(|s| one_line(s, 200)),
                     event: event.id,
                 });
                 if event.source == Source::Registry {

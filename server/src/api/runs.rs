@@ -25,9 +25,6 @@ pub(crate) fn host(app: &App, mut call: Call) -> Reply {
 }
 
 fn upgrade(app: &App, call: &mut Call) -> Answer {
-    let Door::Unix(peer) = call.door else {
-        return Err(ApiError::forbidden("unix_only", "a host comes over the Unix socket"));
-    };
     let protocol = app.host_protocol;
     let wanted = || {
         ApiError::new(StatusCode::UPGRADE_REQUIRED, "upgrade_required", format!("this route speaks {protocol}"))
@@ -37,6 +34,9 @@ fn upgrade(app: &App, call: &mut Call) -> Answer {
     if !named.is_some_and(|named| named.eq_ignore_ascii_case(protocol)) {
         return Err(wanted());
     }
+    let Door::Unix(peer) = call.door else {
+        return Err(ApiError::forbidden("unix_only", "a host comes over the Unix socket"));
+    };
     let upgrade = call.parts.extensions.remove::<OnUpgrade>().ok_or_else(wanted)?;
     let commands = app.commands.clone().ok_or_else(|| ApiError::unavailable("nobody takes hosts here"))?;
     let place = call.place.take();

@@ -233,7 +233,9 @@ async fn capture_is_switched_by_capture() {
         (None, 503),
     ] {
         let serve = async {
-            let Command::SetCapture { session, enabled, reply: answer } = inbox.recv().await.unwrap() else { panic!("another command") };
+            let Command::SetCapture { session, enabled, reply: answer } = inbox.recv().await.unwrap() else {
+                panic!("another command")
+            };
             assert_eq!((session, enabled), (id(1), false));
             if let Some(reply) = reply {
                 answer.send(reply).unwrap();

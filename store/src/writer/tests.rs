@@ -154,14 +154,16 @@ fn payloads() -> Vec<Payload> {
         ContextCompacted { trigger: Some(CompactTrigger::Auto), tokens_before: Some(9), tokens_after: Some(1) }.into(),
         SessionForked { from: "p".into(), at: text() }.into(),
         Annotation { topic: Topic::Title, value: "t".into() }.into(),
-        Signal { dialog: None,
+        Signal {
+            dialog: None,
             claim: Claim::State { state: State::Waiting, reason: Some(Reason::Question) },
             strength: Confidence::Low,
             valid_until: Some(Timestamp::from_millisecond(7)),
             words: text(),
         }
         .into(),
-        Signal { dialog: None,
+        Signal {
+            dialog: None,
             claim: Claim::ProcessGone { pid: 1, clean: true },
             strength: Confidence::High,
             valid_until: None,

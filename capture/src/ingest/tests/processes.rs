@@ -15,6 +15,7 @@ fn agent(cwd: &str, open: &[&str]) -> AgentProcess {
         child: false,
         cwd: Path::new(cwd).into(),
         shared: false,
+        run: None,
         open_files: open.iter().map(PathBuf::from).collect(),
     }
 }

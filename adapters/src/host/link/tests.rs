@@ -1,0 +1,169 @@
+use std::os::unix::net::UnixListener;
+
+use events::{Provider, RunId};
+
+use super::*;
+
+fn hello() -> Hello {
+    Hello {
+        run: RunId::from_bits(1),
+        name: None,
+        command: vec!["claude".into()],
+        provider: Provider::Claude,
+        version: None,
+        cwd: "/".into(),
+        pid: 1,
+        start_ticks: 1,
+        host_pid: 1,
+        started_at: Timestamp::MIN,
+        terminal: true,
+        size: None,
+        socket: None,
+        recording: None,
+    }
+}
+
+/// A server at a socket of its own, played by the test.
+struct Server {
+    dir: tempfile::TempDir,
+    listener: UnixListener,
+}
+
+struct Conversation {
+    lines: std::io::Lines<BufReader<UnixStream>>,
+    write: UnixStream,
+}
+
+impl Server {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(dir.path().join("s")).unwrap();
+        Self { dir, listener }
+    }
+
+    fn link(&self) -> (Link, Receiver<Asked>) {
+        let path = self.dir.path().join("s");
+        let (asked, asks) = bounded(1);
+        (Link::start(hello(), Box::new(move |_| Some(path.clone())), asked).unwrap(), asks)
+    }
+
+    /// Takes the next connection and its hello.
+    fn accept(&self) -> Conversation {
+        let (stream, _) = self.listener.accept().unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut write = stream.try_clone().unwrap();
+        let mut lines = BufReader::new(stream).lines();
+        let head: Vec<String> = lines.by_ref().map(Result::unwrap).take_while(|line| !line.is_empty()).collect();
+        assert!(head[0].starts_with("GET /api/v1/host HTTP/1.1"), "{head:?}");
+        assert!(head.iter().any(|line| *line == format!("Upgrade: {PROTOCOL}")), "{head:?}");
+        write.write_all(b"HTTP/1.1 101 Switching Protocols\r\nupgrade: capture-host/1\r\n\r\n").unwrap();
+        let mut conversation = Conversation { lines, write };
+        assert_eq!(conversation.next(), Up::Hello(Box::new(hello())));
+        conversation
+    }
+}
+
+impl Conversation {
+    fn next(&mut self) -> Up {
+        serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
+    }
+
+    fn frame(&mut self) -> (u64, Told) {
+        let up = self.next();
+        let Up::Frame(Frame { n, told, .. }) = up else { panic!("{up:?} is no frame") };
+        (n, told)
+    }
+
+    fn say(&mut self, down: &Down) {
+        let line = serde_json::to_string(down).unwrap() + "\n";
+        self.write.write_all(line.as_bytes()).unwrap();
+    }
+}
+
+fn note(text: &str) -> Told {
+    Told::Notification { text: text.into() }
+}
+
+#[test]
+fn what_was_not_acknowledged_is_told_again() {
+    let server = Server::new();
+    let (link, _asks) = server.link();
+    for text in ["a", "b", "c"] {
+        link.tell(Timestamp::MIN, note(text));
+    }
+    let mut first = server.accept();
+    for (n, text) in [(1, "a"), (2, "b"), (3, "c")] {
+        assert_eq!(first.frame(), (n, note(text)));
+    }
+    first.say(&Down::Ack { n: 2 });
+    // An answer to a question shows that what came before it was heard.
+    first.say(&Down::Ask { id: 7, ask: Ask::Interrupt });
+    _asks.recv().unwrap();
+    drop(first);
+    let mut second = server.accept();
+    assert_eq!(second.frame(), (3, note("c")));
+    link.tell(Timestamp::MIN, note("d"));
+    assert_eq!(second.frame(), (4, note("d")));
+    second.say(&Down::Ack { n: 4 });
+    drop(link);
+}
+
+#[test]
+fn a_question_is_answered_or_refused() {
+    let server = Server::new();
+    let (link, asks) = server.link();
+    let mut server = server.accept();
+    server.say(&Down::Ask { id: 1, ask: Ask::Screen });
+    let asked = asks.recv().unwrap();
+    assert_eq!(asked.ask, Ask::Screen);
+    (asked.reply)(Ok(serde_json::json!({ "rows": 1 })));
+    assert_eq!(server.next(), Up::Answer { id: 1, answer: Ok(serde_json::json!({ "rows": 1 })) });
+    // Nobody takes the second one: the third is refused at once.
+    server.say(&Down::Ask { id: 2, ask: Ask::Screen });
+    server.say(&Down::Ask { id: 3, ask: Ask::Screen });
+    assert_eq!(server.next(), Up::Answer { id: 3, answer: Err("the host is busy".into()) });
+    drop(asks);
+    drop(server);
+    drop(link);
+}
+
+#[test]
+fn the_end_waits_for_the_last_acknowledgement() {
+    let server = Server::new();
+    let (link, _asks) = server.link();
+    link.tell(Timestamp::MIN, Told::Exited { code: Some(0), signal: None });
+    let mut server = server.accept();
+    assert_eq!(server.frame().0, 1);
+    let dropping = std::thread::spawn(move || drop(link));
+    server.say(&Down::Ack { n: 1 });
+    dropping.join().unwrap();
+    assert!(server.lines.next().is_none(), "the host is gone");
+}
+
+#[test]
+fn without_room_the_oldest_go_and_leave_a_gap() {
+    let (asked, _asks) = bounded(1);
+    let mut worker = Worker {
+        hello: hello(),
+        find: Box::new(|_| None),
+        asked,
+        missed: Arc::default(),
+        spool: VecDeque::new(),
+        next: 1,
+        sent: 0,
+        connection: None,
+        wait: AGAIN,
+        started: false,
+    };
+    let told = SPOOL as u64 + 10;
+    for n in 1..=told {
+        worker.take(Order::Tell(Timestamp::MIN, note(&n.to_string())));
+    }
+    assert_eq!(worker.spool.len(), SPOOL);
+    assert_eq!(worker.spool.front().map(|f| (f.n, f.told.clone())), Some((11, Told::Gap { frames: 11 })));
+    assert_eq!(worker.spool.back().map(|f| (f.n, f.told.clone())), Some((told, note(&told.to_string()))));
+    worker.missed.store(5, Ordering::Relaxed);
+    worker.take(Order::Tell(Timestamp::MIN, note("x")));
+    let last: Vec<Told> = worker.spool.iter().rev().take(2).map(|f| f.told.clone()).collect();
+    assert_eq!(last, [note("x"), Told::Gap { frames: 5 }]);
+}

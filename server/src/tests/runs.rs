@@ -1,0 +1,111 @@
+//! Runs: what is asked of capture, and what is refused before.
+
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::{Command, Input, Refusal, RunAsk, RunTarget};
+
+fn post(path: &str, body: &str) -> Request<Full<Bytes>> {
+    request(Method::POST, path)
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Full::from(body.to_owned()))
+        .unwrap()
+}
+
+/// A desk whose commands the test answers.
+fn desk() -> (Desk, mpsc::Receiver<Command>) {
+    let (commands, inbox) = mpsc::channel(4);
+    let desk = Desk::with(Health::default(), |config| config.commands = Some(commands));
+    desk.board.put(entry(1, State::Running));
+    (desk, inbox)
+}
+
+/// Sends a request and answers the command it becomes.
+async fn asked(
+    request: Request<Full<Bytes>>,
+    answer: Result<String, Refusal>,
+) -> (Answered, Option<(RunTarget, RunAsk)>) {
+    let (desk, mut inbox) = desk();
+    let serve = async {
+        match inbox.recv().await {
+            Some(Command::Run { target, ask, reply }) => {
+                reply.send(answer).unwrap();
+                Some((target, ask))
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    tokio::join!(desk.send(request), serve)
+}
+
+#[tokio::test]
+async fn input_is_handed_on_as_it_was_given() {
+    let nothing = Input { text: None, submit: false, keys: None, interrupt: false, force: false };
+    for (path, target) in [
+        ("/api/v1/sessions/agent-1/input", RunTarget::Session(id(1))),
+        ("/api/v1/runs/my%20run/input", RunTarget::Run("my run".into())),
+    ] {
+        for (body, input) in [
+            (r#"{"text":"y\n"}"#, Input { text: Some("y\n".into()), ..nothing.clone() }),
+            (r#"{"text":"go","submit":true}"#, Input { text: Some("go".into()), submit: true, ..nothing.clone() }),
+            (r#"{"keys":["esc"]}"#, Input { keys: Some(vec!["esc".into()]), ..nothing.clone() }),
+            (r#"{"interrupt":true}"#, Input { interrupt: true, ..nothing.clone() }),
+        ] {
+            let (answer, command) = asked(post(path, body), Ok(r#"{"sent":true}"#.into())).await;
+            assert_eq!(
+                (answer.status.as_u16(), command),
+                (200, Some((target.clone(), RunAsk::Input(input)))),
+                "{body}"
+            );
+            assert_eq!(answer.json(), serde_json::json!({ "sent": true }));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_says_why() {
+    let no = || Err(Refusal::Conflict("a dialog waits".into()));
+    let (answer, _) = asked(post("/api/v1/sessions/agent-1/input", r#"{"text":"y"}"#), no()).await;
+    assert_eq!(answer.error(), (409, "conflict".into()));
+    assert!(answer.json()["error"]["message"].as_str().unwrap().contains("a dialog waits"));
+    let screen = request(Method::GET, "/api/v1/runs/x/screen").body(Full::default()).unwrap();
+    let (answer, command) = asked(screen, Err(Refusal::NotFound("no run".into()))).await;
+    assert_eq!(answer.error(), (404, "not_found".into()));
+    assert_eq!(command, Some((RunTarget::Run("x".into()), RunAsk::Screen)));
+}
+
+#[tokio::test]
+async fn input_that_says_nothing_or_too_much_is_refused_here() {
+    let (desk, mut inbox) = desk();
+    for bad in [
+        "",
+        "{}",
+        r#"{"interrupt":false}"#,
+        r#"{"text":"a","keys":["b"]}"#,
+        r#"{"text":"a","interrupt":true}"#,
+        r#"{"text":1}"#,
+        r#"{"keys":"enter"}"#,
+        r#"{"text":"a","approved":true}"#,
+    ] {
+        let answer = desk.send(post("/api/v1/sessions/agent-1/input", bad)).await;
+        assert_eq!(answer.error(), (400, "bad_body".into()), "{bad}");
+    }
+    let form = request(Method::POST, "/api/v1/sessions/agent-1/input")
+        .header(header::CONTENT_TYPE, "text/plain")
+        .body(Full::from(r#"{"text":"a"}"#))
+        .unwrap();
+    assert_eq!(desk.send(form).await.status, 415);
+    assert!(inbox.try_recv().is_err(), "nobody was asked");
+    let nobody = Desk::new();
+    let list = request(Method::GET, "/api/v1/runs").body(Full::default()).unwrap();
+    assert_eq!(nobody.send(list).await.error(), (503, "unavailable".into()));
+}
+
+#[tokio::test]
+async fn a_host_comes_over_the_unix_socket_only() {
+    let (desk, _inbox) = desk();
+    let mut hello = request(Method::GET, "/api/v1/host").body(Full::default()).unwrap();
+    assert_eq!(desk.get("/api/v1/host").await.status, 426);
+    hello.headers_mut().insert(header::UPGRADE, http::HeaderValue::from_static("capture-host/1"));
+    assert_eq!(desk.send(hello).await.error(), (403, "unix_only".into()));
+}
