@@ -10,7 +10,7 @@ use std::{
 
 use adapters::{
     collect::{Batch, Collector, Control, Stopped},
-    process::descends_from_agent,
+    process::{descends_from_agent, holders_of_tcp},
 };
 use anyhow::Context;
 use crossbeam_channel::{Sender, bounded};
@@ -149,6 +149,10 @@ impl Service {
         // An agent's own shell can neither approve itself nor change what is captured.
         config.control_peer = Some(Arc::new(|peer| {
             peer.pid.and_then(|pid| u32::try_from(pid).ok()).is_some_and(|pid| !descends_from_agent(pid))
+        }));
+        config.control_tcp = Some(Arc::new(|from, to| {
+            let at_the_other_end = if from.ip().is_loopback() { holders_of_tcp(from, to) } else { return true };
+            !at_the_other_end.is_empty() && !at_the_other_end.into_iter().any(descends_from_agent)
         }));
         let health = health(&control, &gauges);
         let serving = runtime.block_on(server::serve(config, board, reader, health, cancel.clone()))?;

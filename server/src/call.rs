@@ -1,6 +1,6 @@
 //! A request that was let in, and how a handler reads it.
 
-use std::{borrow::Cow, fmt::Display, future::Future, ops::Range, str::FromStr, sync::Arc};
+use std::{borrow::Cow, fmt::Display, future::Future, net::SocketAddr, ops::Range, str::FromStr, sync::Arc};
 
 use bytes::{Buf, Bytes};
 use futures_util::future::BoxFuture;
@@ -31,8 +31,8 @@ impl Reply {
 /// The way a request came in.
 #[derive(Debug, Clone)]
 pub(crate) enum Door {
-    /// The TCP port.
-    Tcp,
+    /// The TCP port: from where, to where.
+    Tcp(SocketAddr, SocketAddr),
     /// The Unix socket: a process of our own user.
     Unix(Peer),
 }

@@ -31,6 +31,9 @@ pub struct Peer {
 /// Says whether a process may use the `control` and `admin` scopes over the Unix socket.
 pub type PeerCheck = Arc<dyn Fn(Peer) -> bool + Send + Sync>;
 
+/// Says whether whoever is at the other end of a TCP connection (client, server) may use them.
+pub type TcpCheck = Arc<dyn Fn(SocketAddr, SocketAddr) -> bool + Send + Sync>;
+
 /// Where to listen and who may come in.
 #[derive(Clone)]
 pub struct Config {
@@ -45,6 +48,9 @@ pub struct Config {
     /// Asked before a token with `control` or `admin` counts on the Unix socket: false for a
     /// descendant of an agent. `None` admits every process of our user.
     pub control_peer: Option<PeerCheck>,
+    /// The same for the TCP port: asked with the addresses of the client and of the server, for
+    /// routes of these scopes only, because looking is slow. `None` admits whoever has the token.
+    pub control_tcp: Option<TcpCheck>,
     /// Takes commands the server cannot answer itself; without it those routes answer 503.
     pub commands: Option<mpsc::Sender<Command>>,
     /// The protocol hosts of runs speak, as their `Upgrade` header names it.
@@ -63,6 +69,7 @@ impl Config {
             socket: None,
             tokens,
             control_peer: None,
+            control_tcp: None,
             commands: None,
             host_protocol: "capture-host/1",
             limits: Limits::default(),

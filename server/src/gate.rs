@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::{
     access::{Grants, Scope, Tokens, WrongTokens},
     call::Door,
-    config::PeerCheck,
+    config::{PeerCheck, TcpCheck},
     error::ApiError,
 };
 
@@ -23,10 +23,16 @@ pub(crate) struct Gate {
     tokens: Tokens,
     wrong: WrongTokens,
     control_peer: Option<PeerCheck>,
+    control_tcp: Option<TcpCheck>,
 }
 
 impl Gate {
-    pub(crate) fn new(address: SocketAddr, tokens: Tokens, control_peer: Option<PeerCheck>) -> Self {
+    pub(crate) fn new(
+        address: SocketAddr,
+        tokens: Tokens,
+        control_peer: Option<PeerCheck>,
+        control_tcp: Option<TcpCheck>,
+    ) -> Self {
         let port = address.port();
         let mut hosts = vec![format!("127.0.0.1:{port}"), format!("localhost:{port}"), format!("[::1]:{port}")];
         let ip = address.ip();
@@ -36,7 +42,7 @@ impl Gate {
                 IpAddr::V6(_) => format!("[{ip}]:{port}"),
             });
         }
-        Self { hosts, tokens, wrong: WrongTokens::default(), control_peer }
+        Self { hosts, tokens, wrong: WrongTokens::default(), control_peer, control_tcp }
     }
 
     /// Checks what a browser cannot help saying: the host it thinks it talks to (a rebound name
@@ -53,7 +59,7 @@ impl Gate {
             return Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_target", "the request target must be a path"));
         }
         match door {
-            Door::Tcp => {
+            Door::Tcp(..) => {
                 let host = only(headers, &header::HOST)
                     .is_some_and(|host| self.hosts.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(host)));
                 if !host {
@@ -93,7 +99,7 @@ impl Gate {
             }
         };
         Ok(match door {
-            Door::Tcp => by_token,
+            Door::Tcp(..) => by_token,
             Door::Unix(peer) => {
                 let may_control = self.control_peer.as_ref().is_none_or(|check| check(*peer));
                 let by_token =
@@ -110,11 +116,27 @@ impl Gate {
         }
         let grants = self.grants(headers, door)?;
         if grants.cover(scope) {
-            Ok(())
+            self.check_tcp_peer(scope, door)
         } else if grants == Grants::NONE {
             Err(ApiError::unauthorized())
         } else {
             Err(ApiError::forbidden("wrong_scope", "this token does not open this route"))
+        }
+    }
+
+    /// An agent's own shell can read the token, but must not act with it. The kernel does not name
+    /// the peer of a TCP connection, so it is looked for, and for these scopes only.
+    fn check_tcp_peer(&self, scope: Scope, door: &Door) -> Result<(), ApiError> {
+        let acts = match scope {
+            Scope::Control | Scope::Admin => true,
+            Scope::Open | Scope::Ingest | Scope::Read => false,
+        };
+        match (door, &self.control_tcp) {
+            (Door::Tcp(from, to), Some(check)) if acts && !check(*from, *to) => Err(ApiError::forbidden(
+                "agents_peer",
+                "the process at the other end is an agent's, or cannot be looked at",
+            )),
+            (Door::Tcp(..) | Door::Unix(_), _) => Ok(()),
         }
     }
 

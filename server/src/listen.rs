@@ -108,7 +108,8 @@ pub async fn serve(
     health: Health,
     cancel: CancellationToken,
 ) -> Result<Serving, ServeError> {
-    let Config { listen, exposure, socket, tokens, control_peer, commands, host_protocol, limits } = config;
+    let Config { listen, exposure, socket, tokens, control_peer, control_tcp, commands, host_protocol, limits } =
+        config;
     match exposure {
         Exposure::Loopback if !listen.ip().is_loopback() => {
             return Err(ServeError::Exposed { address: listen });
@@ -122,8 +123,9 @@ pub async fn serve(
     let socket = unix.as_ref().map(|unix| unix.path().to_owned());
 
     let app = Parts::new(board, reader, health, commands, limits, host_protocol, cancel);
-    let gate = Arc::new(Gate::new(address, tokens, control_peer));
+    let gate = Arc::new(Gate::new(address, tokens, control_peer, control_tcp));
     let entrance = Entrance {
+        address,
         places: Arc::new(Semaphore::new(limits.connections)),
         refusals: Arc::new(Semaphore::new(REFUSALS)),
         app: Arc::clone(&app),
@@ -145,6 +147,7 @@ pub(crate) struct Place {
 
 #[derive(Clone)]
 struct Entrance {
+    address: SocketAddr,
     places: Arc<Semaphore>,
     refusals: Arc<Semaphore>,
     app: App,
@@ -159,9 +162,10 @@ impl Entrance {
                 accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, _)) => {
+                Ok((stream, from)) => {
                     prepare(&stream, self.app.limits.write);
-                    self.admit(stream, Door::Tcp);
+                    let to = stream.local_addr().unwrap_or(self.address);
+                    self.admit(stream, Door::Tcp(from, to));
                 }
                 Err(cause) => self.rest(&cause).await,
             }

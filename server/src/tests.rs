@@ -216,7 +216,7 @@ impl Desk {
         adjust(&mut config);
         let (board, log) = (Board::new("epoch-1"), Log::new());
         let address: SocketAddr = HOST.parse().unwrap();
-        let gate = Gate::new(address, config.tokens, config.control_peer);
+        let gate = Gate::new(address, config.tokens, config.control_peer, config.control_tcp);
         let app = Parts::new(
             board.clone(),
             log.writer.reader(),
@@ -226,7 +226,11 @@ impl Desk {
             config.host_protocol,
             CancellationToken::new(),
         );
-        Self { service: Service { app, gate: Arc::new(gate), door: Door::Tcp, place: None }, board, log }
+        Self {
+            service: Service { app, gate: Arc::new(gate), door: Door::Tcp(address, address), place: None },
+            board,
+            log,
+        }
     }
 
     async fn send(&self, request: Request<Full<Bytes>>) -> Answered {

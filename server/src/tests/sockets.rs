@@ -252,6 +252,23 @@ async fn a_peer_may_be_kept_from_control() {
     assert!(over(&path, &request).await.starts_with("HTTP/1.1 403"));
 }
 
+#[tokio::test]
+async fn the_port_asks_who_wants_to_act() {
+    let (desk, ends) = (Desk::new(), HOST.parse::<SocketAddr>().unwrap());
+    let gate = |may: bool| Gate::new(ends, tokens(), None, Some(Arc::new(move |_, _| may)));
+    for (may, capture, list) in [(false, 403, 200), (true, 400, 200)] {
+        let service = Service { gate: Arc::new(gate(may)), ..desk.service.clone() };
+        for (method, path, expected) in
+            [(Method::PUT, "/api/v1/sessions/x/capture", capture), (Method::GET, "/api/v1/sessions", list)]
+        {
+            let request =
+                request(method, path).header(header::CONTENT_TYPE, "application/json").body(Full::from("{")).unwrap();
+            let answer = Answered::of(service.answer(request).await.unwrap()).await;
+            assert_eq!(answer.status, expected, "{path} {may}");
+        }
+    }
+}
+
 async fn try_socket(path: &Path) -> Result<Serving, ServeError> {
     let mut config = Config::new(tokens());
     config.socket = Some(path.to_owned());
