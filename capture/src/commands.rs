@@ -3,6 +3,7 @@
 mod doctor;
 mod events;
 mod explain;
+mod export;
 mod ps;
 mod runs;
 mod screen;
@@ -51,6 +52,8 @@ enum Verb {
     Screen(screen::Arguments),
     /// Type into a run: text, keys or an interrupt.
     Send(send::Arguments),
+    /// Export what a run showed on its terminal.
+    Export(export::Arguments),
     /// Check that everything works, and say what does not.
     Doctor,
     /// Print completions for a shell.
@@ -165,6 +168,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Verb::Explain(arguments) => explain::run(&context, &arguments),
         Verb::Screen(arguments) => screen::run(&context, &arguments),
         Verb::Send(arguments) => send::run(&context, &arguments),
+        Verb::Export(arguments) => export::run(&context, &arguments),
         Verb::Doctor => doctor::run(&context),
         Verb::Completions { .. } => Ok(()),
     }

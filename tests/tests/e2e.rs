@@ -1,10 +1,11 @@
 //! End to end. Recordings in virtual time: `replay`, `fold`. The real program from outside:
-//! `life`, `reading`, `streams`, `faults`. The real program under kill -9: `ledger`. The map of
+//! `export`, `life`, `reading`, `streams`, `faults`. The real program under kill -9: `ledger`. The map of
 //! crates: `arrows`.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and tell their figures")]
 
 mod e2e {
     mod arrows;
+    mod export;
     mod faults;
     mod fold;
     mod ledger;

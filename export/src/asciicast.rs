@@ -1,0 +1,92 @@
+//! asciicast, the recordings of asciinema, versions 2 and 3.
+//!
+//! A file is lines of JSON: a header, then events `[time, code, data]`. Version 2 counts the time
+//! from the start of the recording, version 3 from the event before; version 3 keeps size and type
+//! of the terminal in `term`. The formats are described at
+//! <https://docs.asciinema.org/manual/asciicast/v2/> and `/v3/`; readers are asked to pass over
+//! codes they do not know, so an `x` (exit) is written in both.
+//!
+//! [`Recorder`] writes a terminal's output to files as it comes, [`Reader`] reads one file,
+//! [`Joined`] the parts of one recording, [`Encoder`] writes either version. What somebody types is
+//! never recorded; `i` events of others' recordings are passed on by a conversion.
+
+mod encode;
+mod header;
+mod parts;
+mod read;
+mod recorder;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+pub use encode::Encoder;
+pub use header::{Header, Part, Theme};
+pub use parts::{Joined, part_path, parts};
+pub use read::{ReadError, Reader};
+pub use recorder::{RecordError, Recorder, Repaint, Settings};
+
+/// Which form is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// Read by every player.
+    V2,
+    /// Read by asciinema 3 and players since 2025.
+    V3,
+}
+
+/// Something that happened in a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Microseconds since the start of the recording.
+    pub at_us: u64,
+    /// What.
+    pub code: Code,
+    /// Its data: text for output, `80x24` for a resize, a label for a marker, the status for an exit.
+    pub data: String,
+}
+
+/// What an event is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Code {
+    /// `o`: the terminal was sent text.
+    Output,
+    /// `i`: somebody typed. Never written by [`Recorder`].
+    Input,
+    /// `r`: the terminal has another size.
+    Resize,
+    /// `m`: a marker.
+    Marker,
+    /// `x`: the program ended.
+    Exit,
+    /// A code of somebody else, passed on as it is.
+    Other(String),
+}
+
+impl Code {
+    /// The code as the file has it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Output => "o",
+            Self::Input => "i",
+            Self::Resize => "r",
+            Self::Marker => "m",
+            Self::Exit => "x",
+            Self::Other(code) => code,
+        }
+    }
+}
+
+impl From<&str> for Code {
+    fn from(code: &str) -> Self {
+        match code {
+            "o" => Self::Output,
+            "i" => Self::Input,
+            "r" => Self::Resize,
+            "m" => Self::Marker,
+            "x" => Self::Exit,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+}

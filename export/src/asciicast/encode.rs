@@ -1,0 +1,46 @@
+//! Events to lines, in either version.
+
+use super::{Event, Header, Version};
+
+/// Makes the lines of one file. Times are microseconds since its start; one that lies before that
+/// of the event before is taken for the same moment.
+#[derive(Debug, Clone)]
+pub struct Encoder {
+    version: Version,
+    last_us: u64,
+}
+
+impl Encoder {
+    /// An encoder for a new file.
+    #[must_use]
+    pub const fn new(version: Version) -> Self {
+        Self { version, last_us: 0 }
+    }
+
+    /// The first line, newline included.
+    #[must_use]
+    pub fn header(&self, header: &Header) -> String {
+        let mut line = header.line(self.version);
+        line.push('\n');
+        line
+    }
+
+    /// The line of the next event, newline included.
+    pub fn event(&mut self, event: &Event) -> String {
+        let at_us = event.at_us.max(self.last_us);
+        let shown = match self.version {
+            Version::V2 => at_us,
+            Version::V3 => at_us - self.last_us,
+        };
+        self.last_us = at_us;
+        // Strings only: there is nothing in it that could fail.
+        let rest = serde_json::to_string(&(event.code.as_str(), &event.data)).unwrap_or_default();
+        format!("[{}, {}\n", seconds(shown), rest.trim_start_matches('['))
+    }
+}
+
+/// Seconds with three digits, or six where it needs them.
+fn seconds(us: u64) -> String {
+    let (whole, rest) = (us / 1_000_000, us % 1_000_000);
+    if rest.is_multiple_of(1000) { format!("{whole}.{:03}", rest / 1000) } else { format!("{whole}.{rest:06}") }
+}

@@ -1,0 +1,187 @@
+//! The first line of a file, in the forms of both versions.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Version;
+
+/// The first line of a file.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Header {
+    /// Columns of the terminal.
+    pub columns: u16,
+    /// Rows of the terminal.
+    pub rows: u16,
+    /// When the recording started, in seconds since 1970.
+    pub timestamp: Option<u64>,
+    /// Players shorten pauses to so many seconds.
+    pub idle_time_limit: Option<f64>,
+    /// What was recorded.
+    pub command: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// Environment; `TERM` is `term.type` in version 3.
+    pub env: BTreeMap<String, String>,
+    /// Colours of the terminal.
+    pub theme: Option<Theme>,
+    /// Name and version of the terminal program; version 3 only.
+    pub terminal: Option<String>,
+    /// Version 3 only.
+    pub tags: Vec<String>,
+    /// In our own recordings: which part of a recording a file is.
+    pub part: Option<Part>,
+}
+
+/// Which part of a recording a file is. Written as `capture`, a key of our own; readers pass over
+/// keys they do not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Counts from 1.
+    pub part: u32,
+    /// The moment this file counts its time from, in milliseconds since 1970.
+    pub started_at_ms: i64,
+    /// Whether its first event draws the screen as it stood.
+    #[serde(default)]
+    pub repainted: bool,
+}
+
+/// Colours of a terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Theme {
+    /// Foreground, `#rrggbb`.
+    pub fg: String,
+    /// Background, `#rrggbb`.
+    pub bg: String,
+    /// 8 or 16 colours, joined by `:`.
+    pub palette: String,
+}
+
+/// The line as it is in a file; what differs between the versions is told apart in
+/// [`Header::parse`] and [`Header::line`].
+#[derive(Serialize, Deserialize)]
+struct Wire {
+    version: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    width: Option<u16>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    height: Option<u16>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    term: Option<Term>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timestamp: Option<Seconds>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    idle_time_limit: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    env: Option<BTreeMap<String, Option<String>>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    theme: Option<Theme>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tags: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    capture: Option<Part>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Term {
+    cols: u16,
+    rows: u16,
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    theme: Option<Theme>,
+}
+
+/// Whole seconds; some programs write fractions.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Seconds {
+    Whole(u64),
+    Fraction(f64),
+}
+
+impl Header {
+    /// Reads the first line of a file.
+    pub(super) fn parse(line: &str) -> Result<(Version, Self), String> {
+        let wire: Wire =
+            serde_json::from_str(line).map_err(|error| format!("this is no header of an asciicast: {error}"))?;
+        let version = match wire.version {
+            2 => Version::V2,
+            3 => Version::V3,
+            other => return Err(format!("asciicast version {other} is not known here, only 2 and 3")),
+        };
+        let mut env: BTreeMap<String, String> =
+            wire.env.into_iter().flatten().filter_map(|(name, value)| Some((name, value?))).collect();
+        let (columns, rows, theme, terminal) = match (version, wire.term) {
+            (Version::V3, Some(term)) => {
+                if let Some(kind) = term.kind {
+                    env.insert("TERM".into(), kind);
+                }
+                (term.cols, term.rows, term.theme, term.version)
+            }
+            (Version::V3, None) => return Err("the header has no `term`".into()),
+            (Version::V2, _) => match (wire.width, wire.height) {
+                (Some(width), Some(height)) => (width, height, wire.theme, None),
+                _ => return Err("the header has no `width` and `height`".into()),
+            },
+        };
+        let timestamp = wire.timestamp.map(|seconds| match seconds {
+            Seconds::Whole(seconds) => seconds,
+            // Saturates: negative ones become 0.
+            Seconds::Fraction(seconds) => seconds as u64,
+        });
+        Ok((
+            version,
+            Self {
+                columns,
+                rows,
+                timestamp,
+                idle_time_limit: wire.idle_time_limit,
+                command: wire.command,
+                title: wire.title,
+                env,
+                theme,
+                terminal,
+                tags: wire.tags.unwrap_or_default(),
+                part: wire.capture,
+            },
+        ))
+    }
+
+    /// The line as a file of this version has it, without the newline.
+    pub(super) fn line(&self, version: Version) -> String {
+        let mut env = self.env.clone();
+        // A player may refuse a terminal without room.
+        let (columns, rows) = (self.columns.max(1), self.rows.max(1));
+        let (number, size, term) = match version {
+            Version::V2 => (2, Some((columns, rows)), None),
+            Version::V3 => {
+                let kind = env.remove("TERM");
+                let (version, theme) = (self.terminal.clone(), self.theme.clone());
+                (3, None, Some(Term { cols: columns, rows, kind, version, theme }))
+            }
+        };
+        let wire = Wire {
+            version: number,
+            width: size.map(|s| s.0),
+            height: size.map(|s| s.1),
+            theme: self.theme.clone().filter(|_| term.is_none()),
+            tags: Some(self.tags.clone()).filter(|tags| term.is_some() && !tags.is_empty()),
+            term,
+            timestamp: self.timestamp.map(Seconds::Whole),
+            idle_time_limit: self.idle_time_limit,
+            command: self.command.clone(),
+            title: self.title.clone(),
+            env: (!env.is_empty()).then(|| env.into_iter().map(|(name, value)| (name, Some(value))).collect()),
+            capture: self.part,
+        };
+        // Strings and numbers only: there is nothing in it that could fail.
+        serde_json::to_string(&wire).unwrap_or_default()
+    }
+}

@@ -1,0 +1,170 @@
+//! The files of one recording: their names, which there are, and reading them as one.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use super::{Code, Event, Header, ReadError, Reader};
+
+/// The file of a part: `name.cast`, `name.2.cast`, `name.3.cast`.
+#[must_use]
+pub fn part_path(first: &Path, part: u32) -> PathBuf {
+    if part <= 1 {
+        return first.to_path_buf();
+    }
+    let mut name: OsString = first.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".{part}"));
+    if let Some(extension) = first.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    first.with_file_name(name)
+}
+
+/// The parts of a recording that are there, in order. The first ones may have been removed; a gap
+/// ends the search for more.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn parts(first: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let dir = first.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (Some(stem), extension) = (first.file_stem(), first.extension()) else {
+        return Ok(Vec::new());
+    };
+    let mut numbers = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        let name = PathBuf::from(entry?.file_name());
+        if first.file_name() == Some(name.as_os_str()) {
+            numbers.push(1);
+        } else if name.extension() == extension
+            && let Some(middle) = name.file_stem().map(Path::new)
+            && middle.file_stem() == Some(stem)
+            && let Some(number) = middle.extension().and_then(|n| n.to_str()?.parse().ok())
+            && number > 1_u32
+        {
+            numbers.push(number);
+        }
+    }
+    numbers.sort_unstable();
+    let Some(least) = numbers.first().copied() else {
+        return Ok(Vec::new());
+    };
+    let together = numbers.iter().zip(least..).take_while(|(number, expected)| *number == expected);
+    Ok(together.map(|(number, _)| part_path(first, *number)).collect())
+}
+
+/// Reads the parts of a recording as if they were one file: times go on over the parts, and a
+/// screen that was drawn anew at the beginning of a part is left out, because the part before, which
+/// is there, had drawn it.
+#[derive(Debug)]
+pub struct Joined {
+    header: Header,
+    open: Reader,
+    open_path: PathBuf,
+    waiting: std::vec::IntoIter<PathBuf>,
+    /// What the times of the open part are counted from, since the start of the whole.
+    offset_us: u64,
+    last_us: u64,
+    /// Which part is open; `None` when the file is not one of ours.
+    part: Option<u32>,
+    size: (u16, u16),
+    /// The next event of the open part only repeats what is there.
+    repainted: bool,
+    cut: Vec<PathBuf>,
+}
+
+impl Joined {
+    /// Opens the first of these files.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read or is no asciicast.
+    pub fn open(paths: Vec<PathBuf>) -> Result<Self, ReadError> {
+        let mut waiting = paths.into_iter();
+        let Some(first) = waiting.next() else {
+            return Err(ReadError::Io { path: PathBuf::new(), source: std::io::ErrorKind::NotFound.into() });
+        };
+        let open = Reader::open(&first)?;
+        let header = open.header().clone();
+        Ok(Self {
+            part: header.part.map(|part| part.part),
+            size: (header.columns, header.rows),
+            header,
+            open,
+            open_path: first,
+            waiting,
+            offset_us: 0,
+            last_us: 0,
+            repainted: false,
+            cut: Vec::new(),
+        })
+    }
+
+    /// The header of the first part.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Files that end in the middle of a line. Known once everything was read.
+    #[must_use]
+    pub fn cut(&self) -> &[PathBuf] {
+        &self.cut
+    }
+
+    /// The next event; `None` at the end of the last part.
+    ///
+    /// # Errors
+    /// When a part cannot be read, or a line is no event.
+    pub fn next_event(&mut self) -> Result<Option<Event>, ReadError> {
+        loop {
+            while let Some(mut event) = self.open.next_event()? {
+                if std::mem::take(&mut self.repainted) && event.code == Code::Output {
+                    continue;
+                }
+                event.at_us = event.at_us.saturating_add(self.offset_us).max(self.last_us);
+                self.last_us = event.at_us;
+                if event.code == Code::Resize
+                    && let Some(size) =
+                        event.data.split_once('x').and_then(|(c, r)| Some((c.parse().ok()?, r.parse().ok()?)))
+                {
+                    self.size = size;
+                }
+                return Ok(Some(event));
+            }
+            if self.open.cut() {
+                self.cut.push(self.open_path.clone());
+            }
+            let Some(next) = self.waiting.next() else {
+                return Ok(None);
+            };
+            if let Some(resized) = self.go_on(next)? {
+                return Ok(Some(resized));
+            }
+        }
+    }
+
+    /// Opens the next part; a size that changed in between is an event.
+    fn go_on(&mut self, path: PathBuf) -> Result<Option<Event>, ReadError> {
+        let next = Reader::open(&path)?;
+        let header = next.header();
+        // A file that only has such a name is none of ours.
+        let Some(part) = header.part.filter(|part| Some(part.part) == self.part.and_then(|n| n.checked_add(1))) else {
+            self.waiting = Vec::new().into_iter();
+            return Ok(None);
+        };
+        let start_ms = self.header.part.map_or(part.started_at_ms, |first| first.started_at_ms);
+        let later_ms = u64::try_from(part.started_at_ms.saturating_sub(start_ms)).unwrap_or(0);
+        self.offset_us = later_ms.saturating_mul(1000);
+        self.repainted = part.repainted;
+        self.part = Some(part.part);
+        let size = (header.columns, header.rows);
+        self.open = next;
+        self.open_path = path;
+        if std::mem::replace(&mut self.size, size) == size {
+            return Ok(None);
+        }
+        self.last_us = self.last_us.max(self.offset_us);
+        Ok(Some(Event { at_us: self.last_us, code: Code::Resize, data: format!("{}x{}", size.0, size.1) }))
+    }
+}

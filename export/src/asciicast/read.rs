@@ -1,0 +1,168 @@
+//! Reads one file of either version.
+
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+};
+
+use super::{Code, Event, Header, Version};
+
+/// A line longer than this is an error: nobody records so much at once.
+const LINE_BYTES: u64 = 64 << 20;
+/// More seconds than any recording has; a number beyond is a damaged line.
+const MOST_SECONDS: f64 = 1e9;
+
+/// Why a recording cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file could not be read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A line is not what it must be.
+    #[error("{path}:{line}: {what}")]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// Reads one file, an event at a time.
+///
+/// A last line without a newline that is no event was being written when its writer ended; it is
+/// left out and [`cut`](Self::cut) says so.
+#[derive(Debug)]
+pub struct Reader<R = BufReader<File>> {
+    input: R,
+    path: PathBuf,
+    line: u64,
+    buffer: Vec<u8>,
+    version: Version,
+    header: Header,
+    at_us: u64,
+    cut: bool,
+}
+
+impl Reader {
+    /// Opens a file and reads its header.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no asciicast of version 2 or 3.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let file = File::open(path).map_err(|source| ReadError::Io { path: path.to_path_buf(), source })?;
+        Self::new(BufReader::new(file), path)
+    }
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads the header; `path` is what errors name.
+    ///
+    /// # Errors
+    /// As [`Reader::open`].
+    pub fn new(input: R, path: &Path) -> Result<Self, ReadError> {
+        let mut reader = Self {
+            input,
+            path: path.to_path_buf(),
+            line: 0,
+            buffer: Vec::new(),
+            version: Version::V2,
+            header: Header::default(),
+            at_us: 0,
+            cut: false,
+        };
+        if !reader.next_line()? {
+            return Err(reader.wrong("the file is empty".into()));
+        }
+        let parsed = reader.text().and_then(Header::parse);
+        (reader.version, reader.header) = parsed.map_err(|what| reader.wrong(what))?;
+        Ok(reader)
+    }
+
+    /// The version of the file.
+    pub const fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Its first line.
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Whether the file ends in the middle of a line. Known once everything was read.
+    pub const fn cut(&self) -> bool {
+        self.cut
+    }
+
+    /// The next event; `None` at the end.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or a line is no event; the error names the line.
+    pub fn next_event(&mut self) -> Result<Option<Event>, ReadError> {
+        while self.next_line()? {
+            let whole = self.buffer.last() == Some(&b'\n');
+            match self.event() {
+                Ok(Some(event)) => return Ok(Some(event)),
+                Ok(None) => {}
+                Err(_) if !whole => {
+                    self.cut = true;
+                    return Ok(None);
+                }
+                Err(what) => return Err(self.wrong(what)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The event in the line that was read; `None` for an empty line or a comment.
+    fn event(&mut self) -> Result<Option<Event>, String> {
+        let line = self.text()?;
+        if line.is_empty() || line.starts_with('#') {
+            return Ok(None);
+        }
+        let (seconds, code, data): (f64, String, String) =
+            serde_json::from_str(line).map_err(|error| format!("this is no event `[time, code, data]`: {error}"))?;
+        if !(0.0..MOST_SECONDS).contains(&seconds) {
+            return Err(format!("{seconds} is no time"));
+        }
+        let code = Code::from(code.as_str());
+        // Within 0 and 1e15: exact.
+        let us = (seconds * 1e6).round() as u64;
+        self.at_us = match self.version {
+            Version::V2 => us.max(self.at_us),
+            Version::V3 => self.at_us.saturating_add(us),
+        };
+        Ok(Some(Event { at_us: self.at_us, code, data }))
+    }
+
+    fn text(&self) -> Result<&str, String> {
+        let line = std::str::from_utf8(&self.buffer).map_err(|error| format!("the line is not UTF-8: {error}"))?;
+        Ok(line.trim_end_matches(['\n', '\r']))
+    }
+
+    /// Reads a line into the buffer; whether there was one.
+    fn next_line(&mut self) -> Result<bool, ReadError> {
+        self.buffer.clear();
+        let mut limited = (&mut self.input).take(LINE_BYTES);
+        let length = limited
+            .read_until(b'\n', &mut self.buffer)
+            .map_err(|source| ReadError::Io { path: self.path.clone(), source })?;
+        self.line += 1;
+        if length as u64 == LINE_BYTES && self.buffer.last() != Some(&b'\n') {
+            return Err(self.wrong(format!("the line is longer than {} MiB", LINE_BYTES >> 20)));
+        }
+        Ok(length > 0)
+    }
+
+    fn wrong(&self, what: String) -> ReadError {
+        ReadError::Line { path: self.path.clone(), line: self.line, what }
+    }
+}

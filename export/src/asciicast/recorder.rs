@@ -1,0 +1,306 @@
+//! Records the output of a terminal to files, as it comes.
+//!
+//! A [`Recorder`] owns the file that is being written. It reads no clock; whoever feeds it passes
+//! the time and calls [`Recorder::advance`] when [`Recorder::next_deadline`] is due. An error ends
+//! the recording, is told once, and leaves whole lines in the file.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use events::Timestamp;
+use rustix::fs::{Mode, OFlags};
+
+use super::{Code, Encoder, Event, Header, Part, Version, part_path, text::Text};
+
+/// What is written stays in memory for at most so long, and so much.
+const FLUSH_MS: i64 = 1000;
+const FLUSH_BYTES: usize = 64 << 10;
+
+/// Of the environment nothing but this is recorded.
+const ENV: [&str; 2] = ["TERM", "SHELL"];
+
+/// How a recording is written.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The first file; the next parts are named after it ([`part_path`]).
+    pub path: PathBuf,
+    /// The form.
+    pub version: Version,
+    /// A file ends before it would have more bytes than this, and the next part begins. One event
+    /// that is larger has a file of its own.
+    pub max_bytes: u64,
+    /// So many parts are kept, at least one; the oldest is removed.
+    pub keep: u32,
+}
+
+/// Why a recording ended early.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {source}; nothing more is recorded")]
+pub struct RecordError {
+    /// The file.
+    pub path: PathBuf,
+    /// Why.
+    pub source: std::io::Error,
+}
+
+/// Gives the bytes that draw the screen as it stands.
+pub type Repaint = Box<dyn FnMut() -> Option<Vec<u8>> + Send>;
+
+/// A recording that is being written. Dropping it writes out what it holds; errors of that are
+/// only known to whoever calls [`finish`](Self::finish).
+pub struct Recorder {
+    settings: Settings,
+    header: Header,
+    repaint: Option<Repaint>,
+    text: Text,
+    part: u32,
+    /// `None` once an error ended the recording.
+    open: Option<Open>,
+    /// The latest time that was passed in: a clock that goes back stands still here.
+    now: Timestamp,
+}
+
+/// The part that is being written.
+struct Open {
+    file: File,
+    path: PathBuf,
+    encoder: Encoder,
+    started_at: Timestamp,
+    buffer: String,
+    /// Since when something waits in the buffer.
+    waits_since: Option<Timestamp>,
+    /// Bytes in the file and in the buffer.
+    bytes: u64,
+    written: u64,
+    /// Whether there is anything but the beginning in it.
+    has_events: bool,
+}
+
+impl Recorder {
+    /// Makes the first file and writes its header; of `header.env` only TERM and SHELL are kept, its
+    /// time is `now`.
+    ///
+    /// # Errors
+    /// When the file cannot be made, also when there is one of that name.
+    pub fn create(settings: Settings, header: Header, now: Timestamp) -> Result<Self, RecordError> {
+        let env: BTreeMap<_, _> = header.env.into_iter().filter(|(name, _)| ENV.contains(&name.as_str())).collect();
+        let mut recorder = Self {
+            settings,
+            header: Header { env, ..header },
+            repaint: None,
+            text: Text::default(),
+            part: 1,
+            open: None,
+            now,
+        };
+        recorder.begin_part(1)?;
+        Ok(recorder)
+    }
+
+    /// Asked at the beginning of each further part, which then begins with the screen as it stood.
+    #[must_use]
+    pub fn repainting(mut self, repaint: Repaint) -> Self {
+        self.repaint = Some(repaint);
+        self
+    }
+
+    /// The first file of the recording.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.settings.path
+    }
+
+    /// Whether something is still recorded.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// The terminal was sent these bytes.
+    ///
+    /// # Errors
+    /// When the file cannot be written. The recording ends with it, and later calls do nothing.
+    pub fn output(&mut self, at: Timestamp, bytes: &[u8]) -> Result<(), RecordError> {
+        if self.open.is_none() {
+            return Ok(());
+        }
+        let text = self.text.take(bytes);
+        if text.is_empty() { self.advance(at) } else { self.event(at, Code::Output, text) }
+    }
+
+    /// The terminal has another size.
+    ///
+    /// # Errors
+    /// As [`output`](Self::output).
+    pub fn resize(&mut self, at: Timestamp, columns: u16, rows: u16) -> Result<(), RecordError> {
+        (self.header.columns, self.header.rows) = (columns, rows);
+        self.event(at, Code::Resize, format!("{}x{}", columns.max(1), rows.max(1)))
+    }
+
+    /// Something that a person may want to find again.
+    ///
+    /// # Errors
+    /// As [`output`](Self::output).
+    pub fn mark(&mut self, at: Timestamp, label: &str) -> Result<(), RecordError> {
+        self.event(at, Code::Marker, label.to_owned())
+    }
+
+    /// The program ended with this status, when it is known: writes everything out.
+    ///
+    /// # Errors
+    /// As [`output`](Self::output).
+    pub fn finish(mut self, at: Timestamp, status: Option<i32>) -> Result<(), RecordError> {
+        self.end_text(at)?;
+        if let Some(status) = status {
+            self.event(at, Code::Exit, status.to_string())?;
+        }
+        self.flush()
+    }
+
+    /// What is held back of a character has no rest any more.
+    fn end_text(&mut self, at: Timestamp) -> Result<(), RecordError> {
+        let rest = self.text.end();
+        if rest.is_empty() { Ok(()) } else { self.event(at, Code::Output, rest) }
+    }
+
+    /// Lets time pass: what waited long enough is written.
+    ///
+    /// # Errors
+    /// As [`output`](Self::output).
+    pub fn advance(&mut self, now: Timestamp) -> Result<(), RecordError> {
+        self.now = self.now.max(now);
+        if self.next_deadline().is_some_and(|due| due <= self.now) { self.flush() } else { Ok(()) }
+    }
+
+    /// When [`advance`](Self::advance) has something to do.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        Some(self.open.as_ref()?.waits_since?.plus_ms(FLUSH_MS))
+    }
+
+    fn event(&mut self, at: Timestamp, code: Code, data: String) -> Result<(), RecordError> {
+        self.now = self.now.max(at);
+        let Some(open) = &mut self.open else {
+            return Ok(());
+        };
+        let event = Event { at_us: open.elapsed_us(self.now), code, data };
+        // Encoded with a copy: in the next part the same event has another time.
+        let mut encoder = open.encoder.clone();
+        let line = encoder.event(&event);
+        if open.has_events && open.bytes + line.len() as u64 > self.settings.max_bytes {
+            self.flush()?;
+            self.begin_part(self.part.saturating_add(1))?;
+            self.remove_oldest();
+            let Some(open) = &mut self.open else {
+                return Ok(());
+            };
+            let line = open.encoder.event(&Event { at_us: open.elapsed_us(self.now), ..event });
+            open.push(&line, self.now);
+            open.has_events = true;
+        } else {
+            open.encoder = encoder;
+            open.push(&line, self.now);
+            open.has_events = true;
+        }
+        let full = self.open.as_ref().is_some_and(|open| open.buffer.len() >= FLUSH_BYTES);
+        if full { self.flush() } else { self.advance(at) }
+    }
+
+    /// Makes the file of a part and its beginning.
+    fn begin_part(&mut self, part: u32) -> Result<(), RecordError> {
+        let repaint = if part > 1 { self.repaint.as_mut().and_then(|repaint| repaint()) } else { None };
+        let repaint = repaint.filter(|bytes| !bytes.is_empty());
+        let path = part_path(&self.settings.path, part);
+        self.open = None;
+        let file = create(&path).map_err(|source| RecordError { path: path.clone(), source })?;
+        let started_at_ms = self.now.as_millisecond();
+        self.part = part;
+        self.header.timestamp = u64::try_from(started_at_ms / 1000).ok();
+        self.header.part = Some(Part { part, started_at_ms, repainted: repaint.is_some() });
+        let encoder = Encoder::new(self.settings.version);
+        let mut open = Open {
+            file,
+            path,
+            started_at: self.now,
+            buffer: String::new(),
+            waits_since: None,
+            bytes: 0,
+            written: 0,
+            has_events: false,
+            encoder,
+        };
+        let header = open.encoder.header(&self.header);
+        open.push(&header, self.now);
+        if let Some(bytes) = repaint {
+            let data = String::from_utf8_lossy(&bytes).into_owned();
+            let line = open.encoder.event(&Event { at_us: 0, code: Code::Output, data });
+            open.push(&line, self.now);
+        }
+        self.open = Some(open);
+        // At once: a disk that takes nothing is noticed here, and a file that is there is readable.
+        self.flush()
+    }
+
+    fn remove_oldest(&self) {
+        if let Some(old) = self.part.checked_sub(self.settings.keep.max(1)).filter(|part| *part > 0) {
+            // A part that somebody took away is no trouble.
+            std::fs::remove_file(part_path(&self.settings.path, old)).ok();
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), RecordError> {
+        let Some(open) = &mut self.open else {
+            return Ok(());
+        };
+        let Err(source) = open.flush() else {
+            return Ok(());
+        };
+        // What is left is whole lines; when even that fails, readers know half a line.
+        open.file.set_len(open.written).ok();
+        let path = std::mem::take(&mut open.path);
+        self.open = None;
+        Err(RecordError { path, source })
+    }
+}
+
+impl Open {
+    fn elapsed_us(&self, now: Timestamp) -> u64 {
+        u64::try_from(now.since_ms(self.started_at)).unwrap_or(0).saturating_mul(1000)
+    }
+
+    fn push(&mut self, line: &str, now: Timestamp) {
+        self.buffer.push_str(line);
+        self.bytes += line.len() as u64;
+        self.waits_since.get_or_insert(now);
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.write_all(self.buffer.as_bytes())?;
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        self.waits_since = None;
+        Ok(())
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.end_text(self.now).and_then(|()| self.flush()).ok();
+    }
+}
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recorder").field("settings", &self.settings).field("part", &self.part).finish_non_exhaustive()
+    }
+}
+
+/// A new file, for its owner only, and never through a link.
+fn create(path: &Path) -> std::io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?))
+}

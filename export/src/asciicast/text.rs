@@ -1,0 +1,47 @@
+//! Bytes to text: a character that is split over two reads is held back until its rest comes.
+
+/// Turns bytes into text piece by piece. What is no UTF-8 becomes U+FFFD, as
+/// [`String::from_utf8_lossy`] does it with the whole; how the bytes were split makes no difference.
+#[derive(Debug, Default)]
+pub(super) struct Text {
+    /// The beginning of a character, at most three bytes.
+    held: Vec<u8>,
+}
+
+impl Text {
+    /// Takes bytes in and gives the text that is certain.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> String {
+        let joined;
+        let mut rest = if self.held.is_empty() {
+            bytes
+        } else {
+            self.held.extend_from_slice(bytes);
+            joined = std::mem::take(&mut self.held);
+            &joined
+        };
+        let mut text = String::with_capacity(rest.len());
+        loop {
+            match std::str::from_utf8(rest) {
+                Ok(good) => {
+                    text.push_str(good);
+                    return text;
+                }
+                Err(error) => {
+                    let (good, bad) = rest.split_at(error.valid_up_to());
+                    text.push_str(std::str::from_utf8(good).unwrap_or_default());
+                    let Some(length) = error.error_len() else {
+                        self.held = bad.to_vec();
+                        return text;
+                    };
+                    text.push(char::REPLACEMENT_CHARACTER);
+                    rest = &bad[length..];
+                }
+            }
+        }
+    }
+
+    /// There is no more: what is held back has no rest.
+    pub(super) fn end(&mut self) -> String {
+        String::from_utf8_lossy(&std::mem::take(&mut self.held)).into_owned()
+    }
+}
