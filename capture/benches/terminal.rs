@@ -22,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use figures::{Better, Goal, Report};
+use figures::{Better, Goal, Latencies, Report, median};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 /// Each figure is the median of so many.
@@ -62,8 +62,7 @@ const OURS: Way = Way {
     name: "capture",
     words: |command, _| words(&[env!("CARGO_BIN_EXE_capture"), "run", "--", "sh", "-c", command]),
 };
-const SCRIPT: Way =
-    Way { name: "script", words: |command, _| words(&["script", "-qec", command, "/dev/null"]) };
+const SCRIPT: Way = Way { name: "script", words: |command, _| words(&["script", "-qec", command, "/dev/null"]) };
 const ASCIINEMA: Way = Way {
     name: "asciinema",
     words: |command, dir| {
@@ -131,16 +130,18 @@ fn throughput(dir: &Path, report: &mut Report) {
     let command = format!("cat {}", flood.display());
     let mut figures: Vec<(&str, f64)> = Vec::new();
     for way in ways() {
-        let mut rates: Vec<f64> = (0..ROUNDS).map(|_| flood_once(way, &command, dir, megabytes)).collect();
-        rates.sort_by(f64::total_cmp);
-        println!("g10 {}: {:.1} MB/s (of {rates:.1?})", way.name, rates[ROUNDS / 2]);
-        figures.push((way.name, rates[ROUNDS / 2]));
+        let rates: Vec<f64> = (0..ROUNDS).map(|_| flood_once(way, &command, dir, megabytes)).collect();
+        println!("g10 {}: {rates:.1?} MB/s", way.name);
+        figures.push((way.name, median(rates)));
     }
     let of = |name: &str| figures.iter().find(|(n, _)| *n == name).map(|(_, rate)| *rate);
     let ours = of("capture").unwrap();
-    for (peer, must, stretch) in
-        [("script", Some(0.9), None), ("asciinema", Some(1.3), None), ("tmux", Some(2.5), None), ("bare", None, Some(0.7))]
-    {
+    for (peer, must, stretch) in [
+        ("script", Some(0.9), None),
+        ("asciinema", Some(1.3), None),
+        ("tmux", Some(2.5), None),
+        ("bare", None, Some(0.7)),
+    ] {
         let Some(theirs) = of(peer) else { continue };
         report.goal(Goal {
             name: "G10",
@@ -195,18 +196,13 @@ fn build_log(path: &Path, bytes: usize) {
 /// How long it takes until a key's echo is back, by way.
 fn echo(dir: &Path, report: &mut Report) {
     let keys = number("BENCH_KEYS", 1000);
-    let mut figures: Vec<(&str, f64, f64)> = Vec::new();
+    let mut figures: Vec<(&str, f64)> = Vec::new();
     for way in ways() {
-        let mut rounds: Vec<Vec<Duration>> = (0..ROUNDS).map(|_| echo_once(way, dir, keys)).collect();
-        rounds.iter_mut().for_each(|times| times.sort_unstable());
-        rounds.sort_by_key(|times| times[times.len() / 2]);
-        let times = &rounds[ROUNDS / 2];
-        let us = |at: usize| times[at].as_secs_f64() * 1e6;
-        let (p50, p99) = (us(times.len() / 2), us(times.len() * 99 / 100));
-        println!("g11 {}: p50 {p50:.0} us, p99 {p99:.0} us", way.name);
-        figures.push((way.name, p50, p99));
+        let rounds: Vec<Latencies> = (0..ROUNDS).map(|_| Latencies::new(echo_once(way, dir, keys))).collect();
+        rounds.iter().for_each(|times| println!("g11 {}: {} keys, {times}", way.name, times.count()));
+        figures.push((way.name, 1000.0 * median(rounds.iter().map(|times| times.at(0.5)).collect())));
     }
-    let of = |name: &str| figures.iter().find(|(n, ..)| *n == name).map(|(_, p50, _)| *p50);
+    let of = |name: &str| figures.iter().find(|(n, _)| *n == name).map(|(_, p50)| *p50);
     let (ours, bare) = (of("capture").unwrap(), of("bare").unwrap());
     for peer in ["script", "asciinema", "tmux"] {
         let Some(theirs) = of(peer) else { continue };
