@@ -4,13 +4,47 @@
 //! claims, notifications and, when asked, the screen itself ([`Picture`]) and why it is read the
 //! way it is ([`Explanation`]). Pure: the time is an argument. Nothing it is fed can make it panic
 //! or grow without bound.
+//!
+//! `terminal` is the model, `rules` and `form` the rules as data, `view` cuts a frame into regions,
+//! `judge` decides what is claimed. No provider is named in any of them.
 
-use std::sync::Arc;
+mod dialog;
+mod explain;
+mod form;
+mod guard;
+mod judge;
+mod keys;
+mod rules;
+mod signals;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::{fmt, sync::Arc};
 
 use events::{Provider, Timestamp};
 use serde::{Deserialize, Serialize};
 
+pub use explain::{Check, Explanation, FileUsed, Need, Outcome, RegionText, RuleOutcome};
+pub use rules::{RuleError, Rules};
+
 use crate::host::frame::{ScreenClaim, Told};
+use judge::{Change, Judge};
+use terminal::Terminal;
+use view::{Frame, View};
+
+/// After the first byte of a frame its screen is looked at this much later, so that the rest of the
+/// frame is there.
+const FRAME_MS: i64 = 8;
+/// While output flows the screen is looked at this often.
+const LOOK_EVERY_MS: i64 = 20;
+/// A synchronized update is waited for, but not longer than this.
+const UPDATE_MS: i64 = 150;
+/// Bells within this time are one.
+const BELL_MS: i64 = 1000;
+/// Things to tell that are kept until somebody takes them; the oldest go first.
+const MAX_TOLD: usize = 1024;
 
 /// Rows and columns of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,10 +54,6 @@ pub struct Size {
     /// Columns.
     pub columns: u16,
 }
-
-/// The rules for all providers.
-#[derive(Debug, Default)]
-pub struct Rules {}
 
 /// The screen as it stands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,114 +76,247 @@ pub struct Picture {
     pub claim: Option<ScreenClaim>,
 }
 
-/// Why the screen is read the way it is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Explanation {
-    /// Whose rules.
-    pub provider: Provider,
-    /// The agent's version, as its screen says it.
-    pub version: Option<String>,
+/// Watches one terminal.
+pub struct Observer {
+    terminal: Terminal,
+    rules: Arc<Rules>,
+    provider: Provider,
+    version: Option<String>,
+    judge: Judge,
+    /// The frame that was looked at last.
+    frame: Frame,
+    /// Since when there are bytes that were not looked at.
+    dirty_since: Option<Timestamp>,
+    looked_at: Timestamp,
+    updating_since: Option<Timestamp>,
+    now: Timestamp,
+    output_at: Timestamp,
+    skipped_bytes: u64,
+    bell_at: Option<Timestamp>,
+    /// The open dialog was answered; and the cursor was moved since the screen was read.
+    answered: bool,
+    moved: bool,
+    told: Vec<(Timestamp, Told)>,
 }
 
-/// Watches one terminal.
-#[derive(Debug)]
-pub struct Observer {
-    size: Size,
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observer")
+            .field("provider", &self.provider)
+            .field("version", &self.version)
+            .field("current", &self.judge.current)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Observer {
     /// A terminal of this size, blank.
     #[must_use]
     pub fn new(size: Size, provider: Provider, rules: Arc<Rules>, now: Timestamp) -> Self {
-        let _ = (provider, rules, now);
-        Self { size }
+        Self {
+            terminal: Terminal::new(size),
+            judge: Judge::new(Arc::new(rules.select(provider, None))),
+            rules,
+            provider,
+            version: None,
+            frame: Frame::default(),
+            dirty_since: None,
+            looked_at: Timestamp::MIN,
+            updating_since: None,
+            now,
+            output_at: now,
+            skipped_bytes: 0,
+            bell_at: None,
+            answered: false,
+            moved: false,
+            told: Vec::new(),
+        }
     }
 
     /// Takes in bytes the program wrote.
     pub fn output(&mut self, bytes: &[u8], now: Timestamp) {
-        let _ = (bytes, now);
+        self.now = now;
+        self.output_at = now;
+        if self.terminal.feed(bytes) {
+            self.skipped_bytes = 0;
+        }
+        self.take_signals(now);
+        self.dirty_since.get_or_insert(now);
+        self.advance(now);
     }
 
     /// Bytes were not kept because there were too many: the screen may be wrong until it is drawn anew.
     pub fn skipped(&mut self, bytes: u64, now: Timestamp) {
-        let _ = (bytes, now);
+        self.now = now;
+        self.output_at = now;
+        self.terminal.lost();
+        self.skipped_bytes = self.skipped_bytes.saturating_add(bytes);
+        self.dirty_since.get_or_insert(now);
     }
 
     /// Takes in bytes somebody typed. Only their meaning for a dialog that is open is kept.
     pub fn input(&mut self, bytes: &[u8], now: Timestamp) {
-        let _ = (bytes, now);
+        self.now = now;
+        let Some(current) = self.judge.current.as_ref().filter(|_| !self.answered) else { return };
+        let Some(reading) = &current.reading else { return };
+        if let Some(meaning) = keys::meaning(reading, bytes, &mut self.moved) {
+            self.answered = true;
+            self.tell(now, Told::Answered { meaning });
+        }
     }
 
     /// The terminal has another size.
     pub fn resize(&mut self, size: Size, now: Timestamp) {
-        let _ = now;
-        self.size = size;
+        self.now = now;
+        self.terminal.resize(size);
+        self.dirty_since.get_or_insert(now);
     }
 
     /// Another program is in the foreground.
     pub fn set_provider(&mut self, provider: Provider, now: Timestamp) {
-        let _ = (provider, now);
+        self.now = now;
+        if provider == self.provider {
+            return;
+        }
+        self.provider = provider;
+        self.version = None;
+        if self.judge.current.is_some() {
+            self.tell(now, Told::Withdrawn);
+        }
+        self.judge = Judge::new(Arc::new(self.rules.select(provider, None)));
+        self.dirty_since.get_or_insert(now);
     }
 
     /// Lets time pass up to `now`.
     pub fn advance(&mut self, now: Timestamp) {
-        let _ = now;
+        self.now = now;
+        if self.look_due().is_some_and(|due| due <= now) {
+            self.frame = Frame::of(&self.terminal);
+            self.dirty_since = None;
+            self.looked_at = now;
+            self.moved = false;
+            self.read_version();
+            self.judge(now);
+        } else if self.judge.deadline.is_some_and(|due| due <= now) {
+            self.judge(now);
+        }
     }
 
     /// When [`advance`](Self::advance) would next change something.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        None
+        match (self.look_due(), self.judge.deadline) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
     }
 
     /// What is to be told since the last call, in order.
     pub fn take(&mut self) -> Vec<(Timestamp, Told)> {
-        Vec::new()
+        std::mem::take(&mut self.told)
     }
 
     /// The agent's version, as its screen says it.
     #[must_use]
     pub fn version(&self) -> Option<&str> {
-        None
+        self.version.as_deref()
     }
 
     /// The screen as it stands.
     #[must_use]
     pub fn picture(&self) -> Picture {
+        let screen = self.terminal.screen();
+        let (rows, columns) = screen.size();
         Picture {
-            size: self.size,
-            lines: Vec::new(),
-            cursor: None,
-            title: None,
-            alternate: false,
-            at: Timestamp::MIN,
-            skipped_bytes: 0,
-            claim: None,
+            size: Size { rows: rows.get(), columns: columns.get() },
+            lines: self.terminal.lines(),
+            cursor: (!screen.hide_cursor()).then(|| screen.cursor_position()),
+            title: self.terminal.signals().title.clone(),
+            alternate: screen.alternate_screen(),
+            at: self.output_at,
+            skipped_bytes: self.skipped_bytes,
+            claim: self.judge.current.as_ref().map(|c| c.claim.clone()),
         }
     }
 
     /// Bytes that draw the screen as it stands on a terminal of the same size, modes included.
     #[must_use]
     pub fn repaint(&self) -> Vec<u8> {
-        Vec::new()
+        self.terminal.repaint()
     }
 
     /// Bytes that undo the modes the program left on (alternate screen, mouse, bracketed paste, hidden
     /// cursor, keyboard protocols); empty when it left none.
     #[must_use]
     pub fn restore(&self) -> Vec<u8> {
-        Vec::new()
+        self.terminal.restore()
     }
 
     /// Answers to what the program asked its terminal (cursor position, device attributes); to be
     /// typed into it only while no terminal is attached that answers itself.
     pub fn take_replies(&mut self) -> Vec<u8> {
-        Vec::new()
+        std::mem::take(&mut self.terminal.signals_mut().replies)
     }
 
-    /// Why the screen is read the way it is.
+    /// Why the screen is read the way it is, as of when it was last looked at.
     #[must_use]
     pub fn explain(&self) -> Explanation {
-        Explanation { provider: Provider::Unknown, version: None }
+        let view = View::new(&self.frame, &self.judge.set);
+        explain::explain(&self.judge, &view, self.version(), self.terminal.panics, self.now)
+    }
+
+    /// When the screen is to be looked at next.
+    fn look_due(&self) -> Option<Timestamp> {
+        let due = self.dirty_since?.plus_ms(FRAME_MS).max(self.looked_at.plus_ms(LOOK_EVERY_MS));
+        Some(self.updating_since.map_or(due, |since| due.max(since.plus_ms(UPDATE_MS))))
+    }
+
+    fn judge(&mut self, now: Timestamp) {
+        let set = Arc::clone(&self.judge.set);
+        match self.judge.look(&View::new(&self.frame, &set), now) {
+            Some(Change::Claimed(claim)) => {
+                self.answered = false;
+                self.tell(now, Told::Claim(claim));
+            }
+            Some(Change::Withdrawn) => self.tell(now, Told::Withdrawn),
+            None => {}
+        }
+    }
+
+    /// Looks for the agent's version until it is known; rules for that version take over.
+    fn read_version(&mut self) {
+        if self.version.is_some() {
+            return;
+        }
+        let set = Arc::clone(&self.judge.set);
+        let Some(pattern) = &set.version else { return };
+        let view = View::new(&self.frame, &set);
+        let Some(text) = view.region(&pattern.place.name).and_then(|text| rules::group(&pattern.regex, text)) else {
+            return;
+        };
+        let Some(version) = rules::version(text) else { return };
+        self.version = Some(text.to_owned());
+        self.judge.change_rules(Arc::new(self.rules.select(self.provider, Some(&version))));
+    }
+
+    fn take_signals(&mut self, now: Timestamp) {
+        let signals = self.terminal.signals_mut();
+        let bell = std::mem::take(&mut signals.bell);
+        let notifications = std::mem::take(&mut signals.notifications);
+        self.updating_since = signals.updating.then(|| self.updating_since.unwrap_or(now));
+        for text in notifications {
+            self.tell(now, Told::Notification { text });
+        }
+        if bell && self.bell_at.is_none_or(|at| now.since_ms(at) >= BELL_MS) {
+            self.bell_at = Some(now);
+            self.tell(now, Told::Bell);
+        }
+    }
+
+    fn tell(&mut self, at: Timestamp, told: Told) {
+        if self.told.len() >= MAX_TOLD {
+            self.told.remove(0);
+        }
+        self.told.push((at, told));
     }
 }

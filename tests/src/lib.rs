@@ -1,5 +1,6 @@
 //! The harness of the end-to-end tests: recordings played in virtual time ([`world`]) and scored
-//! ([`score`]), the real program on a data directory of its own ([`program`]), made-up lines
+//! ([`score`]), recorded terminals
+//! ([`terminal`]), the real program on a data directory of its own ([`program`]), made-up lines
 //! ([`transcript`]) and a small HTTP client ([`http`]).
 //!
 //! Nothing here waits for time to pass: virtual time is a number, and what the real program does
@@ -10,6 +11,7 @@ pub mod http;
 pub mod program;
 pub mod recording;
 pub mod score;
+pub mod terminal;
 pub mod transcript;
 pub mod world;
 
@@ -47,6 +49,13 @@ pub fn eventually<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
 pub fn number_from_env(name: &str, otherwise: usize) -> usize {
     std::env::var(name)
         .map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
+}
+
+/// A text from the environment, for a test that is told what to look at.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "what a test looks at is the environment's to say")]
+pub fn text_from_env(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|text| !text.is_empty())
 }
 
 /// Numbers that look drawn at random and are the same in every run (xorshift).

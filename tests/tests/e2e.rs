@@ -12,6 +12,7 @@ mod e2e {
     mod life;
     mod reading;
     mod replay;
+    mod screens;
     mod streams;
 
     /// The program.

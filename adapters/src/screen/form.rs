@@ -1,0 +1,369 @@
+//! A file of screen rules as it is written, and what it becomes: regular expressions compiled, words
+//! checked. What is wrong is said with file, line and column.
+//!
+//! The form is explained in `adapters/rules/README.md`.
+
+use std::collections::BTreeMap;
+
+use events::{ApprovalKind, Confidence, Provider, Reason, State};
+use regex::Regex;
+use semver::VersionReq;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::rules::RuleError;
+
+/// The largest compiled expression, in bytes: far more than a rule needs.
+const MAX_EXPRESSION: usize = 1 << 20;
+
+/// Regions every screen has.
+pub(crate) const BUILT_IN: [&str; 4] = ["title", "osc_state", "screen", "cursor"];
+
+/// One file.
+#[derive(Debug, Clone)]
+pub(crate) struct RuleFile {
+    pub(crate) name: String,
+    pub(crate) provider: Provider,
+    pub(crate) versions: VersionReq,
+    pub(crate) version: Option<Pattern>,
+    pub(crate) regions: BTreeMap<String, Cut>,
+    pub(crate) rules: Vec<Rule>,
+}
+
+/// How a region is cut out of the screen.
+#[derive(Debug, Clone)]
+pub(crate) enum Cut {
+    /// The last lines that are not blank.
+    Last(usize),
+    /// The lowest rows, blank or not, of what is above the blank end of the screen.
+    Bottom(usize),
+    /// From the last line that matches to the end, or to the next line that matches the other.
+    From(Regex, Option<Regex>),
+    /// What an expression over several lines finds.
+    Find(Regex),
+    /// The lines that are not blank right above another region.
+    Above(Place, usize),
+}
+
+/// A region that is named somewhere, and where.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) name: String,
+    /// Byte offset in the file, for an error.
+    pub(crate) at: usize,
+}
+
+/// An expression and the region it is looked for in.
+#[derive(Debug, Clone)]
+pub(crate) struct Pattern {
+    pub(crate) place: Place,
+    pub(crate) regex: Regex,
+}
+
+/// One rule.
+#[derive(Debug, Clone)]
+pub(crate) struct Rule {
+    pub(crate) name: String,
+    pub(crate) priority: i64,
+    pub(crate) state: State,
+    pub(crate) reason: Option<Reason>,
+    pub(crate) strength: Confidence,
+    pub(crate) debounce_ms: i64,
+    pub(crate) hold_ms: i64,
+    pub(crate) then: Option<Then>,
+    pub(crate) all: Vec<Pattern>,
+    pub(crate) any: Vec<Pattern>,
+    pub(crate) none: Vec<Pattern>,
+    pub(crate) dialog: Option<DialogRule>,
+}
+
+/// What is so when a rule no longer matches and no other does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Then {
+    pub(crate) state: State,
+    pub(crate) reason: Option<Reason>,
+    pub(crate) after_ms: i64,
+}
+
+/// How a dialog is read.
+#[derive(Debug, Clone)]
+pub(crate) struct DialogRule {
+    pub(crate) about: Option<ApprovalKind>,
+    /// Each is tried in turn; the first group of the first that matches is the text.
+    pub(crate) question: Vec<Pattern>,
+    /// As `question`.
+    pub(crate) subject: Vec<Pattern>,
+    /// Matches one option: groups `label`, `cursor`, `digit`, `key`.
+    pub(crate) options: Option<Pattern>,
+    /// Whether a digit answers at once.
+    pub(crate) digits_answer: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileForm {
+    provider: Spanned<String>,
+    versions: Option<Spanned<String>>,
+    version: Option<PatternForm>,
+    #[serde(default)]
+    regions: BTreeMap<String, Spanned<RegionForm>>,
+    #[serde(default)]
+    dialogs: BTreeMap<String, DialogForm>,
+    #[serde(default)]
+    rules: Vec<RuleForm>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RegionForm {
+    last: Option<usize>,
+    bottom: Option<usize>,
+    from: Option<Spanned<String>>,
+    to: Option<Spanned<String>>,
+    find: Option<Spanned<String>>,
+    above: Option<Spanned<String>>,
+    lines: Option<usize>,
+}
+
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields)]
+struct PatternForm {
+    r#in: Spanned<String>,
+    has: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleForm {
+    name: Spanned<String>,
+    priority: i64,
+    state: Spanned<String>,
+    reason: Option<Spanned<String>>,
+    strength: Option<Spanned<String>>,
+    #[serde(default)]
+    debounce_ms: u32,
+    #[serde(default)]
+    hold_ms: u32,
+    then: Option<ThenForm>,
+    #[serde(default)]
+    all: Vec<PatternForm>,
+    #[serde(default)]
+    any: Vec<PatternForm>,
+    #[serde(default)]
+    none: Vec<PatternForm>,
+    dialog: Option<Spanned<DialogForm>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ThenForm {
+    state: Spanned<String>,
+    reason: Option<Spanned<String>>,
+    #[serde(default)]
+    after_ms: u32,
+}
+
+#[derive(Deserialize, Clone, Default)]
+#[serde(deny_unknown_fields)]
+struct DialogForm {
+    like: Option<Spanned<String>>,
+    about: Option<Spanned<String>>,
+    #[serde(default)]
+    question: Vec<PatternForm>,
+    #[serde(default)]
+    subject: Vec<PatternForm>,
+    options: Option<PatternForm>,
+    digits_answer: Option<bool>,
+}
+
+/// Reads a file.
+pub(crate) fn read(name: &str, text: &str) -> Result<RuleFile, RuleError> {
+    let form: FileForm = toml::from_str(text)
+        .map_err(|e| wrong(name, text, e.span().map_or(0, |span| span.start), e.message().to_owned()))?;
+    Reader { name, text }.file(form)
+}
+
+/// An error at a byte of a file.
+pub(crate) fn wrong(name: &str, text: &str, at: usize, what: String) -> RuleError {
+    let before = text.get(..at).unwrap_or(text);
+    RuleError::Wrong {
+        file: name.to_owned(),
+        line: before.matches('\n').count() + 1,
+        column: before.chars().rev().take_while(|c| *c != '\n').count() + 1,
+        what,
+    }
+}
+
+struct Reader<'a> {
+    name: &'a str,
+    text: &'a str,
+}
+
+impl Reader<'_> {
+    fn wrong<T>(&self, at: usize, what: impl Into<String>) -> Result<T, RuleError> {
+        Err(wrong(self.name, self.text, at, what.into()))
+    }
+
+    fn word<T: std::str::FromStr<Err = String>>(&self, word: &Spanned<String>) -> Result<T, RuleError> {
+        word.get_ref().parse().or_else(|e: String| self.wrong(word.span().start, e))
+    }
+
+    fn words<T: std::str::FromStr<Err = String>>(
+        &self,
+        word: Option<&Spanned<String>>,
+    ) -> Result<Option<T>, RuleError> {
+        word.map(|w| self.word(w)).transpose()
+    }
+
+    fn regex(&self, text: &Spanned<String>) -> Result<Regex, RuleError> {
+        regex::RegexBuilder::new(text.get_ref())
+            .size_limit(MAX_EXPRESSION)
+            .build()
+            .or_else(|e| self.wrong(text.span().start, e.to_string()))
+    }
+
+    fn pattern(&self, form: &PatternForm) -> Result<Pattern, RuleError> {
+        Ok(Pattern { place: place(&form.r#in), regex: self.regex(&form.has)? })
+    }
+
+    fn patterns(&self, forms: &[PatternForm]) -> Result<Vec<Pattern>, RuleError> {
+        forms.iter().map(|f| self.pattern(f)).collect()
+    }
+
+    fn file(&self, form: FileForm) -> Result<RuleFile, RuleError> {
+        let versions = match &form.versions {
+            Some(text) => {
+                VersionReq::parse(text.get_ref()).or_else(|e| self.wrong(text.span().start, e.to_string()))?
+            }
+            None => VersionReq::STAR,
+        };
+        let mut regions = BTreeMap::new();
+        for (name, region) in &form.regions {
+            if BUILT_IN.contains(&name.as_str()) {
+                return self.wrong(region.span().start, format!("`{name}` is a region every screen has"));
+            }
+            regions.insert(name.clone(), self.cut(region)?);
+        }
+        let mut rules: Vec<Rule> = Vec::new();
+        for rule in &form.rules {
+            if rules.iter().any(|r| r.name == *rule.name.get_ref()) {
+                return self.wrong(rule.name.span().start, format!("`{}` is there twice", rule.name.get_ref()));
+            }
+            rules.push(self.rule(rule, &form.dialogs)?);
+        }
+        for dialog in form.dialogs.values() {
+            self.dialog(dialog)?;
+        }
+        Ok(RuleFile {
+            name: self.name.to_owned(),
+            provider: self.word(&form.provider)?,
+            versions,
+            version: form.version.as_ref().map(|p| self.pattern(p)).transpose()?,
+            regions,
+            rules,
+        })
+    }
+
+    fn cut(&self, region: &Spanned<RegionForm>) -> Result<Cut, RuleError> {
+        let at = region.span().start;
+        match region.get_ref() {
+            RegionForm { last: Some(n), bottom: None, from: None, to: None, find: None, above: None, lines: None } => {
+                Ok(Cut::Last(*n))
+            }
+            RegionForm { last: None, bottom: Some(n), from: None, to: None, find: None, above: None, lines: None } => {
+                Ok(Cut::Bottom(*n))
+            }
+            RegionForm { last: None, bottom: None, from: Some(from), to, find: None, above: None, lines: None } => {
+                let to = to.as_ref().map(|t| self.regex(t)).transpose()?;
+                Ok(Cut::From(self.regex(from)?, to))
+            }
+            RegionForm {
+                last: None,
+                bottom: None,
+                from: None,
+                to: None,
+                find: Some(find),
+                above: None,
+                lines: None,
+            } => Ok(Cut::Find(self.regex(find)?)),
+            RegionForm { last: None, bottom: None, from: None, to: None, find: None, above: Some(above), lines } => {
+                Ok(Cut::Above(place(above), lines.unwrap_or(1)))
+            }
+            RegionForm { .. } => self.wrong(
+                at,
+                "a region is one of `last = lines`, `bottom = rows`, `from = expression` (and `to`), \
+                 `find = expression`, `above = region` (and `lines`)",
+            ),
+        }
+    }
+
+    fn rule(&self, form: &RuleForm, dialogs: &BTreeMap<String, DialogForm>) -> Result<Rule, RuleError> {
+        if form.all.is_empty() && form.any.is_empty() {
+            return self.wrong(form.name.span().start, "a rule needs something that must match: `all` or `any`");
+        }
+        let dialog = match &form.dialog {
+            Some(dialog) => Some(self.dialog(&self.inherit(dialog.get_ref(), dialogs)?)?),
+            None => None,
+        };
+        let then = match &form.then {
+            Some(then) => Some(Then {
+                state: self.word(&then.state)?,
+                reason: self.words(then.reason.as_ref())?,
+                after_ms: then.after_ms.into(),
+            }),
+            None => None,
+        };
+        Ok(Rule {
+            name: form.name.get_ref().clone(),
+            priority: form.priority,
+            state: self.word(&form.state)?,
+            reason: self.words(form.reason.as_ref())?,
+            strength: self.words(form.strength.as_ref())?.unwrap_or(Confidence::High),
+            debounce_ms: form.debounce_ms.into(),
+            hold_ms: form.hold_ms.into(),
+            then,
+            all: self.patterns(&form.all)?,
+            any: self.patterns(&form.any)?,
+            none: self.patterns(&form.none)?,
+            dialog,
+        })
+    }
+
+    /// What a dialog does not say itself it has from the one it is `like`.
+    fn inherit(&self, own: &DialogForm, dialogs: &BTreeMap<String, DialogForm>) -> Result<DialogForm, RuleError> {
+        let Some(like) = &own.like else { return Ok(own.clone()) };
+        let Some(base) = dialogs.get(like.get_ref()) else {
+            return self.wrong(like.span().start, format!("there is no dialog `{}`", like.get_ref()));
+        };
+        let or =
+            |own: &Vec<PatternForm>, base: &Vec<PatternForm>| if own.is_empty() { base.clone() } else { own.clone() };
+        Ok(DialogForm {
+            like: None,
+            about: own.about.clone().or_else(|| base.about.clone()),
+            question: or(&own.question, &base.question),
+            subject: or(&own.subject, &base.subject),
+            options: own.options.clone().or_else(|| base.options.clone()),
+            digits_answer: own.digits_answer.or(base.digits_answer),
+        })
+    }
+
+    fn dialog(&self, form: &DialogForm) -> Result<DialogRule, RuleError> {
+        let options = form.options.as_ref().map(|p| self.pattern(p)).transpose()?;
+        if let (Some(pattern), Some(form)) = (&options, &form.options)
+            && !pattern.regex.capture_names().any(|name| name == Some("label"))
+        {
+            return self.wrong(form.has.span().start, "an expression for options needs the group `label`");
+        }
+        Ok(DialogRule {
+            about: self.words(form.about.as_ref())?,
+            question: self.patterns(&form.question)?,
+            subject: self.patterns(&form.subject)?,
+            options,
+            digits_answer: form.digits_answer.unwrap_or(true),
+        })
+    }
+}
+
+fn place(name: &Spanned<String>) -> Place {
+    Place { name: name.get_ref().clone(), at: name.span().start }
+}

@@ -1,0 +1,175 @@
+//! What stands before the parser: it cuts strings that never end, and notes what the parser does
+//! not tell.
+//!
+//! The parser keeps the text of an operating system command until its end, however long that is.
+//! A program that begins one and never ends it would make us grow by all it writes, so beyond
+//! [`MAX_STRING`] the rest of a command is not passed on. Scroll regions and cleared screens are
+//! noted here because the parser has no word for them.
+
+/// The longest operating system command that is passed on whole, in bytes.
+pub(crate) const MAX_STRING: usize = 4096;
+/// The most of a control sequence's parameters that is looked at.
+const MAX_PARAMETERS: usize = 32;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Ground,
+    Escape,
+    Control,
+    Command {
+        length: usize,
+    },
+}
+
+/// Follows the bytes of one terminal.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Guard {
+    place: Place,
+    parameters: Vec<u8>,
+    /// A scroll region smaller than the screen is set.
+    pub(crate) scroll_region: bool,
+    /// The screen was cleared since this was last taken.
+    pub(crate) cleared: bool,
+}
+
+impl Guard {
+    /// Hands on what the parser may have of `bytes`.
+    pub(crate) fn pass(&mut self, bytes: &[u8], mut on: impl FnMut(&[u8])) {
+        // Everything from `from` to the current byte is passed on together.
+        let (mut from, mut at) = (0, 0);
+        while at < bytes.len() {
+            match &mut self.place {
+                Place::Ground => match memchr::memchr(0x1b, &bytes[at..]) {
+                    Some(n) => {
+                        at += n + 1;
+                        self.place = Place::Escape;
+                    }
+                    None => at = bytes.len(),
+                },
+                Place::Escape => {
+                    self.escape(bytes[at]);
+                    at += 1;
+                }
+                Place::Control => {
+                    self.control(bytes[at]);
+                    at += 1;
+                }
+                Place::Command { length } => {
+                    let rest = &bytes[at..];
+                    let end = rest.iter().position(|b| matches!(b, 0x07 | 0x18 | 0x1a | 0x1b));
+                    let text = end.unwrap_or(rest.len());
+                    let room = MAX_STRING.saturating_sub(*length);
+                    *length = length.saturating_add(text);
+                    if text > room {
+                        on(&bytes[from..at + room]);
+                        from = at + text;
+                    }
+                    at += text;
+                    if end.is_some() {
+                        self.place = if bytes[at] == 0x1b { Place::Escape } else { Place::Ground };
+                        at += 1;
+                    }
+                }
+            }
+        }
+        if from < at {
+            on(&bytes[from..at]);
+        }
+    }
+
+    /// Bytes are missing: whatever was begun is over.
+    pub(crate) fn lost(&mut self) {
+        self.place = Place::Ground;
+    }
+
+    fn escape(&mut self, byte: u8) {
+        self.place = match byte {
+            b'[' => {
+                self.parameters.clear();
+                Place::Control
+            }
+            b']' => Place::Command { length: 0 },
+            // Controls are obeyed within a sequence and do not end it.
+            0x1b | 0x00..=0x17 | 0x19 | 0x1c..=0x1f | 0x7f => Place::Escape,
+            b'c' => {
+                self.cleared = true;
+                self.scroll_region = false;
+                Place::Ground
+            }
+            _ => Place::Ground,
+        };
+    }
+
+    fn control(&mut self, byte: u8) {
+        match byte {
+            0x1b => self.place = Place::Escape,
+            0x18 | 0x1a => self.place = Place::Ground,
+            0x20..=0x3f => {
+                if self.parameters.len() < MAX_PARAMETERS {
+                    self.parameters.push(byte);
+                }
+            }
+            0x40..=0x7e => {
+                self.finish(byte);
+                self.place = Place::Ground;
+            }
+            0x00..=0x17 | 0x19 | 0x1c..=0x1f | 0x7f..=0xff => {}
+        }
+    }
+
+    fn finish(&mut self, last: u8) {
+        match (last, self.parameters.as_slice()) {
+            (b'r', parameters) if parameters.iter().all(|b| b.is_ascii_digit() || *b == b';') => {
+                self.scroll_region = parameters.iter().any(u8::is_ascii_digit);
+            }
+            (b'J', b"2" | b"3") | (b'h' | b'l', b"?1049" | b"?47") => self.cleared = true,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passed(chunks: &[&[u8]]) -> (Vec<u8>, Guard) {
+        let (mut guard, mut out) = (Guard::default(), Vec::new());
+        for chunk in chunks {
+            guard.pass(chunk, |b| out.extend_from_slice(b));
+        }
+        (out, guard)
+    }
+
+    #[test]
+    fn ordinary_bytes_pass_unchanged() {
+        let bytes = b"a\x1b[31mb\x1b]0;title\x07c\x1bPq;;\x1b\\d\x1b]7501;state=idle\x1b\\e";
+        assert_eq!(passed(&[bytes]).0, bytes);
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        assert_eq!(passed(&single).0, bytes);
+    }
+
+    #[test]
+    fn a_command_without_an_end_is_cut() {
+        let megabyte = vec![b'x'; 1 << 20];
+        let (out, _) = passed(&[b"\x1b]0;", &megabyte, &megabyte, b"\x07after"]);
+        assert!(out.len() < MAX_STRING + 32, "{}", out.len());
+        assert!(out.ends_with(b"\x07after"));
+    }
+
+    #[test]
+    fn a_control_within_the_escape_does_not_hide_the_command() {
+        let megabyte = vec![b'x'; 1 << 20];
+        let (out, _) = passed(&[b"\x1b\n]0;", &megabyte]);
+        assert!(out.len() < MAX_STRING + 32, "{}", out.len());
+    }
+
+    #[test]
+    fn scroll_regions_and_cleared_screens_are_noted() {
+        assert!(passed(&[b"\x1b[2", b";5r"]).1.scroll_region);
+        assert!(!passed(&[b"\x1b[2;5r\x1b[r"]).1.scroll_region);
+        assert!(!passed(&[b"\x1b[?2;5r"]).1.scroll_region);
+        assert!(passed(&[b"\x1b[2", b"J"]).1.cleared);
+        assert!(!passed(&[b"\x1b[0J"]).1.cleared);
+    }
+}

@@ -1,0 +1,230 @@
+//! Decides what a screen claims, frame by frame: which rule matches, since when, and whether it has
+//! matched for long enough.
+//!
+//! Of the rules that match, the one of the highest priority wins that has matched for its
+//! `debounce_ms`. The rule that won last is kept for `hold_ms` against those below it, and for good
+//! while no rule matches: agents draw frames in pieces, and a frame that says nothing is no news.
+
+use std::sync::Arc;
+
+use events::Timestamp;
+
+use super::{
+    dialog::{self, Reading},
+    form::Rule,
+    rules::RuleSet,
+    view::View,
+};
+use crate::host::frame::ScreenClaim;
+
+/// How long another dialog of the same rule must stand before it is one of its own, so that a
+/// dialog that is drawn in pieces is one dialog.
+const SETTLE_MS: i64 = 60;
+/// A claim is withdrawn when nothing has matched for this long.
+const WITHDRAW_MS: i64 = 300_000;
+/// The longest words of a claim that are taken from a screen, in characters.
+const MAX_WORDS: usize = 80;
+
+/// What is claimed, and by which rule.
+#[derive(Debug, Clone)]
+pub(crate) struct Current {
+    /// Index of the rule.
+    pub(crate) rule: usize,
+    /// The rule does not match any more, and what follows from that is claimed.
+    pub(crate) over: bool,
+    /// When it last matched.
+    pub(crate) matched_at: Timestamp,
+    /// What is claimed.
+    pub(crate) claim: ScreenClaim,
+    /// The dialog as it was told.
+    pub(crate) reading: Option<Reading>,
+    /// A different dialog of the same rule, and since when it stands there.
+    other: Option<(Reading, Timestamp)>,
+}
+
+/// What changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// This is claimed now.
+    Claimed(ScreenClaim),
+    /// Nothing is claimed any more.
+    Withdrawn,
+}
+
+/// Follows the frames of one terminal.
+#[derive(Debug)]
+pub(crate) struct Judge {
+    pub(crate) set: Arc<RuleSet>,
+    /// For each rule since when it matches.
+    pub(crate) since: Vec<Option<Timestamp>>,
+    pub(crate) current: Option<Current>,
+    /// When time alone changes something.
+    pub(crate) deadline: Option<Timestamp>,
+}
+
+impl Judge {
+    pub(crate) fn new(set: Arc<RuleSet>) -> Self {
+        Self { since: vec![None; set.rules.len()], set, current: None, deadline: None }
+    }
+
+    /// Goes on with other rules; what is claimed stands until they say something else.
+    pub(crate) fn change_rules(&mut self, set: Arc<RuleSet>) {
+        let rule = self.current.as_ref().map(|c| self.set.rules[c.rule].name.clone());
+        self.since = vec![None; set.rules.len()];
+        match rule.and_then(|name| set.rules.iter().position(|r| r.name == name)) {
+            Some(at) => {
+                if let Some(current) = &mut self.current {
+                    current.rule = at;
+                }
+            }
+            None => self.current = None,
+        }
+        self.set = set;
+    }
+
+    /// Looks at a frame, or again at the same frame when time passed.
+    pub(crate) fn look(&mut self, view: &View<'_>, now: Timestamp) -> Option<Change> {
+        let set = Arc::clone(&self.set);
+        self.deadline = None;
+        let mut winner = None;
+        for (at, rule) in set.rules.iter().enumerate() {
+            // Below the winner nobody is asked, so whoever stands there begins anew.
+            let since = match (winner, matches(rule, view)) {
+                (None, true) => self.since[at].unwrap_or(now),
+                (Some(_), _) | (None, false) => {
+                    self.since[at] = None;
+                    continue;
+                }
+            };
+            self.since[at] = Some(since);
+            if let Some(current) = self.current.as_mut().filter(|c| c.rule == at && !c.over) {
+                current.matched_at = now;
+            }
+            let counts_at = since.plus_ms(rule.debounce_ms);
+            let is_current = self.current.as_ref().is_some_and(|c| c.rule == at && !c.over);
+            if counts_at <= now || is_current {
+                winner = Some(at);
+            } else {
+                self.wait_until(counts_at);
+            }
+        }
+        match winner {
+            Some(at) => self.won(at, view, now),
+            None => self.nobody(now),
+        }
+    }
+
+    fn wait_until(&mut self, at: Timestamp) {
+        self.deadline = Some(self.deadline.map_or(at, |known| known.min(at)));
+    }
+
+    fn won(&mut self, at: usize, view: &View<'_>, now: Timestamp) -> Option<Change> {
+        let set = Arc::clone(&self.set);
+        let rule = &set.rules[at];
+        if let Some(current) = &self.current {
+            if current.rule == at && !current.over {
+                return self.same(rule, view, now);
+            }
+            let held = &set.rules[current.rule];
+            let until = current.matched_at.plus_ms(held.hold_ms);
+            if !current.over && held.priority > rule.priority && now < until {
+                self.wait_until(until);
+                return None;
+            }
+        }
+        let reading = rule.dialog.as_ref().map(|d| dialog::read(d, view));
+        let claim = claim_of(&set, rule, reading.as_ref(), view);
+        self.become_(Current { rule: at, over: false, matched_at: now, claim, reading, other: None })
+    }
+
+    /// The same rule goes on: only its dialog may be another.
+    fn same(&mut self, rule: &Rule, view: &View<'_>, now: Timestamp) -> Option<Change> {
+        let set = Arc::clone(&self.set);
+        let current = self.current.as_mut()?;
+        let reading = dialog::read(rule.dialog.as_ref()?, view);
+        if current.reading.as_ref().is_some_and(|told| told.is_same(&reading)) {
+            current.other = None;
+            current.claim.dialog = Some(Box::new(reading.dialog.clone()));
+            current.reading = Some(reading);
+            return None;
+        }
+        let since = match &current.other {
+            Some((other, since)) if other.is_same(&reading) => *since,
+            Some(_) | None => now,
+        };
+        let settled_at = since.plus_ms(SETTLE_MS);
+        if now < settled_at {
+            current.other = Some((reading, since));
+            self.wait_until(settled_at);
+            return None;
+        }
+        let claim = claim_of(&set, rule, Some(&reading), view);
+        current.other = None;
+        current.claim = claim.clone();
+        current.reading = Some(reading);
+        Some(Change::Claimed(claim))
+    }
+
+    /// No rule matches.
+    fn nobody(&mut self, now: Timestamp) -> Option<Change> {
+        let set = Arc::clone(&self.set);
+        let current = self.current.as_ref()?;
+        let rule = &set.rules[current.rule];
+        let (at, matched_at) = (current.rule, current.matched_at);
+        if let Some(then) = rule.then.filter(|_| !current.over) {
+            let due = matched_at.plus_ms(then.after_ms.max(rule.hold_ms));
+            if now < due {
+                self.wait_until(due);
+                return None;
+            }
+            let words = format!("{}/{}: gone, and nothing else is there", set.provider, rule.name);
+            let claim =
+                ScreenClaim { state: then.state, reason: then.reason, strength: rule.strength, words, dialog: None };
+            return self.become_(Current { rule: at, over: true, matched_at, claim, reading: None, other: None });
+        }
+        let due = matched_at.plus_ms(WITHDRAW_MS);
+        if now < due {
+            self.wait_until(due);
+            return None;
+        }
+        self.current = None;
+        Some(Change::Withdrawn)
+    }
+
+    /// Takes over; tells it when it is news.
+    fn become_(&mut self, next: Current) -> Option<Change> {
+        let news = self.current.as_ref().is_none_or(|old| {
+            let same_dialog = match (&old.reading, &next.reading) {
+                (Some(a), Some(b)) => a.is_same(b),
+                (None, None) => true,
+                (Some(_), None) | (None, Some(_)) => false,
+            };
+            (old.claim.state, old.claim.reason) != (next.claim.state, next.claim.reason) || !same_dialog
+        });
+        let claim = next.claim.clone();
+        self.current = Some(next);
+        news.then_some(Change::Claimed(claim))
+    }
+}
+
+/// Whether everything a rule asks for is so.
+fn matches(rule: &Rule, view: &View<'_>) -> bool {
+    rule.all.iter().all(|p| view.find(p).is_some())
+        && (rule.any.is_empty() || rule.any.iter().any(|p| view.find(p).is_some()))
+        && rule.none.iter().all(|p| view.find(p).is_none())
+}
+
+fn claim_of(set: &RuleSet, rule: &Rule, reading: Option<&Reading>, view: &View<'_>) -> ScreenClaim {
+    let saw = rule.all.iter().chain(&rule.any).find_map(|p| Some((view.find(p)?, &p.place.name)));
+    let words = saw.map_or_else(String::new, |(text, region)| {
+        let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_WORDS).collect();
+        format!(": \"{text}\" in {region}")
+    });
+    ScreenClaim {
+        state: rule.state,
+        reason: rule.reason,
+        strength: rule.strength,
+        words: format!("{}/{}{words}", set.provider, rule.name),
+        dialog: reading.map(|r| Box::new(r.dialog.clone())),
+    }
+}

@@ -1,0 +1,125 @@
+//! What typed bytes mean for a dialog that is open. Nothing else of what is typed is looked at.
+
+use super::dialog::Reading;
+
+/// A key a dialog may care about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Key {
+    Enter,
+    Escape,
+    /// The cursor may have moved.
+    Move,
+    Letter(char),
+}
+
+/// Which keys these bytes are. Reports of the terminal (mouse, focus, answers) are none.
+fn keys(bytes: &[u8]) -> Vec<Key> {
+    let mut keys = Vec::new();
+    let mut rest = bytes;
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        match byte {
+            b'\r' | b'\n' => keys.push(Key::Enter),
+            b'\t' => keys.push(Key::Move),
+            0x1b => match after.first() {
+                None | Some(0x1b) => keys.push(Key::Escape),
+                Some(b'[' | b'O') => {
+                    let end =
+                        after.iter().skip(1).position(|b| (0x40..=0x7e).contains(b)).map_or(after.len(), |n| n + 2);
+                    keys.extend(sequence(&after[1..end]));
+                    rest = &after[end..];
+                }
+                Some(b']' | b'P' | b'_') => {
+                    let end = after.iter().position(|b| matches!(b, 0x07 | 0x1b)).unwrap_or(after.len());
+                    // The backslash of the terminator belongs to it.
+                    let backslash = usize::from(after.get(end) == Some(&0x1b)) + 1;
+                    rest = after.get(end + backslash..).unwrap_or_default();
+                }
+                Some(_) => rest = &after[1..],
+            },
+            0x21..=0x7e => keys.push(Key::Letter(char::from(byte))),
+            _ => {}
+        }
+    }
+    keys
+}
+
+/// The key of a control sequence, given what follows its introducer.
+fn sequence(body: &[u8]) -> Option<Key> {
+    match body {
+        b"A" | b"B" | b"Z" | b"H" | b"F" | b"5~" | b"6~" => Some(Key::Move),
+        // The kitty keyboard protocol.
+        b"13u" | b"13;1u" | b"13;1:1u" => Some(Key::Enter),
+        b"27u" | b"27;1u" | b"27;1:1u" => Some(Key::Escape),
+        _ => None,
+    }
+}
+
+/// What the first of these keys that answers the dialog means; `moved` tells whether the cursor may
+/// be elsewhere than on the screen last read, and is kept up to date.
+pub(crate) fn meaning(reading: &Reading, bytes: &[u8], moved: &mut bool) -> Option<String> {
+    let options = &reading.dialog.options;
+    let by_key = |key: &str| {
+        reading
+            .keys
+            .iter()
+            .position(|keys| keys.iter().any(|k| k.eq_ignore_ascii_case(key)))
+            .map(|at| options[at].label.clone())
+    };
+    for key in keys(bytes) {
+        match key {
+            Key::Move => *moved = true,
+            Key::Escape => return Some(by_key("esc").unwrap_or_else(|| "esc".to_owned())),
+            Key::Enter => {
+                let selected = options.iter().find(|o| o.selected && !*moved);
+                return Some(selected.map_or_else(|| "enter".to_owned(), |o| o.label.clone()));
+            }
+            Key::Letter(c) => {
+                if let Some(label) = by_key(c.encode_utf8(&mut [0; 4])) {
+                    return Some(label);
+                }
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use events::{Choice, Dialog};
+
+    use super::*;
+
+    fn check(typed: &[u8], expected: Option<&str>) {
+        let option = |label: &str, selected| Choice { label: label.into(), key: None, selected };
+        let reading = Reading {
+            dialog: Dialog { options: vec![option("Yes", true), option("No", false)], ..Dialog::default() },
+            keys: vec![vec!["y".into(), "1".into()], vec!["esc".into()]],
+        };
+        assert_eq!(meaning(&reading, typed, &mut false).as_deref(), expected, "{typed:?}");
+    }
+
+    #[test]
+    fn keys_that_answer() {
+        check(b"\r", Some("Yes"));
+        check(b"y", Some("Yes"));
+        check(b"1", Some("Yes"));
+        check(b"\x1b", Some("No"));
+        check(b"\x1b[27u", Some("No"));
+        check(b"\x1b[13u", Some("Yes"));
+    }
+
+    #[test]
+    fn keys_that_do_not() {
+        check(b"x", None);
+        check(b"\x1b[B", None);
+        check(b"\x1b[I\x1b[<35;10;20M\x1b[?62;22c\x1b[3;1R", None);
+        check(b"\x1b]11;rgb:0000/0000/0000\x1b\\", None);
+        check(b"\x1bx", None);
+    }
+
+    #[test]
+    fn after_the_cursor_moved_enter_is_only_enter() {
+        check(b"\x1b[B\r", Some("enter"));
+    }
+}

@@ -1,0 +1,207 @@
+//! The rules for all providers: those that come with the program and those a user laid beside them.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use events::Provider;
+use regex::Regex;
+use semver::Version;
+
+use super::form::{self, BUILT_IN, Cut, Pattern, Rule, RuleFile};
+
+const EMBEDDED: [(&str, &str); 4] = [
+    ("claude.toml", include_str!("../../rules/claude.toml")),
+    ("codex.toml", include_str!("../../rules/codex.toml")),
+    ("gemini.toml", include_str!("../../rules/gemini.toml")),
+    ("any.toml", include_str!("../../rules/any.toml")),
+];
+
+/// The largest file of rules that is read.
+const MAX_FILE: u64 = 1 << 20;
+
+/// Why rules cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RuleError {
+    /// A file cannot be read.
+    #[error("{path}: {source}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file says something that is no rule.
+    #[error("{file}:{line}:{column}: {what}")]
+    Wrong {
+        /// Which file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// The rules for all providers.
+#[derive(Debug, Default)]
+pub struct Rules {
+    files: Vec<RuleFile>,
+}
+
+impl Rules {
+    /// The rules that come with the program.
+    #[must_use]
+    pub fn embedded() -> Self {
+        // A test reads each of them, so none is left out.
+        Self { files: EMBEDDED.iter().filter_map(|(name, text)| form::read(name, text).ok()).collect() }
+    }
+
+    /// The rules that come with the program, and those in `dir`: every `*.toml`, in the order of
+    /// their names. In a file for the same provider whose range holds the agent's version, a rule or
+    /// region of a name that is known replaces the known one, others are added. No directory is no
+    /// error.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or is no file of rules: which, and where.
+    pub fn load(dir: Option<&Path>) -> Result<Self, RuleError> {
+        let mut rules = Self::default();
+        for (name, text) in EMBEDDED {
+            rules.add(name, text)?;
+        }
+        let Some(dir) = dir else { return Ok(rules) };
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| RuleError::Read { path, source }
+        };
+        let entries = match fs::read_dir(dir) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(rules),
+            Err(e) => return Err(failed(dir)(e)),
+        };
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(failed(dir))?.path();
+            if path.extension().is_some_and(|e| e == "toml") {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        for path in paths {
+            let size = fs::metadata(&path).map_err(failed(&path))?.len();
+            if size > MAX_FILE {
+                return Err(failed(&path)(io::Error::new(io::ErrorKind::FileTooLarge, "larger than 1 MiB")));
+            }
+            let text = fs::read_to_string(&path).map_err(failed(&path))?;
+            rules.add(&path.display().to_string(), &text)?;
+        }
+        Ok(rules)
+    }
+
+    /// Adds a file, read and checked against the ones before it.
+    pub(crate) fn add(&mut self, name: &str, text: &str) -> Result<(), RuleError> {
+        let file = form::read(name, text)?;
+        let known: Vec<&RuleFile> = self.files.iter().filter(|f| f.provider == file.provider).collect();
+        let is_known = |region: &str| {
+            BUILT_IN.contains(&region)
+                || file.regions.contains_key(region)
+                || known.iter().any(|f| f.regions.contains_key(region))
+        };
+        for place in file.places() {
+            if !is_known(&place.name) {
+                return Err(form::wrong(name, text, place.at, format!("there is no region `{}`", place.name)));
+            }
+        }
+        self.files.push(file);
+        Ok(())
+    }
+
+    /// The rules for an agent of this version. Unknown, or in no range: the ranges are not asked.
+    /// A provider without rules of its own has those for any program.
+    pub(crate) fn select(&self, provider: Provider, version: Option<&Version>) -> RuleSet {
+        let provider = if self.files.iter().any(|f| f.provider == provider) { provider } else { Provider::Unknown };
+        let of_provider = || self.files.iter().filter(|f| f.provider == provider);
+        let within: Vec<&RuleFile> = of_provider().filter(|f| version.is_some_and(|v| f.versions.matches(v))).collect();
+        let files = if within.is_empty() { of_provider().collect() } else { within };
+        let mut set = RuleSet {
+            files: files.iter().map(|f| (f.name.clone(), f.versions.to_string())).collect(),
+            ..RuleSet::default()
+        };
+        for name in BUILT_IN {
+            set.regions.push((name.to_owned(), None));
+        }
+        let mut rules: Vec<Rule> = Vec::new();
+        for file in &files {
+            set.version = file.version.clone().or(set.version);
+            for (name, cut) in &file.regions {
+                match set.regions.iter_mut().find(|(known, _)| known == name) {
+                    Some(known) => known.1 = Some(cut.clone()),
+                    None => set.regions.push((name.clone(), Some(cut.clone()))),
+                }
+            }
+            for rule in &file.rules {
+                match rules.iter_mut().find(|known| known.name == rule.name) {
+                    Some(known) => known.clone_from(rule),
+                    None => rules.push(rule.clone()),
+                }
+            }
+        }
+        // Equal priorities stay in the order they were written in.
+        rules.sort_by_key(|rule| std::cmp::Reverse(rule.priority));
+        set.rules = rules;
+        set.provider = provider;
+        set
+    }
+}
+
+impl RuleFile {
+    /// Every place where a region is named.
+    fn places(&self) -> impl Iterator<Item = &form::Place> {
+        let rules = self.rules.iter().flat_map(|rule| {
+            let dialog = rule.dialog.iter().flat_map(|d| d.question.iter().chain(&d.subject).chain(&d.options));
+            rule.all.iter().chain(&rule.any).chain(&rule.none).chain(dialog)
+        });
+        let regions = self.regions.values().filter_map(|cut| match cut {
+            Cut::Above(place, _) => Some(place),
+            Cut::Last(_) | Cut::Bottom(_) | Cut::From(..) | Cut::Find(_) => None,
+        });
+        rules.chain(&self.version).map(|p| &p.place).chain(regions)
+    }
+}
+
+/// The rules for one agent.
+#[derive(Debug)]
+pub(crate) struct RuleSet {
+    /// Whose rules they are.
+    pub(crate) provider: Provider,
+    /// The files they are from, and the versions each is for.
+    pub(crate) files: Vec<(String, String)>,
+    /// How the version is read.
+    pub(crate) version: Option<Pattern>,
+    /// All regions by name; those every screen has come first and have no cut.
+    pub(crate) regions: Vec<(String, Option<Cut>)>,
+    /// The rules, the most urgent first.
+    pub(crate) rules: Vec<Rule>,
+}
+
+impl Default for RuleSet {
+    fn default() -> Self {
+        Self { provider: Provider::Unknown, files: Vec::new(), version: None, regions: Vec::new(), rules: Vec::new() }
+    }
+}
+
+/// A version as a screen says it: what comes before a release is of that release.
+pub(crate) fn version(text: &str) -> Option<Version> {
+    let mut version = Version::parse(text).ok()?;
+    version.pre = semver::Prerelease::EMPTY;
+    Some(version)
+}
+
+/// The first group of an expression, or all it matched.
+pub(crate) fn group<'t>(regex: &Regex, text: &'t str) -> Option<&'t str> {
+    let found = regex.captures(text)?;
+    found.get(1).or_else(|| found.get(0)).map(|m| m.as_str())
+}

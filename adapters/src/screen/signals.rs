@@ -1,0 +1,181 @@
+//! What a program tells its terminal apart from text: title, notifications, state, questions, and
+//! modes the parser does not keep. Filled by the parser's callbacks; bounded.
+
+use std::collections::BTreeSet;
+
+use vt100::{Callbacks, Screen};
+
+/// The longest text that is kept of a title, a notification or a state, in characters.
+const MAX_TEXT: usize = 512;
+/// Notifications that are kept until somebody takes them.
+const MAX_NOTIFICATIONS: usize = 32;
+/// Bytes of replies that are kept until somebody takes them.
+const MAX_REPLIES: usize = 4096;
+/// Private modes that are worth undoing and that the parser does not keep: focus reports, alternate
+/// scrolling, further mouse encodings, grapheme widths, colour scheme reports, size reports.
+const MODES: [u16; 8] = [1004, 1007, 1015, 1016, 2027, 2031, 2048, 1001];
+
+/// What was told since the terminal began, or since it was last taken.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Signals {
+    /// The title.
+    pub(crate) title: Option<String>,
+    /// The agent's own state (OSC 7501), as it stands there; empty when it was taken back.
+    pub(crate) state: String,
+    /// Notifications that were not taken yet.
+    pub(crate) notifications: Vec<String>,
+    /// The bell rang since this was last taken.
+    pub(crate) bell: bool,
+    /// Answers to questions that were not taken yet.
+    pub(crate) replies: Vec<u8>,
+    /// Between the begin and the end of a synchronized update (mode 2026).
+    pub(crate) updating: bool,
+    /// Private modes that are on, of [`MODES`].
+    pub(crate) modes: BTreeSet<u16>,
+    /// Flags of the kitty keyboard protocol that were pushed, on the main and the alternate screen.
+    pub(crate) keyboard: [Vec<u16>; 2],
+    /// The level of modifyOtherKeys.
+    pub(crate) other_keys: u16,
+    /// A character set other than ASCII was chosen.
+    pub(crate) charset: bool,
+    /// A kitty notification that is still coming: title and body.
+    coming: Option<(String, String)>,
+}
+
+impl Signals {
+    fn reply(&mut self, bytes: &[u8]) {
+        if self.replies.len() + bytes.len() <= MAX_REPLIES {
+            self.replies.extend_from_slice(bytes);
+        }
+    }
+
+    fn notify(&mut self, text: String) {
+        if !text.is_empty() && self.notifications.len() < MAX_NOTIFICATIONS {
+            self.notifications.push(text);
+        }
+    }
+
+    fn mode(&mut self, params: &[&[u16]], on: bool) {
+        for mode in params.iter().filter_map(|p| p.first()) {
+            if *mode == 2026 {
+                self.updating = on;
+            } else if MODES.contains(mode) {
+                if on {
+                    self.modes.insert(*mode);
+                } else {
+                    self.modes.remove(mode);
+                }
+            }
+        }
+    }
+
+    /// Kitty's notifications come in pieces: `i=1:d=0;Title`, then `i=1:p=body;Body`.
+    fn kitty_notification(&mut self, about: &str, text: &str) {
+        let field = |name: &str| about.split(':').find_map(|f| f.strip_prefix(name)?.strip_prefix('='));
+        let (title, body) = self.coming.get_or_insert_default();
+        let part = match field("p").unwrap_or("title") {
+            "title" => title,
+            "body" => body,
+            _ => return,
+        };
+        let readable = field("e") != Some("1");
+        if readable && part.len() < MAX_TEXT {
+            part.push_str(text);
+        }
+        if field("d") != Some("0")
+            && let Some((title, body)) = self.coming.take()
+        {
+            self.notify(joined(&title, &body));
+        }
+    }
+}
+
+/// Title and body as one text.
+fn joined(title: &str, body: &str) -> String {
+    match (title.is_empty(), body.is_empty()) {
+        (false, false) => plain(&format!("{title}: {body}")),
+        _ => plain(&format!("{title}{body}")),
+    }
+}
+
+/// The text of these bytes, without controls and not too long.
+fn plain(text: &str) -> String {
+    text.trim().chars().filter(|c| !c.is_control()).take(MAX_TEXT).collect()
+}
+
+fn text(params: &[&[u8]]) -> String {
+    plain(&String::from_utf8_lossy(&params.join(&b';')))
+}
+
+impl Callbacks for Signals {
+    fn audible_bell(&mut self, _: &mut Screen) {
+        self.bell = true;
+    }
+
+    fn set_window_title(&mut self, _: &mut Screen, title: &[u8]) {
+        self.title = Some(text(&[title]));
+    }
+
+    fn unhandled_osc(&mut self, _: &mut Screen, params: &[&[u8]]) {
+        match params {
+            // A title with semicolons in it.
+            [b"0" | b"2", rest @ ..] => self.title = Some(text(rest)),
+            [b"7501", rest @ ..] => match text(rest).as_str() {
+                "?" => {}
+                said if said.starts_with("state=clear") => self.state.clear(),
+                said => self.state = said.to_owned(),
+            },
+            // 9;4 is a progress bar.
+            [b"9", b"4", ..] => {}
+            [b"9", rest @ ..] => self.notify(text(rest)),
+            [b"777", b"notify", title, rest @ ..] => {
+                let text = joined(&text(&[title]), &text(rest));
+                self.notify(text);
+            }
+            [b"99", about, rest @ ..] => {
+                let (about, text) = (text(&[about]), text(rest));
+                self.kitty_notification(&about, &text);
+            }
+            [b"10", b"?"] => self.reply(b"\x1b]10;rgb:dddd/dddd/dddd\x1b\\"),
+            [b"11", b"?"] => self.reply(b"\x1b]11;rgb:0000/0000/0000\x1b\\"),
+            _ => {}
+        }
+    }
+
+    fn unhandled_escape(&mut self, _: &mut Screen, i1: Option<u8>, _: Option<u8>, b: u8) {
+        if i1 == Some(b'(') {
+            self.charset = b != b'B';
+        }
+    }
+
+    /// Answers as a plain terminal of the xterm family would. The kitty keyboard protocol is not
+    /// answered, so that a program goes on with the keys every terminal has.
+    fn unhandled_csi(&mut self, screen: &mut Screen, i1: Option<u8>, i2: Option<u8>, params: &[&[u16]], c: char) {
+        let first = params.first().and_then(|p| p.first()).copied().unwrap_or(0);
+        let keyboard = &mut self.keyboard[usize::from(screen.alternate_screen())];
+        match (i1, i2, c) {
+            (None, None, 'n') if first == 6 => {
+                let (row, column) = screen.cursor_position();
+                self.reply(format!("\x1b[{};{}R", row + 1, column + 1).as_bytes());
+            }
+            (None, None, 'n') if first == 5 => self.reply(b"\x1b[0n"),
+            (None, None, 'c') if first == 0 => self.reply(b"\x1b[?62;22c"),
+            (Some(b'>'), None, 'c') if first == 0 => self.reply(b"\x1b[>0;10;1c"),
+            (Some(b'>'), None, 'q') if first == 0 => self.reply(b"\x1bP>|capture\x1b\\"),
+            (Some(b'?'), Some(b'$'), 'p') => self.reply(format!("\x1b[?{first};0$y").as_bytes()),
+            (Some(b'?'), None, 'h') => self.mode(params, true),
+            (Some(b'?'), None, 'l') => self.mode(params, false),
+            (Some(b'>'), None, 'u') if keyboard.len() < 64 => keyboard.push(first),
+            (Some(b'<'), None, 'u') => keyboard.truncate(keyboard.len().saturating_sub(usize::from(first.max(1)))),
+            (Some(b'='), None, 'u') => match keyboard.last_mut() {
+                Some(flags) => *flags = first,
+                None if first != 0 => keyboard.push(first),
+                None => {}
+            },
+            (Some(b'>'), None, 'm') if first == 4 => {
+                self.other_keys = params.get(1).and_then(|p| p.first()).copied().unwrap_or(0);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The terminal as the program believes it to be: the parser, held so that nothing it is fed can
+//! panic through it or make it grow; and the bytes that draw it again or undo it.
+
+use std::{
+    num::NonZeroU16,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use vt100::{CursorStyle, MouseProtocolMode, Parser};
+
+use super::{Size, guard::Guard, signals::Signals};
+
+/// Smaller terminals the parser cannot hold a wide character in; larger ones would cost too much memory.
+const SMALLEST: u16 = 2;
+const MOST_ROWS: u16 = 500;
+const MOST_COLUMNS: u16 = 1000;
+
+/// A parser with what stands around it.
+pub(crate) struct Terminal {
+    parser: Parser<Signals>,
+    guard: Guard,
+    /// How often the parser panicked and was made anew.
+    pub(crate) panics: u64,
+}
+
+impl Terminal {
+    /// A blank terminal.
+    pub(crate) fn new(size: Size) -> Self {
+        Self { parser: parser(size, Signals::default()), guard: Guard::default(), panics: 0 }
+    }
+
+    /// Takes in bytes. Whether the screen was cleared by them.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> bool {
+        let parser = &mut self.parser;
+        let guard = &mut self.guard;
+        // On a panic the parser is thrown away, so nobody sees it half changed.
+        if catch_unwind(AssertUnwindSafe(|| guard.pass(bytes, |b| parser.process(b)))).is_err() {
+            self.begin_again();
+        }
+        std::mem::take(&mut self.guard.cleared)
+    }
+
+    /// Bytes are missing: what was begun is broken off.
+    pub(crate) fn lost(&mut self) {
+        self.guard.lost();
+        self.feed(b"\x18");
+    }
+
+    /// Gives it another size.
+    pub(crate) fn resize(&mut self, size: Size) {
+        let (rows, columns) = clamp(size);
+        let parser = &mut self.parser;
+        if catch_unwind(AssertUnwindSafe(|| parser.set_size(rows, columns))).is_err() {
+            self.parser = self::parser(size, std::mem::take(self.parser.callbacks_mut()));
+            self.panics += 1;
+        }
+    }
+
+    fn begin_again(&mut self) {
+        let (rows, columns) = self.parser.screen().size();
+        let size = Size { rows: rows.get(), columns: columns.get() };
+        self.parser = parser(size, std::mem::take(self.parser.callbacks_mut()));
+        self.guard.lost();
+        self.panics += 1;
+    }
+
+    /// What it was told.
+    pub(crate) fn signals(&self) -> &Signals {
+        self.parser.callbacks()
+    }
+
+    /// What it was told, to take from.
+    pub(crate) fn signals_mut(&mut self) -> &mut Signals {
+        self.parser.callbacks_mut()
+    }
+
+    /// The parser's screen.
+    pub(crate) fn screen(&self) -> &vt100::Screen {
+        self.parser.screen()
+    }
+
+    /// The rows as text, without blanks at their ends.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let screen = self.parser.screen();
+        let columns = screen.size().1.get();
+        screen
+            .rows(0, columns)
+            .map(|mut row| {
+                row.truncate(row.trim_end().len());
+                row
+            })
+            .collect()
+    }
+
+    /// Bytes that draw it, as it stands, on a terminal of the same size.
+    pub(crate) fn repaint(&self) -> Vec<u8> {
+        let (screen, signals) = (self.parser.screen(), self.parser.callbacks());
+        let mut out = String::new();
+        out.push_str(if screen.alternate_screen() { "\x1b[?1049h" } else { "\x1b[?1049l" });
+        out.push_str("\x1b[r");
+        out.push_str(&screen.state_formatted());
+        for mode in &signals.modes {
+            out.push_str(&format!("\x1b[?{mode}h"));
+        }
+        for flags in &signals.keyboard[usize::from(screen.alternate_screen())] {
+            out.push_str(&format!("\x1b[>{flags}u"));
+        }
+        if signals.other_keys != 0 {
+            out.push_str(&format!("\x1b[>4;{}m", signals.other_keys));
+        }
+        if let Some(title) = &signals.title {
+            out.push_str(&format!("\x1b]0;{title}\x07"));
+        }
+        out.into_bytes()
+    }
+
+    /// Bytes that undo what the program left on; empty when it left nothing.
+    pub(crate) fn restore(&self) -> Vec<u8> {
+        let (screen, signals) = (self.parser.screen(), self.parser.callbacks());
+        let alternate = screen.alternate_screen();
+        let mut out = String::new();
+        let pop = |out: &mut String, depth: usize| {
+            if depth > 0 {
+                out.push_str(&format!("\x1b[<{depth}u\x1b[=0u"));
+            }
+        };
+        if signals.updating {
+            out.push_str("\x1b[?2026l");
+        }
+        if self.guard.scroll_region {
+            out.push_str("\x1b7\x1b[r\x1b8");
+        }
+        if alternate {
+            pop(&mut out, signals.keyboard[1].len());
+            out.push_str("\x1b[?1049l");
+        }
+        pop(&mut out, signals.keyboard[0].len());
+        if screen.mouse_protocol_mode() != MouseProtocolMode::None {
+            out.push_str("\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?9l\x1b[?1006l\x1b[?1005l");
+        }
+        for mode in &signals.modes {
+            out.push_str(&format!("\x1b[?{mode}l"));
+        }
+        if signals.other_keys != 0 {
+            out.push_str("\x1b[>4m");
+        }
+        for (on, undo) in [
+            (screen.bracketed_paste(), "\x1b[?2004l"),
+            (screen.application_cursor(), "\x1b[?1l"),
+            (screen.application_keypad(), "\x1b>"),
+            (screen.hide_cursor(), "\x1b[?25h"),
+            (screen.cursor_style() != CursorStyle::Default, "\x1b[0 q"),
+            (signals.charset, "\x1b(B"),
+            (!screen.attributes_formatted().trim_start_matches("\x1b[m").is_empty(), "\x1b[m"),
+        ] {
+            if on {
+                out.push_str(undo);
+            }
+        }
+        out.into_bytes()
+    }
+}
+
+fn clamp(size: Size) -> (NonZeroU16, NonZeroU16) {
+    let within = |n: u16, most: u16| NonZeroU16::new(n.clamp(SMALLEST, most)).unwrap_or(NonZeroU16::MIN);
+    (within(size.rows, MOST_ROWS), within(size.columns, MOST_COLUMNS))
+}
+
+fn parser(size: Size, signals: Signals) -> Parser<Signals> {
+    let (rows, columns) = clamp(size);
+    Parser::new_with_callbacks(rows, columns, 0, signals)
+}

@@ -1,0 +1,142 @@
+//! What a rule may look at: the screen as one text, and the regions cut out of it.
+
+use std::{cell::OnceCell, ops::Range};
+
+use super::{
+    form::{Cut, Pattern},
+    rules::RuleSet,
+    terminal::Terminal,
+};
+
+/// One frame of a screen.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Frame {
+    /// The rows, without blanks at their ends and without blank rows at the end.
+    pub(crate) text: String,
+    /// The title.
+    pub(crate) title: String,
+    /// The agent's own state (OSC 7501).
+    pub(crate) state: String,
+    /// The line of the cursor.
+    pub(crate) cursor: String,
+}
+
+impl Frame {
+    /// The screen as it stands.
+    pub(crate) fn of(terminal: &Terminal) -> Self {
+        let lines = terminal.lines();
+        let cursor = lines.get(usize::from(terminal.screen().cursor_position().0)).cloned().unwrap_or_default();
+        let mut text = lines.join("\n");
+        text.truncate(text.trim_end().len());
+        let signals = terminal.signals();
+        Self { text, title: signals.title.clone().unwrap_or_default(), state: signals.state.clone(), cursor }
+    }
+}
+
+/// A frame with the regions of one set of rules, each cut when it is first asked for.
+pub(crate) struct View<'a> {
+    frame: &'a Frame,
+    set: &'a RuleSet,
+    cut: Vec<OnceCell<Option<Range<usize>>>>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(frame: &'a Frame, set: &'a RuleSet) -> Self {
+        Self { frame, set, cut: vec![OnceCell::new(); set.regions.len()] }
+    }
+
+    /// The text of a region; `None` when it is not on the screen.
+    pub(crate) fn region(&self, name: &str) -> Option<&'a str> {
+        match name {
+            "title" => Some(&self.frame.title),
+            "osc_state" => Some(&self.frame.state),
+            "cursor" => Some(&self.frame.cursor),
+            name => self.range(name, 0).map(|range| &self.frame.text[range]),
+        }
+    }
+
+    /// What an expression finds in its region.
+    pub(crate) fn find(&self, pattern: &Pattern) -> Option<&'a str> {
+        let text = self.region(&pattern.place.name)?;
+        pattern.regex.find(text).map(|m| m.as_str())
+    }
+
+    /// Where in the text a region is. Regions may be named by regions, but not in a circle.
+    fn range(&self, name: &str, depth: usize) -> Option<Range<usize>> {
+        if name == "screen" {
+            return Some(0..self.frame.text.len());
+        }
+        let index = self.set.regions.iter().position(|(known, _)| known == name)?;
+        if let Some(range) = self.cut[index].get() {
+            return range.clone();
+        }
+        let range = self.set.regions[index].1.as_ref().and_then(|cut| self.make(cut, depth));
+        self.cut[index].get_or_init(|| range).clone()
+    }
+
+    fn make(&self, cut: &Cut, depth: usize) -> Option<Range<usize>> {
+        let text = self.frame.text.as_str();
+        match cut {
+            Cut::Last(lines) => last_lines(text, *lines),
+            Cut::Bottom(rows) => {
+                let start = text.rmatch_indices('\n').nth(rows.checked_sub(1)?).map_or(0, |(at, _)| at + 1);
+                Some(start..text.len())
+            }
+            Cut::From(from, to) => {
+                let lines: Vec<Range<usize>> = text
+                    .split('\n')
+                    .scan(0, |at, line| {
+                        let start = *at;
+                        *at += line.len() + 1;
+                        Some(start..start + line.len())
+                    })
+                    .collect();
+                let first = lines.iter().rposition(|line| from.is_match(&text[line.clone()]))?;
+                let end = to
+                    .as_ref()
+                    .and_then(|to| lines[first + 1..].iter().find(|line| to.is_match(&text[(*line).clone()])))
+                    .map_or(text.len(), |line| line.start);
+                Some(lines[first].start..end)
+            }
+            Cut::Find(regex) => regex.find(text).map(|m| m.range()),
+            Cut::Above(place, lines) => {
+                let below = if depth < 4 { self.range(&place.name, depth + 1)? } else { return None };
+                last_lines(&text[..below.start], *lines)
+            }
+        }
+    }
+}
+
+/// From the `lines`-th last line that is not blank to the end.
+fn last_lines(text: &str, lines: usize) -> Option<Range<usize>> {
+    let text = text.trim_end();
+    let mut start = None;
+    let mut left = lines;
+    let mut end = text.len();
+    while left > 0 {
+        let begin = text[..end].rfind('\n').map_or(0, |at| at + 1);
+        if !text[begin..end].trim().is_empty() {
+            start = Some(begin);
+            left -= 1;
+        }
+        if begin == 0 {
+            break;
+        }
+        end = begin - 1;
+    }
+    start.map(|start| start..text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_those_that_are_not_blank() {
+        let check = |text: &str, lines: usize| last_lines(text, lines).map(|range| text[range].to_owned());
+        assert_eq!(check("a\n\nb\n\nc\n\n", 2).as_deref(), Some("b\n\nc"));
+        assert_eq!(check("a", 3).as_deref(), Some("a"));
+        assert_eq!(check("\n\n", 3), None);
+        assert_eq!(check("", 3), None);
+    }
+}

@@ -1,0 +1,418 @@
+//! Plays the terminal of recorded sessions through the screen model, in virtual time, and compares
+//! what it claims with what was true.
+//!
+//! Only `out` (what the agent wrote) and `in` (what was typed) are used. Each run of a recording has
+//! a screen of its own and is exited outside its time; with several the most pressing state counts.
+//! The figures are those of a person who looks: how long it agrees, which approvals are seen, how
+//! late, which are false.
+
+use std::{fs, path::Path, sync::Arc};
+
+use adapters::{
+    host::frame::{ScreenClaim, Told},
+    screen::{Observer, Rules, Size},
+};
+use events::{Provider, Reason, State, Timestamp};
+use serde::Deserialize;
+
+/// Milliseconds from what a screen claims to what a user is shown.
+pub const DELIVERY_MS: i64 = 120;
+
+/// `recording.json`.
+#[derive(Debug, Clone, Deserialize)]
+struct About {
+    provider: Provider,
+    scenario: String,
+    columns: u16,
+    rows: u16,
+}
+
+/// One line of `timeline.jsonl`, as far as a terminal sees it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "op", rename_all = "lowercase")]
+enum Line {
+    Spawn {
+        at: f64,
+        run: usize,
+    },
+    Exit {
+        at: f64,
+        run: usize,
+    },
+    Out {
+        at: f64,
+        run: usize,
+        data: String,
+    },
+    In {
+        at: f64,
+        run: usize,
+        data: String,
+    },
+    #[serde(other)]
+    Other,
+}
+
+/// One line of `truth.jsonl`.
+#[derive(Debug, Clone, Deserialize)]
+struct TruthLine {
+    at: f64,
+    state: State,
+    reason: Option<Reason>,
+}
+
+/// What happened on a terminal.
+#[derive(Debug, Clone)]
+pub enum Op {
+    /// The program began.
+    Spawn,
+    /// It ended.
+    Exit,
+    /// It wrote this.
+    Out(String),
+    /// Somebody typed this.
+    In(String),
+}
+
+/// What was so from then on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Said {
+    /// When, ms.
+    pub at: i64,
+    /// The state; `None` while nothing is said.
+    pub state: Option<State>,
+    /// Why.
+    pub reason: Option<Reason>,
+}
+
+/// A recorded terminal.
+#[derive(Debug, Clone)]
+pub struct Terminal {
+    /// `provider/scenario`.
+    pub name: String,
+    /// The agent.
+    pub provider: Provider,
+    /// Rows and columns.
+    pub size: Size,
+    /// When, ms; in which run; what.
+    pub ops: Vec<(i64, usize, Op)>,
+    /// What was true.
+    pub truth: Vec<Said>,
+}
+
+impl Terminal {
+    /// Reads the recording in a folder.
+    #[must_use]
+    pub fn load(dir: &Path) -> Self {
+        let read =
+            |file: &str| fs::read_to_string(dir.join(file)).unwrap_or_else(|e| panic!("{}/{file}: {e}", dir.display()));
+        fn lines<T: serde::de::DeserializeOwned>(text: &str) -> Vec<T> {
+            text.lines()
+                .filter(|l| !l.trim().is_empty())
+                .map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l:.200}")))
+                .collect()
+        }
+        let about: About = serde_json::from_str(&read("recording.json")).unwrap();
+        let ms = |at: f64| (at * 1000.0).round() as i64;
+        let ops = lines::<Line>(&read("timeline.jsonl")).into_iter().filter_map(|line| match line {
+            Line::Spawn { at, run } => Some((ms(at), run, Op::Spawn)),
+            Line::Exit { at, run } => Some((ms(at), run, Op::Exit)),
+            Line::Out { at, run, data } => Some((ms(at), run, Op::Out(data))),
+            Line::In { at, run, data } => Some((ms(at), run, Op::In(data))),
+            Line::Other => None,
+        });
+        let truth = lines::<TruthLine>(&read("truth.jsonl"));
+        Self {
+            name: format!("{}/{}", about.provider, about.scenario),
+            provider: about.provider,
+            size: Size { rows: about.rows, columns: about.columns },
+            ops: ops.collect(),
+            truth: truth.iter().map(|t| Said { at: ms(t.at), state: Some(t.state), reason: t.reason }).collect(),
+        }
+    }
+
+    /// Every recording below `dir/<provider>/`.
+    #[must_use]
+    pub fn load_all(dir: &Path) -> Vec<Self> {
+        let folders = |dir: &Path| {
+            let mut paths: Vec<_> =
+                fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
+            paths.sort();
+            paths
+        };
+        let recordings = folders(dir).into_iter().flat_map(|provider| folders(&provider));
+        recordings.filter(|r| r.join("truth.jsonl").exists()).map(|r| Self::load(&r)).collect()
+    }
+}
+
+/// What a played terminal said.
+#[derive(Debug, Clone, Default)]
+pub struct Played {
+    /// What was shown, from when on.
+    pub shown: Vec<Said>,
+    /// Everything told, in order: ms, run, what.
+    pub told: Vec<(i64, usize, Told)>,
+    /// Whether each claim was the one that was explained at that moment.
+    pub unexplained: Vec<(i64, String)>,
+}
+
+impl Played {
+    /// The claims alone.
+    pub fn claims(&self) -> impl Iterator<Item = (i64, &ScreenClaim)> {
+        self.told.iter().filter_map(|(at, _, told)| match told {
+            Told::Claim(claim) => Some((*at, claim)),
+            Told::Withdrawn
+            | Told::Notification { .. }
+            | Told::Bell
+            | Told::Answered { .. }
+            | Told::Exited { .. }
+            | Told::Gap { .. }
+            | Told::Unknown => None,
+        })
+    }
+}
+
+struct Run {
+    observer: Observer,
+    said: Option<Said>,
+}
+
+/// Plays it.
+#[must_use]
+pub fn play(terminal: &Terminal, rules: &Arc<Rules>) -> Played {
+    play_as(terminal, rules, &|bytes| vec![bytes.to_vec()])
+}
+
+/// Plays it, with what the program wrote changed or cut in pieces on its way.
+#[must_use]
+pub fn play_as(terminal: &Terminal, rules: &Arc<Rules>, way: &dyn Fn(&[u8]) -> Vec<Vec<u8>>) -> Played {
+    let mut played = Played::default();
+    let mut runs: Vec<Option<Run>> = Vec::new();
+    for (at, run, op) in &terminal.ops {
+        let now = Timestamp::from_millisecond(*at);
+        pass_time(&mut runs, *at, &mut played);
+        if runs.len() <= *run {
+            runs.resize_with(run + 1, || None);
+        }
+        match (op, &mut runs[*run]) {
+            (Op::Spawn, slot) => {
+                let observer = Observer::new(terminal.size, terminal.provider, Arc::clone(rules), now);
+                *slot = Some(Run { observer, said: None });
+            }
+            (Op::Exit, Some(r)) => r.said = Some(Said { at: *at, state: Some(State::Exited), reason: None }),
+            (Op::Out(data), Some(r)) => {
+                for piece in way(data.as_bytes()) {
+                    r.observer.output(&piece, now);
+                }
+            }
+            (Op::In(data), Some(r)) => r.observer.input(data.as_bytes(), now),
+            (Op::Exit | Op::Out(_) | Op::In(_), None) => {}
+        }
+        take(&mut runs, *at, &mut played);
+    }
+    let end = terminal.truth.last().map_or(0, |t| t.at) + 2000;
+    pass_time(&mut runs, end, &mut played);
+    played
+}
+
+/// Lets every run reach its deadlines up to `until`.
+fn pass_time(runs: &mut [Option<Run>], until: i64, played: &mut Played) {
+    loop {
+        let next = runs.iter().flatten().filter(|r| r.said.is_none_or(|s| s.state != Some(State::Exited)));
+        let Some(due) = next.filter_map(|r| r.observer.next_deadline()).min().map(Timestamp::as_millisecond) else {
+            return;
+        };
+        if due > until {
+            return;
+        }
+        let now = Timestamp::from_millisecond(due);
+        runs.iter_mut().flatten().for_each(|r| r.observer.advance(now));
+        take(runs, due, played);
+    }
+}
+
+fn take(runs: &mut [Option<Run>], at: i64, played: &mut Played) {
+    for (run, slot) in runs.iter_mut().enumerate() {
+        let Some(r) = slot else { continue };
+        for (when, told) in r.observer.take() {
+            let exited = r.said.is_some_and(|s| s.state == Some(State::Exited));
+            match &told {
+                Told::Claim(claim) if !exited => {
+                    let explained = r.observer.explain();
+                    if explained.claim.as_ref() != Some(claim) {
+                        played.unexplained.push((at, claim.words.clone()));
+                    }
+                    r.said = Some(Said { at: when.as_millisecond(), state: Some(claim.state), reason: claim.reason });
+                }
+                Told::Withdrawn if !exited => r.said = None,
+                _ => {}
+            }
+            played.told.push((when.as_millisecond(), run, told));
+        }
+    }
+    let most = runs.iter().flatten().filter_map(|r| r.said).min_by_key(|s| rank(s.state));
+    let shown = Said { at, state: most.and_then(|s| s.state), reason: most.and_then(|s| s.reason) };
+    if played.shown.last().is_none_or(|l| (l.state, l.reason) != (shown.state, shown.reason)) {
+        played.shown.push(shown);
+    }
+}
+
+fn rank(state: Option<State>) -> u8 {
+    match state {
+        Some(State::WaitingApproval) => 0,
+        Some(State::Running) => 1,
+        Some(State::Waiting) => 2,
+        Some(State::Idle) => 3,
+        Some(State::Unknown) => 4,
+        Some(State::Exited) => 5,
+        None => 6,
+    }
+}
+
+/// How it went; times in ms.
+#[derive(Debug, Clone, Default)]
+pub struct Score {
+    /// Time that counts: all but 1 s after each true change. And of it the time in agreement.
+    pub time: (i64, i64),
+    /// The same with nothing left out.
+    pub raw: (i64, i64),
+    /// Approvals of 1 s or more, and of these those that were seen for half their length.
+    pub approvals: (usize, usize),
+    /// From the dialog to its claim, for each that was seen; negative when it was claimed early.
+    pub delays: Vec<i64>,
+    /// Approvals shown that were none.
+    pub false_approvals: usize,
+    /// How long approvals were shown outside of true ones.
+    pub stuck: i64,
+    /// Time in agreement in which a reason matters, and of it the time with the right one.
+    pub reason: (i64, i64),
+    /// Changes shown beyond the true ones.
+    pub flaps: usize,
+}
+
+impl Score {
+    /// Adds another.
+    pub fn add(&mut self, other: &Self) {
+        let pair = |a: &mut (i64, i64), b: (i64, i64)| *a = (a.0 + b.0, a.1 + b.1);
+        pair(&mut self.time, other.time);
+        pair(&mut self.raw, other.raw);
+        pair(&mut self.reason, other.reason);
+        self.approvals.0 += other.approvals.0;
+        self.approvals.1 += other.approvals.1;
+        self.delays.extend(&other.delays);
+        self.false_approvals += other.false_approvals;
+        self.stuck += other.stuck;
+        self.flaps += other.flaps;
+    }
+
+    /// Agreement in percent.
+    #[must_use]
+    pub fn agree(&self) -> f64 {
+        percent(self.time)
+    }
+
+    /// The delay that this share of the approvals keeps.
+    #[must_use]
+    pub fn delay(&self, share: f64) -> i64 {
+        let mut delays = self.delays.clone();
+        delays.sort_unstable();
+        let at = (share * delays.len() as f64) as usize;
+        delays.get(at.min(delays.len().saturating_sub(1))).copied().unwrap_or(0)
+    }
+}
+
+impl std::fmt::Display for Score {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "agree {:6.2} %  raw {:6.2} %  approvals {}/{}  delay p50 {} p90 {} ms  false {}  stuck {:.1} s  reason {:5.1} %  flaps {}",
+            self.agree(),
+            percent(self.raw),
+            self.approvals.1,
+            self.approvals.0,
+            self.delay(0.5),
+            self.delay(0.9),
+            self.false_approvals,
+            self.stuck as f64 / 1000.0,
+            percent(self.reason),
+            self.flaps,
+        )
+    }
+}
+
+fn percent((of, part): (i64, i64)) -> f64 {
+    if of == 0 { 100.0 } else { 100.0 * part as f64 / of as f64 }
+}
+
+/// Compares what was shown, `delivery_ms` later than it was claimed, with what was true.
+#[must_use]
+pub fn score(terminal: &Terminal, played: &Played, delivery_ms: i64) -> Score {
+    let truth = &terminal.truth;
+    let (begin, end) = (truth[0].at, truth[truth.len() - 1].at);
+    // From a later start to its ready prompt nothing is true or false.
+    let starts = terminal.ops.iter().filter(|(_, _, op)| matches!(op, Op::Spawn)).map(|(at, ..)| *at).skip(1);
+    let unscored: Vec<(i64, i64)> =
+        starts.map(|s| (s, truth.iter().map(|t| t.at).filter(|at| *at > s).min().unwrap_or(end))).collect();
+    let mut spans: Vec<(i64, i64, Said)> = Vec::new();
+    for pair in truth.windows(2) {
+        match spans.last_mut() {
+            Some((_, to, said)) if (said.state, said.reason) == (pair[0].state, pair[0].reason) => *to = pair[1].at,
+            _ => spans.push((pair[0].at, pair[1].at, pair[0])),
+        }
+    }
+    let shown: Vec<Said> = played.shown.iter().map(|s| Said { at: s.at + delivery_ms, ..*s }).collect();
+    let ends = shown.iter().skip(1).map(|s| s.at).chain([end + 5000]);
+    let told: Vec<(i64, i64, Said)> = shown.iter().zip(ends).map(|(s, to)| (s.at, to, *s)).collect();
+    let cut = |from: i64, to: i64| -> Vec<(i64, i64)> {
+        unscored.iter().fold(vec![(from, to)], |parts, (x, y)| {
+            parts.into_iter().flat_map(|(c, d)| [(c, d.min(*x)), (c.max(*y), d)]).filter(|(c, d)| d > c).collect()
+        })
+    };
+    let length = |from: i64, to: i64| cut(from, to).iter().map(|(c, d)| d - c).sum::<i64>();
+    let overlap = |from: i64, to: i64, want: &dyn Fn(&Said) -> bool| -> i64 {
+        let part =
+            |c: i64, d: i64| told.iter().filter(|t| want(&t.2)).map(|t| (d.min(t.1) - c.max(t.0)).max(0)).sum::<i64>();
+        cut(from, to).iter().map(|(c, d)| part(*c, *d)).sum()
+    };
+    let asks = |s: &Said| s.state == Some(State::WaitingApproval);
+    let mut score = Score::default();
+    for (from, to, is) in &spans {
+        let same = |s: &Said| s.state == is.state;
+        score.raw.0 += length(*from, *to);
+        score.raw.1 += overlap(*from, *to, &same);
+        if to - from <= 1000 {
+            continue;
+        }
+        score.time.0 += length(from + 1000, *to);
+        score.time.1 += overlap(from + 1000, *to, &same);
+        let wanted = match (is.reason, asks(is)) {
+            (Some(reason), _) => vec![reason],
+            (None, true) => vec![Reason::Tool, Reason::Edit, Reason::Mcp, Reason::Fetch],
+            (None, false) => continue,
+        };
+        score.reason.0 += overlap(from + 1000, *to, &same);
+        score.reason.1 += overlap(from + 1000, *to, &|s| same(s) && s.reason.is_some_and(|r| wanted.contains(&r)));
+    }
+    let windows: Vec<(i64, i64)> = spans.iter().filter(|s| asks(&s.2)).map(|s| (s.0, s.1)).collect();
+    for (from, to) in windows.iter().filter(|(from, to)| to - from >= 1000) {
+        score.approvals.0 += 1;
+        score.approvals.1 += usize::from(2 * overlap(*from, *to, &asks) >= to - from);
+        let began = told.iter().filter(|t| asks(&t.2) && t.1 > *from && t.0 < *to).map(|t| t.0 - from);
+        score.delays.extend(began.min());
+    }
+    let wide: Vec<(i64, i64)> = windows.iter().map(|(from, to)| (from - 500, to + 500)).collect();
+    for (from, to, _) in told.iter().filter(|t| asks(&t.2) && t.0 < end) {
+        let touches = wide.iter().any(|(c, d)| from < d && to > c);
+        score.false_approvals += usize::from(to - from > 300 && !touches);
+        let said = (*to).min(end) - (*from).max(begin);
+        let inside: i64 = wide.iter().map(|(c, d)| ((*to).min(*d).min(end) - (*from).max(*c).max(begin)).max(0)).sum();
+        score.stuck += (said - inside).max(0);
+    }
+    let states: Vec<Option<State>> =
+        shown.iter().filter(|s| begin - 500 <= s.at && s.at <= end - 1500).map(|s| s.state).collect();
+    let changes =
+        |states: &[Option<State>]| (0..states.len()).filter(|i| *i == 0 || states[i - 1] != states[*i]).count();
+    let true_states: Vec<Option<State>> = spans.iter().map(|s| s.2.state).collect();
+    score.flaps = changes(&states).saturating_sub(changes(&true_states));
+    score
+}
