@@ -187,7 +187,7 @@ fn build_log(path: &Path, bytes: usize) {
     let mut n = 0_u64;
     while text.len() < bytes {
         n += 1;
-        let colour = if n % 4 == 0 { "\x1b[1;32m   Compiling\x1b[0m" } else { "   Compiling" };
+        let colour = if n.is_multiple_of(4) { "\x1b[1;32m   Compiling\x1b[0m" } else { "   Compiling" };
         text += &format!("{colour} package-{n} v0.{}.{} (/home/dev/project/crates/package-{n})\n", n % 90, n % 13);
     }
     fs::write(path, text).unwrap();

@@ -1,13 +1,14 @@
-//! `capture explain`
+//! `capture explain`: why a session's status is what it is, down to the rule that reads its screen.
 
 use std::io::Write;
 
+use adapters::screen::{Explanation, Need, Outcome};
 use events::{Confidence, Reason, State, Timestamp};
 use projections::{Evidence, Session, Status};
 use serde::{Deserialize, Serialize};
 
-use super::{Context, find, style};
-use crate::{clock, terminal::safe};
+use super::{Context, Failed, find, style};
+use crate::{client::Client, clock, terminal::safe};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -30,6 +31,8 @@ struct Change {
 struct Explained<'a> {
     session: &'a Session,
     history: &'a [Change],
+    /// How the screen of its run is read, while its host is there.
+    screen: Option<&'a Explanation>,
 }
 
 /// So many of the last changes are shown.
@@ -40,8 +43,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let session = find(&client, &arguments.session)?;
     let history: Vec<Change> =
         client.get(&format!("/api/v1/sessions/{}/status/history?limit={CHANGES}", session.id))?;
+    let screen = if session.run_id.is_some() { screen_of(&client, &session)? } else { None };
     if context.json {
-        return context.print_json(&Explained { session: &session, history: &history });
+        return context.print_json(&Explained { session: &session, history: &history, screen: screen.as_ref() });
     }
     let mut out = std::io::stdout().lock();
     let Status { since, confidence, activity, evidence, disagreements, .. } = &session.status;
@@ -85,5 +89,78 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             safe(&change.evidence.join("; "))
         )?;
     }
+    if let Some(screen) = &screen {
+        explain_screen(&mut out, screen)?;
+    }
     Ok(())
+}
+
+/// How the screen of a session's run is read; `None` when the run is over or its host away.
+fn screen_of(client: &Client, session: &Session) -> anyhow::Result<Option<Explanation>> {
+    match client.get(&format!("/api/v1/sessions/{}/explain", session.id)) {
+        Ok(screen) => Ok(Some(screen)),
+        Err(error) if matches!(error.downcast_ref(), Some(Failed::Refused(_) | Failed::NotFound(_))) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// At most so many characters of a region or an expression are shown.
+const SHOWN: usize = 76;
+
+fn explain_screen(out: &mut dyn Write, screen: &Explanation) -> std::io::Result<()> {
+    let version = screen.version.as_deref().unwrap_or("of unknown version");
+    let files: Vec<String> = screen.files.iter().map(|f| format!("{} (for {})", safe(&f.name), f.versions)).collect();
+    writeln!(out, "\nthe screen: {} {}, read by {}", screen.provider, safe(version), files.join(", "))?;
+    for region in &screen.regions {
+        let text = match region.text.as_deref().map(str::trim_end) {
+            None => "is not on the screen".to_owned(),
+            Some("") => "is empty".to_owned(),
+            Some(text) => {
+                let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+                let last = lines.last().copied().unwrap_or_default().trim();
+                let more = if lines.len() > 1 { format!("({} lines) … ", lines.len()) } else { String::new() };
+                format!("{more}{}", shortened(last))
+            }
+        };
+        writeln!(out, "  region {:<14} {text}", region.name)?;
+    }
+    writeln!(out, "rules, the most urgent first")?;
+    for rule in &screen.rules {
+        let reason = rule.reason.map_or("", |r| r.as_str());
+        let outcome = match rule.outcome {
+            Outcome::Chosen => "MATCHES, and decides".to_owned(),
+            Outcome::Below => "matches; one above it decides".to_owned(),
+            Outcome::Debouncing { ms } => format!("matches; must hold for {ms} ms more"),
+            Outcome::Held => "matches; the one before it is kept for a moment".to_owned(),
+            Outcome::NoMatch => "no".to_owned(),
+        };
+        writeln!(out, "  {:>4} {:<22} {:<16} {reason:<13} {outcome}", rule.priority, safe(&rule.name), rule.state)?;
+        for check in rule.checks.iter().filter(|c| c.ok == (rule.outcome != Outcome::NoMatch)) {
+            let (region, pattern) = (safe(&check.region), shortened(&check.pattern));
+            let words = match (check.need, check.found.as_deref()) {
+                (Need::None, Some(found)) => {
+                    format!("in {region}: `{}`, which must not be there ({pattern})", shortened(found))
+                }
+                (Need::None, None) => continue,
+                (Need::All | Need::Any, Some(found)) => format!("in {region}: `{}`", shortened(found)),
+                (Need::All | Need::Any, None) => format!("in {region}: not found: {pattern}"),
+            };
+            writeln!(out, "       {words}")?;
+        }
+    }
+    if screen.kept {
+        writeln!(out, "no rule matches at this moment: what was claimed last stands")?;
+    }
+    if screen.panics > 0 {
+        writeln!(out, "the parser failed {} times; the screen was begun anew", screen.panics)?;
+    }
+    Ok(())
+}
+
+fn shortened(text: &str) -> String {
+    let one_line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match one_line.char_indices().nth(SHOWN) {
+        Some((end, _)) => safe(&one_line[..end]) + "…",
+        None => safe(&one_line),
+    }
 }
