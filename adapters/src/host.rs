@@ -2,7 +2,30 @@
 //! the server. A process of its own, so that a server that is gone or replaced neither ends nor
 //! slows the agent.
 //!
-//! Start at [`frame`] for what it tells.
+//! Three processes make a run. The *launcher* ([`launch`]) is what the user started: it makes the
+//! terminal raw, hands it over, and then only forwards signals and waits. The *host* ([`start`],
+//! [`relay`]) leads a session whose controlling terminal it made, and does all reading and writing.
+//! The *program* runs in that session, in a group of its own: because the host is its parent in the
+//! same session, Ctrl-Z stops it as it would below a shell. A run without a terminal has no host
+//! ([`supervise`]).
+//!
+//! Start at [`start`] for how it begins, at [`relay`] for what it does all the time, at [`frame`]
+//! for what it tells. Nothing here decides what a screen means ([`crate::screen`]).
 
+pub mod child;
 pub mod frame;
+pub mod guest;
+pub mod keys;
+pub mod launch;
 pub mod link;
+pub mod observe;
+pub mod pty;
+pub mod relay;
+pub mod runs;
+pub mod signals;
+pub mod sink;
+pub mod start;
+pub mod supervise;
+pub mod terminal;
+pub mod wake;
+pub mod wire;

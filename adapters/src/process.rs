@@ -6,6 +6,7 @@
 
 use std::{
     collections::HashMap,
+    ffi::OsString,
     fs,
     net::{IpAddr, SocketAddr},
     os::fd::{AsFd, OwnedFd},
@@ -222,6 +223,31 @@ fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
         return None;
     }
     Some((provider, word == Some("app-server")))
+}
+
+/// The agent a command starts; `None` when it starts none.
+#[must_use]
+pub fn agent_of_words(words: &[OsString]) -> Option<Provider> {
+    use std::os::unix::ffi::OsStrExt;
+    let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+    which_agent(&words.join(&0)).map(|(provider, _)| provider)
+}
+
+/// The agent a process is, [`Provider::Unknown`] when it is none; `None` when it cannot be looked
+/// at, or is one of ours that is about to become another program.
+#[must_use]
+pub fn agent_of(pid: u32) -> Option<Provider> {
+    let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|words| !words.is_empty())?;
+    if arguments.split(|b| *b == 0).nth(1) == Some(crate::host::child::BECOME.as_bytes()) {
+        return None;
+    }
+    Some(which_agent(&arguments).map_or(Provider::Unknown, |(provider, _)| provider))
+}
+
+/// The process that started this one.
+#[must_use]
+pub fn parent(pid: u32) -> Option<u32> {
+    stat_field(pid, 4)?.parse().ok()
 }
 
 /// At most so many descriptors of a process are looked at.

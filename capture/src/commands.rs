@@ -1,10 +1,14 @@
 //! What people type. Data goes to standard output, everything else to standard error.
 
+mod attach;
 mod doctor;
 mod events;
 mod explain;
 mod export;
+mod fix_tty;
+mod host;
 mod ps;
+mod run;
 mod runs;
 mod screen;
 mod send;
@@ -35,6 +39,18 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Run a program, an agent for instance, in a terminal that is watched.
+    Run(Box<run::Arguments>),
+    /// Attach this terminal to a run that goes on.
+    Attach(attach::Arguments),
+    /// Put a terminal right that a program left in disorder: line editing, echo and signals as
+    /// `stty sane` sets them, and the normal screen without mouse reports, bracketed paste and
+    /// keyboard protocols. When what you type is not shown, type it all the same and press Ctrl-J.
+    FixTty,
+    #[command(hide = true, name = adapters::host::launch::HOST)]
+    RunHost,
+    #[command(hide = true, name = adapters::host::child::BECOME)]
+    RunChild(host::Child),
     /// Serve: observe all sessions and answer over HTTP.
     Serve(serve::Arguments),
     /// List sessions and what each is doing.
@@ -112,18 +128,27 @@ impl Context {
     }
 
     /// Prints JSON with the schema's version.
-    #[expect(clippy::print_stdout, reason = "the data of a command")]
     fn print_json<T: serde::Serialize>(&self, value: &T) -> anyhow::Result<()> {
-        #[derive(serde::Serialize)]
-        struct Versioned<'a, T> {
-            schema_version: u32,
-            #[serde(flatten)]
-            value: &'a T,
-        }
-        let text = serde_json::to_string(&Versioned { schema_version: SCHEMA_VERSION, value })?;
-        println!("{text}");
-        Ok(())
+        print_json(value)
     }
+}
+
+/// Prints JSON with the schema's version.
+fn print_json<T: serde::Serialize>(value: &T) -> anyhow::Result<()> {
+    #[derive(serde::Serialize)]
+    struct Versioned<'a, T> {
+        schema_version: u32,
+        #[serde(flatten)]
+        value: &'a T,
+    }
+    print_line(&serde_json::to_string(&Versioned { schema_version: SCHEMA_VERSION, value })?)
+}
+
+/// Prints a line of data.
+#[expect(clippy::print_stdout, reason = "the data of a command")]
+fn print_line(text: &str) -> anyhow::Result<()> {
+    println!("{text}");
+    Ok(())
 }
 
 /// Runs the program.
@@ -131,7 +156,7 @@ impl Context {
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match run(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let text = format!("{error:#}");
@@ -149,17 +174,24 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-fn run(arguments: Arguments) -> anyhow::Result<()> {
-    if let Verb::Completions { shell } = arguments.command {
-        clap_complete::generate(shell, &mut Arguments::command(), "capture", &mut std::io::stdout());
-        return Ok(());
-    }
-    let context = Context {
-        data: places::data_dir(arguments.data_dir.as_deref())?,
-        config: Config::load(&places::config_file()?)?,
-        json: arguments.json,
+fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let data = arguments.data_dir.as_deref();
+    // Those that need no configuration, and must not wait for it.
+    let rest = match arguments.command {
+        Verb::RunChild(arguments) => return Ok(host::child(&arguments)),
+        Verb::RunHost => return host::host(),
+        Verb::Run(run) => return run::run(data, arguments.json, *run),
+        Verb::Attach(arguments) => return attach::run(data, &arguments),
+        Verb::FixTty => return fix_tty::run(),
+        rest => rest,
     };
-    match arguments.command {
+    if let Verb::Completions { shell } = rest {
+        clap_complete::generate(shell, &mut Arguments::command(), "capture", &mut std::io::stdout());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let context =
+        Context { data: places::data_dir(data)?, config: Config::load(&places::config_file()?)?, json: arguments.json };
+    match rest {
         Verb::Serve(arguments) => serve::run(&context, &arguments),
         Verb::Ps(arguments) => ps::run(&context, &arguments),
         Verb::Show(arguments) => show::run(&context, &arguments),
@@ -170,8 +202,14 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Verb::Send(arguments) => send::run(&context, &arguments),
         Verb::Export(arguments) => export::run(&context, &arguments),
         Verb::Doctor => doctor::run(&context),
-        Verb::Completions { .. } => Ok(()),
-    }
+        Verb::Completions { .. }
+        | Verb::Run(_)
+        | Verb::Attach(_)
+        | Verb::FixTty
+        | Verb::RunHost
+        | Verb::RunChild(_) => Ok(()),
+    }?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Finds the session a person means: its id, the agent's id, or the beginning of either.

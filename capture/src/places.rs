@@ -23,11 +23,23 @@ pub fn home() -> anyhow::Result<PathBuf> {
 /// # Errors
 /// When neither XDG_CONFIG_HOME nor HOME is set.
 pub fn config_file() -> anyhow::Result<PathBuf> {
+    Ok(config_dir()?.join("config.toml"))
+}
+
+/// `$XDG_CONFIG_HOME/capture/screen-rules`: the user's rules for reading screens.
+///
+/// # Errors
+/// When neither XDG_CONFIG_HOME nor HOME is set.
+pub fn screen_rules_dir() -> anyhow::Result<PathBuf> {
+    Ok(config_dir()?.join("screen-rules"))
+}
+
+fn config_dir() -> anyhow::Result<PathBuf> {
     let base = match variable("XDG_CONFIG_HOME") {
         Some(dir) if dir.is_absolute() => dir,
         _ => home()?.join(".config"),
     };
-    Ok(base.join("capture/config.toml"))
+    Ok(base.join("capture"))
 }
 
 /// The data directory: what was typed, else CAPTURE_DATA_DIR, else `$XDG_DATA_HOME/capture`.

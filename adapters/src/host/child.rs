@@ -1,0 +1,186 @@
+//! The program of a run: starting it in the foreground of its terminal, and noticing that it was
+//! stopped or ended.
+
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    os::{fd::OwnedFd, unix::process::CommandExt},
+    path::PathBuf,
+    process::Command,
+};
+
+use rustix::{
+    fs::{Mode, OFlags},
+    process::{Pid, WaitOptions, getpid, waitpid},
+};
+use serde::{Deserialize, Serialize};
+
+/// The hidden verb under which our own program becomes the run's.
+pub const BECOME: &str = "run-child";
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Exit {
+    /// Its exit code.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+}
+
+impl Exit {
+    /// The code a shell gives for it: 128 and the signal.
+    #[must_use]
+    pub fn shell_code(self) -> u8 {
+        let code = self.code.unwrap_or_else(|| 128 + self.signal.unwrap_or(0));
+        u8::try_from(code & 0xff).unwrap_or(1)
+    }
+}
+
+/// What can happen to a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happened {
+    /// It was stopped by this signal.
+    Stopped(i32),
+    /// It goes on.
+    Continued,
+    /// It ended.
+    Exited(Exit),
+}
+
+/// Why a command cannot be started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CannotRun {
+    /// There is none of this name.
+    #[error("{}: command not found", .0.display())]
+    NotFound(PathBuf),
+    /// There is one, and it may not be executed.
+    #[error("{}: {why}", .path.display())]
+    NotExecutable {
+        /// The command as given.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+}
+
+impl CannotRun {
+    /// The exit code a shell gives for it.
+    #[must_use]
+    pub fn shell_code(&self) -> u8 {
+        match self {
+            Self::NotFound(_) => 127,
+            Self::NotExecutable { .. } => 126,
+        }
+    }
+
+    pub(super) fn of(word: &OsStr, error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::NotFound {
+            return Self::NotFound(word.into());
+        }
+        Self::NotExecutable { path: word.into(), why: reason(error) }
+    }
+}
+
+/// An error of the system in its own words, without the number.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+/// Looks whether a command could be started, as a shell looks for it.
+///
+/// # Errors
+/// When not; a file that is damaged shows that only when it is executed.
+pub fn resolve(word: &OsStr, path: Option<&OsStr>) -> Result<(), CannotRun> {
+    use std::os::unix::ffi::OsStrExt;
+    if word.as_bytes().contains(&b'/') {
+        return is_executable(&PathBuf::from(word)).map_err(|error| CannotRun::of(word, &error));
+    }
+    let mut refused = None;
+    // The path a shell searches when none is set.
+    let path = path.unwrap_or_else(|| OsStr::new("/bin:/usr/bin"));
+    for dir in std::env::split_paths(path).filter(|_| !word.is_empty()) {
+        match is_executable(&dir.join(word)) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused = Some(error),
+            Err(_) => {}
+        }
+    }
+    Err(refused.map_or_else(|| CannotRun::NotFound(word.into()), |error| CannotRun::of(word, &error)))
+}
+
+fn is_executable(path: &PathBuf) -> io::Result<()> {
+    let meta = std::fs::metadata(path)?;
+    if meta.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "Is a directory"));
+    }
+    rustix::fs::accessat(rustix::fs::CWD, path, rustix::fs::Access::EXEC_OK, rustix::fs::AtFlags::EACCESS)
+        .map_err(Into::into)
+}
+
+/// Starts our own program, which becomes the run's, in a process group of its own. `streams` are
+/// its standard input, output and error.
+///
+/// # Errors
+/// When no process can be made.
+pub fn spawn(words: &[OsString], streams: [OwnedFd; 3], environment: &[(String, String)]) -> io::Result<Pid> {
+    let [input, output, error] = streams;
+    let child = Command::new(std::env::current_exe()?)
+        .arg(BECOME)
+        .arg("--")
+        .args(words)
+        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .stdin(input)
+        .stdout(output)
+        .stderr(error)
+        .process_group(0)
+        .spawn()?;
+    Ok(Pid::from_child(&child))
+}
+
+/// Becomes the run's program, in the foreground of the terminal: not before it is there, so that
+/// it never finds itself in the background. Comes back only when that was not possible.
+#[must_use]
+pub fn become_program(words: &[OsString]) -> CannotRun {
+    // A group in the background is stopped when it takes the foreground, but for this.
+    super::signals::hold_background_stops();
+    if let Ok(terminal) = rustix::fs::open("/dev/tty", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
+        rustix::termios::tcsetpgrp(&terminal, getpid()).ok();
+    }
+    // This also undoes what our own runtime did to SIGPIPE, and the mask from above.
+    replace(words)
+}
+
+/// Becomes a program as it is, without a terminal of ours. Comes back only when that was not
+/// possible.
+#[must_use]
+pub fn replace(words: &[OsString]) -> CannotRun {
+    let Some((word, rest)) = words.split_first() else { return CannotRun::NotFound(PathBuf::new()) };
+    CannotRun::of(word, &Command::new(word).args(rest).exec())
+}
+
+/// Waits for what happens to a child, on a thread of its own that ends with it.
+///
+/// # Errors
+/// When the thread cannot be made.
+pub fn wait(pid: Pid, mut tell: impl FnMut(Happened) + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().name("child".into()).spawn(move || {
+        loop {
+            match waitpid(Some(pid), WaitOptions::UNTRACED | WaitOptions::CONTINUED) {
+                Ok(Some((_, status))) if status.stopped() => {
+                    tell(Happened::Stopped(status.stopping_signal().unwrap_or(0)));
+                }
+                Ok(Some((_, status))) if status.continued() => tell(Happened::Continued),
+                Ok(Some((_, status))) => {
+                    return tell(Happened::Exited(Exit {
+                        code: status.exit_status(),
+                        signal: status.terminating_signal(),
+                    }));
+                }
+                Ok(None) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return tell(Happened::Exited(Exit::default())),
+            }
+        }
+    })?;
+    Ok(())
+}

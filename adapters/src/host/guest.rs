@@ -1,0 +1,284 @@
+//! A terminal attached to a run: the launcher's, or one of `capture attach`.
+//!
+//! One of them types and gives the run its size; it may hold the program up, as a terminal does.
+//! The others watch: one that is slow misses bytes and is drawn anew later.
+
+use std::{
+    fs::File,
+    io::{self, Read, Write},
+    os::fd::{AsFd, OwnedFd},
+};
+
+use rustix::{
+    fs::{OFlags, fcntl_getfl},
+    termios::{Winsize, tcgetwinsize},
+};
+
+use super::{
+    keys::DetachKey,
+    terminal::{Saved, open_again},
+    wire::Control,
+};
+
+/// So much may wait for a terminal that watches.
+const BEHIND: usize = 256 << 10;
+/// A descriptor that blocks gets so much at once: what a terminal that says it takes something takes.
+const BLOCKING_WRITE: usize = 256;
+/// Ends a sequence that was cut off.
+const CANCEL: u8 = 0x18;
+
+/// What a terminal may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It types, and the run has its size.
+    Writer,
+    /// It watches.
+    Viewer,
+}
+
+/// How far a terminal has seen what is on the screen.
+#[derive(Debug)]
+enum Paint {
+    /// It gets bytes as they come.
+    Live,
+    /// It needs the screen as it stands first.
+    Wanted,
+    /// That was asked for; this came since.
+    Asked(Vec<u8>),
+}
+
+/// What came of reading a terminal.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Typed {
+    /// These bytes.
+    Bytes(usize),
+    /// Nothing now.
+    Nothing,
+    /// It is gone.
+    Gone,
+}
+
+/// An attached terminal.
+#[derive(Debug)]
+pub struct Guest {
+    /// Names it in this run.
+    pub id: u64,
+    /// The process whose terminal it is.
+    pub control: Control,
+    /// Whether that is the launcher.
+    pub launcher: bool,
+    /// What it may do.
+    pub role: Role,
+    /// Whether it only ever watches.
+    pub read_only: bool,
+    /// Whether the terminal is raw and bytes flow.
+    pub live: bool,
+    /// Whether it may be read: its process is in the foreground.
+    pub foreground: bool,
+    /// Whether its process is stopped, and another one uses the terminal.
+    pub suspended: bool,
+    /// The key that detaches it.
+    pub key: DetachKey,
+    /// How it was set before.
+    pub saved: Option<Saved>,
+    /// Read for what is typed.
+    pub input: Option<File>,
+    /// Written to.
+    pub output: Option<File>,
+    blocks: bool,
+    pending: Vec<u8>,
+    written: usize,
+    paint: Paint,
+}
+
+impl Guest {
+    /// A terminal that is not live yet.
+    #[must_use]
+    pub fn new(id: u64, control: Control, input: OwnedFd, output: OwnedFd) -> Self {
+        let mut guest = Self::visitor(id, control);
+        guest.bring(input, output);
+        guest
+    }
+
+    /// Somebody who has not said yet what it wants.
+    #[must_use]
+    pub fn visitor(id: u64, control: Control) -> Self {
+        Self {
+            id,
+            control,
+            launcher: false,
+            role: Role::Viewer,
+            read_only: false,
+            live: false,
+            foreground: false,
+            suspended: false,
+            key: DetachKey::NONE,
+            saved: None,
+            input: None,
+            output: None,
+            blocks: true,
+            pending: Vec::new(),
+            written: 0,
+            paint: Paint::Live,
+        }
+    }
+
+    /// Its terminal, to read and to write.
+    pub fn bring(&mut self, input: OwnedFd, output: OwnedFd) {
+        self.saved = Saved::of(input.as_fd()).or_else(|| Saved::of(output.as_fd()));
+        let output = open_again(output, OFlags::WRONLY);
+        self.blocks = fcntl_getfl(&output).map_or(true, |flags| !flags.contains(OFlags::NONBLOCK));
+        self.input = Some(open_again(input, OFlags::RDONLY));
+        self.output = Some(output);
+    }
+
+    /// Writes nothing any more.
+    pub fn forget(&mut self) {
+        self.output = None;
+        self.pending.clear();
+        self.written = 0;
+    }
+
+    /// Its size, when it has one.
+    #[must_use]
+    pub fn size(&self) -> Option<Winsize> {
+        tcgetwinsize(self.saved.as_ref()?).ok()
+    }
+
+    /// Whether everything it got was written.
+    #[must_use]
+    pub fn is_flushed(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Whether the program may go on writing as far as this terminal is concerned.
+    #[must_use]
+    pub fn takes_more(&self) -> bool {
+        match (self.role, &self.paint) {
+            (Role::Viewer, _) => true,
+            (Role::Writer, Paint::Wanted | Paint::Asked(_)) => false,
+            (Role::Writer, Paint::Live) => !self.live || self.pending.is_empty() && !self.suspended,
+        }
+    }
+
+    /// The screen as it stands is needed before anything else.
+    pub fn want_paint(&mut self) {
+        self.paint = Paint::Wanted;
+    }
+
+    /// Whether the screen as it stands should be asked for now.
+    #[must_use]
+    pub fn wants_paint(&self) -> bool {
+        self.live && matches!(self.paint, Paint::Wanted) && self.pending.is_empty()
+    }
+
+    /// It was asked for.
+    pub fn paint_asked(&mut self) {
+        self.paint = Paint::Asked(Vec::new());
+    }
+
+    /// The screen as it stood when it was asked for.
+    pub fn painted(&mut self, bytes: &[u8]) {
+        if let Paint::Asked(since) = std::mem::replace(&mut self.paint, Paint::Live) {
+            self.queue(bytes);
+            self.queue(&since);
+        }
+    }
+
+    /// Bytes of the program. An error means that the terminal is gone.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if !self.live {
+            return Ok(());
+        }
+        match &mut self.paint {
+            Paint::Wanted => return Ok(()),
+            Paint::Asked(since) => {
+                since.extend_from_slice(bytes);
+                if since.len() > BEHIND && self.role == Role::Viewer {
+                    self.paint = Paint::Wanted;
+                }
+                return Ok(());
+            }
+            Paint::Live => {}
+        }
+        let mut rest = bytes;
+        if self.pending.is_empty() && !self.suspended {
+            let sent = self.write(rest)?;
+            rest = &rest[sent..];
+        }
+        self.queue(rest);
+        if self.role == Role::Viewer && self.pending.len() - self.written > BEHIND {
+            self.pending.clear();
+            self.written = 0;
+            self.pending.push(CANCEL);
+            self.paint = Paint::Wanted;
+        }
+        Ok(())
+    }
+
+    /// Bytes to write after those that wait.
+    pub fn queue(&mut self, bytes: &[u8]) {
+        self.pending.extend_from_slice(bytes);
+    }
+
+    /// Writes what waits, as far as the terminal takes it.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn flush(&mut self) -> io::Result<()> {
+        while self.written < self.pending.len() {
+            let waiting = std::mem::take(&mut self.pending);
+            let result = self.write(&waiting[self.written..]);
+            self.pending = waiting;
+            match result? {
+                0 => return Ok(()),
+                sent => self.written += sent,
+            }
+            if self.blocks {
+                break;
+            }
+        }
+        if self.written == self.pending.len() {
+            self.pending.clear();
+            self.written = 0;
+        }
+        Ok(())
+    }
+
+    /// Writes once; 0 when it takes nothing now.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(output) = &mut self.output else { return Ok(bytes.len()) };
+        let bytes = if self.blocks { &bytes[..bytes.len().min(BLOCKING_WRITE)] } else { bytes };
+        match output.write(bytes) {
+            Ok(sent) => Ok(sent),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether it should be read.
+    #[must_use]
+    pub fn may_read(&self) -> bool {
+        self.live && self.foreground && !self.suspended && self.input.is_some()
+    }
+
+    /// Reads what was typed. The end of what is no terminal only ends the reading.
+    pub fn read(&mut self, buffer: &mut [u8]) -> Typed {
+        let Some(input) = &mut self.input else { return Typed::Nothing };
+        match input.read(buffer) {
+            Ok(0) if self.saved.is_none() => {
+                self.input = None;
+                Typed::Nothing
+            }
+            Ok(0) => Typed::Gone,
+            Ok(read) => Typed::Bytes(read),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                Typed::Nothing
+            }
+            Err(_) => Typed::Gone,
+        }
+    }
+}

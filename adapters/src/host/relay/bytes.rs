@@ -1,0 +1,124 @@
+//! The bytes: from the program to the terminals, from the terminals to the program.
+
+use std::{
+    io::{self, Read, Write},
+    time::Instant,
+};
+
+use super::{LOOK_EVERY, Relay};
+use crate::host::{
+    guest::{Role, Typed},
+    observe::{Reply, ToScreen},
+};
+
+impl Relay {
+    /// Reads the program and writes to the terminals; then the others get a copy.
+    pub(super) fn read_program(&mut self) {
+        let mut buffer = std::mem::take(&mut self.state.buffer);
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.pty.master.read(&mut buffer[filled..]) {
+                Ok(0) => {
+                    self.state.drained = true;
+                    break;
+                }
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                // EIO: nobody has the terminal open any more.
+                Err(_) => {
+                    self.state.drained = true;
+                    break;
+                }
+            }
+        }
+        if filled > 0 {
+            self.pass_on(&buffer[..filled]);
+        }
+        self.state.buffer = buffer;
+    }
+
+    fn pass_on(&mut self, bytes: &[u8]) {
+        let mut gone = Vec::new();
+        for guest in &mut self.guests {
+            if guest.put(bytes).is_err() {
+                gone.push(guest.id);
+            }
+        }
+        let at = (self.clock)();
+        self.screen.output(bytes, at);
+        if let Some(recorder) = &self.recorder {
+            recorder.output(at, bytes);
+        }
+        let now = Instant::now();
+        self.state.last_output = now;
+        if self.state.look_at.is_none() {
+            self.state.look_at = Some((self.state.looked + LOOK_EVERY).max(now));
+        }
+        for id in gone {
+            self.terminal_gone(id);
+        }
+    }
+
+    /// Reads what was typed at a terminal.
+    pub(super) fn read_terminal(&mut self, id: u64) {
+        let room = self.state.keys.room().min(4096);
+        let mut buffer = [0_u8; 4096];
+        let Some(guest) = self.guests.iter_mut().find(|g| g.id == id) else { return };
+        match guest.read(&mut buffer[..room]) {
+            Typed::Nothing => {}
+            Typed::Gone => self.terminal_gone(id),
+            Typed::Bytes(read) => {
+                let (role, detach) = (guest.role, guest.key.find(&buffer[..read]));
+                let typed = &buffer[..detach.unwrap_or(read)];
+                if role == Role::Writer {
+                    self.type_bytes(typed);
+                }
+                if detach.is_some() {
+                    self.detach(id);
+                }
+            }
+        }
+    }
+
+    /// Types into the program, and lets the reader of the screen know, unless it is a secret.
+    pub(super) fn type_bytes(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let secret = self.pty.is_secret();
+        self.state.keys.push(bytes);
+        self.type_on();
+        if !secret {
+            self.screen.tell(ToScreen::Input(bytes.to_vec(), (self.clock)()));
+        }
+    }
+
+    /// Types what the server asked for, and answers when it is typed.
+    pub(super) fn type_for(&mut self, bytes: Vec<u8>, reply: Reply) {
+        if self.state.exited.is_some() {
+            return reply(Err("the program has ended".into()));
+        }
+        if bytes.len() > self.state.keys.room() {
+            return reply(Err("too much is waiting to be typed; the program does not read it".into()));
+        }
+        let upto = self.state.keys.queued + bytes.len() as u64;
+        self.state.keys.replies.push_back((upto, bytes.len(), reply));
+        self.type_bytes(&bytes);
+        self.state.keys.wrote(0);
+    }
+
+    /// Writes on what waits to be typed.
+    pub(super) fn type_on(&mut self) {
+        while !self.state.keys.waiting.is_empty() {
+            let (first, _) = self.state.keys.waiting.as_slices();
+            match self.pty.master.write(first) {
+                Ok(0) => return,
+                Ok(written) => self.state.keys.wrote(written),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // It takes nothing now, or never again; the latter shows when it is read.
+                Err(_) => return,
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The end of a run, in order: the terminals are put back, the recording and the server are told,
+//! then the launcher may end, and only then the rest is waited for.
+
+use std::time::Duration;
+
+use super::{Relay, people::flush};
+use crate::host::{child::Exit, frame::Told, observe::ToScreen, runs, wire::FromHost};
+
+/// What waits for the terminals has so long.
+const FLUSH: Duration = Duration::from_secs(2);
+/// The server has so long to store the end.
+const DELIVER: Duration = Duration::from_secs(3);
+
+impl Relay {
+    /// Ends the run.
+    pub fn finish(mut self, exit: Exit) {
+        let restore = self.restore_bytes();
+        for guest in self.guests.iter_mut().filter(|g| g.live && g.saved.is_some()) {
+            guest.queue(&restore);
+        }
+        flush(&mut self.guests, FLUSH);
+        let at = (self.clock)();
+        self.tell_screen(ToScreen::Tell(at, Told::Exited { code: exit.code, signal: exit.signal }));
+        if let Some(recorder) = self.recorder.take() {
+            recorder.end(at, Some(i32::from(exit.shell_code())));
+        }
+        self.listener = None;
+        runs::remove(&self.spec.data, self.spec.run);
+        let Self { guests, pty, screen, news, .. } = self;
+        for guest in &guests {
+            guest.control.say(&FromHost::Exited(exit)).ok();
+        }
+        drop(guests);
+        // Whoever still has the program's terminal is told that it is gone.
+        drop(pty);
+        drop(news);
+        screen.end(DELIVER);
+    }
+}

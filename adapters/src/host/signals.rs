@@ -1,0 +1,78 @@
+//! Signals as something to poll. What was ignored when the process began (nohup, a background job
+//! of a plain shell) stays ignored.
+
+use std::{
+    io,
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixStream,
+    },
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use rustix::process::Signal;
+
+/// Signals that were asked for.
+#[derive(Debug)]
+pub struct Signals {
+    read: UnixStream,
+    came: Vec<(Signal, Arc<AtomicBool>)>,
+}
+
+impl Signals {
+    /// Takes these signals from now on, but for those that are ignored.
+    ///
+    /// # Errors
+    /// When the system gives no descriptors.
+    pub fn take(wanted: &[Signal]) -> io::Result<Self> {
+        let ignored = ignored();
+        let (read, write) = UnixStream::pair()?;
+        read.set_nonblocking(true)?;
+        write.set_nonblocking(true)?;
+        let mut came = Vec::new();
+        for signal in wanted.iter().copied().filter(|s| ignored & mask(*s) == 0) {
+            let flag = Arc::new(AtomicBool::new(false));
+            // The flag first: when the socket wakes somebody it must be there already.
+            signal_hook::flag::register(signal.as_raw(), Arc::clone(&flag))?;
+            signal_hook::low_level::pipe::register(signal.as_raw(), write.try_clone()?)?;
+            came.push((signal, flag));
+        }
+        Ok(Self { read, came })
+    }
+
+    /// Those that came since the last call; several of one kind are one.
+    pub fn came(&mut self) -> Vec<Signal> {
+        let mut drain = [0_u8; 64];
+        while matches!(rustix::io::read(&self.read, &mut drain), Ok(n) if n > 0) {}
+        self.came.iter().filter(|(_, flag)| flag.swap(false, Ordering::SeqCst)).map(|(signal, _)| *signal).collect()
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.read.as_fd()
+    }
+}
+
+fn mask(signal: Signal) -> u64 {
+    1 << (signal.as_raw() - 1)
+}
+
+/// The signals this process ignores, as `/proc` shows them; none when it does not say.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Keeps this thread, and those it starts, from being stopped for touching a terminal in whose
+/// foreground they are not.
+pub fn hold_background_stops() {
+    let mut set = nix::sys::signal::SigSet::empty();
+    set.add(nix::sys::signal::Signal::SIGTTOU);
+    // It cannot fail for a signal that exists.
+    set.thread_block().ok();
+}

@@ -1,0 +1,120 @@
+//! Recording what a terminal shows: the interface of a format, and the thread that feeds it.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use events::Timestamp;
+
+use crate::screen::Size;
+
+/// Takes a recording. Called on a thread of its own, one call after another.
+pub trait Sink: Send {
+    /// The program wrote.
+    fn output(&mut self, at: Timestamp, bytes: &[u8]);
+    /// The terminal has another size.
+    fn resize(&mut self, at: Timestamp, size: Size);
+    /// Something to find again.
+    fn mark(&mut self, at: Timestamp, text: &str);
+    /// So many bytes are missing here: they came faster than they could be recorded.
+    fn gap(&mut self, at: Timestamp, bytes: u64);
+    /// The program ended, with this code as a shell gives it.
+    fn end(&mut self, at: Timestamp, code: Option<i32>);
+}
+
+/// At most so many things wait to be recorded,
+const THINGS: usize = 4096;
+/// and so many bytes.
+const BYTES: usize = 8 << 20;
+/// The end of a recording is waited for so long.
+const END_WITHIN: Duration = Duration::from_secs(2);
+
+enum Thing {
+    Output(Timestamp, Vec<u8>),
+    Resize(Timestamp, Size),
+    Mark(Timestamp, String),
+    End(Timestamp, Option<i32>),
+}
+
+/// Feeds a [`Sink`]; never waits for it.
+#[derive(Debug)]
+pub struct Recorder {
+    things: Sender<Thing>,
+    waiting: Arc<AtomicUsize>,
+    missed: Arc<AtomicU64>,
+    ended: Receiver<()>,
+    _thread: JoinHandle<()>,
+}
+
+impl Recorder {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn start(mut sink: Box<dyn Sink>) -> std::io::Result<Self> {
+        let (things, incoming) = bounded(THINGS);
+        let (end, ended) = bounded(1);
+        let (waiting, missed) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicU64::new(0)));
+        let (left, lost) = (Arc::clone(&waiting), Arc::clone(&missed));
+        let thread = std::thread::Builder::new().name("record".into()).spawn(move || {
+            for thing in incoming {
+                // What was lost was lost before this came, or a little later: the gap is told as
+                // soon as it is known.
+                let gap = lost.swap(0, Ordering::Relaxed);
+                match thing {
+                    Thing::Output(at, bytes) => {
+                        left.fetch_sub(bytes.len(), Ordering::Relaxed);
+                        if gap > 0 {
+                            sink.gap(at, gap);
+                        }
+                        sink.output(at, &bytes);
+                    }
+                    Thing::Resize(at, size) => sink.resize(at, size),
+                    Thing::Mark(at, text) => sink.mark(at, &text),
+                    Thing::End(at, code) => {
+                        if gap > 0 {
+                            sink.gap(at, gap);
+                        }
+                        sink.end(at, code);
+                        end.try_send(()).ok();
+                        return;
+                    }
+                }
+            }
+        })?;
+        Ok(Self { things, waiting, missed, ended, _thread: thread })
+    }
+
+    /// The program wrote.
+    pub fn output(&self, at: Timestamp, bytes: &[u8]) {
+        // Counted before it is sent, or the other side would take away what is not there yet.
+        let waiting = self.waiting.fetch_add(bytes.len(), Ordering::Relaxed);
+        if waiting > BYTES || self.things.try_send(Thing::Output(at, bytes.to_vec())).is_err() {
+            self.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
+            self.missed.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// The terminal has another size.
+    pub fn resize(&self, at: Timestamp, size: Size) {
+        self.things.try_send(Thing::Resize(at, size)).ok();
+    }
+
+    /// Something to find again.
+    pub fn mark(&self, at: Timestamp, text: String) {
+        self.things.try_send(Thing::Mark(at, text)).ok();
+    }
+
+    /// The program ended; waits until that is recorded, but not for long.
+    pub fn end(self, at: Timestamp, code: Option<i32>) {
+        if self.things.send_timeout(Thing::End(at, code), END_WITHIN).is_ok() {
+            self.ended.recv_timeout(END_WITHIN).ok();
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! A run without a terminal: the program has our streams and our process group, exactly as if it
+//! had been started alone; we only wait, and tell the server.
+
+use std::{os::fd::AsFd, process::Command, time::Duration};
+
+use crossbeam_channel::{TryRecvError, bounded};
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    process::{Pid, Signal, kill_process},
+};
+
+use super::{
+    child::{self, CannotRun, Exit, Happened},
+    frame::Told,
+    link::{Asked, Link},
+    signals::Signals,
+    start::{Outside, hello},
+    wake,
+    wire::Spec,
+};
+
+/// The server has so long to store the end: somebody waits for us.
+const DELIVER: Duration = Duration::from_millis(300);
+
+/// Runs the command and waits for it.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
+    let Some((word, rest)) = spec.words.split_first() else { return Err(CannotRun::NotFound("".into())) };
+    let failed = |error: std::io::Error| CannotRun::of(word, &error);
+    // What the terminal sends reaches the program too: for us it means nothing.
+    let mut signals =
+        Signals::take(&[Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP, Signal::USR1, Signal::USR2])
+            .map_err(failed)?;
+    let (woke, woken) = wake::pair().map_err(failed)?;
+    let (tell, happened) = bounded(16);
+    let started_at = (outside.clock)();
+    let cwd = std::env::current_dir().map(|dir| dir.display().to_string()).unwrap_or_default();
+    let mut command = Command::new(word);
+    command.args(rest).env("CAPTURE_RUN_ID", spec.run.to_string());
+    let program = Pid::from_child(&command.spawn().map_err(failed)?);
+    child::wait(program, move |news| {
+        // More than 16 at once are stops and continuations nobody asks about.
+        if matches!(news, Happened::Exited(_)) {
+            tell.send(news).ok();
+        }
+        woke.wake();
+    })
+    .map_err(failed)?;
+    let (asked, questions) = bounded::<Asked>(16);
+    let hello = hello(spec, program, &cwd, started_at, None, None);
+    let link = Link::start(hello, outside.find, asked);
+    loop {
+        let mut fds = [
+            PollFd::from_borrowed_fd(woken.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
+        ];
+        // Interrupted is as good as woken.
+        poll(&mut fds, None).ok();
+        woken.drain();
+        for signal in signals.came() {
+            if signal != Signal::INT && signal != Signal::QUIT {
+                kill_process(program, signal).ok();
+            }
+        }
+        // No screen, no keyboard: whoever asks gets no answer, which is one.
+        while questions.try_recv().is_ok() {}
+        match happened.try_recv() {
+            Ok(Happened::Exited(exit)) => {
+                deliver(link.ok(), (outside.clock)(), exit);
+                return Ok(exit);
+            }
+            Ok(Happened::Stopped(_) | Happened::Continued) | Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => return Ok(Exit::default()),
+        }
+    }
+}
+
+fn deliver(link: Option<Link>, at: events::Timestamp, exit: Exit) {
+    let Some(link) = link else { return };
+    link.tell(at, Told::Exited { code: exit.code, signal: exit.signal });
+    let (end, ended) = bounded::<()>(1);
+    // Ends with the link, or with the process.
+    let waiting = std::thread::Builder::new().name("deliver".into()).spawn(move || {
+        drop(link);
+        end.try_send(()).ok();
+    });
+    if waiting.is_ok() {
+        ended.recv_timeout(DELIVER).ok();
+    }
+}

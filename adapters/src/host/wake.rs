@@ -1,0 +1,48 @@
+//! Wakes a thread that polls.
+
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::Arc,
+};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+
+/// Wakes; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Wake(Arc<OwnedFd>);
+
+/// Is woken.
+#[derive(Debug)]
+pub struct Woken(OwnedFd);
+
+/// A pair.
+///
+/// # Errors
+/// When the system gives no descriptors.
+pub fn pair() -> io::Result<(Wake, Woken)> {
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    Ok((Wake(Arc::new(write)), Woken(read)))
+}
+
+impl Wake {
+    /// Wakes the other side.
+    pub fn wake(&self) {
+        // A full pipe has woken it already.
+        rustix::io::write(&*self.0, &[1]).ok();
+    }
+}
+
+impl Woken {
+    /// Takes the wakings that came.
+    pub fn drain(&self) {
+        let mut drain = [0_u8; 64];
+        while matches!(rustix::io::read(&self.0, &mut drain), Ok(n) if n > 0) {}
+    }
+}
+
+impl AsFd for Woken {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
