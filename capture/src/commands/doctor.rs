@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use adapters::screen::Rules;
 use events::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +54,12 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
         },
     );
     check("data", true, context.data.display().to_string());
+    let rules = places::screen_rules_dir()?;
+    match Rules::load(Some(&rules)) {
+        Ok(_) if rules.is_dir() => check("screen rules", true, format!("built in, and {}", rules.display())),
+        Ok(_) => check("screen rules", true, "built in".into()),
+        Err(error) => check("screen rules", false, format!("{error}; runs use the built-in ones")),
+    }
     let homes = roots::homes(&context.config)?;
     for root in homes.roots() {
         let there = root.dir.is_dir();
