@@ -54,6 +54,11 @@ pub(crate) fn read(rule: &DialogRule, view: &View<'_>) -> Reading {
     for found in options.regex.captures_iter(text).take(MAX_OPTIONS) {
         let of = |name| found.name(name).map(|m| m.as_str().trim()).filter(|t| !t.is_empty());
         let Some(label) = of("label") else { continue };
+        // A list above the dialog, in a plan say, looks the same; the options begin with the last 1.
+        if of("digit") == Some("1") {
+            reading.dialog.options.clear();
+            reading.keys.clear();
+        }
         let digit = of("digit").filter(|_| rule.digits_answer);
         let keys: Vec<String> = [of("key"), digit].into_iter().flatten().map(str::to_owned).collect();
         let selected = of("cursor").is_some();

@@ -70,6 +70,7 @@ pub(crate) struct Rule {
     pub(crate) strength: Confidence,
     pub(crate) debounce_ms: i64,
     pub(crate) hold_ms: i64,
+    pub(crate) keep_ms: i64,
     pub(crate) then: Option<Then>,
     pub(crate) all: Vec<Pattern>,
     pub(crate) any: Vec<Pattern>,
@@ -144,6 +145,8 @@ struct RuleForm {
     debounce_ms: u32,
     #[serde(default)]
     hold_ms: u32,
+    #[serde(default)]
+    keep_ms: u32,
     then: Option<ThenForm>,
     #[serde(default)]
     all: Vec<PatternForm>,
@@ -321,6 +324,7 @@ impl Reader<'_> {
             strength: self.words(form.strength.as_ref())?.unwrap_or(Confidence::High),
             debounce_ms: form.debounce_ms.into(),
             hold_ms: form.hold_ms.into(),
+            keep_ms: form.keep_ms.into(),
             then,
             all: self.patterns(&form.all)?,
             any: self.patterns(&form.any)?,

@@ -2,8 +2,9 @@
 //! matched for long enough.
 //!
 //! Of the rules that match, the one of the highest priority wins that has matched for its
-//! `debounce_ms`. The rule that won last is kept for `hold_ms` against those below it, and for good
-//! while no rule matches: agents draw frames in pieces, and a frame that says nothing is no news.
+//! `debounce_ms`. The rule that won last is held for `hold_ms` against those below it, and kept for
+//! `keep_ms` against those below it that claim the same state with less to say; and for good while
+//! no rule matches: agents draw frames in pieces, and a frame that says nothing is no news.
 
 use std::sync::Arc;
 
@@ -126,7 +127,8 @@ impl Judge {
                 return self.same(rule, view, now);
             }
             let held = &set.rules[current.rule];
-            let until = current.matched_at.plus_ms(held.hold_ms);
+            let keep_ms = if held.state == rule.state { held.hold_ms.max(held.keep_ms) } else { held.hold_ms };
+            let until = current.matched_at.plus_ms(keep_ms);
             if !current.over && held.priority > rule.priority && now < until {
                 self.wait_until(until);
                 return None;
