@@ -33,8 +33,8 @@ pub(crate) struct Current {
     pub(crate) rule: usize,
     /// The rule does not match any more, and what follows from that is claimed.
     pub(crate) over: bool,
-    /// When it last matched.
-    pub(crate) matched_at: Timestamp,
+    /// Since when it does not match; absent while it does.
+    gone_since: Option<Timestamp>,
     /// What is claimed.
     pub(crate) claim: ScreenClaim,
     /// The dialog as it was told.
@@ -88,6 +88,7 @@ impl Judge {
         let set = Arc::clone(&self.set);
         self.deadline = None;
         let mut winner = None;
+        let mut current_matches = false;
         for (at, rule) in set.rules.iter().enumerate() {
             // Below the winner nobody is asked, so whoever stands there begins anew.
             let since = match (winner, matches(rule, view)) {
@@ -98,16 +99,17 @@ impl Judge {
                 }
             };
             self.since[at] = Some(since);
-            if let Some(current) = self.current.as_mut().filter(|c| c.rule == at && !c.over) {
-                current.matched_at = now;
-            }
             let counts_at = since.plus_ms(rule.debounce_ms);
             let is_current = self.current.as_ref().is_some_and(|c| c.rule == at && !c.over);
+            current_matches |= is_current;
             if counts_at <= now || is_current {
                 winner = Some(at);
             } else {
                 self.wait_until(counts_at);
             }
+        }
+        if let Some(current) = &mut self.current {
+            current.gone_since = if current_matches { None } else { Some(current.gone_since.unwrap_or(now)) };
         }
         match winner {
             Some(at) => self.won(at, view, now),
@@ -128,7 +130,7 @@ impl Judge {
             }
             let held = &set.rules[current.rule];
             let keep_ms = if held.state == rule.state { held.hold_ms.max(held.keep_ms) } else { held.hold_ms };
-            let until = current.matched_at.plus_ms(keep_ms);
+            let until = current.gone_since.unwrap_or(now).plus_ms(keep_ms);
             if !current.over && held.priority > rule.priority && now < until {
                 self.wait_until(until);
                 return None;
@@ -136,7 +138,7 @@ impl Judge {
         }
         let reading = rule.dialog.as_ref().map(|d| dialog::read(d, view));
         let claim = claim_of(&set, rule, reading.as_ref(), view);
-        self.become_(Current { rule: at, over: false, matched_at: now, claim, reading, other: None })
+        self.become_(Current { rule: at, over: false, gone_since: None, claim, reading, other: None })
     }
 
     /// The same rule goes on: only its dialog may be another.
@@ -172,9 +174,9 @@ impl Judge {
         let set = Arc::clone(&self.set);
         let current = self.current.as_ref()?;
         let rule = &set.rules[current.rule];
-        let (at, matched_at) = (current.rule, current.matched_at);
+        let (at, gone_since) = (current.rule, current.gone_since.unwrap_or(now));
         if let Some(then) = rule.then.filter(|_| !current.over) {
-            let due = matched_at.plus_ms(then.after_ms.max(rule.hold_ms));
+            let due = gone_since.plus_ms(then.after_ms.max(rule.hold_ms));
             if now < due {
                 self.wait_until(due);
                 return None;
@@ -182,9 +184,16 @@ impl Judge {
             let words = format!("{}/{}: gone, and nothing else is there", set.provider, rule.name);
             let claim =
                 ScreenClaim { state: then.state, reason: then.reason, strength: rule.strength, words, dialog: None };
-            return self.become_(Current { rule: at, over: true, matched_at, claim, reading: None, other: None });
+            return self.become_(Current {
+                rule: at,
+                over: true,
+                gone_since: Some(gone_since),
+                claim,
+                reading: None,
+                other: None,
+            });
         }
-        let due = matched_at.plus_ms(WITHDRAW_MS);
+        let due = gone_since.plus_ms(WITHDRAW_MS);
         if now < due {
             self.wait_until(due);
             return None;
