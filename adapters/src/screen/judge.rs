@@ -226,7 +226,8 @@ fn matches(rule: &Rule, view: &View<'_>) -> bool {
 }
 
 fn claim_of(set: &RuleSet, rule: &Rule, reading: Option<&Reading>, view: &View<'_>) -> ScreenClaim {
-    let saw = rule.all.iter().chain(&rule.any).find_map(|p| Some((view.find(p)?, &p.place.name)));
+    let saw = rule.all.iter().chain(&rule.any).filter_map(|p| Some((view.find(p)?, &p.place.name)));
+    let saw = saw.clone().find(|(text, _)| text.chars().any(char::is_alphanumeric)).or_else(|| saw.clone().next());
     let words = saw.map_or_else(String::new, |(text, region)| {
         let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_WORDS).collect();
         format!(": \"{text}\" in {region}")
