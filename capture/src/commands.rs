@@ -176,38 +176,31 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 
 fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let data = arguments.data_dir.as_deref();
-    // Those that need no configuration, and must not wait for it.
-    let rest = match arguments.command {
-        Verb::RunChild(arguments) => return Ok(host::child(&arguments)),
-        Verb::RunHost => return host::host(),
+    // Read by those that need it: a run's program does not wait for it.
+    let context = || -> anyhow::Result<Context> {
+        let config = Config::load(&places::config_file()?)?;
+        Ok(Context { data: places::data_dir(data)?, config, json: arguments.json })
+    };
+    match arguments.command {
         Verb::Run(run) => return run::run(data, arguments.json, *run),
         Verb::Attach(arguments) => return attach::run(data, &arguments),
         Verb::FixTty => return fix_tty::run(),
-        rest => rest,
-    };
-    if let Verb::Completions { shell } = rest {
-        clap_complete::generate(shell, &mut Arguments::command(), "capture", &mut std::io::stdout());
-        return Ok(ExitCode::SUCCESS);
-    }
-    let context =
-        Context { data: places::data_dir(data)?, config: Config::load(&places::config_file()?)?, json: arguments.json };
-    match rest {
-        Verb::Serve(arguments) => serve::run(&context, &arguments),
-        Verb::Ps(arguments) => ps::run(&context, &arguments),
-        Verb::Show(arguments) => show::run(&context, &arguments),
-        Verb::Events(arguments) => events::run(&context, &arguments),
-        Verb::Wait(arguments) => wait::run(&context, &arguments),
-        Verb::Explain(arguments) => explain::run(&context, &arguments),
-        Verb::Screen(arguments) => screen::run(&context, &arguments),
-        Verb::Send(arguments) => send::run(&context, &arguments),
-        Verb::Export(arguments) => export::run(&context, &arguments),
-        Verb::Doctor => doctor::run(&context),
-        Verb::Completions { .. }
-        | Verb::Run(_)
-        | Verb::Attach(_)
-        | Verb::FixTty
-        | Verb::RunHost
-        | Verb::RunChild(_) => Ok(()),
+        Verb::RunHost => return host::host(),
+        Verb::RunChild(arguments) => return Ok(host::child(&arguments)),
+        Verb::Serve(arguments) => serve::run(&context()?, &arguments),
+        Verb::Ps(arguments) => ps::run(&context()?, &arguments),
+        Verb::Show(arguments) => show::run(&context()?, &arguments),
+        Verb::Events(arguments) => events::run(&context()?, &arguments),
+        Verb::Wait(arguments) => wait::run(&context()?, &arguments),
+        Verb::Explain(arguments) => explain::run(&context()?, &arguments),
+        Verb::Screen(arguments) => screen::run(&context()?, &arguments),
+        Verb::Send(arguments) => send::run(&context()?, &arguments),
+        Verb::Export(arguments) => export::run(&context()?, &arguments),
+        Verb::Doctor => doctor::run(&context()?),
+        Verb::Completions { shell } => {
+            clap_complete::generate(shell, &mut Arguments::command(), "capture", &mut std::io::stdout());
+            Ok(())
+        }
     }?;
     Ok(ExitCode::SUCCESS)
 }

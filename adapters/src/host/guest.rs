@@ -139,6 +139,15 @@ impl Guest {
         self.written = 0;
     }
 
+    /// Leaves out what waits; a sequence that is cut off by that is ended.
+    pub fn skip(&mut self) {
+        if !self.pending.is_empty() {
+            self.pending.clear();
+            self.written = 0;
+            self.pending.push(CANCEL);
+        }
+    }
+
     /// Its size, when it has one.
     #[must_use]
     pub fn size(&self) -> Option<Winsize> {
@@ -211,9 +220,7 @@ impl Guest {
         }
         self.queue(rest);
         if self.role == Role::Viewer && self.pending.len() - self.written > BEHIND {
-            self.pending.clear();
-            self.written = 0;
-            self.pending.push(CANCEL);
+            self.skip();
             self.paint = Paint::Wanted;
         }
         Ok(())

@@ -208,7 +208,6 @@ impl Reading {
                 self.left.fetch_sub(bytes.len(), Ordering::Relaxed);
                 self.bytes += bytes.len();
                 self.carried.push((bytes, at));
-                return;
             }
             ToScreen::Input(bytes, at) => {
                 self.parse();

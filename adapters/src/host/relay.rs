@@ -366,6 +366,8 @@ impl Relay {
     /// Asks the program to end, and sees to it that it does.
     fn end_program(&mut self) {
         if self.state.exited.is_some() {
+            // It has; what a terminal does not take is not waited for any longer.
+            self.state.drained = true;
             return;
         }
         kill_process_group(self.program, Signal::TERM).ok();

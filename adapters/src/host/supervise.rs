@@ -83,7 +83,9 @@ fn deliver(link: Option<Link>, at: events::Timestamp, exit: Exit) {
     let (end, ended) = bounded::<()>(1);
     // Ends with the link, or with the process.
     let waiting = std::thread::Builder::new().name("deliver".into()).spawn(move || {
-        drop(link);
+        {
+            let _until_stored = link;
+        }
         end.try_send(()).ok();
     });
     if waiting.is_ok() {

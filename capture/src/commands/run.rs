@@ -27,7 +27,6 @@ use super::Failed;
 use crate::{client::Client, clock, config::Config, endpoint::Endpoint, places, terminal::safe};
 
 #[derive(Debug, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "flags, as they are typed")]
 pub(super) struct Arguments {
     /// A name to find the run by.
     #[arg(long, value_name = "NAME")]
@@ -138,7 +137,8 @@ pub(super) fn finish(outcome: Outcome, run: Option<RunId>) -> anyhow::Result<Exi
     Ok(match outcome {
         Outcome::Exited(exit) => ExitCode::from(exit.shell_code()),
         Outcome::Detached(run) => {
-            eprintln!("capture: detached; `capture attach {run}` attaches again");
+            // Wherever the cursor was left.
+            eprintln!("\ncapture: detached; `capture attach {run}` attaches again");
             ExitCode::SUCCESS
         }
         Outcome::HungUp => ExitCode::from(129),

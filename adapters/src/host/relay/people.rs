@@ -17,7 +17,7 @@ use crate::host::{
 /// What undoes the program's modes is waited for so long,
 const RESTORE: Duration = Duration::from_millis(300);
 /// and the terminal that is left so long to take it.
-const LEAVE: Duration = Duration::from_millis(500);
+const LEAVE: Duration = Duration::from_millis(200);
 
 impl Relay {
     /// Somebody connects to the run's socket.
@@ -193,6 +193,9 @@ impl Relay {
     fn leave(&mut self, id: u64) {
         let restore = self.screen.restore(RESTORE);
         let Some(guest) = self.guests.iter_mut().find(|g| g.id == id && g.saved.is_some()) else { return };
+        if guest.role == Role::Viewer {
+            guest.skip();
+        }
         guest.queue(&restore);
         flush(std::slice::from_mut(guest), LEAVE);
     }
