@@ -1,5 +1,6 @@
 //! End to end. Recordings in virtual time: `replay`, `fold`. The real program from outside:
 //! `export`, `life`, `reading`, `streams`, `faults`. The real program under kill -9: `ledger`. The map of
+//! `life`, `reading`, `run`, `streams`, `faults`. The real program under kill -9: `ledger`. The map of
 //! crates: `arrows`.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and tell their figures")]
 
@@ -13,6 +14,7 @@ mod e2e {
     mod reading;
     mod replay;
     mod screens;
+    mod run;
     mod streams;
 
     /// The program.

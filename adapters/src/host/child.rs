@@ -184,3 +184,37 @@ pub fn wait(pid: Pid, mut tell: impl FnMut(Happened) + Send + 'static) -> io::Re
     })?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_command_is_looked_for_as_a_shell_does() {
+        let dir = tempfile::tempdir().unwrap();
+        let (plain, tool) = (dir.path().join("plain"), dir.path().join("tool"));
+        for (path, mode) in [(&plain, 0o644), (&tool, 0o755)] {
+            std::fs::write(path, "#!/bin/sh\n").unwrap();
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let path = std::env::join_paths([std::path::Path::new("/nonexistent"), dir.path()]).unwrap();
+        let code = |word: &OsStr| resolve(word, Some(&path)).map_err(|e| e.shell_code());
+        assert_eq!(code(OsStr::new("tool")), Ok(()));
+        assert_eq!(code(tool.as_os_str()), Ok(()));
+        assert_eq!(code(OsStr::new("plain")), Err(126));
+        assert_eq!(code(plain.as_os_str()), Err(126));
+        assert_eq!(code(dir.path().as_os_str()), Err(126));
+        assert_eq!(code(OsStr::new("nothing")), Err(127));
+        assert_eq!(code(OsStr::new("")), Err(127));
+        assert_eq!(code(dir.path().join("nothing").as_os_str()), Err(127));
+        assert_eq!(resolve(OsStr::new("sh"), None), Ok(()));
+    }
+
+    #[test]
+    fn exits_have_the_codes_a_shell_gives() {
+        let code = |code, signal| Exit { code, signal }.shell_code();
+        assert_eq!((code(Some(0), None), code(Some(255), None)), (0, 255));
+        assert_eq!((code(None, Some(9)), code(None, None)), (137, 128));
+    }
+}

@@ -7,6 +7,7 @@ use std::{
     fs::File,
     io::{self, Read, Write},
     os::fd::{AsFd, OwnedFd},
+    time::Instant,
 };
 
 use rustix::{
@@ -44,7 +45,7 @@ enum Paint {
     /// It needs the screen as it stands first.
     Wanted,
     /// That was asked for; this came since.
-    Asked(Vec<u8>),
+    Asked(Vec<u8>, Instant),
 }
 
 /// What came of reading a terminal.
@@ -163,11 +164,19 @@ impl Guest {
     /// Whether the program may go on writing as far as this terminal is concerned.
     #[must_use]
     pub fn takes_more(&self) -> bool {
-        match (self.role, &self.paint) {
-            (Role::Viewer, _) => true,
-            (Role::Writer, Paint::Wanted | Paint::Asked(_)) => false,
-            (Role::Writer, Paint::Live) => !self.live || self.pending.is_empty() && !self.suspended,
+        if self.role == Role::Viewer || !self.live || self.is_away() {
+            return true;
         }
+        match &self.paint {
+            Paint::Wanted => true,
+            Paint::Asked(..) => false,
+            Paint::Live => self.pending.is_empty() && !self.suspended,
+        }
+    }
+
+    /// Whether its process is stopped while the program goes on: it is drawn anew later.
+    fn is_away(&self) -> bool {
+        self.suspended && !self.launcher
     }
 
     /// The screen as it stands is needed before anything else.
@@ -178,19 +187,31 @@ impl Guest {
     /// Whether the screen as it stands should be asked for now.
     #[must_use]
     pub fn wants_paint(&self) -> bool {
-        self.live && matches!(self.paint, Paint::Wanted) && self.pending.is_empty()
+        self.live && !self.suspended && matches!(self.paint, Paint::Wanted) && self.pending.is_empty()
     }
 
     /// It was asked for.
-    pub fn paint_asked(&mut self) {
-        self.paint = Paint::Asked(Vec::new());
+    pub fn paint_asked(&mut self, now: Instant) {
+        self.paint = Paint::Asked(Vec::new(), now);
+    }
+
+    /// Since when it has been waited for.
+    #[must_use]
+    pub fn waits_for_paint(&self) -> Option<Instant> {
+        match &self.paint {
+            Paint::Asked(_, since) => Some(*since),
+            Paint::Live | Paint::Wanted => None,
+        }
     }
 
     /// The screen as it stood when it was asked for.
     pub fn painted(&mut self, bytes: &[u8]) {
-        if let Paint::Asked(since) = std::mem::replace(&mut self.paint, Paint::Live) {
-            self.queue(bytes);
-            self.queue(&since);
+        match std::mem::replace(&mut self.paint, Paint::Live) {
+            Paint::Asked(since, _) => {
+                self.queue(bytes);
+                self.queue(&since);
+            }
+            Paint::Live | Paint::Wanted => {}
         }
     }
 
@@ -199,12 +220,12 @@ impl Guest {
     /// # Errors
     /// When it is gone.
     pub fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if !self.live {
+        if !self.live || self.is_away() {
             return Ok(());
         }
         match &mut self.paint {
             Paint::Wanted => return Ok(()),
-            Paint::Asked(since) => {
+            Paint::Asked(since, _) => {
                 since.extend_from_slice(bytes);
                 if since.len() > BEHIND && self.role == Role::Viewer {
                     self.paint = Paint::Wanted;

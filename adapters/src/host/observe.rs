@@ -132,6 +132,12 @@ impl Screen {
         self.to.try_send(thing).is_ok()
     }
 
+    /// Whether the thread has ended.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        matches!(self.ended.try_recv(), Err(crossbeam_channel::TryRecvError::Disconnected))
+    }
+
     /// What undoes the modes the program left on; nothing when that is not known soon.
     #[must_use]
     pub fn restore(&self, within: Duration) -> Vec<u8> {
@@ -380,15 +386,4 @@ fn has_mode(bytes: &[u8], wanted: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn modes_are_found_in_what_draws_a_screen() {
-        assert!(has_mode(b"\x1b[?25l\x1b[?1;2004h", b"2004"));
-        assert!(has_mode(b"\x1b[?1;2004h", b"1"));
-        assert!(!has_mode(b"\x1b[?2004h\x1b[?2004l", b"2004"));
-        assert!(!has_mode(b"\x1b[?12h\x1b[1h", b"1"));
-        assert!(!has_mode(b"\x1b[?", b"1"));
-    }
-}
+mod tests;

@@ -53,6 +53,8 @@ const STALLED: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// An announcement waits until the program has written nothing for this long.
 const BETWEEN: Duration = Duration::from_millis(20);
+/// A terminal waits so long for the screen as it stands.
+const PAINT: Duration = Duration::from_millis(500);
 /// At most so many terminals are attached.
 pub(super) const GUESTS: usize = 16;
 
@@ -190,11 +192,21 @@ impl Relay {
             }
             self.take_happened();
             self.take_news();
-            self.guests.iter_mut().filter(|g| g.wants_paint()).for_each(|guest| {
-                if self.screen.tell(ToScreen::Repaint(guest.id)) {
-                    guest.paint_asked();
-                }
-            });
+            self.ask_for_paint(now);
+        }
+    }
+
+    /// Asks for the screen as it stands, for terminals that need it. One that waits for it in vain
+    /// goes on without: it holds the program up.
+    fn ask_for_paint(&mut self, now: Instant) {
+        let gone = self.screen.is_gone();
+        for guest in &mut self.guests {
+            if guest.wants_paint() && (gone || self.screen.tell(ToScreen::Repaint(guest.id))) {
+                guest.paint_asked(now);
+            }
+            if guest.waits_for_paint().is_some_and(|since| gone || now.saturating_duration_since(since) > PAINT) {
+                guest.painted(&[]);
+            }
         }
     }
 
@@ -252,7 +264,7 @@ impl Relay {
             }
         }
         // A screen that has no room for a request now has some later.
-        if self.guests.iter().any(Guest::wants_paint) {
+        if self.guests.iter().any(|g| g.wants_paint() || g.waits_for_paint().is_some()) {
             at(now + BETWEEN);
         }
         next

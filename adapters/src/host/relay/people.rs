@@ -157,7 +157,7 @@ impl Relay {
             // A pipe nobody reads any more: the program would have been told at its next write.
             // Its end is still waited for.
             if let Some(guest) = self.guests.iter_mut().find(|g| g.id == id) {
-                guest.output = None;
+                guest.forget();
                 guest.input = None;
             }
             self.pty.signal(Signal::HUP, self.program);

@@ -1,0 +1,105 @@
+use super::*;
+use crate::host::wake;
+use events::RunId;
+
+#[test]
+fn modes_are_found_in_what_draws_a_screen() {
+    assert!(has_mode(b"\x1b[?25l\x1b[?1;2004h", b"2004"));
+    assert!(has_mode(b"\x1b[?1;2004h", b"1"));
+    assert!(!has_mode(b"\x1b[?2004h\x1b[?2004l", b"2004"));
+    assert!(!has_mode(b"\x1b[?12h\x1b[1h", b"1"));
+    assert!(!has_mode(b"\x1b[?", b"1"));
+}
+
+fn clock() -> Timestamp {
+    Timestamp::from_millisecond(1_800_000_000_000)
+}
+
+fn start(provider: Provider) -> (Screen, Receiver<FromScreen>, Sender<Asked>) {
+    let hello = Hello {
+        run: RunId::from_bits(1),
+        name: None,
+        command: vec!["claude".into()],
+        provider,
+        version: None,
+        cwd: "/".into(),
+        pid: 1,
+        start_ticks: 1,
+        host_pid: 1,
+        started_at: clock(),
+        terminal: true,
+        size: None,
+        socket: None,
+        recording: None,
+    };
+    let (server, asked) = bounded(4);
+    let link = Link::start(hello.clone(), Box::new(|| None), bounded(1).0).unwrap();
+    let size = Size { rows: 24, columns: 80 };
+    let (wake, _woken) = wake::pair().unwrap();
+    let (tell, news) = bounded(4);
+    let begin = Begin { hello, link, asked, size, clock, wake };
+    (Screen::start(begin, Box::new(|| Arc::new(Rules::default())), tell).unwrap(), news, server)
+}
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[test]
+fn what_the_server_asks_for_becomes_bytes_to_type() {
+    let check = |provider, ask: Ask, expected: Result<&[u8], &str>| {
+        let (screen, news, server) = start(provider);
+        let (reply, answer) = bounded(1);
+        server.send(Asked { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
+        match expected {
+            Ok(bytes) => match news.recv_timeout(PATIENCE) {
+                Ok(FromScreen::Type(typed, _)) => assert_eq!(typed, bytes),
+                Ok(_) | Err(_) => panic!("nothing to type"),
+            },
+            Err(part) => {
+                let error = answer.recv_timeout(PATIENCE).unwrap().unwrap_err();
+                assert!(error.contains(part), "{error}");
+            }
+        }
+        screen.end(PATIENCE);
+    };
+    let keys = |keys: &[&str]| Ask::Keys { keys: keys.iter().map(|&k| k.to_owned()).collect() };
+    check(Provider::Claude, Ask::Interrupt, Ok(b"\x1b"));
+    check(Provider::Unknown, Ask::Interrupt, Ok(b"\x03"));
+    check(Provider::Claude, Ask::Type { text: "a\nb".into(), paste: false }, Ok(b"a\nb"));
+    check(Provider::Claude, keys(&["y", "enter"]), Ok(b"y\r"));
+    check(Provider::Claude, keys(&["y", "nokey"]), Err("`nokey` is not a key"));
+}
+
+#[test]
+fn the_screen_is_answered_with_its_picture() {
+    let (screen, _news, server) = start(Provider::Claude);
+    let (reply, answer) = bounded(1);
+    server.send(Asked { ask: Ask::Screen, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
+    let picture = answer.recv_timeout(PATIENCE).unwrap().unwrap();
+    assert_eq!(picture["size"], serde_json::json!({ "rows": 24, "columns": 80 }));
+    screen.end(PATIENCE);
+}
+
+#[test]
+fn a_reader_that_does_not_keep_up_is_never_waited_for() {
+    // Nobody takes anything here.
+    let (to, incoming) = bounded(THINGS);
+    let screen = Screen {
+        to,
+        waiting: Arc::new(AtomicUsize::new(0)),
+        skipped: Arc::new(AtomicU64::new(0)),
+        ended: bounded(1).1,
+    };
+    let chunk = vec![b'x'; 64 << 10];
+    for _ in 0..1000 {
+        screen.output(&chunk, clock());
+    }
+    let kept: usize = incoming
+        .try_iter()
+        .map(|thing| match thing {
+            ToScreen::Output(bytes, _) => bytes.len(),
+            _ => 0,
+        })
+        .sum();
+    assert!(kept <= BYTES + chunk.len(), "{kept}");
+    assert_eq!(screen.skipped.load(Ordering::Relaxed) as usize + kept, 1000 * chunk.len());
+}
