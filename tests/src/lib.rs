@@ -3,6 +3,9 @@
 //! ([`terminal`]), the real program on a data directory of its own ([`program`]), made-up lines
 //! ([`score`]), the real program on a data directory of its own ([`program`]), in a terminal ([`pty`]), made-up lines
 //! ([`transcript`]) and a small HTTP client ([`http`]).
+//! ([`score`]), the real program on a data directory of its own ([`program`]), made-up lines
+//! ([`transcript`]), a small HTTP client ([`http`]) and a person at a terminal
+//! ([`terminal_user`]).
 //!
 //! Nothing here waits for time to pass: virtual time is a number, and what the real program does
 //! is asked for until it is so ([`eventually`]), with a deadline.
@@ -14,6 +17,7 @@ pub mod pty;
 pub mod recording;
 pub mod score;
 pub mod terminal;
+pub mod terminal_user;
 pub mod transcript;
 pub mod world;
 

@@ -2,6 +2,8 @@
 //! `export`, `life`, `reading`, `streams`, `faults`. The real program under kill -9: `ledger`. The map of
 //! `life`, `reading`, `run`, `streams`, `faults`. The real program under kill -9: `ledger`. The map of
 //! crates: `arrows`.
+//! `export`, `life`, `reading`, `streams`, `faults`, and at a terminal: `terminal`. The real program
+//! under kill -9: `ledger`. The map of crates: `arrows`.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and tell their figures")]
 
 mod e2e {
@@ -16,6 +18,7 @@ mod e2e {
     mod screens;
     mod run;
     mod streams;
+    mod terminal;
 
     /// The program.
     const PROGRAM: &str = env!("CARGO_BIN_EXE_capture-e2e");

@@ -1,0 +1,100 @@
+//! `capture run` as a person at a terminal sees it: nothing may be different from the program alone.
+//!
+//! What can be compared is compared: a script is run as it is and with `$RUN` standing for
+//! `capture run --`, on terminals of the same kind ([`Here::both`]).
+
+mod attach;
+mod bytes;
+mod ending;
+mod job_control;
+mod server;
+mod streams;
+
+use tests::{
+    eventually,
+    program::Machine,
+    terminal_user::{Process, User, end_all, processes},
+};
+
+/// A machine on which nothing starts a server, and nothing is left when the test ends.
+struct Here {
+    machine: Machine,
+}
+
+impl Here {
+    fn new() -> Self {
+        let machine = Machine::new(super::PROGRAM);
+        machine.configure("autostart = false\n");
+        Self { machine }
+    }
+
+    fn user(&self, script: &str) -> User {
+        User::start(&self.machine, script)
+    }
+
+    /// A program under capture, as `sh` runs it.
+    fn run(&self, script: &str) -> User {
+        User::start_with(&self.machine, "$PROGRAM run -- sh -c \"$INNER\"", &[("INNER", script)])
+    }
+
+    /// Runs a script with and without capture and holds what was shown and the status against each
+    /// other; gives them.
+    #[track_caller]
+    fn both(&self, script: &str) -> (String, i32) {
+        let alone = User::start_with(&self.machine, script, &[("RUN", "")]).end();
+        let run = format!("{} run --", super::PROGRAM);
+        let mut user = User::start_with(&self.machine, script, &[("RUN", &run)]);
+        let captured = user.end();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if captured.0.len() + alone.0.len() > 100_000 {
+            // Not printed.
+            let differs = captured.0.iter().zip(&alone.0).position(|(a, b)| a != b);
+            assert_eq!((captured.0.len(), differs), (alone.0.len(), None), "{script}");
+            assert_eq!(captured.1, alone.1, "{script}");
+        }
+        assert_eq!((text(&captured.0), captured.1), (text(&alone.0), alone.1), "captured, then alone: {script}");
+        assert!(captured.0 == alone.0, "{script}: {:?} is not {:?}", captured.0, alone.0);
+        assert_eq!(user.settings(), user.settings_before(), "{script}");
+        (text(&captured.0), captured.1)
+    }
+
+    fn processes(&self) -> Vec<Process> {
+        processes(&self.machine.data())
+    }
+
+    /// The launcher of the only run there is.
+    #[track_caller]
+    fn launcher(&self) -> i32 {
+        self.only("launcher", |command| command.contains(" run ") && command.starts_with(super::PROGRAM))
+    }
+
+    /// The host of the only run there is.
+    #[track_caller]
+    fn host(&self) -> i32 {
+        self.only("host", |command| command.contains(" run-host"))
+    }
+
+    /// The only process with such a command line.
+    #[track_caller]
+    fn only(&self, what: &str, is: impl Fn(&str) -> bool) -> i32 {
+        let found = eventually(what, || {
+            let found: Vec<Process> = self.processes().into_iter().filter(|process| is(&process.command)).collect();
+            (!found.is_empty()).then_some(found)
+        });
+        assert!(found.len() == 1, "{what}: {found:?}");
+        found[0].pid
+    }
+
+    /// Waits until nothing of a run is left.
+    #[track_caller]
+    fn is_deserted_soon(&self, user: &User) {
+        let gone = tests::within(tests::PATIENCE, || user.processes().is_empty().then_some(()));
+        assert!(gone.is_some(), "still there: {:?}", user.processes());
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        end_all(&self.machine.data());
+    }
+}

@@ -1,0 +1,204 @@
+//! Leaving a run and coming back, more than one who looks on, and who may not.
+
+use std::{fs, os::unix::fs::symlink, path::PathBuf};
+
+use rustix::process::Signal;
+use serde_json::Value;
+use tests::{
+    eventually,
+    terminal_user::{User, signal},
+};
+
+use super::Here;
+
+/// What a person is busy with: it tells what was typed.
+const TELLS: &str = "echo ready; while read line; do echo \"got:$line\"; done; exit 3";
+
+/// What the only run's host says of it.
+fn description(here: &Here) -> Value {
+    eventually("a description of the run", || {
+        let mut found: Vec<PathBuf> = fs::read_dir(here.machine.data().join("runs"))
+            .ok()?
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.extension().is_some_and(|e| e == "json"))
+            .collect();
+        assert!(found.len() < 2, "{found:?}");
+        serde_json::from_str(&fs::read_to_string(found.pop()?).ok()?).ok()
+    })
+}
+
+fn run_id(here: &Here) -> String {
+    description(here)["run"].as_str().unwrap().to_owned()
+}
+
+/// Somebody else comes to the run; nothing of an agent is among the ancestors.
+fn attach(here: &Here, arguments: &str) -> User {
+    here.user(&format!("$PROGRAM attach {arguments}"))
+}
+
+fn with_key(here: &Here, key: &str) -> User {
+    let script = format!("$PROGRAM run --detach-key {key} -- sh -c \"$INNER\"");
+    let mut user = User::start_with(&here.machine, &script, &[("INNER", TELLS)]);
+    user.expect("ready\r\n");
+    user.is_raw_soon();
+    user
+}
+
+#[test]
+fn a_run_is_left_and_found_again() {
+    let here = Here::new();
+    // The key as it is, and as keyboards of the kitty kind and of xterm's tell it.
+    for key in ["\x1d", "\x1b[93;5u", "\x1b[27;5;93~"] {
+        let mut user = with_key(&here, "ctrl-]");
+        let id = run_id(&here);
+        user.types(key);
+        let (shown, status) = user.end();
+        let shown = String::from_utf8_lossy(&shown).into_owned();
+        assert!(status == 0 && shown.contains("attach") && shown.contains(&id), "{status} {shown:?}");
+        assert_eq!(user.settings(), user.settings_before());
+        let mut again = attach(&here, &id[..20]);
+        again.expect("ready");
+        again.is_raw_soon();
+        again.types("hello\n");
+        again.expect("got:hello");
+        // The key of attach without asking.
+        again.types("\x1d");
+        again.end();
+        assert_eq!(again.settings(), again.settings_before());
+        let mut last = attach(&here, &id);
+        last.expect("got:hello");
+        last.is_raw_soon();
+        last.types("\x04");
+        assert_eq!(last.end().1, 3);
+        assert_eq!(last.settings(), last.settings_before());
+        here.is_deserted_soon(&user);
+        assert!(!here.machine.data().join(format!("runs/{id}.json")).exists());
+        assert!(!here.machine.data().join(format!("runs/{id}.sock")).exists());
+    }
+}
+
+#[test]
+fn a_key_that_is_not_set_is_typed() {
+    let here = Here::new();
+    let mut user = here.run("stty -icanon -echo min 1; echo ready; head -c 1 | od -An -tx1; exit 2");
+    user.expect("ready\r\n");
+    user.is_raw_soon();
+    user.types("\x1d");
+    user.expect("1d\r\n");
+    assert_eq!(user.end().1, 2);
+}
+
+#[test]
+fn many_look_on_and_one_types() {
+    let here = Here::new();
+    let mut first = here.run(TELLS);
+    first.expect("ready\r\n");
+    first.is_raw_soon();
+    let id = run_id(&here);
+    let mut viewers: Vec<User> = (0..2).map(|_| attach(&here, &format!("--read-only {id}"))).collect();
+    for viewer in &mut viewers {
+        viewer.expect("ready");
+        viewer.is_raw_soon();
+        viewer.types("not me\n");
+    }
+    first.types("one\n");
+    for user in viewers.iter_mut().chain([&mut first]) {
+        assert!(!user.expect("got:one").contains("not me"));
+    }
+    let mut taker = attach(&here, &format!("--take {id}"));
+    taker.expect("got:one");
+    taker.is_raw_soon();
+    taker.types("two\n");
+    for user in viewers.iter_mut().chain([&mut first, &mut taker]) {
+        user.expect("got:two");
+    }
+    // A viewer that goes takes nothing with it.
+    drop(viewers.pop());
+    taker.types("three\n");
+    taker.expect("got:three");
+    taker.types("\x04");
+    assert_eq!(taker.end().1, 3);
+    assert_eq!(first.end().1, 3);
+    viewers[0].end();
+    for user in viewers.iter().chain([&first, &taker]) {
+        assert_eq!(user.settings(), user.settings_before());
+    }
+}
+
+/// A viewer that reads nothing slows nobody.
+#[test]
+fn a_viewer_that_does_not_read_is_passed_over() {
+    let here = Here::new();
+    let mut first =
+        here.run("echo ready; read line; head -c 8000000 /dev/zero | tr '\\0' x; echo over; read line; exit 3");
+    first.expect("ready\r\n");
+    let id = run_id(&here);
+    let mut viewer = attach(&here, &format!("--read-only {id}"));
+    viewer.expect("ready");
+    first.is_raw_soon();
+    first.types("\n");
+    first.expect("over\r\n");
+    // It sees the screen as it is now.
+    viewer.expect("over");
+    first.types("\n");
+    assert_eq!(first.end().1, 3);
+    viewer.end();
+}
+
+/// What an agent starts must not type into a run, not even its own.
+#[test]
+fn what_an_agent_started_is_refused() {
+    let here = Here::new();
+    let agent = here.machine.project().join("claude");
+    symlink("/bin/sh", &agent).unwrap();
+    let mut first = here.run(TELLS);
+    first.expect("ready\r\n");
+    let id = run_id(&here);
+    for arguments in ["", "--read-only", "--take"] {
+        let script = format!("./claude -c '$PROGRAM attach {arguments} {id}; exit $?'");
+        let (shown, status) = here.user(&script).end();
+        let shown = String::from_utf8_lossy(&shown).into_owned();
+        assert!(status == 5 && shown.contains("capture: "), "{arguments}: {status} {shown}");
+        assert!(!shown.contains("ready"), "{shown}");
+    }
+    first.types("\x04");
+    assert_eq!(first.end().1, 3);
+}
+
+#[test]
+fn what_is_not_there_is_not_attached_to() {
+    let here = Here::new();
+    assert_eq!(attach(&here, "01KAH1DZ7T").end().1, 4);
+    // What a host that was killed left behind is no run.
+    let mut user = here.run(TELLS);
+    user.expect("ready\r\n");
+    let id = run_id(&here);
+    signal(here.host(), Signal::KILL);
+    user.end();
+    assert_eq!(attach(&here, &id).end().1, 4);
+    eventually("its description is removed", || {
+        (!here.machine.data().join(format!("runs/{id}.json")).exists()).then_some(())
+    });
+}
+
+#[test]
+fn a_run_begins_without_a_terminal() {
+    let here = Here::new();
+    let script = format!("echo $TERM; stty size; {TELLS}");
+    let arguments = ["--json", "run", "--detach", "--name", "mine", "--size", "100x30", "--", "sh", "-c", &script];
+    let output = here.machine.command(&arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let described = description(&here);
+    for key in ["run", "name", "pid", "socket"] {
+        assert_eq!(told[key], described[key], "{key}: {told} {described}");
+    }
+    assert_eq!(told["name"], "mine");
+    let mut user = attach(&here, "mine");
+    let screen = user.expect("ready");
+    assert!(screen.contains("xterm-256color") && screen.contains("30 100"), "{screen:?}");
+    user.is_raw_soon();
+    user.types("\x04");
+    assert_eq!(user.end().1, 3);
+    here.is_deserted_soon(&user);
+}

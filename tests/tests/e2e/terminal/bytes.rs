@@ -1,0 +1,171 @@
+//! The bytes of the program reach the terminal unchanged and whole, however many, however fast.
+
+use std::fs;
+
+use rustix::process::Signal;
+use tests::{
+    PATIENCE, Random, eventually, number_from_env,
+    terminal_user::{signal, status_number},
+    within,
+};
+
+use super::Here;
+
+/// More memory than this above what it has at rest a host may not take, KiB.
+const ROOM_KIB: u64 = 32 << 10;
+
+/// P1: what was written last before the end. `RUNS=1000` for longer.
+#[test]
+fn the_last_bytes_before_the_end_are_shown() {
+    let here = Here::new();
+    for n in 0..number_from_env("RUNS", 50) {
+        let (shown, status) = here.user("$PROGRAM run -- printf Bingo").end();
+        assert_eq!((String::from_utf8_lossy(&shown).as_ref(), status), ("Bingo", 0), "run {n}");
+    }
+}
+
+/// P1: much of it.
+#[test]
+fn a_million_bytes_before_the_end_are_shown() {
+    let here = Here::new();
+    for n in 0..number_from_env("RUNS", 5) {
+        let (shown, status) = here.run("head -c 1048576 /dev/zero | tr '\\0' x; exit 7").end();
+        assert_eq!((shown.len(), status), (1 << 20, 7), "run {n}");
+        assert!(shown.iter().all(|b| *b == b'x'));
+    }
+}
+
+/// P2.
+#[test]
+fn a_flood_takes_no_memory_and_ends_at_ctrl_c() {
+    let here = Here::new();
+    let mut user = here.run("echo ready; read line; exec yes flood");
+    user.expect("ready\r\n");
+    let (launcher, host) = (here.launcher(), here.host());
+    let at_rest = [launcher, host].map(|pid| status_number(pid, "VmRSS").unwrap());
+    user.types("\n");
+    let (mut read, enough) = (0, number_from_env("FLOOD_MIB", 32) << 20);
+    while read < enough {
+        read += user.skip();
+    }
+    for (pid, at_rest) in [launcher, host].into_iter().zip(at_rest) {
+        let most = status_number(pid, "VmHWM").unwrap();
+        assert!(most < at_rest + ROOM_KIB, "{pid}: {at_rest} KiB at rest, {most} KiB at most");
+    }
+    user.types("\x03");
+    assert_eq!(user.end().1, 130);
+}
+
+/// P11.
+#[test]
+fn a_terminal_that_takes_nothing_holds_the_program_up() {
+    const BYTES: usize = 24 << 20;
+    let here = Here::new();
+    let mut user = here.run(&format!("echo ready; read line; head -c {BYTES} /dev/zero | tr '\\0' x; echo over"));
+    user.expect("ready\r\n");
+    let host = here.host();
+    let at_rest = status_number(host, "VmRSS").unwrap();
+    user.types("\n");
+    user.expect("\n");
+    // Nobody reads. The host is still once it reads no more either.
+    let writer = here.only("tr", |command| command.starts_with("tr "));
+    let (mut last, mut same) = (0, 0);
+    eventually("the program is held up", || {
+        let io = fs::read_to_string(format!("/proc/{writer}/io")).ok()?;
+        let written = io.lines().find_map(|line| line.strip_prefix("wchar: ")).unwrap().parse().unwrap();
+        same = if written == last && written > 0 { same + 1 } else { 0 };
+        last = written;
+        (same == 20).then_some(())
+    });
+    assert!(last < BYTES as u64 / 2, "{last} bytes are somewhere");
+    let most = status_number(host, "VmHWM").unwrap();
+    assert!(most < at_rest + ROOM_KIB, "{at_rest} KiB at rest, {most} KiB at most");
+    let (shown, status) = user.end();
+    let blank = shown.iter().filter(|b| **b == b'x').count();
+    assert_eq!((blank, status), (BYTES, 0));
+    assert!(shown.ends_with(b"xover\r\n"));
+}
+
+/// P10.
+#[test]
+fn bytes_that_are_no_text_pass_unchanged() {
+    let here = Here::new();
+    let mut random = Random::new(7);
+    let mut endless_osc = b"\x1b]0;".to_vec();
+    endless_osc.resize(1 << 20, b't');
+    let samples: &[(&str, Vec<u8>)] = &[
+        ("every byte", (0..=255).cycle().take(4096).collect()),
+        ("at random", (0..300_000).map(|_| random.below(256) as u8).collect()),
+        (
+            "split and broken UTF-8",
+            "漢字🦀é".as_bytes().repeat(50).chunks(5).flat_map(|c| [c, b"\xc3\xff"].concat()).collect(),
+        ),
+        (
+            "C1 and string sequences",
+            b"\x9b31mred\x9c\x90q#0~\x9d0;t\x07\x1b_apc\x1b\\\x1b^pm\x1b\\\x1bPq\x18\x1a\x1b".repeat(20),
+        ),
+        ("an OSC without end", endless_osc.clone()),
+        ("a DCS without end", [b"\x1bP".as_slice(), &endless_osc[4..]].concat()),
+        ("silly parameters", b"\x1b[99999999999;;;;1;2;3m\x1b[0;0r\x1b[65535;65535H\x1b[?1049h\x1b[?1049l".repeat(30)),
+    ];
+    // Also what a terminal would answer to is not answered here, by anybody.
+    let questions = b"\x1b[c\x1b[6n\x1b[?u\x1b]11;?\x07\x1b[>q".repeat(3);
+    for (name, bytes) in samples.iter().chain([&("questions", questions)]) {
+        fs::write(here.machine.project().join("sample"), bytes).unwrap();
+        let (shown, status) = here.both("$RUN sh -c 's=$(stty -g); stty raw -echo; cat sample; stty $s'");
+        assert_eq!(status, 0, "{name}");
+        assert!(!shown.is_empty());
+    }
+    // A byte at a time.
+    fs::write(here.machine.project().join("sample"), &samples[2].1).unwrap();
+    here.both("$RUN dd if=sample bs=1 status=none");
+}
+
+/// P5.
+#[test]
+fn a_storm_of_sizes_harms_nothing_and_the_last_one_holds() {
+    let here = Here::new();
+    let script = "i=0; while [ $i -lt 3000 ]; do echo \"漢字かな交じり文 e\u{301} 🦀🦀 $i\"; i=$((i+1)); done; \
+                  echo ready; while read line; do stty size; done; exit 4";
+    let mut user = here.run(script);
+    user.expect("字");
+    let silly = [(1, 1), (0, 0), (65535, 65535), (2, 1), (1, 2), (3, 65535), (65535, 3), (80, 0), (0, 24), (200, 50)];
+    for (columns, rows) in silly.iter().cycle().take(1000) {
+        user.resize(*columns, *rows);
+    }
+    user.resize(101, 37);
+    let told = user.expect("ready\r\n");
+    let shown: Vec<&str> = told.lines().collect();
+    assert_eq!(shown.len(), 3000);
+    for (n, line) in shown.iter().enumerate().skip(1) {
+        assert_eq!(*line, format!("漢字かな交じり文 e\u{301} 🦀🦀 {n}"));
+    }
+    let last = within(PATIENCE, || {
+        user.types("\n");
+        user.rest().contains("37 101\r\n").then_some(())
+    });
+    assert!(last.is_some(), "{}", user.rest());
+    signal(here.launcher(), Signal::WINCH);
+    user.types("\x04");
+    assert_eq!(user.end().1, 4);
+}
+
+/// P4.
+#[test]
+fn who_holds_the_terminal_open_does_not_hold_the_end_up() {
+    let here = Here::new();
+    for holder in ["setsid sleep 9999", "sleep 9999", "(trap '' HUP TERM; exec sleep 9999)"] {
+        let mut user = here.run(&format!("{holder} & echo done; exit 3"));
+        let (shown, status) = user.end();
+        assert_eq!((String::from_utf8_lossy(&shown).as_ref(), status), ("done\r\n", 3), "{holder}");
+        assert_eq!(user.settings(), user.settings_before());
+        // What does not defend itself goes with the terminal.
+        if holder == "sleep 9999" {
+            here.is_deserted_soon(&user);
+        } else {
+            let pid = here.only("the holder", |command| command.starts_with("sleep"));
+            signal(pid, Signal::KILL);
+            here.is_deserted_soon(&user);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Ends: of the program, of its group, of the launcher and of the host. The status is the shell's,
+//! and the terminal is as it was.
+
+use rustix::process::Signal;
+use tests::{
+    eventually, number_from_env,
+    terminal_user::{User, signal},
+};
+
+use super::Here;
+
+/// P13: `EVERY=1` tries all codes.
+#[test]
+fn the_status_is_that_of_the_program() {
+    let here = Here::new();
+    let step = number_from_env("EVERY", 17);
+    let codes: Vec<String> = (0..256)
+        .filter(|n| n % step == 0 || [1, 2, 126, 127, 128, 129, 130, 254].contains(n))
+        .map(|n| n.to_string())
+        .collect();
+    let (shown, _) =
+        here.both(&format!("for code in {}; do $RUN sh -c \"exit $code\"; echo $?; done", codes.join(" ")));
+    assert_eq!(shown.lines().collect::<Vec<_>>(), codes);
+}
+
+/// P13.
+#[test]
+fn a_signal_that_ended_the_program_is_128_and_its_number() {
+    let here = Here::new();
+    let signals = [1, 2, 3, 4, 6, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 31];
+    let list = signals.map(|n: i32| n.to_string()).join(" ");
+    // The shell tells of the signal when it sees it itself, so only the numbers are compared.
+    let script = format!(
+        "ulimit -c 0; for n in {list}; do $PROGRAM run -- sh -c \"kill -$n \\$\\$; sleep 9999\"; echo $n=$?; done"
+    );
+    let mut user = here.user(&script);
+    let (shown, _) = user.end();
+    let expected: Vec<String> = signals.iter().map(|n| format!("{n}={}", 128 + n)).collect();
+    assert_eq!(String::from_utf8_lossy(&shown).lines().collect::<Vec<_>>(), expected);
+    assert_eq!(user.settings(), user.settings_before());
+}
+
+/// P13.
+#[test]
+fn a_command_that_cannot_be_started_is_126_or_127() {
+    let here = Here::new();
+    for (command, expected) in [
+        ("./nowhere", 127),
+        ("no-such-command-anywhere", 127),
+        ("''", 127),
+        ("./plain", 126),
+        (".", 126),
+        ("./plain/below", 126),
+    ] {
+        let script = format!("echo text >plain; chmod 644 plain; $PROGRAM run -- {command}");
+        let mut user = here.user(&script);
+        let (shown, status) = user.end();
+        let shown = String::from_utf8_lossy(&shown).into_owned();
+        assert_eq!(status, expected, "{command}: {shown}");
+        assert!(shown.ends_with("\r\n") && shown.contains(command.trim_matches('\'')), "{command}: {shown:?}");
+        assert_eq!(user.settings(), user.settings_before(), "{command}");
+        here.is_deserted_soon(&user);
+    }
+}
+
+/// A run that has started: the terminal is raw and the program there.
+fn started(here: &Here, script: &str) -> User {
+    let mut user = here.run(&format!("{script}; echo ready; while :; do sleep 9999 & wait; done"));
+    user.expect("ready\r\n");
+    user.is_raw_soon();
+    user
+}
+
+/// P3: the program is asked to end, then made to.
+#[test]
+fn a_program_that_ignores_its_end_is_ended() {
+    let here = Here::new();
+    let mut user = started(&here, "trap '' TERM HUP INT");
+    signal(here.launcher(), Signal::TERM);
+    assert_eq!(user.end().1, 137);
+    assert_eq!(user.settings(), user.settings_before());
+    here.is_deserted_soon(&user);
+}
+
+/// P7.
+#[test]
+fn a_launcher_that_is_asked_to_end_ends_the_program() {
+    let here = Here::new();
+    let mut user = started(&here, "trap 'echo asked; exit 9' TERM");
+    signal(here.launcher(), Signal::TERM);
+    let (shown, status) = user.end();
+    assert_eq!(status, 9);
+    assert!(shown.ends_with(b"asked\r\n"));
+    assert_eq!(user.settings(), user.settings_before());
+    here.is_deserted_soon(&user);
+    let mut user = started(&here, "true");
+    signal(here.launcher(), Signal::TERM);
+    assert_eq!(user.end().1, 143);
+    assert_eq!(user.settings(), user.settings_before());
+}
+
+/// P7.
+#[test]
+fn a_host_that_is_asked_to_end_ends_the_program() {
+    for asked in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let here = Here::new();
+        let mut user = started(&here, "true");
+        signal(here.host(), asked);
+        user.end();
+        assert_eq!(user.settings(), user.settings_before(), "{asked:?}");
+        here.is_deserted_soon(&user);
+    }
+}
+
+/// P7: the launcher's terminal is its own again, whatever became of it, and the program goes on.
+#[test]
+fn a_launcher_that_is_gone_leaves_the_terminal_as_it_was() {
+    for (how, expected) in [(Signal::KILL, 137), (Signal::HUP, 129)] {
+        let here = Here::new();
+        let mut user = started(&here, "true");
+        signal(here.launcher(), how);
+        assert_eq!(user.end().1, expected, "{how:?}");
+        eventually("the settings are restored", || (user.settings() == user.settings_before()).then_some(()));
+        let host = here.host();
+        assert!(user.processes().iter().any(|process| process.command.starts_with("sh ")), "the program lives on");
+        // A host without a terminal can be ended too.
+        signal(host, Signal::TERM);
+        here.is_deserted_soon(&user);
+        assert_eq!(user.settings(), user.settings_before());
+    }
+}
+
+/// P7.
+#[test]
+fn a_host_that_is_gone_leaves_the_terminal_as_it_was() {
+    let here = Here::new();
+    let mut user = started(&here, "true");
+    signal(here.host(), Signal::KILL);
+    let (shown, status) = user.end();
+    let shown = String::from_utf8_lossy(&shown).into_owned();
+    assert!(status != 0 && shown.contains("capture: "), "{status} {shown:?}");
+    assert_eq!(user.settings(), user.settings_before());
+    // The program lost its terminal.
+    here.is_deserted_soon(&user);
+}
+
+/// P7: the one that has nobody else to restore it.
+#[test]
+fn fix_tty_makes_a_terminal_usable() {
+    let here = Here::new();
+    let mut user =
+        here.user("stty raw -echo; printf '\\033[?1049h\\033[?1000h\\033[?2004h\\033[?25l'; $PROGRAM fix-tty");
+    let (shown, status) = user.end();
+    assert_eq!(status, 0);
+    assert!(user.is_cooked());
+    for word in ["ECHO", "ISIG", "OPOST", "ICRNL"] {
+        assert!(user.settings().contains(word), "{word}: {}", user.settings());
+    }
+    for undone in ["\x1b[?1049l", "\x1b[?1000l", "\x1b[?2004l", "\x1b[?25h"] {
+        assert!(String::from_utf8_lossy(&shown).contains(undone), "{undone:?}");
+    }
+}
+
+/// The terminal goes: the program stays, or goes with it where that is wanted.
+#[test]
+fn a_terminal_that_is_closed() {
+    let here = Here::new();
+    let user = started(&here, "true");
+    let host = here.host();
+    user.walks_away();
+    eventually("the launcher ends", || {
+        (!here.processes().iter().any(|process| process.command.contains(" run -- "))).then_some(())
+    });
+    assert!(here.processes().iter().any(|process| process.pid == host), "the host lives on");
+    signal(host, Signal::TERM);
+    eventually("all is ended", || here.processes().is_empty().then_some(()));
+    let mut user = here.user("$PROGRAM run --on-hangup end -- sh -c 'echo ready; sleep 9999; true'");
+    user.expect("ready\r\n");
+    user.walks_away();
+    eventually("the program goes with it", || here.processes().is_empty().then_some(()));
+}

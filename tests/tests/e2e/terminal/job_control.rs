@@ -1,0 +1,168 @@
+//! Signals of the keyboard and of others, stopping and going on, one run in another.
+
+use rustix::process::Signal;
+use tests::{
+    PATIENCE, eventually,
+    terminal_user::{User, signal, state},
+    within,
+};
+
+use super::Here;
+
+const PROMPT: &str = "prompt> ";
+
+/// An interactive shell, alone or itself under capture, that has shown its prompt.
+fn shell(here: &Here, before: &str) -> User {
+    let script = format!("PS1='{PROMPT}' {before} bash --norc --noprofile --noediting -i");
+    let mut user = here.user(&script);
+    user.expect(PROMPT);
+    user
+}
+
+/// P8, and the nested part of it: the same within a run.
+#[test]
+fn a_run_is_stopped_and_goes_on() {
+    for before in ["", "$PROGRAM run --"] {
+        let here = Here::new();
+        let mut user = shell(&here, before);
+        // Words are cut in two where they are typed, so that the echo is not taken for the output.
+        user.types("$PROGRAM run -- sh -c 'echo re''ady; read line; echo got:$line; stty size; exit 5'\n");
+        user.expect("ready\r\n");
+        let program = here.only("the program", |command| command.starts_with("sh -c echo re"));
+        for round in 0..3_u16 {
+            user.types("\x1a");
+            user.expect("Stopped");
+            user.expect(PROMPT);
+            assert_eq!(state(program), Some('T'), "round {round}");
+            user.types("echo al''ive\n");
+            user.expect("alive\r\n");
+            user.expect(PROMPT);
+            user.resize(90 + round, 30 + round);
+            user.types("fg\n");
+            eventually("the program goes on", || (state(program) != Some('T')).then_some(()));
+            user.is_raw_soon();
+        }
+        user.types("hello\n");
+        user.expect("got:hello\r\n");
+        user.expect("32 92\r\n");
+        user.expect(PROMPT);
+        user.types("echo status''=$?\n");
+        user.expect("status=5\r\n");
+        user.expect(PROMPT);
+        user.types("exit 6\n");
+        assert_eq!(user.end().1, 6, "{before}");
+        assert_eq!(user.settings(), user.settings_before());
+        here.is_deserted_soon(&user);
+    }
+}
+
+/// P8: in the background it leaves the terminal alone.
+#[test]
+fn a_run_goes_on_in_the_background() {
+    let here = Here::new();
+    let mut user = shell(&here, "");
+    user.types("$PROGRAM run -- sh -c 'echo re''ady; while :; do sleep 9999; done'\n");
+    user.expect("ready\r\n");
+    let program = here.only("the program", |command| command.starts_with("sh -c echo re"));
+    user.types("\x1a");
+    user.expect("Stopped");
+    user.expect(PROMPT);
+    user.types("bg\n");
+    user.expect(PROMPT);
+    eventually("the program goes on", || (state(program) != Some('T')).then_some(()));
+    user.types("echo al''ive\n");
+    user.expect("alive\r\n");
+    user.types("kill %1; wait; echo ov''er\n");
+    user.expect("over\r\n");
+    user.types("exit\n");
+    assert_eq!(user.end().1, 0);
+    assert_eq!(user.settings(), user.settings_before());
+    here.is_deserted_soon(&user);
+}
+
+/// P8: something that stops itself.
+#[test]
+fn a_program_that_stops_itself_stops_its_run() {
+    let here = Here::new();
+    let mut user = shell(&here, "");
+    user.types("$PROGRAM run -- sh -c 'kill -STOP $$; echo on''ward; exit 3'\n");
+    user.expect("Stopped");
+    user.expect(PROMPT);
+    user.types("fg\n");
+    user.expect("onward\r\n");
+    user.expect(PROMPT);
+    user.types("echo status''=$?; exit\n");
+    user.expect("status=3\r\n");
+    user.end();
+    assert_eq!(user.settings(), user.settings_before());
+}
+
+/// P8.
+#[test]
+fn a_run_within_a_run() {
+    let here = Here::new();
+    let inner = "sh -c 'echo inner; stty size; exit 4'";
+    let (shown, status) = here.both(&format!("$RUN sh -c \"echo outer; $RUN {inner}; echo code \\$?; exit 6\""));
+    assert_eq!((shown.as_str(), status), ("outer\r\ninner\r\n24 80\r\ncode 4\r\n", 6));
+}
+
+/// P14.
+#[test]
+fn a_signal_is_delivered_once() {
+    let here = Here::new();
+    let traps =
+        ["INT", "QUIT", "WINCH", "USR1", "USR2"].map(|name| format!("trap 'echo got-{name}' {name}")).join("; ");
+    let script =
+        format!("{traps}; trap 'exit 11' TERM; sleep 9999 & s=$!; echo ready; while kill -0 $s; do wait $s; done");
+    let mut user = here.run(&script);
+    user.expect("ready\r\n");
+    user.is_raw_soon();
+    let launcher = here.launcher();
+    // Each has come before the next is sent, so that none can be taken for another.
+    user.types("\x03");
+    user.expect("got-INT\r\n");
+    user.types("\x1c");
+    user.expect("got-QUIT\r\n");
+    user.resize(90, 30);
+    user.expect("got-WINCH\r\n");
+    for (number, name) in [(Signal::USR1, "USR1"), (Signal::USR2, "USR2"), (Signal::INT, "INT"), (Signal::QUIT, "QUIT")]
+    {
+        signal(launcher, number);
+        user.expect(&format!("got-{name}\r\n"));
+    }
+    signal(launcher, Signal::TERM);
+    let (shown, status) = user.end();
+    assert_eq!(status, 11);
+    let shown = String::from_utf8_lossy(&shown).into_owned();
+    for (name, times) in [("INT", 2), ("QUIT", 2), ("WINCH", 1), ("USR1", 1), ("USR2", 1)] {
+        assert_eq!(shown.matches(&format!("got-{name}")).count(), times, "{name}: {shown:?}");
+    }
+}
+
+/// What is typed before the program reads is not lost.
+#[test]
+fn what_is_typed_ahead_arrives() {
+    let here = Here::new();
+    let mut user = here.run("echo ready; sleep 0.2; read line; echo got:$line; cat");
+    user.expect("ready\r\n");
+    user.is_raw_soon();
+    user.types("first line\nsecond\n");
+    user.expect("got:first line\r\n");
+    user.expect("second\r\n");
+    user.types("\x04");
+    assert_eq!(user.end().1, 0);
+}
+
+/// Much that is typed while the program does not read holds nothing up but itself.
+#[test]
+fn a_program_that_does_not_read_can_be_interrupted() {
+    let here = Here::new();
+    let mut user = here.run("stty -icanon -echo; echo ready; sleep 9999");
+    user.expect("ready\r\n");
+    user.is_raw_soon();
+    user.types(vec![b'x'; 3000]);
+    user.types("\x03");
+    let ended = within(PATIENCE, || user.rest().contains("ended with 130").then_some(()));
+    assert!(ended.is_some(), "{}", user.rest());
+    assert_eq!(user.settings(), user.settings_before());
+}

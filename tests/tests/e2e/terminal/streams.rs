@@ -1,0 +1,138 @@
+//! What the program finds: its streams, its environment, its place among the processes.
+
+use std::{io::Write, process::Stdio};
+
+use super::Here;
+
+/// P9.
+#[test]
+fn streams_that_are_no_terminal_are_the_programs_own() {
+    let here = Here::new();
+    for script in [
+        "$RUN sh -c 'cat; echo end' </dev/null",
+        "printf 'a\\nb' | $RUN cat",
+        "printf '' | $RUN cat",
+        "$RUN sh -c 'echo out; echo err >&2' >file; cat file",
+        "$RUN sh -c 'echo out; echo err >&2' 2>file; cat file",
+        "$RUN sh -c 'echo out; echo err >&2' </dev/null >file 2>&1; cat file",
+        "$RUN sh -c 'echo out; echo err >&2' | cat",
+        "$RUN sh -c 'for n in 0 1 2; do test -t $n && echo $n; done' | cat",
+        "$RUN sh -c 'for n in 0 1 2; do test -t $n && echo $n; done' </dev/null",
+        "$RUN sh -c 'echo to-tty >/dev/tty' >file </dev/null",
+        "{ $RUN yes; echo $? >code; } | head -n 1; cat code",
+        "$RUN sh -c 'echo x' >&-",
+        "$RUN sh -c 'echo x' 2>&-",
+        "$RUN sh -c 'echo x' <&-",
+        "$RUN cat <&-",
+        "$RUN sh -c 'echo x; exit 3' >/dev/full",
+        "$RUN head -c 3000000 /dev/zero | wc -c",
+        "head -c 3000000 /dev/zero | $RUN wc -c",
+    ] {
+        here.both(script);
+    }
+}
+
+/// P9: without any terminal.
+#[test]
+fn without_a_terminal_nothing_is_between() {
+    let here = Here::new();
+    let mut command = here.machine.command(&["run", "--", "sh", "-c", "cat; echo err >&2; exit 9"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"typed\x03\x04\xff without end").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(9));
+    assert_eq!(output.stdout, b"typed\x03\x04\xff without end");
+    assert_eq!(output.stderr, b"err\n");
+    let output = here.machine.command(&["run", "--", "sh", "-c", "kill -TERM $$"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(143));
+    let output = here.machine.command(&["run", "--", "./nowhere"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(127));
+    // Whoever reads has enough.
+    let mut command = here.machine.command(&["run", "--", "yes"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(141));
+}
+
+/// A terminal although there is none.
+#[test]
+fn a_terminal_can_be_had_without_one() {
+    let here = Here::new();
+    let script = "test -t 0 && test -t 1 && echo terminal; stty size; read line; echo over";
+    let output =
+        here.machine.command(&["run", "--tty", "--", "sh", "-c", &format!("{script} & wait")]).output().unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(shown.starts_with("terminal\r\n") && shown.contains("over"), "{shown:?}");
+}
+
+/// P15.
+#[test]
+fn the_environment_is_what_it_was() {
+    let here = Here::new();
+    let sorted = |run: &str| {
+        let mut user = here.user(&format!("{run} env"));
+        let (shown, status) = user.end();
+        assert_eq!(status, 0);
+        let text = String::from_utf8_lossy(&shown).replace('\r', "");
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.retain(|line| !line.starts_with("_=") && !line.starts_with("SCRIPT=") && !line.starts_with("RUN="));
+        lines.sort();
+        lines
+    };
+    let alone = sorted("");
+    let (more, same): (Vec<String>, Vec<String>) =
+        sorted("$PROGRAM run --").into_iter().partition(|line| line.starts_with("CAPTURE_RUN_ID="));
+    assert_eq!(same, alone);
+    assert_eq!((more.len(), more[0].len()), (1, "CAPTURE_RUN_ID=".len() + 26), "{more:?}");
+}
+
+/// P15.
+#[test]
+fn the_program_finds_itself_as_it_would_alone() {
+    let here = Here::new();
+    for script in [
+        // No descriptor of ours: 3 is that of `ls` itself.
+        "$RUN ls /proc/self/fd",
+        "$RUN grep -E 'Sig(Blk|Ign|Cgt)|Threads|NoNewPrivs|Umask' /proc/self/status",
+        "trap '' INT QUIT USR1; $RUN grep -E 'Sig(Blk|Ign)' /proc/self/status",
+        "umask 027; $RUN sh -c 'umask; ulimit -n; nice; pwd'",
+        "cd /; $RUN pwd",
+        "$RUN stty -a",
+        "stty -echo ixany erase ^K; $RUN stty -g; stty echo -ixany erase ^H",
+        "stty rows 33 cols 77; $RUN stty size; stty rows 24 cols 80",
+        // In the foreground of a terminal that is its own.
+        "$RUN sh -c 'read -r a b c d group e f front rest </proc/self/stat; test $group = $front && echo front'",
+        "$RUN sh -c 'tty | grep -c /dev/pts/; echo x >/dev/tty'",
+        "mkdir gone; cd gone; rmdir ../gone; $RUN sh -c 'echo still'",
+        "$RUN -- echo a",
+        "$RUN sh -c 'echo \"$0\" \"$@\"' a 'b c' '' --help -x",
+    ] {
+        here.both(script);
+    }
+}
+
+#[test]
+fn without_capture_nothing_of_ours_is_left() {
+    let here = Here::new();
+    let script = "sh -c 'echo $$; exec $PROGRAM run --no-capture -- sh -c \"echo \\$\\$; env | grep -c CAPTURE_RUN_ID; exit 5\"'";
+    let mut user = here.user(script);
+    let (shown, status) = user.end();
+    let shown = String::from_utf8_lossy(&shown).into_owned();
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!((lines.len(), status), (3, 5), "{shown}");
+    assert_eq!((lines[0], lines[2]), (lines[1], "0"), "the same process, {shown}");
+    assert!(!here.machine.data().join("runs").exists());
+    let mut user = here.user("$PROGRAM run --no-capture -- ./nowhere");
+    assert_eq!(user.end().1, 127);
+}
+
+/// A configuration that cannot be read is told before anything starts.
+#[test]
+fn a_bad_configuration_starts_nothing() {
+    let here = Here::new();
+    here.machine.configure("no_such_key = 1\n");
+    let output = here.machine.command(&["run", "--", "touch", "started"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no_such_key"));
+    assert!(!here.machine.project().join("../started").exists());
+}
