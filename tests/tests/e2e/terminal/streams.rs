@@ -32,6 +32,28 @@ fn streams_that_are_no_terminal_are_the_programs_own() {
     }
 }
 
+<<<<<<< HEAD
+=======
+/// P9: a stream that is closed is one that takes and gives nothing; our runtime opens it so.
+#[test]
+fn streams_that_are_closed_hold_nothing_up() {
+    let here = Here::new();
+    for (closed, expected) in [(">&-", ""), ("2>&-", "x\r\n"), ("<&-", "x\r\n"), ("<&- >&- 2>&-", "")] {
+        let mut user = here.user(&format!("$PROGRAM run -- sh -c 'cat; echo x; exit 3' {closed}"));
+        // With its output elsewhere a terminal is not made raw: a pager may be reading from it.
+        if closed == "2>&-" {
+            user.is_raw_soon();
+        }
+        if !closed.starts_with('<') {
+            user.types("\x04");
+        }
+        let (shown, status) = user.end();
+        assert_eq!(status, 3, "{closed}");
+        assert_eq!(String::from_utf8_lossy(&shown), expected, "{closed}");
+    }
+}
+
+>>>>>>> 36369f9 (tests: streams that are closed)
 /// P9: without any terminal.
 #[test]
 fn without_a_terminal_nothing_is_between() {
