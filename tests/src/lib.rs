@@ -1,11 +1,7 @@
 //! The harness of the end-to-end tests: recordings played in virtual time ([`world`]) and scored
-//! ([`score`]), recorded terminals
-//! ([`terminal`]), the real program on a data directory of its own ([`program`]), made-up lines
-//! ([`score`]), the real program on a data directory of its own ([`program`]), in a terminal ([`pty`]), made-up lines
+//! ([`score`]), recorded terminals ([`terminal`]), the real program on a data directory of its own
+//! ([`program`]), in a terminal ([`pty`]), with a person at it ([`terminal_user`]), made-up lines
 //! ([`transcript`]) and a small HTTP client ([`http`]).
-//! ([`score`]), the real program on a data directory of its own ([`program`]), made-up lines
-//! ([`transcript`]), a small HTTP client ([`http`]) and a person at a terminal
-//! ([`terminal_user`]).
 //!
 //! Nothing here waits for time to pass: virtual time is a number, and what the real program does
 //! is asked for until it is so ([`eventually`]), with a deadline.

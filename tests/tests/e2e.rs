@@ -15,8 +15,8 @@ mod e2e {
     mod life;
     mod reading;
     mod replay;
-    mod screens;
     mod run;
+    mod screens;
     mod streams;
     mod terminal;
 

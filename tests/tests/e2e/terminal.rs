@@ -10,8 +10,14 @@ mod job_control;
 mod server;
 mod streams;
 
+use std::{
+    process::{Command, Output},
+    sync::mpsc,
+    thread,
+};
+
 use tests::{
-    eventually,
+    PATIENCE, eventually,
     program::Machine,
     terminal_user::{Process, User, end_all, processes},
 };
@@ -58,6 +64,25 @@ impl Here {
         (text(&captured.0), captured.1)
     }
 
+    /// What a command without a terminal of the test writes and how it ends, which it does in time.
+    #[track_caller]
+    fn output(&self, command: &mut Command) -> Output {
+        let data = self.machine.data();
+        let (ended, waits) = mpsc::channel::<()>();
+        let watch = thread::spawn(move || {
+            // Nothing is ever sent: the other end goes when the command has ended.
+            let late = waits.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout);
+            if late {
+                end_all(&data);
+            }
+            late
+        });
+        let output = command.output().unwrap();
+        drop(ended);
+        assert!(!watch.join().unwrap(), "{command:?} did not end in time");
+        output
+    }
+
     fn processes(&self) -> Vec<Process> {
         processes(&self.machine.data())
     }
@@ -88,7 +113,7 @@ impl Here {
     /// Waits until nothing of a run is left.
     #[track_caller]
     fn is_deserted_soon(&self, user: &User) {
-        let gone = tests::within(tests::PATIENCE, || user.processes().is_empty().then_some(()));
+        let gone = tests::within(PATIENCE, || user.processes().is_empty().then_some(()));
         assert!(gone.is_some(), "still there: {:?}", user.processes());
     }
 }

@@ -33,7 +33,7 @@ fn start(provider: Provider) -> (Screen, Receiver<FromScreen>, Sender<Asked>) {
         recording: None,
     };
     let (server, asked) = bounded(4);
-    let link = Link::start(hello.clone(), Box::new(|| None), bounded(1).0).unwrap();
+    let link = Link::start(hello.clone(), Box::new(|_| None), bounded(1).0).unwrap();
     let size = Size { rows: 24, columns: 80 };
     let (wake, _woken) = wake::pair().unwrap();
     let (tell, news) = bounded(4);

@@ -57,16 +57,14 @@ fn a_run_is_left_and_found_again() {
         assert!(status == 0 && shown.contains("attach") && shown.contains(&id), "{status} {shown:?}");
         assert_eq!(user.settings(), user.settings_before());
         let mut again = attach(&here, &id[..20]);
-        again.expect("ready");
         again.is_raw_soon();
         again.types("hello\n");
-        again.expect("got:hello");
+        again.expect("got:hello\r\n");
         // The key of attach without asking.
         again.types("\x1d");
         again.end();
         assert_eq!(again.settings(), again.settings_before());
         let mut last = attach(&here, &id);
-        last.expect("got:hello");
         last.is_raw_soon();
         last.types("\x04");
         assert_eq!(last.end().1, 3);
@@ -88,6 +86,16 @@ fn a_key_that_is_not_set_is_typed() {
     assert_eq!(user.end().1, 2);
 }
 
+/// Types a line until somebody else sees it told: who has only come may not be there at once.
+#[track_caller]
+fn until_shown(typist: &mut User, line: &str, viewer: &mut User) {
+    let told = format!("got:{line}");
+    eventually(&format!("{told} is shown to a viewer"), || {
+        typist.types(format!("{line}\n"));
+        viewer.rest().contains(&told).then_some(())
+    });
+}
+
 #[test]
 fn many_look_on_and_one_types() {
     let here = Here::new();
@@ -97,20 +105,15 @@ fn many_look_on_and_one_types() {
     let id = run_id(&here);
     let mut viewers: Vec<User> = (0..2).map(|_| attach(&here, &format!("--read-only {id}"))).collect();
     for viewer in &mut viewers {
-        viewer.expect("ready");
         viewer.is_raw_soon();
         viewer.types("not me\n");
-    }
-    first.types("one\n");
-    for user in viewers.iter_mut().chain([&mut first]) {
-        assert!(!user.expect("got:one").contains("not me"));
+        until_shown(&mut first, "one", viewer);
     }
     let mut taker = attach(&here, &format!("--take {id}"));
-    taker.expect("got:one");
     taker.is_raw_soon();
     taker.types("two\n");
     for user in viewers.iter_mut().chain([&mut first, &mut taker]) {
-        user.expect("got:two");
+        assert!(!user.expect("got:two").contains("not me"));
     }
     // A viewer that goes takes nothing with it.
     drop(viewers.pop());
@@ -134,7 +137,7 @@ fn a_viewer_that_does_not_read_is_passed_over() {
     first.expect("ready\r\n");
     let id = run_id(&here);
     let mut viewer = attach(&here, &format!("--read-only {id}"));
-    viewer.expect("ready");
+    viewer.is_raw_soon();
     first.is_raw_soon();
     first.types("\n");
     first.expect("over\r\n");
@@ -165,6 +168,22 @@ fn what_an_agent_started_is_refused() {
     assert_eq!(first.end().1, 3);
 }
 
+/// Who comes sees what is there, not only what comes.
+#[test]
+fn the_screen_is_drawn_for_who_comes() {
+    let here = Here::new();
+    let mut first =
+        here.run("stty -echo; printf '\\033[2J\\033[5;9Hon the screen'; echo; echo ready; read line; exit 3");
+    first.expect("ready\r\n");
+    let mut viewer = attach(&here, &format!("--read-only {}", run_id(&here)));
+    viewer.expect("on the screen");
+    viewer.expect("ready");
+    first.types("\n");
+    assert_eq!(first.end().1, 3);
+    viewer.end();
+    assert_eq!(viewer.settings(), viewer.settings_before());
+}
+
 #[test]
 fn what_is_not_there_is_not_attached_to() {
     let here = Here::new();
@@ -184,9 +203,10 @@ fn what_is_not_there_is_not_attached_to() {
 #[test]
 fn a_run_begins_without_a_terminal() {
     let here = Here::new();
-    let script = format!("echo $TERM; stty size; {TELLS}");
+    let began = here.machine.project().join("began");
+    let script = format!("(echo $TERM; stty size) >{0}.part; mv {0}.part {0}; {TELLS}", began.display());
     let arguments = ["--json", "run", "--detach", "--name", "mine", "--size", "100x30", "--", "sh", "-c", &script];
-    let output = here.machine.command(&arguments).output().unwrap();
+    let output = here.output(&mut here.machine.command(&arguments));
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     let described = description(&here);
@@ -194,10 +214,12 @@ fn a_run_begins_without_a_terminal() {
         assert_eq!(told[key], described[key], "{key}: {told} {described}");
     }
     assert_eq!(told["name"], "mine");
+    let found = eventually("the program begins", || fs::read_to_string(&began).ok());
+    assert_eq!(found, "xterm-256color\n30 100\n");
     let mut user = attach(&here, "mine");
-    let screen = user.expect("ready");
-    assert!(screen.contains("xterm-256color") && screen.contains("30 100"), "{screen:?}");
     user.is_raw_soon();
+    user.types("hello\n");
+    user.expect("got:hello\r\n");
     user.types("\x04");
     assert_eq!(user.end().1, 3);
     here.is_deserted_soon(&user);

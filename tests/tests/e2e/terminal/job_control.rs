@@ -112,8 +112,10 @@ fn a_signal_is_delivered_once() {
     let here = Here::new();
     let traps =
         ["INT", "QUIT", "WINCH", "USR1", "USR2"].map(|name| format!("trap 'echo got-{name}' {name}")).join("; ");
-    let script =
-        format!("{traps}; trap 'exit 11' TERM; sleep 9999 & s=$!; echo ready; while kill -0 $s; do wait $s; done");
+    let script = format!(
+        "{traps}; trap 'exit 11' TERM; \
+         (trap '' INT QUIT USR1 USR2; exec sleep 9999) & s=$!; echo ready; while kill -0 $s; do wait $s; done"
+    );
     let mut user = here.run(&script);
     user.expect("ready\r\n");
     user.is_raw_soon();
