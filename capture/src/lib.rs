@@ -14,6 +14,7 @@ pub mod endpoint;
 pub mod ingest;
 pub mod linker;
 pub mod places;
+pub mod recording;
 pub mod roots;
 pub mod runs;
 pub mod serve;

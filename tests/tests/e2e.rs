@@ -14,6 +14,7 @@ mod e2e {
     mod ledger;
     mod life;
     mod reading;
+    mod recording;
     mod replay;
     mod run;
     mod screens;

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use events::Timestamp;
 
 use crate::screen::Size;
@@ -24,6 +24,8 @@ pub trait Sink: Send {
     fn mark(&mut self, at: Timestamp, text: &str);
     /// So many bytes are missing here: they came faster than they could be recorded.
     fn gap(&mut self, at: Timestamp, bytes: u64);
+    /// Nothing happened for a second.
+    fn quiet(&mut self);
     /// The program ended, with this code as a shell gives it.
     fn end(&mut self, at: Timestamp, code: Option<i32>);
 }
@@ -32,6 +34,8 @@ pub trait Sink: Send {
 const THINGS: usize = 4096;
 /// and so many bytes.
 const BYTES: usize = 8 << 20;
+/// After so long without anything a sink is told that it is quiet.
+const QUIET: Duration = Duration::from_secs(1);
 /// The end of a recording is waited for so long.
 const END_WITHIN: Duration = Duration::from_secs(2);
 
@@ -63,7 +67,15 @@ impl Recorder {
         let (waiting, missed) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicU64::new(0)));
         let (left, lost) = (Arc::clone(&waiting), Arc::clone(&missed));
         let thread = std::thread::Builder::new().name("record".into()).spawn(move || {
-            for thing in incoming {
+            loop {
+                let thing = match incoming.recv_timeout(QUIET) {
+                    Ok(thing) => thing,
+                    Err(RecvTimeoutError::Timeout) => {
+                        sink.quiet();
+                        continue;
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return,
+                };
                 // What was lost was lost before this came, or a little later: the gap is told as
                 // soon as it is known.
                 let gap = lost.swap(0, Ordering::Relaxed);

@@ -33,7 +33,7 @@ use super::{
     wake,
     wire::{Control, FromHost, Spec, Stream, ToHost},
 };
-use crate::screen::Rules;
+use crate::screen::{Rules, Size};
 
 /// At most so many questions of the server wait.
 const ASKED: usize = 64;
@@ -44,6 +44,9 @@ pub use super::link::Find;
 
 /// A recording that was begun, and its file as people read it.
 pub type Recording = (Box<dyn Sink>, String);
+
+/// Begins a recording of a screen of this size.
+pub type Record = Box<dyn FnOnce(Size) -> io::Result<Recording> + Send>;
 
 /// Reads the rules for screens; called on the thread that needs them.
 pub type Load = Box<dyn FnOnce() -> Arc<Rules> + Send>;
@@ -56,8 +59,8 @@ pub struct Outside {
     pub rules: Load,
     /// Finds the server.
     pub find: Find,
-    /// The recording that was begun.
-    pub record: Option<Recording>,
+    /// Begins the recording, where one is wanted; called before the program starts.
+    pub record: Option<Record>,
 }
 
 /// Hosts one run; comes back when it is over.
@@ -144,6 +147,7 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
     let streams = <[OwnedFd; 3]>::try_from(streams).map_err(|_| io::Error::other("a stream is missing"))?;
     let mut environment = spec.environment.clone();
     environment.push(("CAPTURE_RUN_ID".into(), spec.run.to_string()));
+    let recording = outside.record.map(|begin| begin(screen_size(size))).transpose()?;
     let program = child::spawn(&spec.words, streams, &environment)?;
 
     let (woke, woken) = wake::pair()?;
@@ -158,20 +162,19 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
     std::env::set_current_dir("/").ok();
 
     let socket = listener.is_some().then(|| runs::socket(&spec.data, spec.run));
-    let hello = hello(&spec, program, &cwd, started_at, Some(size), socket.as_deref());
-    if listener.is_some() {
-        describe(&spec, &hello);
-    }
-    launcher.control.say(&FromHost::Started { pid: hello.pid, socket }).ok();
-
-    let mut hello = hello;
-    let recorder = match outside.record {
+    let mut hello = hello(&spec, program, &cwd, started_at, Some(size), socket.as_deref());
+    let recorder = match recording {
         Some((sink, file)) => {
             hello.recording = Some(file);
             Some(Recorder::start(sink)?)
         }
         None => None,
     };
+    if listener.is_some() {
+        describe(&spec, &hello);
+    }
+    launcher.control.say(&FromHost::Started { pid: hello.pid, socket }).ok();
+
     let provider = hello.provider;
     let (asked, questions) = bounded(ASKED);
     let link = Link::start(hello.clone(), outside.find, asked)?;

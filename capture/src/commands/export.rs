@@ -103,7 +103,7 @@ fn to_file(
 
 /// The first file of the recording a person means.
 fn recording(data: &Path, what: &Path) -> anyhow::Result<PathBuf> {
-    let dir = data.join("recordings");
+    let dir = crate::recording::dir(data);
     let id = what.to_str().filter(|id| id.bytes().all(|b| b.is_ascii_alphanumeric())).map(str::to_ascii_uppercase);
     let Some(id) = id.filter(|id| !id.is_empty()) else {
         return existing(what);

@@ -24,7 +24,7 @@ use anyhow::Context as _;
 use events::RunId;
 
 use super::Failed;
-use crate::{client::Client, clock, config::Config, endpoint::Endpoint, places, terminal::safe};
+use crate::{client::Client, clock, config::Config, endpoint::Endpoint, places, recording, terminal::safe};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -55,7 +55,7 @@ pub(super) struct Arguments {
     /// Format of the recording.
     #[arg(long, value_name = "FORMAT", default_value = "v3", value_parser = ["v2", "v3"])]
     record_format: String,
-    /// The recording ends at this size.
+    /// The recording keeps at most so much: its oldest quarter makes room, MiB.
     #[arg(long, value_name = "N", default_value_t = 64)]
     record_max_mib: u32,
     /// Run it plainly, with nothing of ours in between.
@@ -211,7 +211,12 @@ fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::R
 
 /// What a run gets from outside: the clock, the rules, the server, the recording.
 pub(super) fn outside(spec: &Spec) -> Outside {
-    Outside { clock: clock::now, rules: Box::new(rules), find: find(spec.data.clone()), record: None }
+    Outside {
+        clock: clock::now,
+        rules: Box::new(rules),
+        find: find(spec.data.clone()),
+        record: recording::wanted(spec),
+    }
 }
 
 /// The rules for screens. A file of the user's that is wrong must not keep an agent from running:
