@@ -20,6 +20,14 @@ pub struct Signal {
     /// The source's own words, for `explain`: `waiting: permission prompt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
+    /// The moment from which the claim counts, when that is later than its own: what is likely at
+    /// first becomes true unless something else is heard until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds_from: Option<Timestamp>,
+    /// Claims of one source with different keys stand beside each other: two requests that were
+    /// made at once. A claim takes the place of the one with the same key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// The dialog on the agent's screen that the claim is read from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialog: Option<Box<Dialog>>,

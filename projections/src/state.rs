@@ -23,6 +23,7 @@ use crate::{
 
 /// Limits of the status rules; set by the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Rules {
     /// Silence in an open turn after which it is less certain that it runs, ms.
     pub quiet_ms: i64,
@@ -36,6 +37,9 @@ pub struct Rules {
     pub likely_end_ms: i64,
     /// How long after its goodbye a process may live on before its session is asked again, ms.
     pub goodbye_grace_ms: i64,
+    /// How long the first to notice a change is believed against a closer source that says
+    /// otherwise, ms.
+    pub confirm_ms: i64,
 }
 
 impl Default for Rules {
@@ -47,6 +51,7 @@ impl Default for Rules {
             ready_grace_ms: 3_000,
             likely_end_ms: 400,
             goodbye_grace_ms: 5_000,
+            confirm_ms: 1_000,
         }
     }
 }
@@ -261,7 +266,11 @@ impl SessionState {
         // History may be told after something newer (a claim of the registry): what happened then
         // keeps its time, though nothing is decided in the past.
         let last = (self.talk_at, self.session.last_user_prompt_at, self.session.last_assistant_output_at);
+        let was_open = self.talk.is_open();
         self.take(event, time_of(event), &mut out);
+        if was_open != self.talk.is_open() {
+            self.outdate(event.created_at.min(at));
+        }
         self.talk_at = self.talk_at.max(last.0);
         self.session.last_user_prompt_at = self.session.last_user_prompt_at.max(last.1);
         self.session.last_assistant_output_at = self.session.last_assistant_output_at.max(last.2);
@@ -294,6 +303,7 @@ impl SessionState {
             }
             if let Some((_, outcome)) = self.likely_end.take_if(|(at, _)| at.plus_ms(self.rules.likely_end_ms) <= due) {
                 self.end_turn(outcome, None, 0, false, due, &mut out);
+                self.outdate(due);
             }
             self.held.retain(|h| h.valid_until.is_none_or(|until| until > due));
             self.settle(due, &mut out);
@@ -317,6 +327,19 @@ impl SessionState {
             .chain(likely)
             .chain(status::next_change(&case, &self.session.status, self.clock))
             .min()
+    }
+
+    /// The conversation began or ended something: what was said of the moment before is over.
+    fn outdate(&mut self, by: Timestamp) {
+        let open = self.talk.is_open();
+        self.held.retain(|h| {
+            let contrary = match h.state {
+                State::Running | State::WaitingApproval => !open,
+                State::Waiting | State::Idle => open || h.reason == Some(Reason::Question),
+                State::Exited | State::Unknown => true,
+            };
+            !(status::is_momentary(h.source) && contrary && h.said_at.unwrap_or(h.at) <= by)
+        });
     }
 
     fn case(&self) -> Case<'_> {

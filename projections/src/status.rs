@@ -33,6 +33,15 @@ pub struct Held {
     pub at: Timestamp,
     /// Until when, if it runs out.
     pub valid_until: Option<Timestamp>,
+    /// From when it counts, if not at once.
+    #[serde(default)]
+    pub holds_from: Option<Timestamp>,
+    /// When its source made it, by the source's own clock.
+    #[serde(default)]
+    pub said_at: Option<Timestamp>,
+    /// Tells it from others of the same source that stand beside it.
+    #[serde(default)]
+    pub key: Option<String>,
     /// In the source's words.
     pub words: String,
     /// What the dialog is about, when the claim was read from one.
@@ -106,6 +115,18 @@ enum Voice {
     EndedLongAgo,
 }
 
+/// Whether what a source says is only about the moment it says it: nothing tells when it ceases to
+/// be true, so whoever looks on all the time and says something else later is right. A source that
+/// looks on takes back what it said when it is so no more.
+pub(crate) const fn is_momentary(source: Source) -> bool {
+    match source {
+        Source::Hook | Source::Telemetry | Source::Input => true,
+        Source::Registry | Source::Runtime | Source::Protocol | Source::Pty | Source::Transcript | Source::Process => {
+            false
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Candidate {
     source: Source,
@@ -113,6 +134,7 @@ struct Candidate {
     reason: Option<Reason>,
     strength: Confidence,
     at: Timestamp,
+    said_at: Timestamp,
     voice: Voice,
 }
 
@@ -150,24 +172,31 @@ impl Candidate {
 }
 
 fn held_candidates<'a>(case: &'a Case<'_>, now: Timestamp) -> impl Iterator<Item = Candidate> + 'a {
-    case.held.iter().enumerate().filter(move |(_, h)| h.valid_until.is_none_or(|until| now < until)).map(
-        |(index, h)| Candidate {
-            source: h.source,
-            state: h.state,
-            reason: h.reason,
-            strength: h.strength,
-            at: h.at,
-            voice: Voice::Held(index),
-        },
-    )
+    let holds =
+        move |h: &Held| h.valid_until.is_none_or(|until| now < until) && h.holds_from.is_none_or(|from| from <= now);
+    case.held.iter().enumerate().filter(move |(_, h)| holds(h)).map(|(index, h)| Candidate {
+        source: h.source,
+        state: h.state,
+        reason: h.reason,
+        strength: h.strength,
+        at: h.at,
+        said_at: h.said_at.unwrap_or(h.at),
+        voice: Voice::Held(index),
+    })
 }
 
 /// The winner, and the conversation's own candidate.
 fn weigh(case: &Case<'_>, now: Timestamp) -> (Candidate, Candidate) {
     let others_speak = held_candidates(case, now).any(|c| c.state != State::Unknown);
     let talk = conversation(case, others_speak, now);
-    let winner = held_candidates(case, now).fold(talk, |best, c| if c.weight() >= best.weight() { c } else { best });
-    (winner, talk)
+    let ranked = held_candidates(case, now).fold(talk, |best, c| if c.weight() >= best.weight() { c } else { best });
+    // Sources notice a change one after another. The one that is first is believed for as long as
+    // the closest may need to notice it too.
+    let first = held_candidates(case, now)
+        .filter(|c| c.strength == ranked.strength && c.said_at > ranked.said_at)
+        .filter(|c| now.since_ms(c.at) < case.rules.confirm_ms && rank(c.source) >= rank(Source::Pty))
+        .max_by_key(|c| c.said_at);
+    (first.filter(|_| !matches!(ranked.voice, Voice::OpenQuestion)).unwrap_or(ranked), talk)
 }
 
 fn why(case: &Case<'_>, state: State, reason: Option<Reason>) -> Option<Reason> {
@@ -246,6 +275,7 @@ fn conversation(case: &Case<'_>, others_speak: bool, now: Timestamp) -> Candidat
         reason,
         strength,
         at: case.talk_at,
+        said_at: case.talk_at,
         voice,
     };
     let nobody_knows = || Candidate {
@@ -293,6 +323,10 @@ pub fn next_change(case: &Case<'_>, status: &Status, clock: Timestamp) -> Option
         return None;
     }
     let claims = case.held.iter().filter_map(|h| h.valid_until);
+    let begins = case.held.iter().filter_map(|h| h.holds_from).filter(|from| *from > clock);
+    let several = case.held.len() > 1;
+    let confirmed = case.held.iter().filter(|_| several).map(|h| h.at.plus_ms(case.rules.confirm_ms));
+    let confirmed = confirmed.filter(|at| *at > clock);
     let others_speak = case.held.iter().any(|h| h.state != State::Unknown);
     let alive = matches!(case.process, Process::Alive { .. });
     let silence = match &case.talk.phase {
@@ -312,7 +346,7 @@ pub fn next_change(case: &Case<'_>, status: &Status, clock: Timestamp) -> Option
         }
         Phase::Silent | Phase::Open { .. } | Phase::Ended { .. } => None,
     };
-    claims.chain(silence).chain(doubt.filter(|at| *at > clock)).min()
+    claims.chain(begins).chain(confirmed).chain(silence).chain(doubt.filter(|at| *at > clock)).min()
 }
 
 /// One line about what goes on.

@@ -546,6 +546,8 @@ impl TranscriptDecoder {
     ) {
         let signal = Signal {
             dialog: None,
+            key: None,
+            holds_from: None,
             claim: Claim::TurnEnded { outcome, pending_subagents },
             strength: Confidence::High,
             valid_until: None,

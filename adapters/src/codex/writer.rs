@@ -88,6 +88,8 @@ impl<'r, 'o> Writer<'r, 'o> {
     pub(super) fn running(&mut self, turn: Option<&str>, reason: Reason, words: String) {
         let signal = Signal {
             dialog: None,
+            key: None,
+            holds_from: None,
             claim: Claim::State { state: State::Running, reason: Some(reason) },
             strength: Confidence::Medium,
             valid_until: None,
@@ -102,6 +104,8 @@ impl<'r, 'o> Writer<'r, 'o> {
     pub(super) fn turn_ended(&mut self, turn: Option<&str>, outcome: TurnOutcome, strength: Confidence, words: String) {
         let signal = Signal {
             dialog: None,
+            key: None,
+            holds_from: None,
             claim: Claim::TurnEnded { outcome, pending_subagents: 0 },
             strength,
             valid_until: None,

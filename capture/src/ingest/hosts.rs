@@ -126,12 +126,28 @@ impl Ingest {
             self.inject(slot, Source::Process, now, "run-title", title.into())?;
             let claim = Claim::ProcessAlive { pid: hello.pid, start_ticks: hello.start_ticks };
             let words = Some(format!("process {} of run {run}", hello.pid));
-            let signal = Signal { dialog: None, claim, strength: Confidence::High, valid_until: None, words };
+            let signal = Signal {
+                dialog: None,
+                key: None,
+                holds_from: None,
+                claim,
+                strength: Confidence::High,
+                valid_until: None,
+                words,
+            };
             self.inject(slot, Source::Process, now, "run-process", signal.into())?;
             if provider == Provider::Unknown {
                 let claim = Claim::State { state: State::Running, reason: Some(Reason::Tool) };
                 let words = Some("the program runs; it is no agent whose screen could be read".into());
-                let signal = Signal { dialog: None, claim, strength: Confidence::Low, valid_until: None, words };
+                let signal = Signal {
+                    dialog: None,
+                    key: None,
+                    holds_from: None,
+                    claim,
+                    strength: Confidence::Low,
+                    valid_until: None,
+                    words,
+                };
                 self.inject(slot, Source::Pty, now, "run-alive", signal.into())?;
             }
         }
@@ -363,6 +379,8 @@ fn is_awaited(name: Option<&str>) -> bool {
 fn withdrawn(words: &str) -> Signal {
     Signal {
         dialog: None,
+        key: None,
+        holds_from: None,
         claim: Claim::Withdrawn,
         strength: Confidence::Medium,
         valid_until: None,
@@ -377,5 +395,7 @@ fn signal_of(claim: &ScreenClaim) -> Signal {
         valid_until: None,
         words: Some(claim.words.clone()),
         dialog: claim.dialog.clone(),
+        key: None,
+        holds_from: None,
     }
 }

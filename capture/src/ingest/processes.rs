@@ -30,6 +30,8 @@ impl Ingest {
         for slot in slots {
             let signal = Signal {
                 dialog: None,
+                key: None,
+                holds_from: None,
                 claim: Claim::ProcessGone { pid: ended.pid, clean: false },
                 strength: Confidence::High,
                 valid_until: None,
@@ -50,6 +52,8 @@ impl Ingest {
                 let words = Some(format!("process {pid} went on to another session"));
                 let signal = Signal {
                     dialog: None,
+                    key: None,
+                    holds_from: None,
                     claim: Claim::ProcessGone { pid, clean: true },
                     strength: Confidence::Medium,
                     valid_until: None,
@@ -67,7 +71,16 @@ impl Ingest {
                 Source::Process,
                 now,
                 "linked",
-                Signal { dialog: None, claim, strength: found.strength, valid_until: None, words }.into(),
+                Signal {
+                    dialog: None,
+                    key: None,
+                    holds_from: None,
+                    claim,
+                    strength: found.strength,
+                    valid_until: None,
+                    words,
+                }
+                .into(),
             )?;
         }
         self.await_sessions(agents, now)?;
@@ -103,7 +116,16 @@ impl Ingest {
                 Source::Process,
                 now,
                 "awaited-process",
-                Signal { dialog: None, claim, strength: Confidence::Medium, valid_until: None, words }.into(),
+                Signal {
+                    dialog: None,
+                    key: None,
+                    holds_from: None,
+                    claim,
+                    strength: Confidence::Medium,
+                    valid_until: None,
+                    words,
+                }
+                .into(),
             )?;
         }
         Ok(())

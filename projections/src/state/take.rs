@@ -10,7 +10,7 @@ use super::{Conclusion, HELD_CLAIMS, PROMPT_CHARS, RECENT_TURNS, SessionState, T
 use crate::{
     Turn, Usage,
     shorten::{ending, one_line},
-    status::{Held, Process},
+    status::{Held, Process, is_momentary},
     talk::{OpenCall, Phase},
 };
 
@@ -58,7 +58,8 @@ impl SessionState {
             Payload::ToolResult(result) => {
                 self.talk_at = at;
                 if !result.detail {
-                    self.talk.returned(&result.call_id);
+                    let call = self.talk.returned(&result.call_id);
+                    self.answered(call.as_ref(), event.created_at.min(at));
                     if let Some(turn) = &mut self.turn {
                         turn.tool_errors += u32::from(result.outcome != events::ToolOutcome::Ok);
                     }
@@ -399,7 +400,14 @@ impl SessionState {
                 }
             }
             Claim::State { state, reason } => {
-                self.withdraw(event.source, event.agent_id.as_deref());
+                self.withdraw(event.source, event.agent_id.as_deref(), signal.key.as_deref());
+                let said_at = event.created_at.min(at);
+                if !is_momentary(event.source) && event.agent_id.is_none() {
+                    self.held.retain(|h| {
+                        let older = h.said_at.unwrap_or(h.at) < said_at;
+                        !(is_momentary(h.source) && h.agent.is_none() && h.state != *state && older)
+                    });
+                }
                 if signal.valid_until.is_some_and(|until| until <= self.clock) {
                     return;
                 }
@@ -414,6 +422,9 @@ impl SessionState {
                     strength: signal.strength,
                     at,
                     valid_until: signal.valid_until,
+                    holds_from: signal.holds_from,
+                    said_at: Some(said_at),
+                    key: signal.key.clone(),
                     words,
                     subject: signal
                         .dialog
@@ -451,12 +462,22 @@ impl SessionState {
                 // A goodbye: the process goes within moments. What it last said holds until then.
                 self.goodbye_at = Some(at);
             }
-            Claim::Withdrawn => self.withdraw(event.source, event.agent_id.as_deref()),
+            Claim::Withdrawn => self.withdraw(event.source, event.agent_id.as_deref(), signal.key.as_deref()),
         }
     }
 
-    fn withdraw(&mut self, source: Source, agent: Option<&str>) {
-        self.held.retain(|h| h.source != source || h.agent.as_deref() != agent);
+    fn withdraw(&mut self, source: Source, agent: Option<&str>, key: Option<&str>) {
+        self.held.retain(|h| h.source != source || h.agent.as_deref() != agent || h.key.as_deref() != key);
+    }
+
+    /// A call returned: a request for permission that was made for it is answered, whoever did.
+    fn answered(&mut self, call: Option<&OpenCall>, by: Timestamp) {
+        let last = self.talk.calls.is_empty();
+        self.held.retain(|h| {
+            let asks = is_momentary(h.source) && h.state == State::WaitingApproval;
+            let its_own = h.subject.is_some() && call.is_some_and(|c| c.title == h.subject);
+            !(asks && (last || its_own) && h.said_at.unwrap_or(h.at) <= by)
+        });
     }
 
     fn leave(&mut self, how: Reason, at: Timestamp, out: &mut Vec<Conclusion>) {

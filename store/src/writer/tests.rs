@@ -156,6 +156,8 @@ fn payloads() -> Vec<Payload> {
         Annotation { topic: Topic::Title, value: "t".into() }.into(),
         Signal {
             dialog: None,
+            key: None,
+            holds_from: None,
             claim: Claim::State { state: State::Waiting, reason: Some(Reason::Question) },
             strength: Confidence::Low,
             valid_until: Some(Timestamp::from_millisecond(7)),
@@ -164,6 +166,8 @@ fn payloads() -> Vec<Payload> {
         .into(),
         Signal {
             dialog: None,
+            key: None,
+            holds_from: None,
             claim: Claim::ProcessGone { pid: 1, clean: true },
             strength: Confidence::High,
             valid_until: None,

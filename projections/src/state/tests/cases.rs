@@ -557,9 +557,16 @@ fn a_claim_of_middling_strength_wins_when_the_turn_has_long_been_silent() {
 #[test]
 fn a_claim_holds_until_it_runs_out() {
     let claim = Claim::State { state: Running, reason: Some(Reason::Retrying) };
-    let brief =
-        said(Signal { dialog: None, claim, strength: Confidence::High, valid_until: Some(at(5.0)), words: None })
-            .by(Hook);
+    let brief = said(Signal {
+        dialog: None,
+        key: None,
+        holds_from: None,
+        claim,
+        strength: Confidence::High,
+        valid_until: Some(at(5.0)),
+        words: None,
+    })
+    .by(Hook);
     check(
         &[on(0.0, said(SessionStarted::default())), on(1.0, brief.clone()), until(4.9), until(6.0)],
         &["0 waiting new_session", "1 running retrying", "5 waiting new_session"],
@@ -576,6 +583,8 @@ fn many_claims_that_run_out_all_at_once() {
         let claim = Claim::State { state: if n % 2 == 0 { WaitingApproval } else { Running }, reason: None };
         let brief = said(Signal {
             dialog: None,
+            key: None,
+            holds_from: None,
             claim,
             strength: Confidence::High,
             valid_until: Some(at(10.0 + n as f64)),

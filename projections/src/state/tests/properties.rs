@@ -33,7 +33,7 @@ fn any_payload() -> impl Strategy<Value = Payload> {
         2 => (select(ErrorClass::ALL), any::<bool>(), any::<bool>())
             .prop_map(|(class, ends_turn, retrying)| ErrorReported { class, ends_turn, retrying, ..ErrorReported::default() }.into()),
         8 => (any_claim(), select(Confidence::ALL), prop_oneof![4 => Just(None), 1 => (0.0..200.0).prop_map(|s| Some(at(s)))])
-            .prop_map(|(claim, strength, valid_until)| Signal { dialog: None, claim, strength, valid_until, words: None }.into()),
+            .prop_map(|(claim, strength, valid_until)| Signal { dialog: None, key: None, holds_from: None, claim, strength, valid_until, words: None }.into()),
         1 => any::<u64>().prop_map(|n| UsageReported { output_tokens: n, ..UsageReported::default() }.into()),
         1 => Just(ContextCompacted::default().into()),
         1 => Just(Heartbeat {}.into()),
