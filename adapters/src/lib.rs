@@ -12,6 +12,7 @@ pub mod claude;
 pub mod codex;
 pub mod collect;
 pub mod decode;
+pub mod delivery;
 pub mod gemini;
 pub mod host;
 pub mod process;

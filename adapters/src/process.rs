@@ -332,6 +332,23 @@ fn address_of(field: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, port))
 }
 
+/// The nearest agent among a process and those that started it: its pid, its start, and whether it
+/// serves sessions for others.
+#[must_use]
+pub fn nearest_agent(pid: u32) -> Option<(u32, u64, bool)> {
+    let mut at = pid;
+    for _ in 0..GENERATIONS {
+        if at <= 1 {
+            return None;
+        }
+        if let Some((_, shared)) = which_agent(&fs::read(format!("/proc/{at}/cmdline")).ok()?) {
+            return Some((at, start_ticks(at)?, shared));
+        }
+        at = stat_field(at, 4)?.parse().ok()?;
+    }
+    None
+}
+
 /// A process that ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {

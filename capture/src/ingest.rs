@@ -7,6 +7,7 @@
 //! further meanwhile.
 
 mod apply;
+mod deliveries;
 mod hosts;
 mod link;
 mod message;
@@ -27,6 +28,7 @@ use std::{
 
 use adapters::{
     collect::Batch,
+    delivery::{Delivery, decode::decode},
     process::{AgentProcess, Ended},
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError};
@@ -83,6 +85,8 @@ pub enum Input {
     SetCapture(SessionId, bool, Box<dyn FnOnce(Result<bool, String>) + Send>),
     /// What the host of a run tells.
     Host(HostInput),
+    /// What an agent's hook hands over; is told when it is stored, or that nobody understands it.
+    Delivery(Box<Delivery>, Box<dyn FnOnce(Result<(), String>) + Send>),
     /// Commit and end.
     Stop,
 }
@@ -366,6 +370,7 @@ impl Ingest {
             Input::Agents(agents) => self.apply_agents(agents),
             Input::SetCapture(id, on, _) => self.apply_capture(*id, *on),
             Input::Host(told) => self.apply_host(told),
+            Input::Delivery(delivery, _) => self.apply_delivery(delivery),
             Input::Stop => Ok(()),
         }
     }
@@ -453,6 +458,9 @@ impl Ingest {
             match input {
                 Input::SetCapture(id, _, reply) => reply(Ok(self.sessions.find(id).is_some())),
                 Input::Host(HostInput::Frame { frame, stored, .. }) => stored(frame.n),
+                Input::Delivery(delivery, stored) => {
+                    stored(decode(&delivery, delivery.at).map(|_| ()));
+                }
                 Input::Host(HostInput::Hello(_) | HostInput::Lost(_))
                 | Input::Batch(_)
                 | Input::Ended(_)

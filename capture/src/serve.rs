@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock,
     config::Config,
+    deliveries::Deliveries,
     endpoint::{self, Endpoint},
     ingest::{self, Gauges, Ingest, Input, Prepared},
     linker::Linker,
@@ -98,6 +99,7 @@ struct Service {
     ingest: JoinHandle<()>,
     gauges: Arc<Gauges>,
     checkpoints: Option<(Sender<()>, JoinHandle<()>)>,
+    spool: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Service {
@@ -156,13 +158,15 @@ impl Service {
         }));
         let health = health(&control, &gauges);
         let serving = runtime.block_on(server::serve(config, board, reader, health, cancel.clone()))?;
-        runtime.spawn(carry_out(asked, inputs.clone(), runs, cancel.clone()));
+        let deliveries = Deliveries::new(data, inputs.clone());
+        runtime.spawn(carry_out(asked, inputs.clone(), runs, deliveries.clone(), cancel.clone()));
 
         let sink = {
             let inputs = inputs.clone();
             move |batch: Batch| inputs.send(Input::Batch(Box::new(Prepared::new(batch)))).map_err(|_| Stopped)
         };
         let files = collector.start(sink).context("cannot start a thread")?;
+        let spool = Some(deliveries.watch().context("cannot start a thread")?);
         let checkpoints = Some(checkpoint_thread(database)?);
         let endpoint = Endpoint {
             url: serving.url(),
@@ -172,7 +176,7 @@ impl Service {
             token_file: endpoint::token_file(data),
         };
         endpoint.store(data)?;
-        Ok(Self { endpoint, data: data.clone(), serving, files, inputs, ingest, gauges, checkpoints })
+        Ok(Self { endpoint, data: data.clone(), serving, files, inputs, ingest, gauges, checkpoints, spool })
     }
 
     /// Sources first, then what they still have under way, then the server.
@@ -180,6 +184,10 @@ impl Service {
         self.endpoint.remove(&self.data);
         self.gauges.ending.store(true, Ordering::Relaxed);
         self.files.stop();
+        if let Some((stop, thread)) = self.spool.take() {
+            drop(stop);
+            thread.join().ok();
+        }
         self.inputs.send(Input::Stop).ok();
         if self.ingest.join().is_err() {
             tracing::error!("the ingest thread panicked; what was not committed is read again at the next start");
@@ -208,6 +216,7 @@ async fn carry_out(
     mut asked: tokio::sync::mpsc::Receiver<Command>,
     inputs: Sender<Input>,
     runs: Runs,
+    deliveries: Deliveries,
     cancel: CancellationToken,
 ) {
     // The conversations with hosts and the questions to them end with this task.
@@ -223,6 +232,15 @@ async fn carry_out(
         match command {
             Command::Host { connection, peer } => {
                 tasks.spawn(runs.clone().attend(connection, peer, cancel.clone()));
+            }
+            Command::Delivery { id, reply } => {
+                let deliveries = deliveries.clone();
+                // It reads a file, and a full channel blocks.
+                tasks.spawn(async move {
+                    let taken = tokio::task::spawn_blocking(move || deliveries.take(id)).await;
+                    let gone = || Refusal::Failed("ingest takes nothing more".into());
+                    reply.send(if taken.unwrap_or(false) { Ok(()) } else { Err(gone()) }).ok();
+                });
             }
             Command::Runs { reply } => {
                 reply.send(runs.list()).ok();

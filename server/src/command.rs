@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use events::SessionId;
+use events::{RunId, SessionId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::{
@@ -30,6 +30,13 @@ pub enum Command {
         connection: HostConnection,
         /// The process at the other end.
         peer: Peer,
+    },
+    /// A hook put a delivery in the spool.
+    Delivery {
+        /// Which.
+        id: RunId,
+        /// Takes the answer: it is under way.
+        reply: oneshot::Sender<Result<(), Refusal>>,
     },
     /// Asks for the runs that are known, as JSON.
     Runs {

@@ -141,6 +141,7 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/usage", Scope::Read, &[], Gives::Json, history::usage_of_all, "tokens of all sessions, by agent and model"),
     get("/api/v1/texts/{hash}", Scope::Read, &[], Gives::Text("text/plain"), history::text, "the whole text an event's text_ref points to"),
     get("/api/v1/host", Scope::Ingest, &[], Gives::Upgrade, runs::host, "the host of a run connects (Unix socket only)"),
+    post("/api/v1/deliveries", Scope::Ingest, Gives::Json, runs::delivery, "a hook put a delivery in the spool"),
     get("/api/v1/runs", Scope::Read, &[], Gives::Json, runs::list, "the processes capture started"),
     get("/api/v1/runs/{id}", Scope::Read, &[], Gives::Json, runs::one, "one of them, by its id or name"),
     get("/api/v1/runs/{id}/screen", Scope::Read, &[], Gives::Json, runs::screen, "its terminal's screen as it stands"),

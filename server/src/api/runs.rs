@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use events::RunId;
 use http::{HeaderValue, Response, StatusCode, header};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
+use serde::Deserialize;
 
 use crate::{
     Command, HostConnection, Input, RunAsk, RunTarget,
@@ -61,6 +63,22 @@ fn upgrade(app: &App, call: &mut Call) -> Answer {
     response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static(protocol));
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
     Ok(response)
+}
+
+/// `POST /api/v1/deliveries`: a hook tells that there is something in the spool. It waits for
+/// nothing but that this was heard.
+pub(crate) fn delivery(app: &App, mut call: Call) -> Reply {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct There {
+        id: RunId,
+    }
+    let app = Arc::clone(app);
+    Reply::later(async move {
+        let There { id } = call.json(&app).await?;
+        ask(&app, |reply| Command::Delivery { id, reply }).await?;
+        Ok(body::json("{}"))
+    })
 }
 
 /// `GET /api/v1/runs`

@@ -1,0 +1,159 @@
+//! Deliveries: what an agent's hook hands over, and how nothing of it is lost.
+//!
+//! The hook command writes a delivery into the spool, a directory of ours, and tells the server its
+//! id; the server takes it from there and removes the file after the commit. A server that is away
+//! finds it later. So the agent waits for neither the disk's nor the server's slowness, and the id
+//! makes a delivery that was told twice one.
+//!
+//! [`decode`] says what a payload means. Pure but for the spool.
+
+pub mod decode;
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use events::{Provider, RunId, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// A payload of more bytes than this is not kept.
+pub const PAYLOAD_BYTES: u64 = 4 << 20;
+/// Files in the spool are named `<id>.json`.
+const EXTENSION: &str = "json";
+
+/// One call of the hook command.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Delivery {
+    /// Minted by the hook command; its order is that of time.
+    pub id: RunId,
+    /// Whose hook.
+    pub provider: Provider,
+    /// When it was called, by our clock.
+    pub at: Timestamp,
+    /// The agent's process: the nearest ancestor that is one.
+    #[serde(default)]
+    pub agent: Option<Agent>,
+    /// The run it belongs to, as the environment says.
+    #[serde(default)]
+    pub run: Option<RunId>,
+    /// What the agent wrote to the hook's standard input.
+    pub payload: Box<RawValue>,
+}
+
+/// The process of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    /// Process id.
+    pub pid: u32,
+    /// Start in clock ticks since boot.
+    pub start_ticks: u64,
+    /// Serves several sessions (a daemon).
+    #[serde(default)]
+    pub shared: bool,
+}
+
+/// The spool of a data directory.
+#[derive(Debug, Clone)]
+pub struct Spool {
+    dir: PathBuf,
+}
+
+/// Why a file of the spool is no delivery.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {source}")]
+pub struct SpoolError {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// What is wrong.
+    pub source: io::Error,
+}
+
+impl Spool {
+    /// The spool of this data directory.
+    #[must_use]
+    pub fn of(data: &Path) -> Self {
+        Self { dir: data.join("spool") }
+    }
+
+    fn path(&self, id: RunId) -> PathBuf {
+        self.dir.join(format!("{id}.{EXTENSION}"))
+    }
+
+    fn error(&self, source: io::Error) -> SpoolError {
+        SpoolError { path: self.dir.clone(), source }
+    }
+
+    /// Puts a delivery in.
+    ///
+    /// # Errors
+    /// When its file cannot be written.
+    pub fn put(&self, delivery: &Delivery) -> Result<(), SpoolError> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(|e| self.error(e))?;
+        let path = self.path(delivery.id);
+        let failed = |source| SpoolError { path: path.clone(), source };
+        let begun = path.with_extension("part");
+        let text = serde_json::to_vec(delivery).map_err(|e| failed(e.into()))?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&begun).map_err(failed)?;
+        let written = file.write_all(&text).and_then(|()| fs::rename(&begun, &path));
+        if written.is_err() {
+            fs::remove_file(&begun).ok();
+        }
+        written.map_err(failed)
+    }
+
+    /// Takes a delivery out to look at; its file stays. `None` when there is none of this id.
+    ///
+    /// # Errors
+    /// When there is something of that name that is no delivery of ours.
+    pub fn get(&self, id: RunId) -> Result<Option<Delivery>, SpoolError> {
+        let path = self.path(id);
+        let failed = |source| SpoolError { path: path.clone(), source };
+        let file = OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32).open(&path);
+        let file = match file {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let about = file.metadata().map_err(failed)?;
+        if !about.is_file() || about.uid() != rustix::process::geteuid().as_raw() {
+            return Err(failed(io::Error::other("is no file of ours")));
+        }
+        let mut text = Vec::new();
+        file.take(2 * PAYLOAD_BYTES).read_to_end(&mut text).map_err(failed)?;
+        let delivery: Delivery = serde_json::from_slice(&text).map_err(|e| failed(e.into()))?;
+        if delivery.id == id { Ok(Some(delivery)) } else { Err(failed(io::Error::other("holds another delivery"))) }
+    }
+
+    /// Removes a delivery that is stored.
+    pub fn remove(&self, id: RunId) {
+        // When it stays it is found again, and known.
+        fs::remove_file(self.path(id)).ok();
+    }
+
+    /// Moves something aside that is no delivery, so that it is not tried again and again.
+    pub fn reject(&self, id: RunId) {
+        let path = self.path(id);
+        fs::rename(&path, path.with_extension("bad")).ok();
+    }
+
+    /// The deliveries that wait, oldest first.
+    #[must_use]
+    pub fn waiting(&self) -> Vec<RunId> {
+        let Ok(entries) = fs::read_dir(&self.dir) else { return Vec::new() };
+        let mut ids: Vec<RunId> = entries
+            .filter_map(|entry| {
+                let name = entry.ok()?.file_name().into_string().ok()?;
+                name.strip_suffix(EXTENSION)?.strip_suffix('.')?.parse().ok()
+            })
+            .collect();
+        ids.sort_unstable();
+        ids
+    }
+}
+
+#[cfg(test)]
+mod tests;
