@@ -244,6 +244,42 @@ pub fn agent_of(pid: u32) -> Option<Provider> {
     Some(which_agent(&arguments).map_or(Provider::Unknown, |(provider, _)| provider))
 }
 
+/// The agent in a process group, as its terminal's foreground has one: the leader, or what the
+/// leader started in the same group (`npx`, `sh -c`, `env`). `None` when the leader cannot be
+/// looked at.
+#[must_use]
+pub fn agent_in_group(group: u32) -> Option<Provider> {
+    let leader = agent_of(group)?;
+    if leader != Provider::Unknown {
+        return Some(leader);
+    }
+    let (mut looked, mut at) = (vec![group], 0);
+    while let Some(pid) = looked.get(at).copied() {
+        at += 1;
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        for child in children.split_ascii_whitespace().filter_map(|c| c.parse().ok()) {
+            if looked.len() >= GROUP || stat_field(child, 5).and_then(|g| g.parse().ok()) != Some(group) {
+                continue;
+            }
+            match agent_of(child) {
+                Some(Provider::Unknown) | None => looked.push(child),
+                agent => return agent,
+            }
+        }
+    }
+    Some(Provider::Unknown)
+}
+
+/// At most so many processes of a group are looked at.
+const GROUP: usize = 32;
+
+/// Whether a process is this one or was started by it, however far back.
+#[must_use]
+pub fn descends_from(pid: u32, ancestor: u32) -> bool {
+    let line = std::iter::successors(Some(pid), |at| parent(*at));
+    line.take(GENERATIONS).take_while(|at| *at > 1).any(|at| at == ancestor)
+}
+
 /// The process that started this one.
 #[must_use]
 pub fn parent(pid: u32) -> Option<u32> {
@@ -502,6 +538,7 @@ mod tests {
         std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
         let grandchild: u32 = line.trim().parse().unwrap();
         assert!(descends_from_agent(child.id()) && descends_from_agent(grandchild));
+        assert!(descends_from(grandchild, child.id()) && !descends_from(child.id(), grandchild));
         assert!(descends_from_agent(u32::MAX - 1), "what cannot be looked at counts as one");
         rustix::process::kill_process(Pid::from_raw(grandchild as i32).unwrap(), rustix::process::Signal::KILL)
             .unwrap();
@@ -521,6 +558,30 @@ mod tests {
         }
         assert_eq!(address_of("0100007F:1F90"), Some("127.0.0.1:8080".parse().unwrap()));
         assert_eq!(address_of("0100007F"), None);
+    }
+
+    #[test]
+    fn an_agent_is_found_behind_what_started_it() {
+        use std::os::unix::process::CommandExt;
+        let dir = tempfile::tempdir().unwrap();
+        let agent = dir.path().join("claude");
+        std::os::unix::fs::symlink("/bin/sh", &agent).unwrap();
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "echo begun; \"$0\" -c 'echo begun; read x; :'; :"])
+            .arg(&agent)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+        lines.next().unwrap().unwrap();
+        lines.next().unwrap().unwrap();
+        assert_eq!(agent_of(child.id()), Some(Provider::Unknown));
+        assert_eq!(agent_in_group(child.id()), Some(Provider::Claude));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!(agent_in_group(u32::MAX - 1), None);
     }
 
     #[test]

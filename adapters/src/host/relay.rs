@@ -428,7 +428,7 @@ impl Relay {
         self.state.looked = now;
         let Some(group) = self.pty.foreground() else { return };
         let Ok(pid) = u32::try_from(group.as_raw_nonzero().get()) else { return };
-        let Some(provider) = crate::process::agent_of(pid) else { return };
+        let Some(provider) = crate::process::agent_in_group(pid) else { return };
         if provider != self.provider && self.screen.tell(ToScreen::Provider(provider, (self.clock)())) {
             self.provider = provider;
         }

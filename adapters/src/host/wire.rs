@@ -29,8 +29,9 @@ use crate::screen::Size;
 
 /// At most so many descriptors come with one message: a terminal's two and the three streams.
 const DESCRIPTORS: usize = 5;
-/// A line that is longer is none of ours.
-const LINE: usize = 1 << 20;
+/// A line that is longer is none of ours. The longest is a [`Spec`] with all the arguments a
+/// program can have (2 MiB, four characters for each byte of them).
+const LINE: usize = 16 << 20;
 
 /// Where one of the program's three streams goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -182,6 +183,8 @@ pub enum FromHost {
 pub struct Control {
     socket: UnixStream,
     bytes: Vec<u8>,
+    /// So many of them are known to hold no end of a line.
+    searched: usize,
     descriptors: VecDeque<OwnedFd>,
     closed: bool,
 }
@@ -190,7 +193,7 @@ impl Control {
     /// Speaks over this socket.
     #[must_use]
     pub fn new(socket: UnixStream) -> Self {
-        Self { socket, bytes: Vec::new(), descriptors: VecDeque::new(), closed: false }
+        Self { socket, bytes: Vec::new(), searched: 0, descriptors: VecDeque::new(), closed: false }
     }
 
     /// The socket.
@@ -248,7 +251,7 @@ impl Control {
         if let Some(message) = self.next()? {
             return Ok(Some(message));
         }
-        let mut chunk = [0_u8; 4096];
+        let mut chunk = [0_u8; 16 << 10];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut along = RecvAncillaryBuffer::new(&mut space);
         match recvmsg(&self.socket, &mut [IoSliceMut::new(&mut chunk)], &mut along, RecvFlags::CMSG_CLOEXEC) {
@@ -269,13 +272,15 @@ impl Control {
     }
 
     fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
-        let Some(end) = memchr::memchr(b'\n', &self.bytes) else {
+        let Some(end) = memchr::memchr(b'\n', &self.bytes[self.searched..]) else {
+            self.searched = self.bytes.len();
             if self.bytes.len() > LINE {
                 return Err(io::Error::other("a line without end"));
             }
             return Ok(None);
         };
-        let line: Vec<u8> = self.bytes.drain(..=end).collect();
+        let line: Vec<u8> = self.bytes.drain(..=self.searched + end).collect();
+        self.searched = 0;
         Ok(Some(serde_json::from_slice(&line)?))
     }
 
@@ -288,5 +293,48 @@ impl Control {
 impl AsFd for Control {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_arrive_whole_and_with_their_descriptors() {
+        let (a, b) = UnixStream::pair().unwrap();
+        let (ours, mut theirs) = (Control::new(a), Control::new(b));
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let attach = ToHost::Attach(Attach { read_only: true, take: false, detach_key: DetachKey::USUAL });
+        ours.say_with(&attach, &[file.as_fd(), file.as_fd()]).unwrap();
+        // Longer than one read, and two in one.
+        let why = "é".repeat(60_000);
+        let sender = std::thread::spawn(move || {
+            ours.say(&FromHost::Refused { why }).unwrap();
+            ours.say(&ToHost::Resized).unwrap();
+            ours.say(&ToHost::Detach).unwrap();
+        });
+        assert_eq!(theirs.hear::<ToHost>().unwrap(), Some(attach));
+        assert!(theirs.descriptor().is_some() && theirs.descriptor().is_some() && theirs.descriptor().is_none());
+        let refused = loop {
+            if let Some(message) = theirs.hear::<FromHost>().unwrap() {
+                break message;
+            }
+        };
+        assert!(matches!(refused, FromHost::Refused { why } if why.len() == 120_000));
+        sender.join().unwrap();
+        assert_eq!(theirs.hear::<ToHost>().unwrap(), Some(ToHost::Resized));
+        assert_eq!(theirs.hear::<ToHost>().unwrap(), Some(ToHost::Detach));
+        assert!(!theirs.is_closed());
+        assert_eq!(theirs.hear::<ToHost>().unwrap(), None);
+        assert!(theirs.is_closed());
+    }
+
+    #[test]
+    fn what_is_no_message_is_an_error() {
+        use std::io::Write;
+        let (mut a, b) = UnixStream::pair().unwrap();
+        a.write_all(b"{\"type\":\"nonsense\"}\n").unwrap();
+        assert!(Control::new(b).hear::<ToHost>().is_err());
     }
 }

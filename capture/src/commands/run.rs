@@ -143,6 +143,10 @@ pub(super) fn finish(outcome: Outcome, run: Option<RunId>) -> anyhow::Result<Exi
         }
         Outcome::HungUp => ExitCode::from(129),
         Outcome::Lost(exit) if run.is_some() => {
+            // Nobody knows any more what the program turned on.
+            if std::io::stderr().is_terminal() {
+                eprint!("{}", super::fix_tty::LEAVE);
+            }
             eprintln!("capture: the run's host is gone, and the program with its terminal");
             ExitCode::from(exit.shell_code().max(1))
         }

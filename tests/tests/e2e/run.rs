@@ -244,6 +244,28 @@ fn an_agent_cannot_attach() {
 }
 
 #[test]
+fn a_run_is_not_shown_within_itself() {
+    let machine = machine();
+    let mut terminal = Terminal::new();
+    let script = format!("{PROGRAM} attach mine; echo code $?");
+    let mut child = terminal.start(&machine.command(&["run", "--name", "mine", "--", "sh", "-c", &script]));
+    terminal.wait(&mut child);
+    terminal.until("code 5");
+}
+
+#[test]
+fn arguments_may_be_long() {
+    let machine = machine();
+    let long = "é".repeat(60_000);
+    let mut terminal = Terminal::new();
+    let words =
+        ["sh", "-c", "printf %s \"$1$9\" | wc -c", "sh", &long, &long, &long, &long, &long, &long, &long, &long, &long];
+    let mut child = terminal.start(&run(&machine, &words));
+    terminal.wait(&mut child);
+    assert_eq!(String::from_utf8_lossy(&terminal.seen), "240000\r\n");
+}
+
+#[test]
 fn a_terminal_left_in_disorder_is_put_right() {
     let machine = machine();
     let mut terminal = Terminal::new();

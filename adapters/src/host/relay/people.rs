@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    process::{Signal, geteuid},
+    process::{Pid, Signal, geteuid},
 };
 
 use super::{GUESTS, Relay};
@@ -27,7 +27,7 @@ impl Relay {
             return;
         }
         let control = Control::new(socket);
-        if let Err(why) = may_attach(&control) {
+        if let Err(why) = may_attach(&control, self.program) {
             control.say(&FromHost::Refused { why: why.into() }).ok();
             return;
         }
@@ -228,8 +228,9 @@ impl Relay {
 }
 
 /// Whether the process at the other end may attach: of our own user, and no agent's. An agent's
-/// own shell must not type its approvals.
-fn may_attach(control: &Control) -> Result<(), &'static str> {
+/// own shell must not type its approvals. What runs in the run itself would show its output in its
+/// output, without end.
+fn may_attach(control: &Control, program: Pid) -> Result<(), &'static str> {
     let peer = rustix::net::sockopt::socket_peercred(control.socket()).map_err(|_| "who asks is not known")?;
     if peer.uid != geteuid() {
         return Err("the run belongs to another user");
@@ -237,6 +238,10 @@ fn may_attach(control: &Control) -> Result<(), &'static str> {
     let pid = u32::try_from(peer.pid.as_raw_nonzero().get()).map_err(|_| "who asks is not known")?;
     if crate::process::descends_from_agent(pid) {
         return Err("an agent, and what it started, must not attach to a run");
+    }
+    let program = u32::try_from(program.as_raw_nonzero().get()).unwrap_or_default();
+    if crate::process::descends_from(pid, program) {
+        return Err("a run cannot be attached to from within itself");
     }
     Ok(())
 }
