@@ -159,13 +159,17 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let text = format!("{error:#}");
-            for (index, line) in text.lines().enumerate() {
-                let line = crate::terminal::safe(line);
-                eprintln!("{}{line}", if index == 0 { "capture: " } else { "  " });
-            }
+            complain(&format!("{error:#}"));
             ExitCode::from(error.downcast_ref::<Failed>().map_or(1, Failed::code))
         }
+    }
+}
+
+/// Says what went wrong.
+fn complain(text: &str) {
+    for (index, line) in text.lines().enumerate() {
+        let line = crate::terminal::safe(line);
+        eprintln!("{}{line}", if index == 0 { "capture: " } else { "  " });
     }
 }
 

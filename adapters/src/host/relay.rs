@@ -25,16 +25,17 @@ use rustix::{
 mod bytes;
 mod finish;
 mod people;
+mod program;
 
 use super::{
     child::{Exit, Happened},
     guest::{Guest, Role},
     observe::{FromScreen, Reply, Screen, ToScreen},
-    pty::{Pty, screen_size},
+    pty::Pty,
     signals::Signals,
     sink::Recorder,
     wake::Woken,
-    wire::{FromHost, Notify, Spec},
+    wire::{Notify, Spec},
 };
 
 /// So much is read from the program before it is written.
@@ -336,59 +337,6 @@ impl Relay {
         }
     }
 
-    fn take_happened(&mut self) {
-        while let Ok(happened) = self.happened.try_recv() {
-            match happened {
-                Happened::Continued => self.state.stopped = false,
-                Happened::Exited(exit) => {
-                    self.state.exited = Some((exit, Instant::now()));
-                    self.state.kill_at = None;
-                    self.pty.close_slave();
-                }
-                Happened::Stopped(signal) => self.stopped(signal),
-            }
-        }
-    }
-
-    fn stopped(&mut self, signal: i32) {
-        self.state.stopped = true;
-        if signal == Signal::TTIN.as_raw() || signal == Signal::TTOU.as_raw() {
-            // Somebody it started took the foreground and did not give it back; a shell would.
-            self.pty.put_in_foreground(self.program).ok();
-            return self.go_on();
-        }
-        // With the one who would continue it we stop too; without, nobody would.
-        match self.guests.iter_mut().find(|g| g.launcher && g.live && g.role == Role::Writer) {
-            Some(launcher) => {
-                launcher.flush().ok();
-                launcher.suspended = true;
-                if launcher.control.say(&FromHost::Stopped).is_err() {
-                    self.go_on();
-                }
-            }
-            None => self.go_on(),
-        }
-    }
-
-    fn go_on(&mut self) {
-        self.state.stopped = false;
-        kill_process_group(self.program, Signal::CONT).ok();
-    }
-
-    /// Asks the program to end, and sees to it that it does.
-    fn end_program(&mut self) {
-        if self.state.exited.is_some() {
-            // It has; what a terminal does not take is not waited for any longer.
-            self.state.drained = true;
-            return;
-        }
-        kill_process_group(self.program, Signal::TERM).ok();
-        if self.state.stopped {
-            self.go_on();
-        }
-        self.state.kill_at.get_or_insert(Instant::now() + KILL_AFTER);
-    }
-
     fn take_news(&mut self) {
         while let Ok(news) = self.news.try_recv() {
             match news {
@@ -418,39 +366,6 @@ impl Relay {
         for guest in self.guests.iter_mut().filter(|g| g.live && !g.suspended) {
             // A terminal that is gone shows itself at the next byte of the program.
             guest.put(&bytes).ok();
-        }
-    }
-
-    /// Looks which program is in the foreground: an agent started from a shell is read by its own
-    /// rules.
-    fn look_at_foreground(&mut self, now: Instant) {
-        self.state.look_at = None;
-        self.state.looked = now;
-        let Some(group) = self.pty.foreground() else { return };
-        let Ok(pid) = u32::try_from(group.as_raw_nonzero().get()) else { return };
-        let Some(provider) = crate::process::agent_in_group(pid) else { return };
-        if provider != self.provider && self.screen.tell(ToScreen::Provider(provider, (self.clock)())) {
-            self.provider = provider;
-        }
-    }
-
-    /// The program's terminal gets this size, and whoever models it.
-    fn resize(&mut self, size: Winsize) {
-        let same = |a: Winsize, b: Winsize| {
-            (a.ws_row, a.ws_col, a.ws_xpixel, a.ws_ypixel) == (b.ws_row, b.ws_col, b.ws_xpixel, b.ws_ypixel)
-        };
-        if same(size, self.size) {
-            return;
-        }
-        if let Err(error) = self.pty.resize(size) {
-            tracing::warn!(%error, "the terminal's size cannot be set");
-            return;
-        }
-        self.size = size;
-        let at = (self.clock)();
-        self.screen.tell(ToScreen::Resize(screen_size(size), at));
-        if let Some(recorder) = &self.recorder {
-            recorder.resize(at, screen_size(size));
         }
     }
 }

@@ -103,7 +103,7 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
     }
     let data = places::data_dir(data)?;
     if let Err(error) = places::config_file().and_then(|file| Config::load(&file)) {
-        eprintln!("capture: {}", safe(&format!("{error:#}")));
+        super::complain(&format!("{error:#}"));
         return Ok(ExitCode::from(USAGE));
     }
     let (input, output, error) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
@@ -157,7 +157,7 @@ pub(super) fn finish(outcome: Outcome, run: Option<RunId>) -> anyhow::Result<Exi
 }
 
 fn cannot_run(error: &child::CannotRun) -> ExitCode {
-    eprintln!("capture: {}", safe(&error.to_string()));
+    super::complain(&error.to_string());
     ExitCode::from(error.shell_code())
 }
 
