@@ -43,9 +43,11 @@ enum Verb {
     Run(Box<run::Arguments>),
     /// Attach this terminal to a run that goes on.
     Attach(attach::Arguments),
-    /// Put a terminal right that a program left in disorder: line editing, echo and signals as
-    /// `stty sane` sets them, and the normal screen without mouse reports, bracketed paste and
-    /// keyboard protocols. When what you type is not shown, type it all the same and press Ctrl-J.
+    /// Put a terminal right that a program left in disorder.
+    ///
+    /// Sets line editing, echo and signals as `stty sane` does, and leaves the alternate screen, mouse
+    /// reports, bracketed paste and keyboard protocols. When what you type is not shown, type it all
+    /// the same and press Ctrl-J.
     FixTty,
     #[command(hide = true, name = adapters::host::launch::HOST)]
     RunHost,
