@@ -147,12 +147,12 @@ pub fn become_program(words: &[OsString]) -> CannotRun {
     if let Ok(terminal) = rustix::fs::open("/dev/tty", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
         rustix::termios::tcsetpgrp(&terminal, getpid()).ok();
     }
-    // This also undoes what our own runtime did to SIGPIPE, and the mask from above.
+    super::signals::release_background_stops();
     replace(words)
 }
 
-/// Becomes a program as it is, without a terminal of ours. Comes back only when that was not
-/// possible.
+/// Becomes a program as it is, without a terminal of ours; this also undoes what our own runtime did
+/// to SIGPIPE. Comes back only when that was not possible.
 #[must_use]
 pub fn replace(words: &[OsString]) -> CannotRun {
     let Some((word, rest)) = words.split_first() else { return CannotRun::NotFound(PathBuf::new()) };

@@ -71,8 +71,17 @@ fn ignored() -> u64 {
 /// Keeps this thread, and those it starts, from being stopped for touching a terminal in whose
 /// foreground they are not.
 pub fn hold_background_stops() {
+    // It cannot fail for a signal that exists.
+    background_stops().thread_block().ok();
+}
+
+/// Lets them happen again: what this process becomes must not find them held.
+pub fn release_background_stops() {
+    background_stops().thread_unblock().ok();
+}
+
+fn background_stops() -> nix::sys::signal::SigSet {
     let mut set = nix::sys::signal::SigSet::empty();
     set.add(nix::sys::signal::Signal::SIGTTOU);
-    // It cannot fail for a signal that exists.
-    set.thread_block().ok();
+    set
 }

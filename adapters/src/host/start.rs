@@ -33,7 +33,10 @@ use super::{
     wake,
     wire::{Control, FromHost, Spec, Stream, ToHost},
 };
-use crate::screen::{Rules, Size};
+use crate::{
+    process::RUN_VARIABLE,
+    screen::{Rules, Size},
+};
 
 /// At most so many questions of the server wait.
 const ASKED: usize = 64;
@@ -146,7 +149,7 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
     }
     let streams = <[OwnedFd; 3]>::try_from(streams).map_err(|_| io::Error::other("a stream is missing"))?;
     let mut environment = spec.environment.clone();
-    environment.push(("CAPTURE_RUN_ID".into(), spec.run.to_string()));
+    environment.push((RUN_VARIABLE.into(), spec.run.to_string()));
     let recording = outside.record.map(|begin| begin(screen_size(size))).transpose()?;
     let program = child::spawn(&spec.words, streams, &environment)?;
 

@@ -18,9 +18,10 @@ use super::{
     wake,
     wire::Spec,
 };
+use crate::process::RUN_VARIABLE;
 
 /// The server has so long to store the end: somebody waits for us.
-const DELIVER: Duration = Duration::from_millis(300);
+const DELIVER: Duration = Duration::from_millis(100);
 
 /// Runs the command and waits for it.
 ///
@@ -38,8 +39,17 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
     let started_at = (outside.clock)();
     let cwd = std::env::current_dir().map(|dir| dir.display().to_string()).unwrap_or_default();
     let mut command = Command::new(word);
-    command.args(rest).env("CAPTURE_RUN_ID", spec.run.to_string());
-    let program = Pid::from_child(&command.spawn().map_err(failed)?);
+    let run = spec.run.to_string();
+    command.args(rest).env(RUN_VARIABLE, &run);
+    let started = command.spawn().or_else(|error| {
+        let script = error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error());
+        if !script || !word.as_encoded_bytes().contains(&b'/') {
+            return Err(error);
+        }
+        // A script that does not say by what it is run is the shell's, as everywhere.
+        Command::new("/bin/sh").arg(word).args(rest).env(RUN_VARIABLE, &run).spawn()
+    });
+    let program = Pid::from_child(&started.map_err(failed)?);
     child::wait(program, move |news| {
         // More than 16 at once are stops and continuations nobody asks about.
         if matches!(news, Happened::Exited(_)) {

@@ -14,7 +14,8 @@ const DELIVER: Duration = Duration::from_secs(3);
 impl Relay {
     /// Ends the run.
     pub fn finish(mut self, exit: Exit) {
-        let restore = self.restore_bytes();
+        // A program that ended by itself leaves its terminal as it wants it, as it would alone.
+        let restore = if exit.signal.is_some() { self.restore_bytes() } else { Vec::new() };
         for guest in self.guests.iter_mut().filter(|g| g.live && g.saved.is_some()) {
             guest.queue(&restore);
         }
