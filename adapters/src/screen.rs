@@ -31,6 +31,7 @@ pub use rules::{RuleError, Rules};
 
 use crate::host::frame::{ScreenClaim, Told};
 use judge::{Change, Judge};
+use signals::Call;
 use terminal::Terminal;
 use view::{Frame, View};
 
@@ -66,6 +67,9 @@ pub struct Picture {
     pub cursor: Option<(u16, u16)>,
     /// The title (OSC 0, 2).
     pub title: Option<String>,
+    /// The state the program tells itself (OSC 7501): `state=working:app=codex`.
+    #[serde(default)]
+    pub agent_state: Option<String>,
     /// Whether the alternate screen is shown.
     pub alternate: bool,
     /// When bytes came last.
@@ -229,9 +233,10 @@ impl Observer {
         let (rows, columns) = screen.size();
         Picture {
             size: Size { rows: rows.get(), columns: columns.get() },
-            lines: self.terminal.lines(),
+            lines: self.terminal.lines(columns.get()),
             cursor: (!screen.hide_cursor()).then(|| screen.cursor_position()),
             title: self.terminal.signals().title.clone(),
+            agent_state: Some(self.terminal.signals().state.clone()).filter(|s| !s.is_empty()),
             alternate: screen.alternate_screen(),
             at: self.output_at,
             skipped_bytes: self.skipped_bytes,
@@ -296,20 +301,26 @@ impl Observer {
         };
         let Some(version) = rules::version(text) else { return };
         self.version = Some(text.to_owned());
+        let claimed = self.judge.current.is_some();
         self.judge.change_rules(Arc::new(self.rules.select(self.provider, Some(&version))));
+        if claimed && self.judge.current.is_none() {
+            self.tell(self.now, Told::Withdrawn);
+        }
     }
 
     fn take_signals(&mut self, now: Timestamp) {
         let signals = self.terminal.signals_mut();
-        let bell = std::mem::take(&mut signals.bell);
-        let notifications = std::mem::take(&mut signals.notifications);
+        let calls = std::mem::take(&mut signals.calls);
         self.updating_since = signals.updating.then(|| self.updating_since.unwrap_or(now));
-        for text in notifications {
-            self.tell(now, Told::Notification { text });
-        }
-        if bell && self.bell_at.is_none_or(|at| now.since_ms(at) >= BELL_MS) {
-            self.bell_at = Some(now);
-            self.tell(now, Told::Bell);
+        for call in calls {
+            match call {
+                Call::Notification(text) => self.tell(now, Told::Notification { text }),
+                Call::Bell if self.bell_at.is_none_or(|at| now.since_ms(at) >= BELL_MS) => {
+                    self.bell_at = Some(now);
+                    self.tell(now, Told::Bell);
+                }
+                Call::Bell => {}
+            }
         }
     }
 

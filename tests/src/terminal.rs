@@ -10,7 +10,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use adapters::{
     host::frame::{ScreenClaim, Told},
-    screen::{Observer, Rules, Size},
+    screen::{Observer, Picture, Rules, Size},
 };
 use events::{Provider, Reason, State, Timestamp};
 use serde::Deserialize;
@@ -152,7 +152,9 @@ pub struct Played {
     pub shown: Vec<Said>,
     /// Everything told, in order: ms, run, what.
     pub told: Vec<(i64, usize, Told)>,
-    /// Whether each claim was the one that was explained at that moment.
+    /// The screen each claim was read from, with the version that was known.
+    pub pictures: Vec<(Picture, Option<String>)>,
+    /// Claims that were not the one explained at that moment: ms, words.
     pub unexplained: Vec<(i64, String)>,
 }
 
@@ -242,10 +244,18 @@ fn take(runs: &mut [Option<Run>], at: i64, played: &mut Played) {
                     if explained.claim.as_ref() != Some(claim) {
                         played.unexplained.push((at, claim.words.clone()));
                     }
+                    played.pictures.push((r.observer.picture(), r.observer.version().map(str::to_owned)));
                     r.said = Some(Said { at: when.as_millisecond(), state: Some(claim.state), reason: claim.reason });
                 }
                 Told::Withdrawn if !exited => r.said = None,
-                _ => {}
+                Told::Claim(_)
+                | Told::Withdrawn
+                | Told::Notification { .. }
+                | Told::Bell
+                | Told::Answered { .. }
+                | Told::Exited { .. }
+                | Told::Gap { .. }
+                | Told::Unknown => {}
             }
             played.told.push((when.as_millisecond(), run, told));
         }

@@ -3,7 +3,7 @@
 //!
 //! The form is explained in `adapters/rules/README.md`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use events::{ApprovalKind, Confidence, Provider, Reason, State};
 use regex::Regex;
@@ -38,9 +38,9 @@ pub(crate) enum Cut {
     /// The lowest rows, blank or not, of what is above the blank end of the screen.
     Bottom(usize),
     /// From the last line that matches to the end, or to the next line that matches the other.
-    From(Regex, Option<Regex>),
+    From(Arc<Regex>, Option<Arc<Regex>>),
     /// What an expression over several lines finds.
-    Find(Regex),
+    Find(Arc<Regex>),
     /// The lines that are not blank right above another region.
     Above(Place, usize),
 }
@@ -57,7 +57,8 @@ pub(crate) struct Place {
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
     pub(crate) place: Place,
-    pub(crate) regex: Regex,
+    /// Shared, because what it learned of the texts it saw is worth keeping.
+    pub(crate) regex: Arc<Regex>,
 }
 
 /// One rule.
@@ -218,10 +219,11 @@ impl Reader<'_> {
         word.map(|w| self.word(w)).transpose()
     }
 
-    fn regex(&self, text: &Spanned<String>) -> Result<Regex, RuleError> {
+    fn regex(&self, text: &Spanned<String>) -> Result<Arc<Regex>, RuleError> {
         regex::RegexBuilder::new(text.get_ref())
             .size_limit(MAX_EXPRESSION)
             .build()
+            .map(Arc::new)
             .or_else(|e| self.wrong(text.span().start, e.to_string()))
     }
 

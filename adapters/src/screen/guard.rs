@@ -27,6 +27,8 @@ enum Place {
 pub(crate) struct Guard {
     place: Place,
     parameters: Vec<u8>,
+    /// The begin of a character whose rest has not come yet.
+    held: Vec<u8>,
     /// A scroll region smaller than the screen is set.
     pub(crate) scroll_region: bool,
     /// The screen was cleared since this was last taken.
@@ -34,8 +36,19 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Hands on what the parser may have of `bytes`.
+    /// Hands on what the parser may have of `bytes`. A character that is cut in two is handed on whole:
+    /// the parser takes broken ones differently when they come in two pieces.
     pub(crate) fn pass(&mut self, bytes: &[u8], mut on: impl FnMut(&[u8])) {
+        if self.held.is_empty() {
+            self.pass_on(bytes, &mut on);
+        } else {
+            let mut whole = std::mem::take(&mut self.held);
+            whole.extend_from_slice(bytes);
+            self.pass_on(&whole, &mut on);
+        }
+    }
+
+    fn pass_on(&mut self, bytes: &[u8], on: &mut impl FnMut(&[u8])) {
         // Everything from `from` to the current byte is passed on together.
         let (mut from, mut at) = (0, 0);
         while at < bytes.len() {
@@ -73,6 +86,11 @@ impl Guard {
                 }
             }
         }
+        if self.place == Place::Ground {
+            let held = begun_character(&bytes[from..]);
+            at -= held;
+            self.held = bytes[at..].to_vec();
+        }
         if from < at {
             on(&bytes[from..at]);
         }
@@ -81,6 +99,7 @@ impl Guard {
     /// Bytes are missing: whatever was begun is over.
     pub(crate) fn lost(&mut self) {
         self.place = Place::Ground;
+        self.held.clear();
     }
 
     fn escape(&mut self, byte: u8) {
@@ -127,6 +146,18 @@ impl Guard {
             _ => {}
         }
     }
+}
+
+/// How many bytes at the end begin a character (UTF-8) that is not complete.
+fn begun_character(bytes: &[u8]) -> usize {
+    let continued = bytes.iter().rev().take(3).take_while(|b| (0x80..0xc0).contains(*b)).count();
+    let needs = match bytes.len().checked_sub(continued + 1).map(|at| bytes[at]) {
+        Some(0xc2..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        Some(0xf0..=0xf4) => 4,
+        Some(_) | None => 0,
+    };
+    if continued + 1 < needs { continued + 1 } else { 0 }
 }
 
 #[cfg(test)]

@@ -138,7 +138,7 @@ impl Judge {
         }
         let reading = rule.dialog.as_ref().map(|d| dialog::read(d, view));
         let claim = claim_of(&set, rule, reading.as_ref(), view);
-        self.become_(Current { rule: at, over: false, gone_since: None, claim, reading, other: None })
+        self.take_over(Current { rule: at, over: false, gone_since: None, claim, reading, other: None })
     }
 
     /// The same rule goes on: only its dialog may be another.
@@ -184,7 +184,7 @@ impl Judge {
             let words = format!("{}/{}: gone, and nothing else is there", set.provider, rule.name);
             let claim =
                 ScreenClaim { state: then.state, reason: then.reason, strength: rule.strength, words, dialog: None };
-            return self.become_(Current {
+            return self.take_over(Current {
                 rule: at,
                 over: true,
                 gone_since: Some(gone_since),
@@ -203,7 +203,7 @@ impl Judge {
     }
 
     /// Takes over; tells it when it is news.
-    fn become_(&mut self, next: Current) -> Option<Change> {
+    fn take_over(&mut self, next: Current) -> Option<Change> {
         let news = self.current.as_ref().is_none_or(|old| {
             let same_dialog = match (&old.reading, &next.reading) {
                 (Some(a), Some(b)) => a.is_same(b),

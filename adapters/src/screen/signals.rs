@@ -7,13 +7,22 @@ use vt100::{Callbacks, Screen};
 
 /// The longest text that is kept of a title, a notification or a state, in characters.
 const MAX_TEXT: usize = 512;
-/// Notifications that are kept until somebody takes them.
-const MAX_NOTIFICATIONS: usize = 32;
+/// Calls for attention that are kept until somebody takes them.
+const MAX_CALLS: usize = 1024;
 /// Bytes of replies that are kept until somebody takes them.
 const MAX_REPLIES: usize = 4096;
 /// Private modes that are worth undoing and that the parser does not keep: focus reports, alternate
 /// scrolling, further mouse encodings, grapheme widths, colour scheme reports, size reports.
 const MODES: [u16; 8] = [1004, 1007, 1015, 1016, 2027, 2031, 2048, 1001];
+
+/// A program calls for its user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// It rang the bell.
+    Bell,
+    /// It says this.
+    Notification(String),
+}
 
 /// What was told since the terminal began, or since it was last taken.
 #[derive(Debug, Clone, Default)]
@@ -22,10 +31,8 @@ pub(crate) struct Signals {
     pub(crate) title: Option<String>,
     /// The agent's own state (OSC 7501), as it stands there; empty when it was taken back.
     pub(crate) state: String,
-    /// Notifications that were not taken yet.
-    pub(crate) notifications: Vec<String>,
-    /// The bell rang since this was last taken.
-    pub(crate) bell: bool,
+    /// Calls for attention that were not taken yet, in order.
+    pub(crate) calls: Vec<Call>,
     /// Answers to questions that were not taken yet.
     pub(crate) replies: Vec<u8>,
     /// Between the begin and the end of a synchronized update (mode 2026).
@@ -50,8 +57,8 @@ impl Signals {
     }
 
     fn notify(&mut self, text: String) {
-        if !text.is_empty() && self.notifications.len() < MAX_NOTIFICATIONS {
-            self.notifications.push(text);
+        if !text.is_empty() && self.calls.len() < MAX_CALLS {
+            self.calls.push(Call::Notification(text));
         }
     }
 
@@ -109,7 +116,10 @@ fn text(params: &[&[u8]]) -> String {
 
 impl Callbacks for Signals {
     fn audible_bell(&mut self, _: &mut Screen) {
-        self.bell = true;
+        // Several in one go are one anyway.
+        if !self.calls.contains(&Call::Bell) && self.calls.len() < MAX_CALLS {
+            self.calls.push(Call::Bell);
+        }
     }
 
     fn set_window_title(&mut self, _: &mut Screen, title: &[u8]) {

@@ -79,12 +79,11 @@ impl Terminal {
         self.parser.screen()
     }
 
-    /// The rows as text, without blanks at their ends.
-    pub(crate) fn lines(&self) -> Vec<String> {
-        let screen = self.parser.screen();
-        let columns = screen.size().1.get();
-        screen
-            .rows(0, columns)
+    /// The rows as text up to this column, without blanks at their ends.
+    pub(crate) fn lines(&self, columns: u16) -> Vec<String> {
+        self.parser
+            .screen()
+            .rows(0, columns.min(MOST_COLUMNS))
             .map(|mut row| {
                 row.truncate(row.trim_end().len());
                 row

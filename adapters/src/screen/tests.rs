@@ -1,1 +1,93 @@
+//! The screen from outside: bytes and time in, claims out.
 
+mod engine;
+mod faults;
+mod model;
+mod properties;
+mod screens;
+
+use std::sync::{Arc, OnceLock};
+
+use events::{Provider, Timestamp};
+
+use super::{Observer, Rules, Size};
+use crate::host::frame::{ScreenClaim, Told};
+
+const SIZE: Size = Size { rows: 24, columns: 80 };
+
+/// The rules that come with the program, read once.
+fn embedded() -> Arc<Rules> {
+    static RULES: OnceLock<Arc<Rules>> = OnceLock::new();
+    Arc::clone(RULES.get_or_init(|| Arc::new(Rules::load(None).unwrap())))
+}
+
+/// A terminal with a clock that only its owner moves.
+struct Stage {
+    observer: Observer,
+    now: i64,
+}
+
+impl Stage {
+    fn new(provider: Provider, rules: Rules) -> Self {
+        Self::sized(SIZE, provider, Arc::new(rules))
+    }
+
+    fn sized(size: Size, provider: Provider, rules: Arc<Rules>) -> Self {
+        let now = 1_000_000;
+        Self { observer: Observer::new(size, provider, rules, Timestamp::from_millisecond(now)), now }
+    }
+
+    /// Rules of one file, for any program.
+    fn with(rules: &str) -> Self {
+        let mut all = Rules::default();
+        all.add("test.toml", rules).unwrap();
+        Self::new(Provider::Unknown, all)
+    }
+
+    fn at(&self) -> Timestamp {
+        Timestamp::from_millisecond(self.now)
+    }
+
+    fn write(&mut self, text: &str) -> &mut Self {
+        self.observer.output(text.as_bytes(), self.at());
+        self
+    }
+
+    /// Clears the screen and draws this on it.
+    fn draw(&mut self, text: &str) -> &mut Self {
+        let text = text.replace('\n', "\r\n");
+        self.write(&format!("\x1b[2J\x1b[H{text}"))
+    }
+
+    /// Lets this much time pass, deadline by deadline.
+    fn pass(&mut self, ms: i64) -> Vec<Told> {
+        let until = self.now + ms;
+        while let Some(due) = self.observer.next_deadline().filter(|d| d.as_millisecond() <= until) {
+            self.now = self.now.max(due.as_millisecond());
+            self.observer.advance(self.at());
+        }
+        self.now = until;
+        self.observer.advance(self.at());
+        self.observer.take().into_iter().map(|(_, told)| told).collect()
+    }
+
+    /// The claims of this much time, each as `state reason`.
+    fn claims(&mut self, ms: i64) -> Vec<String> {
+        self.pass(ms).iter().map(short).collect()
+    }
+}
+
+fn short(told: &Told) -> String {
+    match told {
+        Told::Claim(claim) => named(claim),
+        Told::Withdrawn => "withdrawn".into(),
+        Told::Answered { meaning } => format!("answered {meaning}"),
+        Told::Notification { text } => format!("notification {text}"),
+        Told::Bell => "bell".into(),
+        Told::Exited { .. } | Told::Gap { .. } | Told::Unknown => "?".into(),
+    }
+}
+
+fn named(claim: &ScreenClaim) -> String {
+    claim.reason.map_or_else(|| claim.state.to_string(), |reason| format!("{} {reason}", claim.state))
+}

@@ -8,6 +8,11 @@ use super::{
     terminal::Terminal,
 };
 
+/// Rules look at no more than this of a screen, from its end, so that looking costs little however
+/// large it is.
+const MOST_ROWS: usize = 200;
+const MOST_COLUMNS: u16 = 400;
+
 /// One frame of a screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Frame {
@@ -24,9 +29,9 @@ pub(crate) struct Frame {
 impl Frame {
     /// The screen as it stands.
     pub(crate) fn of(terminal: &Terminal) -> Self {
-        let lines = terminal.lines();
+        let lines = terminal.lines(MOST_COLUMNS);
         let cursor = lines.get(usize::from(terminal.screen().cursor_position().0)).cloned().unwrap_or_default();
-        let mut text = lines.join("\n");
+        let mut text = lines[lines.len().saturating_sub(MOST_ROWS)..].join("\n");
         text.truncate(text.trim_end().len());
         let signals = terminal.signals();
         Self { text, title: signals.title.clone().unwrap_or_default(), state: signals.state.clone(), cursor }

@@ -1,0 +1,237 @@
+//! The rules engine, on rules made for it.
+
+use events::Provider;
+
+use super::*;
+
+const RULES: &str = r#"
+provider = "unknown"
+[regions]
+foot = { last = 1 }
+body = { above = "foot", lines = 2 }
+box = { from = '^\+--', to = '^==' }
+[[rules]]
+name = "ask"
+priority = 30
+state = "waiting_approval"
+reason = "tool"
+debounce_ms = 30
+hold_ms = 50
+then = { state = "running", after_ms = 200 }
+all = [{ in = "box", has = '(?m)^Proceed\?' }, { in = "box", has = '(?m)^> ' }]
+none = [{ in = "foot", has = '^input:' }]
+[rules.dialog]
+about = "command"
+question = [{ in = "box", has = '(?m)^(Proceed\?)' }]
+subject = [{ in = "box", has = '(?m)^\$ (.*)' }]
+options = { in = "box", has = '(?m)^(?P<cursor>>)? *(?P<digit>\d)\. (?P<label>[^(\n]*?)(?: \((?P<key>esc)\))?$' }
+[[rules]]
+name = "retry"
+priority = 25
+state = "running"
+reason = "retrying"
+keep_ms = 1000
+all = [{ in = "body", has = 'retrying' }]
+[[rules]]
+name = "work"
+priority = 20
+state = "running"
+all = [{ in = "title", has = '^busy' }]
+[[rules]]
+name = "rest"
+priority = 10
+state = "waiting"
+debounce_ms = 100
+all = [{ in = "foot", has = '^input:' }]
+"#;
+
+const DIALOG: &str = "+--\n$ touch x\nProceed?\n> 1. Yes\n  2. Always\n  3. No (esc)";
+
+#[test]
+fn a_rule_counts_after_its_debounce() {
+    let mut stage = Stage::with(RULES);
+    stage.draw("hello\ninput:");
+    assert_eq!(stage.claims(90), [""; 0]);
+    assert_eq!(stage.claims(60), ["waiting"]);
+}
+
+#[test]
+fn what_is_gone_before_it_counts_was_not_there() {
+    let mut stage = Stage::with(RULES);
+    stage.write("\x1b]0;busy\x07");
+    assert_eq!(stage.claims(50), ["running"]);
+    stage.write("\x1b]0;\x07").draw("input:");
+    assert_eq!(stage.claims(60), [""; 0]);
+    stage.write("\x1b]0;busy\x07");
+    assert_eq!(stage.claims(500), [""; 0]);
+}
+
+#[test]
+fn the_most_urgent_rule_wins() {
+    let mut stage = Stage::with(RULES);
+    stage.write("\x1b]0;busy\x07").draw(DIALOG);
+    let told = stage.pass(300);
+    assert_eq!(told.iter().map(short).collect::<Vec<_>>(), ["running", "waiting_approval tool"]);
+    let Some(Told::Claim(claim)) = told.last() else { panic!() };
+    let dialog = claim.dialog.as_ref().unwrap();
+    assert_eq!(dialog.question.as_deref(), Some("Proceed?"));
+    assert_eq!(dialog.subject.as_deref(), Some("touch x"));
+    let options: Vec<_> = dialog.options.iter().map(|o| (o.label.as_str(), o.key.as_deref(), o.selected)).collect();
+    assert_eq!(options, [("Yes", Some("1"), true), ("Always", Some("2"), false), ("No", Some("esc"), false)]);
+}
+
+#[test]
+fn a_frame_that_says_nothing_changes_nothing() {
+    let mut stage = Stage::with(RULES);
+    stage.draw(DIALOG);
+    assert_eq!(stage.claims(300), ["waiting_approval tool"]);
+    stage.draw("");
+    assert_eq!(stage.claims(30), [""; 0]);
+    stage.draw(DIALOG);
+    assert_eq!(stage.claims(300), [""; 0]);
+}
+
+#[test]
+fn what_follows_a_dialog_that_is_gone() {
+    let mut stage = Stage::with(RULES);
+    stage.draw(DIALOG);
+    stage.pass(5000);
+    stage.draw("");
+    assert_eq!(stage.claims(150), [""; 0]);
+    assert_eq!(stage.claims(150), ["running"]);
+}
+
+#[test]
+fn after_a_long_time_with_nothing_the_claim_is_withdrawn() {
+    let mut stage = Stage::with(RULES);
+    stage.draw("input:");
+    assert_eq!(stage.claims(300), ["waiting"]);
+    stage.draw("");
+    assert_eq!(stage.claims(299_000), [""; 0]);
+    assert_eq!(stage.claims(2000), ["withdrawn"]);
+    assert!(stage.observer.picture().claim.is_none());
+}
+
+#[test]
+fn a_reason_is_kept_against_the_same_state_only() {
+    let mut stage = Stage::with(RULES);
+    stage.write("\x1b]0;busy\x07").draw("retrying\nfoot");
+    assert_eq!(stage.claims(100), ["running retrying"]);
+    stage.draw("other\nfoot");
+    assert_eq!(stage.claims(900), [""; 0]);
+    assert_eq!(stage.claims(300), ["running"]);
+    stage.draw("retrying\nfoot");
+    assert_eq!(stage.claims(100), ["running retrying"]);
+    stage.write("\x1b]0;\x07").draw("input:");
+    assert_eq!(stage.claims(200), ["waiting"]);
+}
+
+#[test]
+fn two_dialogs_are_two_claims_and_a_moved_cursor_is_none() {
+    let mut stage = Stage::with(RULES);
+    stage.draw(DIALOG);
+    assert_eq!(stage.claims(300), ["waiting_approval tool"]);
+    stage.draw(&DIALOG.replace("> 1", "  1").replace("  2", "> 2"));
+    assert_eq!(stage.claims(300), [""; 0]);
+    assert!(stage.observer.picture().claim.unwrap().dialog.unwrap().options[1].selected);
+    stage.draw(&DIALOG.replace("touch x", "touch y"));
+    assert_eq!(stage.claims(300), ["waiting_approval tool"]);
+}
+
+#[test]
+fn a_synchronized_update_is_seen_whole() {
+    let mut stage = Stage::with(RULES);
+    stage.draw("input:");
+    assert_eq!(stage.claims(300), ["waiting"]);
+    stage.write("\x1b[?2026h").write("\x1b]0;busy\x07");
+    assert_eq!(stage.claims(100), [""; 0]);
+    stage.write("\x1b]0;\x07\x1b[?2026l");
+    assert_eq!(stage.claims(300), [""; 0]);
+    // One that never ends is not waited for.
+    stage.write("\x1b[?2026h\x1b]0;busy\x07");
+    assert_eq!(stage.claims(300), ["running"]);
+}
+
+#[test]
+fn a_key_answers_once() {
+    let mut stage = Stage::with(RULES);
+    stage.observer.input(b"1", stage.at());
+    stage.draw(DIALOG);
+    assert_eq!(stage.claims(300), ["waiting_approval tool"]);
+    for key in [&b"x"[..], b"\x1b[A", b"\x1b[I", b"2", b"3"] {
+        stage.observer.input(key, stage.at());
+    }
+    assert_eq!(stage.claims(10), ["answered Always"]);
+    stage.draw(&DIALOG.replace("touch x", "touch y"));
+    stage.pass(300);
+    stage.observer.input(b"\r", stage.at());
+    assert_eq!(stage.claims(10), ["answered Yes"]);
+}
+
+#[test]
+fn another_program_begins_anew() {
+    let mut stage = Stage::with(RULES);
+    stage.draw("input:");
+    assert_eq!(stage.claims(300), ["waiting"]);
+    let now = stage.at();
+    stage.observer.set_provider(Provider::Claude, now);
+    stage.observer.set_provider(Provider::Claude, now);
+    assert_eq!(stage.claims(300), ["withdrawn", "waiting"]);
+}
+
+#[test]
+fn regions_are_cut_as_said() {
+    let mut stage = Stage::with(RULES);
+    stage.draw("+-- old\nno\n+-- new\n$ y\n== end\n\none\n\ntwo\nfoot\n\n");
+    stage.pass(100);
+    let explained = stage.observer.explain();
+    let region = |name: &str| explained.regions.iter().find(|r| r.name == name).unwrap().text.clone();
+    assert_eq!(region("foot").as_deref(), Some("foot"));
+    assert_eq!(region("body").as_deref(), Some("one\n\ntwo"));
+    assert_eq!(region("box").as_deref(), Some("+-- new\n$ y\n"));
+    stage.draw("foot");
+    stage.pass(100);
+    assert!(stage.observer.explain().regions.iter().any(|r| r.name == "box" && r.text.is_none()));
+}
+
+#[test]
+fn an_explanation_says_what_failed_and_how_long_is_to_wait() {
+    use super::super::{Need, Outcome};
+    let mut stage = Stage::with(RULES);
+    stage.draw("input:");
+    stage.pass(30);
+    let explained = stage.observer.explain();
+    let rule = |name: &str| explained.rules.iter().find(|r| r.name == name).unwrap();
+    assert!(matches!(rule("rest").outcome, Outcome::Debouncing { ms } if ms > 0 && ms < 100), "{:?}", rule("rest"));
+    assert_eq!(rule("work").outcome, Outcome::NoMatch);
+    assert_eq!((rule("work").checks[0].need, rule("work").checks[0].region.as_str()), (Need::All, "title"));
+    assert!(rule("ask").checks.iter().any(|c| c.need == Need::None && c.found.as_deref() == Some("input:")));
+    stage.pass(300);
+    let explained = stage.observer.explain();
+    assert_eq!(explained.rule.as_deref(), Some("rest"));
+    assert!(!explained.kept);
+    stage.draw("");
+    stage.pass(100);
+    let explained = stage.observer.explain();
+    assert_eq!(explained.rule.as_deref(), Some("rest"));
+    assert!(explained.kept);
+    serde_json::to_string(&explained).unwrap();
+}
+
+#[test]
+fn a_version_chooses_its_rules() {
+    let file = |versions: &str, state: &str, reason: &str| {
+        format!(
+            "provider = \"unknown\"\nversions = \"{versions}\"\nversion = {{ in = \"screen\", has = 'prog v(\\S+)' }}\n\
+             [[rules]]\nname = \"a\"\npriority = 1\nstate = \"{state}\"\nreason = \"{reason}\"\nall = [{{ in = \"screen\", has = 'prog' }}]\n"
+        )
+    };
+    let mut rules = Rules::default();
+    rules.add("old.toml", &file("<2", "waiting", "question")).unwrap();
+    rules.add("new.toml", &file(">=2", "waiting", "auth")).unwrap();
+    let mut stage = Stage::new(Provider::Unknown, rules);
+    stage.draw("prog v1.4.0-beta.2");
+    assert_eq!(stage.claims(300), ["waiting question"]);
+    assert_eq!(stage.observer.version(), Some("1.4.0-beta.2"));
+    assert_eq!(stage.observer.explain().files.len(), 1);
+}

@@ -1,0 +1,87 @@
+//! Files of rules that are wrong, and those of a user.
+
+use std::fs;
+
+use events::Provider;
+
+use super::*;
+use crate::screen::RuleError;
+
+const HEAD: &str = "provider = \"unknown\"\n";
+
+fn check(text: &str, line: usize, column: usize, says: &str) {
+    let mut rules = Rules::default();
+    match rules.add("mine.toml", text) {
+        Err(RuleError::Wrong { file, line: l, column: c, what }) => {
+            assert_eq!((file.as_str(), l, c), ("mine.toml", line, column), "{what}");
+            assert!(what.contains(says), "{what}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn rule(extra: &str) -> String {
+    format!("{HEAD}[[rules]]\nname = \"a\"\npriority = 1\n{extra}")
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    check("provider = ", 1, 12, "");
+    check("provider = \"nobody\"", 1, 12, "nobody");
+    check(&format!("{HEAD}colour = 1"), 2, 1, "colour");
+    check(&format!("{HEAD}versions = \"two\""), 2, 12, "");
+    check(&rule("state = \"asleep\"\nall = [{ in = \"screen\", has = 'a' }]"), 5, 9, "asleep");
+    check(&rule("state = \"waiting\"\nreason = \"tired\"\nall = [{ in = \"screen\", has = 'a' }]"), 6, 10, "tired");
+    check(&rule("state = \"waiting\"\nall = [{ in = \"screen\", has = '(' }]"), 6, 31, "unclosed");
+    check(&rule("state = \"waiting\"\nall = [{ in = \"attic\", has = 'a' }]"), 6, 15, "attic");
+    check(&rule("state = \"waiting\""), 3, 8, "must match");
+    check(&rule("state = \"waiting\"\nall = [{ in = \"screen\", has = 'a', is = 'b' }]"), 6, 36, "is");
+    check(
+        &rule("state = \"waiting\"\nall = [{ in = \"screen\", has = 'a' }]\ndialog = { like = \"it\" }"),
+        7,
+        19,
+        "it",
+    );
+    check(
+        &rule(
+            "state = \"waiting\"\nall = [{ in = \"screen\", has = 'a' }]\n[rules.dialog]\noptions = { in = \"screen\", has = 'b' }",
+        ),
+        8,
+        34,
+        "label",
+    );
+    check(&format!("{HEAD}[regions]\nfoot = {{ last = 1, bottom = 2 }}"), 3, 8, "one of");
+    check(&format!("{HEAD}[regions]\ntitle = {{ last = 1 }}"), 3, 9, "every screen");
+    let twice = "[[rules]]\nname = \"a\"\npriority = 1\nstate = \"waiting\"\nall = [{ in = \"screen\", has = 'a' }]\n";
+    check(&format!("{HEAD}{twice}{twice}"), 8, 8, "twice");
+}
+
+#[test]
+fn all_rules_that_come_with_the_program_are_right() {
+    let all = Rules::load(None).unwrap();
+    assert_eq!(format!("{all:?}").len(), format!("{:?}", Rules::embedded()).len());
+    for provider in Provider::ALL {
+        assert!(!all.select(*provider, None).rules.is_empty(), "{provider}");
+    }
+}
+
+#[test]
+fn a_users_rules_replace_and_add() {
+    let dir = tempfile::tempdir().unwrap();
+    let none = dir.path().join("none");
+    Rules::load(Some(&none)).unwrap();
+    let mine = "provider = \"claude\"\nversions = \">=2\"\n\
+        [[rules]]\nname = \"ready\"\npriority = 500\nstate = \"idle\"\nall = [{ in = \"composer\", has = '.' }]\n\
+        [[rules]]\nname = \"mine\"\npriority = 5\nstate = \"waiting\"\nall = [{ in = \"title\", has = 'x' }]\n";
+    fs::write(dir.path().join("claude.toml"), mine).unwrap();
+    fs::write(dir.path().join("notes.txt"), "no rules").unwrap();
+    let rules = Rules::load(Some(dir.path())).unwrap();
+    let set = rules.select(Provider::Claude, semver::Version::parse("2.1.0").ok().as_ref());
+    assert_eq!(set.files.len(), 2);
+    let ready: Vec<_> = set.rules.iter().filter(|r| r.name == "ready").collect();
+    assert_eq!((ready.len(), ready[0].state), (1, events::State::Idle));
+    assert!(set.rules.iter().any(|r| r.name == "mine"));
+    fs::write(dir.path().join("broken.toml"), "provider = 1").unwrap();
+    let error = Rules::load(Some(dir.path())).unwrap_err().to_string();
+    assert!(error.contains("broken.toml:1:12: "), "{error}");
+}
