@@ -51,7 +51,8 @@ pub(crate) fn read(rule: &DialogRule, view: &View<'_>) -> Reading {
     };
     let Some(options) = &rule.options else { return reading };
     let Some(text) = view.region(&options.place.name) else { return reading };
-    for found in options.regex.captures_iter(text).take(MAX_OPTIONS) {
+    let Some(regex) = options.regex.regex() else { return reading };
+    for found in regex.captures_iter(text).take(MAX_OPTIONS) {
         let of = |name| found.name(name).map(|m| m.as_str().trim()).filter(|t| !t.is_empty());
         let Some(label) = of("label") else { continue };
         // A list above the dialog, in a plan say, looks the same; the options begin with the last 1.

@@ -185,7 +185,7 @@ fn check(pattern: &Pattern, need: Need, view: &View<'_>) -> Check {
     Check {
         need,
         region: pattern.place.name.clone(),
-        pattern: pattern.regex.as_str().to_owned(),
+        pattern: pattern.regex.text.clone(),
         ok: found.is_some() != (need == Need::None),
         found,
     }

@@ -1,9 +1,12 @@
-//! A file of screen rules as it is written, and what it becomes: regular expressions compiled, words
-//! checked. What is wrong is said with file, line and column.
+//! A file of screen rules as it is written, and what it becomes: words checked, expressions ready.
+//! What is wrong is said with file, line and column.
 //!
 //! The form is explained in `adapters/rules/README.md`.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
 use events::{ApprovalKind, Confidence, Provider, Reason, State};
 use regex::Regex;
@@ -18,6 +21,25 @@ const MAX_EXPRESSION: usize = 1 << 20;
 
 /// Regions every screen has.
 pub(crate) const BUILT_IN: [&str; 4] = ["title", "osc_state", "screen", "cursor"];
+
+/// An expression, compiled when it is first looked for: of all agents' rules a run needs one's.
+#[derive(Debug)]
+pub(crate) struct Expression {
+    pub(crate) text: String,
+    regex: OnceLock<Option<Regex>>,
+}
+
+impl Expression {
+    /// The compiled expression. `None` when it is none, which reading a user's file and the tests of
+    /// ours rule out.
+    pub(crate) fn regex(&self) -> Option<&Regex> {
+        self.regex.get_or_init(|| compile(&self.text).ok()).as_ref()
+    }
+}
+
+fn compile(text: &str) -> Result<Regex, regex::Error> {
+    regex::RegexBuilder::new(text).size_limit(MAX_EXPRESSION).build()
+}
 
 /// One file.
 #[derive(Debug, Clone)]
@@ -38,9 +60,9 @@ pub(crate) enum Cut {
     /// The lowest rows, blank or not, of what is above the blank end of the screen.
     Bottom(usize),
     /// From the last line that matches to the end, or to the next line that matches the other.
-    From(Arc<Regex>, Option<Arc<Regex>>),
+    From(Arc<Expression>, Option<Arc<Expression>>),
     /// What an expression over several lines finds.
-    Find(Arc<Regex>),
+    Find(Arc<Expression>),
     /// The lines that are not blank right above another region.
     Above(Place, usize),
 }
@@ -58,7 +80,7 @@ pub(crate) struct Place {
 pub(crate) struct Pattern {
     pub(crate) place: Place,
     /// Shared, because what it learned of the texts it saw is worth keeping.
-    pub(crate) regex: Arc<Regex>,
+    pub(crate) regex: Arc<Expression>,
 }
 
 /// One rule.
@@ -180,11 +202,11 @@ struct DialogForm {
     digits_answer: Option<bool>,
 }
 
-/// Reads a file.
-pub(crate) fn read(name: &str, text: &str) -> Result<RuleFile, RuleError> {
+/// Reads a file. Its expressions are compiled, and wrong ones an error, only when `compile` says so.
+pub(crate) fn read(name: &str, text: &str, compile: bool) -> Result<RuleFile, RuleError> {
     let form: FileForm = toml::from_str(text)
         .map_err(|e| wrong(name, text, e.span().map_or(0, |span| span.start), e.message().to_owned()))?;
-    Reader { name, text }.file(form)
+    Reader { name, text, compile }.file(form)
 }
 
 /// An error at a byte of a file.
@@ -201,6 +223,7 @@ pub(crate) fn wrong(name: &str, text: &str, at: usize, what: String) -> RuleErro
 struct Reader<'a> {
     name: &'a str,
     text: &'a str,
+    compile: bool,
 }
 
 impl Reader<'_> {
@@ -219,12 +242,13 @@ impl Reader<'_> {
         word.map(|w| self.word(w)).transpose()
     }
 
-    fn regex(&self, text: &Spanned<String>) -> Result<Arc<Regex>, RuleError> {
-        regex::RegexBuilder::new(text.get_ref())
-            .size_limit(MAX_EXPRESSION)
-            .build()
-            .map(Arc::new)
-            .or_else(|e| self.wrong(text.span().start, e.to_string()))
+    fn regex(&self, text: &Spanned<String>) -> Result<Arc<Expression>, RuleError> {
+        let expression = Expression { text: text.get_ref().clone(), regex: OnceLock::new() };
+        if self.compile {
+            let regex = compile(text.get_ref()).or_else(|e| self.wrong(text.span().start, e.to_string()))?;
+            drop(expression.regex.set(Some(regex)));
+        }
+        Ok(Arc::new(expression))
     }
 
     fn pattern(&self, form: &PatternForm) -> Result<Pattern, RuleError> {
@@ -356,7 +380,8 @@ impl Reader<'_> {
     fn dialog(&self, form: &DialogForm) -> Result<DialogRule, RuleError> {
         let options = form.options.as_ref().map(|p| self.pattern(p)).transpose()?;
         if let (Some(pattern), Some(form)) = (&options, &form.options)
-            && !pattern.regex.capture_names().any(|name| name == Some("label"))
+            && self.compile
+            && !pattern.regex.regex().is_some_and(|regex| regex.capture_names().any(|name| name == Some("label")))
         {
             return self.wrong(form.has.span().start, "an expression for options needs the group `label`");
         }

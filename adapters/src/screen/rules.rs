@@ -6,10 +6,9 @@ use std::{
 };
 
 use events::Provider;
-use regex::Regex;
 use semver::Version;
 
-use super::form::{self, BUILT_IN, Cut, Pattern, Rule, RuleFile};
+use super::form::{self, BUILT_IN, Cut, Expression, Pattern, Rule, RuleFile};
 
 const EMBEDDED: [(&str, &str); 4] = [
     ("claude.toml", include_str!("../../rules/claude.toml")),
@@ -57,7 +56,7 @@ impl Rules {
     #[must_use]
     pub fn embedded() -> Self {
         // A test reads each of them, so none is left out.
-        Self { files: EMBEDDED.iter().filter_map(|(name, text)| form::read(name, text).ok()).collect() }
+        Self { files: EMBEDDED.iter().filter_map(|(name, text)| form::read(name, text, false).ok()).collect() }
     }
 
     /// The rules that come with the program, and those in `dir`: every `*.toml`, in the order of
@@ -70,7 +69,7 @@ impl Rules {
     pub fn load(dir: Option<&Path>) -> Result<Self, RuleError> {
         let mut rules = Self::default();
         for (name, text) in EMBEDDED {
-            rules.add(name, text)?;
+            rules.insert(name, text, false)?;
         }
         let Some(dir) = dir else { return Ok(rules) };
         let failed = |path: &Path| {
@@ -103,7 +102,11 @@ impl Rules {
 
     /// Adds a file, read and checked against the ones before it.
     pub(crate) fn add(&mut self, name: &str, text: &str) -> Result<(), RuleError> {
-        let file = form::read(name, text)?;
+        self.insert(name, text, true)
+    }
+
+    fn insert(&mut self, name: &str, text: &str, compile: bool) -> Result<(), RuleError> {
+        let file = form::read(name, text, compile)?;
         let known: Vec<&RuleFile> = self.files.iter().filter(|f| f.provider == file.provider).collect();
         let is_known = |region: &str| {
             BUILT_IN.contains(&region)
@@ -201,7 +204,7 @@ pub(crate) fn version(text: &str) -> Option<Version> {
 }
 
 /// The first group of an expression, or all it matched.
-pub(crate) fn group<'t>(regex: &Regex, text: &'t str) -> Option<&'t str> {
-    let found = regex.captures(text)?;
+pub(crate) fn group<'t>(expression: &Expression, text: &'t str) -> Option<&'t str> {
+    let found = expression.regex()?.captures(text)?;
     found.get(1).or_else(|| found.get(0)).map(|m| m.as_str())
 }

@@ -63,7 +63,7 @@ impl<'a> View<'a> {
     /// What an expression finds in its region.
     pub(crate) fn find(&self, pattern: &Pattern) -> Option<&'a str> {
         let text = self.region(&pattern.place.name)?;
-        pattern.regex.find(text).map(|m| m.as_str())
+        pattern.regex.regex()?.find(text).map(|m| m.as_str())
     }
 
     /// Where in the text a region is. Regions may be named by regions, but not in a circle.
@@ -96,14 +96,16 @@ impl<'a> View<'a> {
                         Some(start..start + line.len())
                     })
                     .collect();
+                let from = from.regex()?;
                 let first = lines.iter().rposition(|line| from.is_match(&text[line.clone()]))?;
                 let end = to
                     .as_ref()
+                    .and_then(|to| to.regex())
                     .and_then(|to| lines[first + 1..].iter().find(|line| to.is_match(&text[(*line).clone()])))
                     .map_or(text.len(), |line| line.start);
                 Some(lines[first].start..end)
             }
-            Cut::Find(regex) => regex.find(text).map(|m| m.range()),
+            Cut::Find(expression) => expression.regex()?.find(text).map(|m| m.range()),
             Cut::Above(place, lines) => {
                 let below = if depth < 4 { self.range(&place.name, depth + 1)? } else { return None };
                 last_lines(&text[..below.start], *lines)
