@@ -28,12 +28,14 @@ const THINGS: usize = 8192;
 const CHUNKS: usize = 8000;
 /// and so many bytes in all.
 const BYTES: usize = 4 << 20;
-/// Of a larger backlog than this, what moves no cursor is not parsed, but for the end.
+/// Of a larger backlog than this, what only scrolls by is not parsed, but for the end.
 const BACKLOG: usize = 64 << 10;
 /// After this much at once, more is let come before the next look.
 const MUCH: usize = 16 << 10;
-/// So long.
+/// So long,
 const BREATH: Duration = Duration::from_millis(4);
+/// and so long while it is a flood, whose end alone is worth the work.
+const FLOOD_BREATH: Duration = Duration::from_millis(30);
 
 /// What the reading thread is told.
 pub enum ToScreen {
@@ -196,14 +198,18 @@ impl Reading {
             while let Ok(thing) = incoming.try_recv() {
                 self.take(thing);
             }
-            let much = self.bytes > MUCH;
+            let breath = match self.bytes {
+                0..=MUCH => Duration::ZERO,
+                ..=BACKLOG => BREATH,
+                _ => FLOOD_BREATH,
+            };
             self.parse();
             let now = (self.begin.clock)();
             self.guard(|observer| observer.advance(now));
             self.pass_on();
-            if much && begun.elapsed() < BREATH {
+            if begun.elapsed() < breath {
                 // Nobody sends on this channel: it is a wait.
-                crossbeam_channel::after(BREATH).recv().ok();
+                crossbeam_channel::after(breath).recv().ok();
             }
         }
     }
@@ -259,7 +265,7 @@ impl Reading {
         }
         let mut behind = std::mem::take(&mut self.bytes);
         for (bytes, at) in std::mem::take(&mut self.carried) {
-            let left_out = behind > BACKLOG && memchr::memchr(0x1b, &bytes).is_none();
+            let left_out = behind > BACKLOG && only_scrolls(&bytes);
             behind -= bytes.len();
             if left_out {
                 self.guard(|observer| observer.skipped(bytes.len() as u64, at));
@@ -365,6 +371,17 @@ impl Reading {
 fn as_json<T: serde::Serialize>(value: Option<T>) -> Result<serde_json::Value, String> {
     let value = value.ok_or("the screen could not be read")?;
     serde_json::to_value(value).map_err(|error| error.to_string())
+}
+
+/// Whether bytes do nothing to a terminal but print, scroll and colour: without them the screen
+/// still has its modes, and what is on it was going to scroll away.
+fn only_scrolls(bytes: &[u8]) -> bool {
+    memchr::memchr_iter(0x1b, bytes).all(|at| {
+        let Some(parameters) = bytes[at + 1..].strip_prefix(b"[") else { return false };
+        // Cut off before it says what it is, it may be anything.
+        let end = parameters.iter().position(|b| !b.is_ascii_digit() && !matches!(b, b';' | b':'));
+        end.is_some_and(|end| matches!(parameters[end], b'm' | b'K'))
+    })
 }
 
 /// Whether bytes for a terminal turn this private mode on: `ESC [ ? 1 ; 2004 h`.

@@ -103,3 +103,15 @@ fn a_reader_that_does_not_keep_up_is_never_waited_for() {
     assert!(kept <= BYTES + chunk.len(), "{kept}");
     assert_eq!(screen.skipped.load(Ordering::Relaxed) as usize + kept, 1000 * chunk.len());
 }
+
+#[test]
+fn only_what_scrolls_by_may_be_left_out() {
+    for scrolls in ["", "plain\r\n", "\x1b[1;32mgreen\x1b[0m\n", "\x1b[Kx", "\x1b[38:2:1:2:3mx", "caf\u{e9}"] {
+        assert!(only_scrolls(scrolls.as_bytes()), "{scrolls:?}");
+    }
+    for counts in
+        ["\x1b[?1049h", "\x1b[2J", "\x1b]0;title\x07", "\x1bc", "\x1b[1;5r", "x\x1b", "x\x1b[", "x\x1b[1;3", "\x1b[6n"]
+    {
+        assert!(!only_scrolls(counts.as_bytes()), "{counts:?}");
+    }
+}
