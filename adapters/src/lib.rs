@@ -14,6 +14,7 @@ pub mod collect;
 pub mod decode;
 pub mod delivery;
 pub mod gemini;
+pub mod hooks;
 pub mod host;
 pub mod process;
 pub mod providers;

@@ -1,0 +1,137 @@
+//! What a settings file was before we wrote it: a copy before every change, and a note that says
+//! which copy is the file without us. They are in the data directory, private, since settings can
+//! hold keys.
+//!
+//! The note is written before the settings are. Power that fails between the two leaves a note about
+//! bytes that never came to be, which is never believed: it counts only for exactly the bytes it
+//! names.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use events::{Provider, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Error,
+    file::{make_private_dir, write_private},
+};
+
+/// How many copies of one file are kept, beside the one without us.
+const COPIES: usize = 10;
+
+/// Version of the note's form.
+const VERSION: u32 = 1;
+
+/// The copies of one settings file.
+#[derive(Debug, Clone)]
+pub(super) struct Backups {
+    dir: PathBuf,
+    path: PathBuf,
+}
+
+/// What the file would be without us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Without {
+    /// Not there.
+    Absent,
+    /// These bytes.
+    Bytes(Vec<u8>),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Note {
+    version: u32,
+    path: PathBuf,
+    /// Hash of what install wrote.
+    installed: String,
+    /// The copy's name and hash; none when there was no file.
+    without: Option<(String, String)>,
+}
+
+impl Backups {
+    /// Those of the file at `path`.
+    pub(super) fn of(data: &Path, provider: Provider, path: &Path) -> Self {
+        let name = format!("{}-{}", provider.as_str(), &hash(path.as_os_str().as_encoded_bytes())[..16]);
+        Self { dir: data.join("backups/hooks").join(name), path: path.to_owned() }
+    }
+
+    /// What install noted: the file without us, and whether `bytes` is exactly what it wrote then.
+    /// `None` without a note that can be trusted.
+    pub(super) fn without(&self, bytes: &[u8]) -> Option<(Without, bool)> {
+        let note: Note = serde_json::from_slice(&fs::read(self.note()).ok()?).ok()?;
+        if note.version != VERSION || note.path != self.path {
+            return None;
+        }
+        let exact = note.installed == hash(bytes);
+        let Some((name, expected)) = note.without else { return Some((Without::Absent, exact)) };
+        // A name, not a way elsewhere.
+        let name = Path::new(&name).file_name()?;
+        let copy = fs::read(self.dir.join(name)).ok()?;
+        (hash(&copy) == expected).then_some((Without::Bytes(copy), exact))
+    }
+
+    /// Copies the bytes that are about to be replaced.
+    pub(super) fn copy(&self, bytes: &[u8], now: Timestamp) -> Result<PathBuf, Error> {
+        make_private_dir(&self.dir)?;
+        let path = self.dir.join(format!("{:013}-{}.json", now.as_millisecond(), &hash(bytes)[..8]));
+        write_private(&path, bytes)?;
+        self.thin_out()?;
+        Ok(path)
+    }
+
+    /// Notes what will be written, and what the file is without it.
+    pub(super) fn note_installed(&self, installed: &[u8], without: &Without) -> Result<(), Error> {
+        make_private_dir(&self.dir)?;
+        let without = match without {
+            Without::Absent => None,
+            Without::Bytes(bytes) => {
+                let name = format!("without-{}.json", &hash(bytes)[..16]);
+                write_private(&self.dir.join(&name), bytes)?;
+                Some((name, hash(bytes)))
+            }
+        };
+        let kept = without.as_ref().map(|(name, _)| name.clone());
+        let note = Note { version: VERSION, path: self.path.clone(), installed: hash(installed), without };
+        let text = serde_json::to_vec_pretty(&note).map_err(|error| Error::io(&self.note(), error))?;
+        write_private(&self.note(), &text)?;
+        for name in self.names()?.iter().filter(|name| name.starts_with("without-") && Some(*name) != kept.as_ref()) {
+            fs::remove_file(self.dir.join(name)).ok();
+        }
+        Ok(())
+    }
+
+    /// Forgets what install noted; the copies stay.
+    pub(super) fn forget_installed(&self) {
+        fs::remove_file(self.note()).ok();
+    }
+
+    fn note(&self) -> PathBuf {
+        self.dir.join("note")
+    }
+
+    fn names(&self) -> Result<Vec<String>, Error> {
+        let io = |error| Error::io(&self.dir, error);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.dir).map_err(io)? {
+            names.extend(entry.map_err(io)?.file_name().into_string());
+        }
+        Ok(names)
+    }
+
+    fn thin_out(&self) -> Result<(), Error> {
+        let mut copies = self.names()?;
+        copies.retain(|name| name.ends_with(".json") && name.starts_with(|c: char| c.is_ascii_digit()));
+        copies.sort_unstable();
+        for old in copies.iter().rev().skip(COPIES) {
+            fs::remove_file(self.dir.join(old)).ok();
+        }
+        Ok(())
+    }
+}
+
+fn hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}

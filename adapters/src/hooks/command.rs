@@ -1,0 +1,138 @@
+//! The command an agent runs for an event: written for `/bin/sh`, and read again to know our own.
+
+use std::path::{Path, PathBuf};
+
+use events::Provider;
+
+/// What every command of ours ends with: a comment for the shell, the name tag for us.
+pub const MARK: &str = " # capture-hook";
+
+/// The first word behind the program.
+const VERB: &str = "hook";
+
+/// How long an agent waits for an entry of ours before it goes on, seconds. The answer takes
+/// milliseconds; this is for a machine that swaps.
+const PATIENCE_S: u64 = 5;
+
+/// What is run for an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// The program, an absolute path.
+    pub program: PathBuf,
+    /// The data directory, an absolute path; `None` when the program finds it by itself.
+    pub data_dir: Option<PathBuf>,
+}
+
+/// A path that cannot stand in a settings file.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum Unspeakable {
+    /// Settings are JSON, which holds text only.
+    #[error("{}: a path that is not UTF-8 cannot be written into settings", .0.display())]
+    NotText(PathBuf),
+    /// It would mean something else in each project.
+    #[error("{}: not an absolute path", .0.display())]
+    Relative(PathBuf),
+}
+
+impl Command {
+    /// The line for the shell.
+    ///
+    /// # Errors
+    /// When a path is relative or no text.
+    pub fn line(&self, provider: Provider) -> Result<String, Unspeakable> {
+        let mut line = format!("{} {VERB} {}", quoted(&self.program)?, provider.as_str());
+        if let Some(dir) = &self.data_dir {
+            line += &format!(" --data-dir {}", quoted(dir)?);
+        }
+        Ok(line + MARK)
+    }
+}
+
+/// How long the agent waits for our entry, in the unit of its settings.
+pub(super) fn patience(provider: Provider) -> u64 {
+    match provider {
+        // Gemini CLI counts milliseconds, the others seconds.
+        Provider::Gemini => PATIENCE_S * 1000,
+        Provider::Claude | Provider::Codex | Provider::Pi | Provider::Capture | Provider::Unknown => PATIENCE_S,
+    }
+}
+
+/// Whether a command in a settings file is ours.
+#[must_use]
+pub fn is_ours(line: &str) -> bool {
+    line.ends_with(MARK)
+}
+
+/// The program a command of ours runs; `None` when it was written by nobody we know.
+#[must_use]
+pub fn program(line: &str) -> Option<PathBuf> {
+    let rest = line.strip_suffix(MARK)?.strip_prefix('\'')?;
+    let mut path = String::new();
+    let mut pieces = rest.split('\'');
+    loop {
+        path += pieces.next()?;
+        // Between two quoted pieces stands an escaped quote, behind the last one the verb.
+        match pieces.next()? {
+            "\\" if pieces.next() == Some("") => path.push('\''),
+            tail if tail.starts_with(" hook ") => return Some(PathBuf::from(path)),
+            _ => return None,
+        }
+    }
+}
+
+fn quoted(path: &Path) -> Result<String, Unspeakable> {
+    if !path.is_absolute() {
+        return Err(Unspeakable::Relative(path.to_owned()));
+    }
+    let text = path.to_str().ok_or_else(|| Unspeakable::NotText(path.to_owned()))?;
+    Ok(format!("'{}'", text.replace('\'', "'\\''")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(program_path: &str, data: Option<&str>, line: &str) {
+        let command = Command { program: program_path.into(), data_dir: data.map(PathBuf::from) };
+        let written = command.line(Provider::Claude).unwrap();
+        assert_eq!(written, line);
+        assert!(is_ours(&written));
+        assert_eq!(program(&written), Some(PathBuf::from(program_path)));
+        // The shell reads the same words.
+        let shown =
+            std::process::Command::new("/bin/sh").arg("-c").arg(format!("printf '%s\\n' {written}")).output().unwrap();
+        let words = String::from_utf8(shown.stdout).unwrap();
+        let data = data.map_or(String::new(), |data| format!("--data-dir\n{data}\n"));
+        assert_eq!(words, format!("{program_path}\nhook\nclaude\n{data}"));
+    }
+
+    #[test]
+    fn a_shell_reads_the_paths_as_they_are() {
+        check("/usr/bin/capture", None, "'/usr/bin/capture' hook claude # capture-hook");
+        check("/a b/$HOME/`x`/capture", None, "'/a b/$HOME/`x`/capture' hook claude # capture-hook");
+        check(
+            "/it's/capture",
+            Some("/data # '; rm"),
+            "'/it'\\''s/capture' hook claude --data-dir '/data # '\\''; rm' # capture-hook",
+        );
+        check("/'/\\'", Some("/é\n"), "'/'\\''/\\'\\''' hook claude --data-dir '/é\n' # capture-hook");
+    }
+
+    #[test]
+    fn what_is_not_ours_is_not_taken_for_it() {
+        for line in ["capture hook claude", "'/bin/capture' hook claude", "echo '# capture-hook'", "# capture-hook-2"] {
+            assert!(!is_ours(line), "{line}");
+        }
+        assert_eq!(program("/bin/capture hook claude # capture-hook"), None);
+        assert_eq!(program("'/bin/capture # capture-hook"), None);
+    }
+
+    #[test]
+    fn paths_that_settings_cannot_hold_are_refused() {
+        use std::os::unix::ffi::OsStringExt;
+        let line = |program: PathBuf| Command { program, data_dir: None }.line(Provider::Codex);
+        assert!(matches!(line("capture".into()), Err(Unspeakable::Relative(_))));
+        let bytes = std::ffi::OsString::from_vec(b"/bin/\xff".to_vec());
+        assert!(matches!(line(bytes.into()), Err(Unspeakable::NotText(_))));
+    }
+}

@@ -1,0 +1,205 @@
+//! A settings file on disk: looked at without being led elsewhere, replaced whole or not at all.
+//!
+//! Owns every rule about which file may be touched. Knows nothing of its content.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{Access, OFlags, access, fchown},
+    process::{Gid, geteuid},
+};
+
+use super::{Error, LARGEST};
+
+/// A settings file as it was when it was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// The file itself, behind all links.
+    pub(super) path: PathBuf,
+    /// What is in it; `None` when it is not there.
+    pub(super) content: Option<Content>,
+}
+
+/// What is in a file, and whose it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Content {
+    pub(super) bytes: Vec<u8>,
+    mode: u32,
+    group: u32,
+    identity: (u64, u64),
+}
+
+/// Looks at a file.
+///
+/// # Errors
+/// When it is no regular file, another user's, too large, or cannot be read.
+pub(super) fn look(path: &Path) -> Result<Seen, Error> {
+    let target = match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_symlink() => fs::canonicalize(path)
+            .map_err(|error| Error::refused(path, format!("a link that leads to no file ({error})")))?,
+        Ok(_) => path.to_owned(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(Seen { path: path.to_owned(), content: None });
+        }
+        Err(error) => return Err(Error::io(path, error)),
+    };
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let before = fs::symlink_metadata(&target).map_err(|error| Error::io(&target, error))?;
+    if !before.is_file() {
+        return Err(Error::refused(&target, "not a regular file"));
+    }
+    let mut file =
+        OpenOptions::new().read(true).custom_flags(flags).open(&target).map_err(|e| Error::io(&target, e))?;
+    let meta = file.metadata().map_err(|error| Error::io(&target, error))?;
+    let refused = |what: String| Err(Error::refused(&target, what));
+    if !meta.is_file() {
+        return refused("not a regular file".into());
+    }
+    if meta.uid() != geteuid().as_raw() {
+        return refused(format!("belongs to another user (uid {})", meta.uid()));
+    }
+    if meta.len() > LARGEST {
+        return refused(format!("{} bytes, more than the {LARGEST} of any settings", meta.len()));
+    }
+    let mut bytes = Vec::new();
+    (&mut file).take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| Error::io(&target, error))?;
+    if bytes.len() as u64 > LARGEST {
+        return refused(format!("more than the {LARGEST} bytes of any settings"));
+    }
+    let content = Content { bytes, mode: meta.mode() & 0o7777, group: meta.gid(), identity: (meta.dev(), meta.ino()) };
+    Ok(Seen { path: target, content: Some(content) })
+}
+
+impl Seen {
+    /// Whether it could be replaced; asked before anything is promised.
+    ///
+    /// # Errors
+    /// When the file or its directory is read-only, or the file has further names.
+    pub(super) fn writable(&self) -> Result<(), Error> {
+        let dir = self.dir()?;
+        let meta = match fs::metadata(dir) {
+            Ok(meta) => meta,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(Error::refused(dir, "there is no such directory; has the agent ever run here?"));
+            }
+            Err(error) => return Err(Error::io(dir, error)),
+        };
+        // The mode is asked as well as the system, which lets root write everywhere.
+        let closed = meta.uid() == geteuid().as_raw() && meta.mode() & 0o200 == 0;
+        if closed || access(dir, Access::WRITE_OK | Access::EXEC_OK).is_err() {
+            return Err(Error::refused(dir, "the directory is read-only"));
+        }
+        let Some(content) = &self.content else { return Ok(()) };
+        if content.mode & 0o200 == 0 || access(&self.path, Access::WRITE_OK).is_err() {
+            return Err(Error::refused(&self.path, "the file is read-only"));
+        }
+        let names = fs::metadata(&self.path).map_err(|error| Error::io(&self.path, error))?.nlink();
+        if names > 1 {
+            // A replaced file has one name; the others would keep the old content.
+            return Err(Error::refused(&self.path, format!("the file has {names} names (hard links)")));
+        }
+        Ok(())
+    }
+
+    /// Puts these bytes in its place, if nobody did meanwhile.
+    ///
+    /// # Errors
+    /// When somebody did, or it cannot be written; then it is as it was.
+    pub(super) fn replace(&self, bytes: &[u8]) -> Result<(), Error> {
+        let beside = self.beside()?;
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside);
+        let mut file = file.map_err(|error| Error::io(&beside, error))?;
+        let done = self.fill(&mut file, bytes).and_then(|()| self.put(&beside));
+        fs::remove_file(&beside).ok();
+        done?;
+        self.sync_dir()
+    }
+
+    fn fill(&self, file: &mut File, bytes: &[u8]) -> Result<(), Error> {
+        let io = |error| Error::io(&self.path, error);
+        file.write_all(bytes).map_err(io)?;
+        if let Some(content) = &self.content {
+            if file.metadata().map_err(io)?.gid() != content.group {
+                fchown(&*file, None, Some(Gid::from_raw(content.group)))
+                    .map_err(|error| Error::io(&self.path, error))?;
+            }
+            file.set_permissions(PermissionsExt::from_mode(content.mode)).map_err(io)?;
+        }
+        file.sync_all().map_err(io)
+    }
+
+    fn put(&self, beside: &Path) -> Result<(), Error> {
+        self.unchanged()?;
+        let io = |error| Error::io(&self.path, error);
+        if self.content.is_some() {
+            return fs::rename(beside, &self.path).map_err(io);
+        }
+        // A link, unlike a rename, never takes the place of a file made meanwhile.
+        match fs::hard_link(beside, &self.path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(Error::Changed { path: self.path.clone() })
+            }
+            linked => linked.map_err(io),
+        }
+    }
+
+    /// Takes it away, if nobody wrote it meanwhile.
+    ///
+    /// # Errors
+    /// When somebody did, or it cannot be removed.
+    pub(super) fn remove(&self) -> Result<(), Error> {
+        self.unchanged()?;
+        fs::remove_file(&self.path).map_err(|error| Error::io(&self.path, error))?;
+        self.sync_dir()
+    }
+
+    /// Whether it is still what was seen.
+    fn unchanged(&self) -> Result<(), Error> {
+        if look(&self.path)? == *self { Ok(()) } else { Err(Error::Changed { path: self.path.clone() }) }
+    }
+
+    fn dir(&self) -> Result<&Path, Error> {
+        self.path.parent().ok_or_else(|| Error::refused(&self.path, "not below a directory"))
+    }
+
+    fn beside(&self) -> Result<PathBuf, Error> {
+        let name = self.path.file_name().ok_or_else(|| Error::refused(&self.path, "not a name of a file"))?;
+        let mut beside = std::ffi::OsString::from(".");
+        beside.push(name);
+        beside.push(format!(".capture-{}", std::process::id()));
+        Ok(self.path.with_file_name(beside))
+    }
+
+    fn sync_dir(&self) -> Result<(), Error> {
+        let dir = self.dir()?;
+        File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| Error::io(dir, error))
+    }
+}
+
+/// Writes a file of our own, whole or not at all, readable by its owner only.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let beside = path.with_extension(format!("new-{}", std::process::id()));
+    fs::remove_file(&beside).ok();
+    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    });
+    written.map_err(|error| Error::io(path, error))
+}
+
+/// Makes a directory of our own, and those above it.
+///
+/// # Errors
+/// When it cannot be made.
+pub(super) fn make_private_dir(dir: &Path) -> Result<(), Error> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| Error::io(dir, error))
+}

@@ -1,0 +1,183 @@
+//! What would become of a settings file, worked out before anything is touched, and then done.
+
+use std::path::{Path, PathBuf};
+
+use events::{Provider, Timestamp};
+
+use super::{
+    Command, Error,
+    backup::{Backups, Without},
+    file::{self, Seen},
+    place,
+    settings::{self, dialect},
+    status,
+    text::Problem,
+};
+
+/// What somebody wants of the settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    /// Our entries for every event of the catalogue, running this.
+    Install(Command),
+    /// None of ours.
+    Uninstall,
+}
+
+/// A change of one agent's settings that has not happened yet.
+#[derive(Debug)]
+pub struct Plan {
+    /// The agent.
+    pub provider: Provider,
+    /// The settings file as the agent names it; what is written may stand behind a link.
+    pub path: PathBuf,
+    /// What a person should know before they agree.
+    pub notes: Vec<String>,
+    seen: Seen,
+    after: Without,
+    without: Without,
+    backups: Backups,
+    install: bool,
+}
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Done {
+    /// The copy of what was there before, if something was.
+    pub backup: Option<PathBuf>,
+}
+
+const BOM: &str = "\u{feff}";
+
+impl Plan {
+    /// Works out what `wish` makes of the settings below `home`. Changes nothing.
+    ///
+    /// # Errors
+    /// When the file cannot be changed safely; the error says where it is wrong.
+    pub fn new(provider: Provider, home: &Path, data: &Path, wish: &Wish) -> Result<Self, Error> {
+        let path = place(provider, home).ok_or(Error::NoHooks(provider))?;
+        let seen = file::look(&path)?;
+        let backups = Backups::of(data, provider, &seen.path);
+        let without = without(&seen, provider, &backups)?;
+        let (after, install, notes) = match wish {
+            Wish::Install(command) => {
+                let line = command.line(provider)?;
+                let after = install(&seen, provider, &line)?;
+                let mut notes = status::hindrances(provider, home, after.as_bytes());
+                if seen.text() != Some(after.as_bytes()) {
+                    notes.extend(status::what_next(provider).map(str::to_owned));
+                }
+                (Without::Bytes(after.into_bytes()), true, notes)
+            }
+            Wish::Uninstall => (without.clone(), false, Vec::new()),
+        };
+        let plan = Self { provider, path, notes, seen, after, without, backups, install };
+        if plan.changes() {
+            plan.seen.writable()?;
+        }
+        Ok(plan)
+    }
+
+    /// Whether anything would change.
+    #[must_use]
+    pub fn changes(&self) -> bool {
+        self.before() != self.after()
+    }
+
+    /// The file that would be written, behind all links.
+    #[must_use]
+    pub fn target(&self) -> &Path {
+        &self.seen.path
+    }
+
+    /// What is there; `None` when there is no file.
+    #[must_use]
+    pub fn before(&self) -> Option<&[u8]> {
+        self.seen.text()
+    }
+
+    /// What would be there; `None` when there would be no file.
+    #[must_use]
+    pub fn after(&self) -> Option<&[u8]> {
+        match &self.after {
+            Without::Absent => None,
+            Without::Bytes(bytes) => Some(bytes),
+        }
+    }
+
+    /// Does it, if the file is still what it was when this was worked out.
+    ///
+    /// # Errors
+    /// When the file changed meanwhile, or cannot be written; then it is as it was.
+    pub fn apply(self, now: Timestamp) -> Result<Done, Error> {
+        if !self.changes() {
+            return Ok(Done { backup: None });
+        }
+        let backup = self.before().map(|bytes| self.backups.copy(bytes, now)).transpose()?;
+        match &self.after {
+            Without::Absent => self.seen.remove()?,
+            Without::Bytes(bytes) => {
+                if self.install {
+                    self.backups.note_installed(bytes, &self.without)?;
+                }
+                self.seen.replace(bytes)?;
+            }
+        }
+        if !self.install {
+            self.backups.forget_installed();
+        }
+        Ok(Done { backup })
+    }
+}
+
+impl Seen {
+    fn text(&self) -> Option<&[u8]> {
+        self.content.as_ref().map(|content| content.bytes.as_slice())
+    }
+}
+
+fn install(seen: &Seen, provider: Provider, line: &str) -> Result<String, Error> {
+    let (bom, text) = seen.text().map_or(Ok(("", "")), |bytes| split(&seen.path, bytes))?;
+    let content = |problem| Error::content(&seen.path, problem);
+    // An empty file is what some agents leave; it holds nothing that could be lost.
+    let text = if text.trim().is_empty() { "{}\n" } else { text };
+    let after = settings::install(text, provider, line).map_err(content)?;
+    // Whoever edits must be able to read it again, and find what was put in.
+    if settings::install(&after, provider, line).map_err(content)? != after {
+        return Err(Error::refused(&seen.path, "the entries could not be put in so that they stay"));
+    }
+    Ok(format!("{bom}{after}"))
+}
+
+/// The file without us: exactly what was there before, when nothing else changed since.
+fn without(seen: &Seen, provider: Provider, backups: &Backups) -> Result<Without, Error> {
+    let Some(bytes) = seen.text() else { return Ok(Without::Absent) };
+    let (bom, text) = split(&seen.path, bytes)?;
+    let content = |problem| Error::content(&seen.path, problem);
+    let dialect = dialect(provider);
+    if text.trim().is_empty() || !settings::has_ours(text, dialect).map_err(content)? {
+        return Ok(Without::Bytes(bytes.to_vec()));
+    }
+    let noted = backups.without(bytes);
+    if let Some((without, true)) = noted {
+        return Ok(without);
+    }
+    let before = match &noted {
+        Some((Without::Bytes(before), _)) => std::str::from_utf8(before).unwrap_or_default(),
+        Some((Without::Absent, _)) | None => "",
+    };
+    let keep = settings::keep(before.strip_prefix(BOM).unwrap_or(before), dialect);
+    let stripped = settings::strip(text, dialect, &keep).map_err(content)?;
+    if matches!(noted, Some((Without::Absent, _))) && stripped.trim() == "{}" {
+        return Ok(Without::Absent);
+    }
+    Ok(Without::Bytes(format!("{bom}{stripped}").into_bytes()))
+}
+
+/// The mark of byte order, if there is one, and the text.
+pub(super) fn split<'t>(path: &Path, bytes: &'t [u8]) -> Result<(&'t str, &'t str), Error> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        Error::content(path, Problem::at(&good, good.len(), "no UTF-8"))
+    })?;
+    Ok(text.strip_prefix(BOM).map_or(("", text), |rest| (BOM, rest)))
+}

@@ -1,0 +1,294 @@
+//! The shape the agents share, `{"hooks": {"<Event>": [{"matcher"?, "hooks": [handler…]}]}}`, and
+//! our handlers in it: found, put in, brought up to date, taken out. Text in, text out.
+//!
+//! Claude Code 2.1.328, Codex 0.169 and Gemini CLI 0.61 read this shape. Ours are a group of their
+//! own at the end of each event: the others keep their places, and Codex, which remembers what was
+//! trusted by place, does not ask about them again.
+
+use events::Provider;
+use jsonc_parser::{
+    ast::{Array, Object, ObjectProp, Value},
+    common::Ranged,
+};
+
+use super::{
+    catalogue,
+    command::{is_ours, patience},
+    text::{Container, Dialect, Form, Problem, Style, insert, member, parse, remove, replace},
+};
+
+const HOOKS: &str = "hooks";
+
+/// Containers that are not taken away when nothing is left in them, since they were there empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Keep {
+    hooks: bool,
+    events: Vec<String>,
+}
+
+#[cfg(test)]
+impl Keep {
+    pub(super) fn keeps_any(&self) -> bool {
+        self.hooks || !self.events.is_empty()
+    }
+}
+
+/// A handler of ours, and the way to it.
+#[derive(Debug)]
+struct Found<'o, 't> {
+    /// Whether a later member of the same name hides it.
+    hidden: bool,
+    hooks: (usize, &'o Object<'t>),
+    event: (usize, &'o str, &'o Array<'t>),
+    group: (usize, &'o Object<'t>),
+    handlers: &'o Array<'t>,
+    handler: (usize, &'o Object<'t>),
+    command: &'o str,
+}
+
+/// Which JSON an agent reads.
+pub(super) fn dialect(provider: Provider) -> Dialect {
+    match provider {
+        // Codex reads with a parser of the standard, and ignores the whole file otherwise.
+        Provider::Codex => Dialect::Plain,
+        Provider::Claude | Provider::Gemini | Provider::Pi | Provider::Capture | Provider::Unknown => {
+            Dialect::Commented
+        }
+    }
+}
+
+/// A handler as we want it.
+pub(super) fn handler(provider: Provider, command: &str) -> Vec<(&'static str, Form)> {
+    // Gemini CLI shows the name while a hook runs, and turns hooks off by it.
+    let name = (provider == Provider::Gemini).then(|| ("name", Form::Text(NAME.into())));
+    [("type", Form::Text("command".into())), ("command", Form::Text(command.into()))]
+        .into_iter()
+        .chain([("timeout", Form::Number(patience(provider)))])
+        .chain(name)
+        .collect()
+}
+
+/// The name of our entries where entries have names.
+pub(super) const NAME: &str = "capture";
+
+/// The text with exactly one handler of ours for each event of the catalogue, as it should be.
+pub(super) fn install(text: &str, provider: Provider, command: &str) -> Result<String, Problem> {
+    let dialect = dialect(provider);
+    let wanted = handler(provider, command);
+    let mut text = text.to_owned();
+    refuse_other_shapes(&text, dialect, provider)?;
+    // One edit at a time, each on a fresh look: the file is small, and spans are never stale.
+    while let Some(next) = drop_stray(&text, provider)? {
+        text = next;
+    }
+    while let Some(next) = renew(&text, dialect, &wanted)? {
+        text = next;
+    }
+    while let Some(next) = add(&text, provider, &wanted)? {
+        text = next;
+    }
+    Ok(text)
+}
+
+/// The text without anything of ours.
+pub(super) fn strip(text: &str, dialect: Dialect, keep: &Keep) -> Result<String, Problem> {
+    let mut text = text.to_owned();
+    loop {
+        let root = parse(&text, dialect)?;
+        let Some(next) = found(&root).last().map(|last| take_out(&text, &root, last, keep)) else { break };
+        text = next;
+    }
+    Ok(text)
+}
+
+/// Whether anything of ours is in it.
+pub(super) fn has_ours(text: &str, dialect: Dialect) -> Result<bool, Problem> {
+    Ok(!found(&parse(text, dialect)?).is_empty())
+}
+
+/// What must stay although it is empty.
+pub(super) fn keep(text: &str, dialect: Dialect) -> Keep {
+    let Ok(root) = parse(text, dialect) else { return Keep::default() };
+    let Some(Value::Object(hooks)) = member(&root, HOOKS).map(|property| &property.value) else {
+        return Keep::default();
+    };
+    let empty =
+        |property: &&ObjectProp<'_>| matches!(&property.value, Value::Array(array) if array.elements.is_empty());
+    Keep {
+        hooks: hooks.properties.is_empty(),
+        events: hooks.properties.iter().filter(empty).map(|p| p.name.as_str().to_owned()).collect(),
+    }
+}
+
+/// For each handler of ours that counts: its event, its command, and whether it is as it should be
+/// but for the command.
+pub(super) fn ours(root: &Object<'_>, provider: Provider) -> Vec<(String, String, bool)> {
+    let wanted = handler(provider, "");
+    found(root)
+        .into_iter()
+        .filter(|f| !is_stray(f, provider))
+        .map(|f| {
+            let other = wanted.iter().filter(|(name, _)| *name != "command");
+            let same = other.into_iter().all(|(name, form)| has(f.handler.1, name, form));
+            (f.event.1.to_owned(), f.command.to_owned(), same)
+        })
+        .collect()
+}
+
+/// Follows names down to a value.
+pub(super) fn look<'o, 't>(root: &'o Object<'t>, path: &[&str]) -> Option<&'o Value<'t>> {
+    let (last, way) = path.split_last()?;
+    let mut object = root;
+    for name in way {
+        match &member(object, name)?.value {
+            Value::Object(inner) => object = inner,
+            Value::Array(_)
+            | Value::StringLit(_)
+            | Value::NumberLit(_)
+            | Value::BooleanLit(_)
+            | Value::NullKeyword(_) => return None,
+        }
+    }
+    member(object, last).map(|property| &property.value)
+}
+
+fn refuse_other_shapes(text: &str, dialect: Dialect, provider: Provider) -> Result<(), Problem> {
+    let root = parse(text, dialect)?;
+    let Some(property) = member(&root, HOOKS) else { return Ok(()) };
+    let Value::Object(hooks) = &property.value else {
+        return Err(Problem::at(text, property.value.range().start, "`hooks` is not an object"));
+    };
+    for event in catalogue(provider) {
+        if let Some(property) = member(hooks, event)
+            && !matches!(property.value, Value::Array(_))
+        {
+            return Err(Problem::at(text, property.value.range().start, format!("`hooks.{event}` is not an array")));
+        }
+    }
+    Ok(())
+}
+
+/// Takes out one that is hidden, doubled, for an event no longer wanted, or narrowed by a matcher.
+fn drop_stray(text: &str, provider: Provider) -> Result<Option<String>, Problem> {
+    let root = parse(text, dialect(provider))?;
+    let all = found(&root);
+    let stray = all.iter().enumerate().find(|(index, one)| {
+        let doubled = || all[..*index].iter().any(|other| !is_stray(other, provider) && other.event.1 == one.event.1);
+        is_stray(one, provider) || doubled()
+    });
+    Ok(stray.map(|(_, found)| take_out(text, &root, found, &Keep::default())))
+}
+
+fn is_stray(found: &Found<'_, '_>, provider: Provider) -> bool {
+    let narrowed = member(found.group.1, "matcher").is_some_and(|matcher| match &matcher.value {
+        Value::StringLit(text) => !matches!(&*text.value, "" | "*"),
+        Value::NullKeyword(_) => false,
+        Value::Object(_) | Value::Array(_) | Value::NumberLit(_) | Value::BooleanLit(_) => true,
+    });
+    found.hidden || narrowed || !catalogue(provider).contains(&found.event.1)
+}
+
+/// Makes one member of one handler what it should be.
+fn renew(text: &str, dialect: Dialect, wanted: &[(&'static str, Form)]) -> Result<Option<String>, Problem> {
+    let root = parse(text, dialect)?;
+    for found in found(&root) {
+        let handler = found.handler.1;
+        for (name, form) in wanted.iter().filter(|(name, form)| !has(handler, name, form)) {
+            return Ok(Some(match member(handler, name) {
+                Some(property) => replace(text, (&property.value).into(), &form.plain()),
+                None => {
+                    let style = Style::of(text, &root);
+                    insert(text, &style, &handler.into(), &Form::Named(name, Box::new(form.clone())))
+                }
+            }));
+        }
+    }
+    Ok(None)
+}
+
+fn has(handler: &Object<'_>, name: &str, form: &Form) -> bool {
+    member(handler, name).is_some_and(|property| match (&property.value, form) {
+        (Value::StringLit(text), Form::Text(wanted)) => text.value == wanted.as_str(),
+        (Value::NumberLit(number), Form::Number(wanted)) => number.value == wanted.to_string(),
+        (
+            Value::StringLit(_)
+            | Value::NumberLit(_)
+            | Value::BooleanLit(_)
+            | Value::Object(_)
+            | Value::Array(_)
+            | Value::NullKeyword(_),
+            Form::Text(_) | Form::Number(_) | Form::Array(_) | Form::Object(_) | Form::Named(..),
+        ) => false,
+    })
+}
+
+/// Adds what is missing: all of `hooks`, or one event.
+fn add(text: &str, provider: Provider, wanted: &[(&'static str, Form)]) -> Result<Option<String>, Problem> {
+    let root = parse(text, dialect(provider))?;
+    let style = Style::of(text, &root);
+    let group = || Form::Object(vec![(HOOKS, Form::Array(vec![Form::Object(wanted.to_vec())]))]);
+    let Some(Value::Object(hooks)) = member(&root, HOOKS).map(|property| &property.value) else {
+        let events = catalogue(provider).iter().map(|event| (*event, Form::Array(vec![group()]))).collect();
+        let item = Form::Named(HOOKS, Box::new(Form::Object(events)));
+        return Ok(Some(insert(text, &style, &(&root).into(), &item)));
+    };
+    let there: Vec<&str> = found(&root).iter().map(|found| found.event.1).collect();
+    let Some(missing) = catalogue(provider).iter().find(|event| !there.contains(event)) else { return Ok(None) };
+    Ok(Some(match member(hooks, missing).map(|property| &property.value) {
+        Some(Value::Array(array)) => insert(text, &style, &array.into(), &group()),
+        _ => {
+            let item = Form::Named(missing, Box::new(Form::Array(vec![group()])));
+            insert(text, &style, &hooks.into(), &item)
+        }
+    }))
+}
+
+/// Takes out a handler, and what holds nothing else.
+fn take_out(text: &str, root: &Object<'_>, found: &Found<'_, '_>, keep: &Keep) -> String {
+    let (hooks_at, hooks) = found.hooks;
+    let (event_at, event, groups) = found.event;
+    let (group_at, group) = found.group;
+    if found.handlers.elements.len() > 1 || group.properties.len() > 1 {
+        return remove(text, &found.handlers.into(), found.handler.0);
+    }
+    if groups.elements.len() > 1 || keep.events.iter().any(|kept| kept == event) {
+        return remove(text, &groups.into(), group_at);
+    }
+    if hooks.properties.len() > 1 || keep.hooks {
+        return remove(text, &hooks.into(), event_at);
+    }
+    remove(text, &Container::from(root), hooks_at)
+}
+
+/// All handlers of ours, in order. What has another shape is somebody else's and passed over.
+fn found<'o, 't>(root: &'o Object<'t>) -> Vec<Found<'o, 't>> {
+    let mut all = Vec::new();
+    let objects = |(at, value): (usize, &'o Value<'t>)| value.as_object().map(|object| (at, object));
+    for (hooks_at, property) in root.properties.iter().enumerate().filter(|(_, p)| p.name.as_str() == HOOKS) {
+        let Some(hooks) = property.value.as_object() else { continue };
+        for (event_at, event) in hooks.properties.iter().enumerate() {
+            let Some(groups) = event.value.as_array() else { continue };
+            let later = |in_object: &Object<'_>, at: usize, name: &str| {
+                in_object.properties[at + 1..].iter().any(|p| p.name.as_str() == name)
+            };
+            let hidden = later(root, hooks_at, HOOKS) || later(hooks, event_at, event.name.as_str());
+            for (group_at, group) in groups.elements.iter().enumerate().filter_map(objects) {
+                let Some(handlers) = member(group, HOOKS).and_then(|p| p.value.as_array()) else { continue };
+                for (handler_at, handler) in handlers.elements.iter().enumerate().filter_map(objects) {
+                    let command = member(handler, "command").and_then(|p| p.value.as_string_lit());
+                    let Some(command) = command.filter(|command| is_ours(&command.value)) else { continue };
+                    all.push(Found {
+                        hidden,
+                        hooks: (hooks_at, hooks),
+                        event: (event_at, event.name.as_str(), groups),
+                        group: (group_at, group),
+                        handlers,
+                        handler: (handler_at, handler),
+                        command: &command.value,
+                    });
+                }
+            }
+        }
+    }
+    all
+}

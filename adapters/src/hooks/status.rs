@@ -1,0 +1,207 @@
+//! What of ours is in an agent's settings now, and what keeps it from being run.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use events::Provider;
+use jsonc_parser::ast::Value;
+
+use super::{
+    Command, Error, LARGEST, catalogue,
+    command::{is_ours, program},
+    file, place,
+    plan::split,
+    settings::{self, NAME, dialect, look},
+    text::{Dialect, parse},
+};
+
+/// How it stands with one agent's settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// The agent.
+    pub provider: Provider,
+    /// The settings file.
+    pub path: PathBuf,
+    /// In short.
+    pub state: State,
+    /// Each event of the catalogue.
+    pub events: Vec<(&'static str, EventState)>,
+    /// The programs that our entries run, and whether each could be started.
+    pub programs: Vec<(PathBuf, bool)>,
+    /// What keeps the agent from running them.
+    pub hindrances: Vec<String>,
+}
+
+/// How it stands with one agent's settings, in short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// All of it, as it should be.
+    Installed,
+    /// Some events are missing.
+    Partly,
+    /// All events, but other commands than would be installed now.
+    OutOfDate,
+    /// Nothing.
+    NotInstalled,
+}
+
+/// How it stands with one event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventState {
+    /// As it should be.
+    Installed,
+    /// There, but not what would be installed now.
+    OutOfDate,
+    /// Not there.
+    Missing,
+}
+
+impl State {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Installed => "installed",
+            Self::Partly => "partly",
+            Self::OutOfDate => "out_of_date",
+            Self::NotInstalled => "not_installed",
+        }
+    }
+}
+
+impl EventState {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Installed => "installed",
+            Self::OutOfDate => "out_of_date",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+impl Status {
+    /// Looks at the settings below `home`; `command` is what would be installed now.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn read(provider: Provider, home: &Path, command: &Command) -> Result<Self, Error> {
+        let path = place(provider, home).ok_or(Error::NoHooks(provider))?;
+        let line = command.line(provider)?;
+        let seen = file::look(&path)?;
+        let (_, text) = seen.content.as_ref().map_or(Ok(("", "")), |content| split(&seen.path, &content.bytes))?;
+        let text = if text.trim().is_empty() { "{}" } else { text };
+        let root = parse(text, dialect(provider)).map_err(|problem| Error::content(&seen.path, problem))?;
+        let ours = settings::ours(&root, provider);
+        let events: Vec<_> = catalogue(provider)
+            .iter()
+            .map(|event| {
+                let state = match ours.iter().find(|(of, ..)| of == event) {
+                    None => EventState::Missing,
+                    Some((_, command, same)) if *same && *command == line => EventState::Installed,
+                    Some(_) => EventState::OutOfDate,
+                };
+                (*event, state)
+            })
+            .collect();
+        let mut programs: Vec<_> = ours.iter().filter_map(|(_, command, _)| program(command)).collect();
+        programs.sort_unstable();
+        programs.dedup();
+        let programs = programs.into_iter().map(|program| (program.clone(), can_start(&program))).collect();
+        let hindrances = hindrances(provider, home, text.as_bytes());
+        Ok(Self { provider, path, state: in_short(&events), events, programs, hindrances })
+    }
+}
+
+fn in_short(events: &[(&str, EventState)]) -> State {
+    let count = |state| events.iter().filter(|(_, s)| *s == state).count();
+    if count(EventState::Missing) == events.len() {
+        State::NotInstalled
+    } else if count(EventState::Missing) > 0 {
+        State::Partly
+    } else if count(EventState::OutOfDate) > 0 {
+        State::OutOfDate
+    } else {
+        State::Installed
+    }
+}
+
+fn can_start(program: &Path) -> bool {
+    fs::metadata(program).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// What else must happen before new entries are run.
+pub(super) fn what_next(provider: Provider) -> Option<&'static str> {
+    match provider {
+        // Codex 0.169: it keeps a hash of each hook that was trusted, and skips all others.
+        Provider::Codex => Some(
+            "Codex runs new or changed hooks only after you trusted them: it asks at its next start \
+             (\"Hooks need review\"), and `/hooks` shows them",
+        ),
+        Provider::Claude | Provider::Gemini | Provider::Pi | Provider::Capture | Provider::Unknown => None,
+    }
+}
+
+/// Settings that keep the agent from running our entries, in words.
+pub(super) fn hindrances(provider: Provider, home: &Path, settings: &[u8]) -> Vec<String> {
+    match provider {
+        Provider::Claude => claude(settings),
+        Provider::Gemini => gemini(settings),
+        Provider::Codex => codex(home),
+        Provider::Pi | Provider::Capture | Provider::Unknown => Vec::new(),
+    }
+}
+
+fn with_root<T>(settings: &[u8], ask: impl FnOnce(&jsonc_parser::ast::Object<'_>) -> T) -> Option<T> {
+    let text = std::str::from_utf8(settings).ok()?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    parse(text, Dialect::Commented).ok().map(|root| ask(&root))
+}
+
+fn is(value: Option<&Value<'_>>, wanted: bool) -> bool {
+    value.and_then(Value::as_boolean_lit).is_some_and(|literal| literal.value == wanted)
+}
+
+fn claude(settings: &[u8]) -> Vec<String> {
+    with_root(settings, |root| is(look(root, &["disableAllHooks"]), true))
+        .unwrap_or_default()
+        .then(|| "all hooks are turned off in the same file: \"disableAllHooks\": true".to_owned())
+        .into_iter()
+        .collect()
+}
+
+fn gemini(settings: &[u8]) -> Vec<String> {
+    with_root(settings, |root| {
+        let mut all = Vec::new();
+        if is(look(root, &["hooksConfig", "enabled"]), false) {
+            all.push("all hooks are turned off in the same file: \"hooksConfig\": {\"enabled\": false}".to_owned());
+        }
+        let named =
+            |value: &Value<'_>| value.as_string_lit().is_some_and(|text| text.value == NAME || is_ours(&text.value));
+        let disabled = look(root, &["hooksConfig", "disabled"]).and_then(Value::as_array);
+        if disabled.is_some_and(|array| array.elements.iter().any(named)) {
+            all.push("these hooks are turned off in the same file: \"hooksConfig\": {\"disabled\": […]}".to_owned());
+        }
+        all
+    })
+    .unwrap_or_default()
+}
+
+/// Codex has the switch in another file, `config.toml`; `codex_hooks` is its older name.
+fn codex(home: &Path) -> Vec<String> {
+    let path = home.join("config.toml");
+    let small = fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);
+    let Some(config) = small.then(|| fs::read_to_string(&path).ok()).flatten() else { return Vec::new() };
+    let Ok(config) = config.parse::<toml::Table>() else { return Vec::new() };
+    let table = |name: &str| config.get(name).and_then(toml::Value::as_table);
+    let off = ["hooks", "codex_hooks"].into_iter().find(|key| {
+        table("features").and_then(|features| features.get(*key)).is_some_and(|v| v.as_bool() == Some(false))
+    });
+    off.map(|key| format!("all hooks are turned off in {}: [features] {key} = false", path.display()))
+        .into_iter()
+        .collect()
+}

@@ -1,0 +1,169 @@
+//! Which files may be touched, and how.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+use super::*;
+
+fn refused(place: &Place, says: &str) {
+    let before = place.bytes();
+    let error = place.plan(&install(PROGRAM)).unwrap_err();
+    assert!(matches!(error, Error::Refused { .. }), "{error:?}");
+    let error = error.to_string();
+    assert!(error.contains(says) && error.contains("home") && error.ends_with("nothing was changed"), "{error}");
+    assert_eq!(place.bytes(), before);
+}
+
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_link_stays_and_its_file_is_written() {
+    let place = Place::new(Provider::Claude, None);
+    let dotfiles = place.dir.path().join("dotfiles");
+    fs::create_dir(&dotfiles).unwrap();
+    fs::write(dotfiles.join("claude.json"), "{\"a\": 1}\n").unwrap();
+    symlink("../dotfiles/claude.json", dotfiles.join("between")).unwrap();
+    symlink(dotfiles.join("claude.json"), place.file()).unwrap();
+    place.make(&install(PROGRAM));
+    assert!(place.file().symlink_metadata().unwrap().is_symlink());
+    assert!(fs::read_to_string(dotfiles.join("claude.json")).unwrap().contains("capture-hook"));
+    place.make(&Wish::Uninstall);
+    assert!(place.file().symlink_metadata().unwrap().is_symlink());
+    assert_eq!(fs::read_to_string(dotfiles.join("claude.json")).unwrap(), "{\"a\": 1}\n");
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_refused() {
+    let place = Place::new(Provider::Claude, None);
+    symlink("nowhere", place.file()).unwrap();
+    refused(&place, "leads to no file");
+    assert!(!place.home().join("nowhere").exists());
+}
+
+#[test]
+fn mode_and_group_are_kept() {
+    for kept in [0o600, 0o644, 0o640, 0o664] {
+        let place = Place::new(Provider::Claude, Some(b"{}"));
+        mode(&place.file(), kept);
+        let before = fs::metadata(place.file()).unwrap();
+        place.make(&install(PROGRAM));
+        let after = fs::metadata(place.file()).unwrap();
+        assert_eq!(after.mode() & 0o7777, kept);
+        assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
+    }
+    let place = Place::new(Provider::Claude, None);
+    place.make(&install(PROGRAM));
+    assert_eq!(fs::metadata(place.file()).unwrap().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn what_is_read_only_is_refused() {
+    let place = Place::new(Provider::Claude, Some(b"{}"));
+    mode(&place.file(), 0o444);
+    refused(&place, "the file is read-only");
+    mode(&place.file(), 0o644);
+    mode(&place.home(), 0o555);
+    refused(&place, "the directory is read-only");
+    mode(&place.home(), 0o755);
+    place.make(&install(PROGRAM));
+}
+
+#[test]
+fn what_is_no_file_of_settings_is_refused() {
+    let place = Place::new(Provider::Claude, None);
+    fs::create_dir(place.file()).unwrap();
+    refused(&place, "not a regular file");
+    fs::remove_dir(place.file()).unwrap();
+
+    rustix::fs::mkfifoat(rustix::fs::CWD, place.file(), 0o600.into()).unwrap();
+    let error = place.plan(&install(PROGRAM)).unwrap_err().to_string();
+    assert!(error.contains("not a regular file"), "{error}");
+    fs::remove_file(place.file()).unwrap();
+
+    fs::write(place.file(), vec![b' '; usize::try_from(super::super::LARGEST).unwrap() + 1]).unwrap();
+    refused(&place, "4194305 bytes");
+
+    fs::write(place.file(), "{}").unwrap();
+    fs::hard_link(place.file(), place.home().join("other-name")).unwrap();
+    refused(&place, "hard links");
+}
+
+#[test]
+fn a_home_that_is_not_there_is_refused() {
+    let place = Place::new(Provider::Codex, None);
+    fs::remove_dir(place.home()).unwrap();
+    refused(&place, "has the agent ever run here");
+}
+
+#[test]
+fn a_file_of_another_user_is_refused() {
+    // Only root can make one; for others there is nothing to try.
+    let place = Place::new(Provider::Claude, Some(b"{}"));
+    if std::os::unix::fs::chown(place.file(), Some(12_345), None).is_ok() {
+        refused(&place, "belongs to another user (uid 12345)");
+    }
+}
+
+#[test]
+fn a_file_that_changes_meanwhile_is_left_alone() {
+    let now = Timestamp::from_millisecond(0);
+    let cases: [(Option<&str>, Option<&str>); 4] =
+        [(Some("{}"), Some("{\"a\": 1}")), (Some("{}"), None), (None, Some("{}")), (Some("{}"), Some("{}"))];
+    for (before, meanwhile) in cases {
+        let place = Place::new(Provider::Claude, before.map(str::as_bytes));
+        let plan = place.plan(&install(PROGRAM)).unwrap();
+        fs::remove_file(place.file()).ok();
+        if let Some(meanwhile) = meanwhile {
+            // Another file, even with the same bytes: renamed into place, as editors do.
+            fs::write(place.home().join("new"), meanwhile).unwrap();
+            fs::write(place.home().join("not the same inode"), "").unwrap();
+            fs::rename(place.home().join("new"), place.file()).unwrap();
+        }
+        let same_file = before == meanwhile;
+        match plan.apply(now) {
+            Err(Error::Changed { path }) => assert_eq!(path, place.file()),
+            // The system may give the same inode again, and then it is the same file.
+            Ok(_) if same_file => continue,
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(place.bytes().as_deref(), meanwhile.map(str::as_bytes));
+        assert!(
+            fs::read_dir(place.home()).unwrap().all(|e| !e.unwrap().file_name().to_string_lossy().starts_with('.'))
+        );
+    }
+}
+
+#[test]
+fn copies_are_private_and_few() {
+    let place = Place::new(Provider::Claude, Some(b"{\"env\": {\"KEY\": \"secret\"}}"));
+    let mut last = None;
+    for at in 0..15_i64 {
+        let wish = if at % 2 == 0 { install(PROGRAM) } else { Wish::Uninstall };
+        last = place.plan(&wish).unwrap().apply(Timestamp::from_millisecond(at * 1000)).unwrap().backup;
+    }
+    let last = last.unwrap();
+    let dir = last.parent().unwrap();
+    assert!(dir.starts_with(place.data().join("backups")));
+    let copies: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let dated = copies.iter().filter(|p| p.file_name().unwrap().to_string_lossy().starts_with('0')).count();
+    assert_eq!(dated, 10, "{copies:?}");
+    assert!(last.exists());
+    for path in copies {
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600, "{}", path.display());
+    }
+    assert_eq!(fs::metadata(dir).unwrap().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn a_damaged_note_is_not_believed() {
+    let before = b"{\n  \"a\": 1\n}\n";
+    let place = Place::new(Provider::Claude, Some(before));
+    place.make(&install(PROGRAM));
+    let dir = fs::read_dir(place.data().join("backups/hooks")).unwrap().next().unwrap().unwrap().path();
+    let copy =
+        fs::read_dir(&dir).unwrap().map(|e| e.unwrap().path()).find(|p| p.to_string_lossy().contains("without-"));
+    fs::write(copy.unwrap(), "{\"evil\": true}").unwrap();
+    place.make(&Wish::Uninstall);
+    assert_eq!(place.bytes().unwrap(), before);
+}
