@@ -6,6 +6,7 @@ mod events;
 mod explain;
 mod export;
 mod fix_tty;
+mod hooks;
 mod host;
 mod ps;
 mod run;
@@ -72,6 +73,8 @@ enum Verb {
     Send(send::Arguments),
     /// Export what a run showed on its terminal.
     Export(export::Arguments),
+    /// Let the agents tell what they do: entries in their own settings.
+    Hooks(hooks::Arguments),
     /// Check that everything works, and say what does not.
     Doctor,
     /// Print completions for a shell.
@@ -202,6 +205,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Screen(arguments) => screen::run(&context()?, &arguments),
         Verb::Send(arguments) => send::run(&context()?, &arguments),
         Verb::Export(arguments) => export::run(&context()?, &arguments),
+        Verb::Hooks(arguments) => hooks::run(&context()?, &arguments),
         Verb::Doctor => doctor::run(&context()?),
         Verb::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "capture", &mut std::io::stdout());

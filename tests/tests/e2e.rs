@@ -1,9 +1,7 @@
-//! End to end. Recordings in virtual time: `replay`, `fold`. The real program from outside:
-//! `export`, `life`, `reading`, `streams`, `faults`. The real program under kill -9: `ledger`. The map of
-//! `life`, `reading`, `run`, `streams`, `faults`. The real program under kill -9: `ledger`. The map of
-//! crates: `arrows`.
-//! `export`, `life`, `reading`, `streams`, `faults`, and at a terminal: `terminal`. The real program
-//! under kill -9: `ledger`. The map of crates: `arrows`.
+//! End to end. Recordings in virtual time: `replay`, `fold`, `screens`. The real program from outside:
+//! `export`, `hooks_install`, `life`, `reading`, `recording`, `run`, `streams`, `faults`, and with a
+//! person at a terminal: `terminal`. The real program under kill -9: `ledger`. The map of crates:
+//! `arrows`.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and tell their figures")]
 
 mod e2e {
@@ -11,6 +9,7 @@ mod e2e {
     mod export;
     mod faults;
     mod fold;
+    mod hooks_install;
     mod ledger;
     mod life;
     mod reading;

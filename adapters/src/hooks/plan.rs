@@ -64,6 +64,7 @@ impl Plan {
                 let after = install(&seen, provider, &line)?;
                 let mut notes = status::hindrances(provider, home, after.as_bytes());
                 if seen.text() != Some(after.as_bytes()) {
+                    notes.extend(status::remarks(provider, home));
                     notes.extend(status::what_next(provider).map(str::to_owned));
                 }
                 (Without::Bytes(after.into_bytes()), true, notes)

@@ -193,15 +193,14 @@ fn renew(text: &str, dialect: Dialect, wanted: &[(&'static str, Form)]) -> Resul
     let root = parse(text, dialect)?;
     for found in found(&root) {
         let handler = found.handler.1;
-        for (name, form) in wanted.iter().filter(|(name, form)| !has(handler, name, form)) {
-            return Ok(Some(match member(handler, name) {
-                Some(property) => replace(text, (&property.value).into(), &form.plain()),
-                None => {
-                    let style = Style::of(text, &root);
-                    insert(text, &style, &handler.into(), &Form::Named(name, Box::new(form.clone())))
-                }
-            }));
-        }
+        let Some((name, form)) = wanted.iter().find(|(name, form)| !has(handler, name, form)) else { continue };
+        return Ok(Some(match member(handler, name) {
+            Some(property) => replace(text, (&property.value).into(), &form.plain()),
+            None => {
+                let style = Style::of(text, &root);
+                insert(text, &style, &handler.into(), &Form::Named(name, Box::new(form.clone())))
+            }
+        }));
     }
     Ok(None)
 }

@@ -33,6 +33,8 @@ pub struct Status {
     pub programs: Vec<(PathBuf, bool)>,
     /// What keeps the agent from running them.
     pub hindrances: Vec<String>,
+    /// What else a person should know.
+    pub remarks: Vec<String>,
 }
 
 /// How it stands with one agent's settings, in short.
@@ -113,7 +115,12 @@ impl Status {
         programs.dedup();
         let programs = programs.into_iter().map(|program| (program.clone(), can_start(&program))).collect();
         let hindrances = hindrances(provider, home, text.as_bytes());
-        Ok(Self { provider, path, state: in_short(&events), events, programs, hindrances })
+        let state = in_short(&events);
+        let mut remarks = remarks(provider, home);
+        if state != State::NotInstalled && provider == Provider::Codex && !trusted_any(home, &[&path, &seen.path]) {
+            remarks.push("Codex was not told yet to trust any of them, and runs none before".into());
+        }
+        Ok(Self { provider, path, state, events, programs, hindrances, remarks })
     }
 }
 
@@ -193,15 +200,50 @@ fn gemini(settings: &[u8]) -> Vec<String> {
 
 /// Codex has the switch in another file, `config.toml`; `codex_hooks` is its older name.
 fn codex(home: &Path) -> Vec<String> {
-    let path = home.join("config.toml");
+    let config = codex_config(home);
+    let features = config.get("features").and_then(toml::Value::as_table);
+    let off = |key: &&str| features.and_then(|f| f.get(*key)).and_then(toml::Value::as_bool) == Some(false);
+    let says = |key| format!("all hooks are turned off in {}: [features] {key} = false", config_file(home).display());
+    ["hooks", "codex_hooks"].into_iter().filter(off).map(says).collect()
+}
+
+/// What a person should know before and after.
+pub(super) fn remarks(provider: Provider, home: &Path) -> Vec<String> {
+    match provider {
+        Provider::Codex => {
+            let config = codex_config(home);
+            let hooks = config.get("hooks").and_then(toml::Value::as_table);
+            hooks
+                .is_some_and(|hooks| hooks.keys().any(|key| key != "state"))
+                .then(|| {
+                    format!("{} has hooks too; Codex runs both, and says so at each start", config_file(home).display())
+                })
+                .into_iter()
+                .collect()
+        }
+        Provider::Claude | Provider::Gemini | Provider::Pi | Provider::Capture | Provider::Unknown => Vec::new(),
+    }
+}
+
+/// Whether Codex 0.169 has noted any hook of these files as trusted: `[hooks.state."<file>:<event>:0:0"]` with a
+/// `trusted_hash`. Which of them, and whether it still holds, is Codex's to say.
+fn trusted_any(home: &Path, files: &[&Path]) -> bool {
+    let config = codex_config(home);
+    let state = config.get("hooks").and_then(|hooks| hooks.get("state")).and_then(toml::Value::as_table);
+    let of_these = |key: &str| {
+        files.iter().any(|file| key.strip_prefix(&*file.to_string_lossy()).is_some_and(|rest| rest.starts_with(':')))
+    };
+    state.is_some_and(|state| state.iter().any(|(key, of)| of_these(key) && of.get("trusted_hash").is_some()))
+}
+
+fn config_file(home: &Path) -> PathBuf {
+    home.join("config.toml")
+}
+
+/// The configuration of Codex; empty when there is none that can be read.
+fn codex_config(home: &Path) -> toml::Table {
+    let path = config_file(home);
     let small = fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);
-    let Some(config) = small.then(|| fs::read_to_string(&path).ok()).flatten() else { return Vec::new() };
-    let Ok(config) = config.parse::<toml::Table>() else { return Vec::new() };
-    let table = |name: &str| config.get(name).and_then(toml::Value::as_table);
-    let off = ["hooks", "codex_hooks"].into_iter().find(|key| {
-        table("features").and_then(|features| features.get(*key)).is_some_and(|v| v.as_bool() == Some(false))
-    });
-    off.map(|key| format!("all hooks are turned off in {}: [features] {key} = false", path.display()))
-        .into_iter()
-        .collect()
+    let text = small.then(|| fs::read_to_string(&path).ok()).flatten();
+    text.and_then(|text| text.parse().ok()).unwrap_or_default()
 }

@@ -303,3 +303,20 @@ fn what_keeps_hooks_from_running_is_told() {
     assert_eq!(told(Provider::Codex, "{}", Some("[features]\nhooks = true\n")), "");
     assert_eq!(told(Provider::Codex, "{}", Some("not toml")), "");
 }
+
+#[test]
+fn what_codex_has_not_been_told_to_trust_is_told() {
+    let place = Place::new(Provider::Codex, Some(b"{}"));
+    assert_eq!(place.status(PROGRAM).remarks, Vec::<String>::new());
+    place.make(&install(PROGRAM));
+    let config = |text: &str| fs::write(place.home().join("config.toml"), text).unwrap();
+    let trust = "Codex was not told yet to trust any of them, and runs none before";
+    assert_eq!(place.status(PROGRAM).remarks, [trust]);
+    config("[hooks.state.\"/other/hooks.json:stop:0:0\"]\ntrusted_hash = \"sha256:1\"\n");
+    assert_eq!(place.status(PROGRAM).remarks, [trust]);
+    let file = place.file();
+    config(&format!("[hooks.state.\"{}:stop:0:0\"]\ntrusted_hash = \"sha256:1\"\n", file.display()));
+    assert_eq!(place.status(PROGRAM).remarks, Vec::<String>::new());
+    config("[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"\ncommand = \"x\"\n");
+    assert!(place.status(PROGRAM).remarks[0].contains("has hooks too"));
+}

@@ -1,0 +1,279 @@
+//! What `capture hooks` prints: changes as a diff, states as lines, both as JSON.
+
+use std::{
+    io::{IsTerminal, Write},
+    path::{Path, PathBuf},
+};
+
+use adapters::hooks::{Done, Error, EventState, Plan, State, Status, Wish, place};
+use events::Provider;
+use serde::Serialize;
+use similar::TextDiff;
+
+use super::told;
+use crate::{commands::style, terminal::safe};
+
+/// A change of one agent's settings: what would be done, and what was.
+#[derive(Debug, Serialize)]
+pub(super) struct Changed {
+    provider: Provider,
+    /// The settings file; `None` when it is only in the error.
+    file: Option<PathBuf>,
+    change: Change,
+    /// Whether the change was made.
+    done: bool,
+    diff: Option<String>,
+    /// The copy of what was there before.
+    backup: Option<PathBuf>,
+    notes: Vec<String>,
+    pub(super) error: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Change {
+    None,
+    Create,
+    Edit,
+    Remove,
+    Refused,
+}
+
+/// How it stands with one agent's settings.
+#[derive(Debug, Serialize)]
+pub(super) struct Looked {
+    provider: Provider,
+    file: Option<PathBuf>,
+    /// `installed`, `partly`, `out_of_date`, `not_installed`, `turned_off` or `unreadable`.
+    state: &'static str,
+    events: Vec<Event>,
+    programs: Vec<Program>,
+    hindrances: Vec<String>,
+    remarks: Vec<String>,
+    error: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Event {
+    name: &'static str,
+    state: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Program {
+    path: PathBuf,
+    exists: bool,
+}
+
+#[derive(Serialize)]
+pub(super) struct Changes<'a> {
+    dry_run: bool,
+    agents: &'a [Changed],
+}
+
+#[derive(Serialize)]
+pub(super) struct States<'a> {
+    agents: &'a [Looked],
+}
+
+/// Changes as JSON has them.
+pub(super) fn changed(agents: &[Changed], dry_run: bool) -> Changes<'_> {
+    Changes { dry_run, agents }
+}
+
+/// States as JSON has them.
+pub(super) fn looked(agents: &[Looked]) -> States<'_> {
+    States { agents }
+}
+
+impl Changed {
+    pub(super) fn planned(plan: &Plan) -> Self {
+        let change = match (plan.before(), plan.after()) {
+            (before, after) if before == after => Change::None,
+            (None, _) => Change::Create,
+            (Some(_), None) => Change::Remove,
+            (Some(_), Some(_)) => Change::Edit,
+        };
+        Self {
+            provider: plan.provider,
+            file: Some(plan.target().to_owned()),
+            change,
+            done: false,
+            diff: (change != Change::None).then(|| diff(plan)),
+            backup: None,
+            notes: plan.notes.clone(),
+            error: None,
+        }
+    }
+
+    pub(super) fn refused(provider: Provider, error: &Error) -> Self {
+        Self {
+            provider,
+            file: None,
+            change: Change::Refused,
+            done: false,
+            diff: None,
+            backup: None,
+            notes: Vec::new(),
+            error: Some(told(error)),
+        }
+    }
+
+    pub(super) fn done(&mut self, done: Done) {
+        self.done = true;
+        self.backup = done.backup;
+    }
+
+    pub(super) fn failed(&mut self, error: &Error) {
+        self.error = Some(told(error));
+    }
+
+    fn name(&self) -> String {
+        self.file.as_deref().map(shown).unwrap_or_default()
+    }
+}
+
+/// The change as `diff -u` and `patch` have it.
+fn diff(plan: &Plan) -> String {
+    let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
+    let (before, after) = (text(plan.before()), text(plan.after()));
+    let name = |there: Option<&[u8]>| match there {
+        Some(_) => plan.target().display().to_string(),
+        None => "/dev/null".into(),
+    };
+    let diff = TextDiff::from_lines(&before, &after);
+    let diff = diff.unified_diff().context_radius(3).header(&name(plan.before()), &name(plan.after())).to_string();
+    if diff.ends_with('\n') { diff } else { diff + "\n" }
+}
+
+/// What would change. On a terminal nothing of a file moves the cursor; elsewhere it is the patch.
+pub(super) fn plans(all: &[Changed]) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    let terminal = out.is_terminal();
+    let colour = style::colours();
+    for changed in all {
+        if let Some(diff) = &changed.diff {
+            if terminal {
+                for line in diff.split_terminator('\n') {
+                    let line: Vec<_> = line.split('\t').map(safe).collect();
+                    writeln!(out, "{}", coloured(&line.join("\t"), colour))?;
+                }
+            } else {
+                out.write_all(diff.as_bytes())?;
+            }
+        }
+    }
+    out.flush()?;
+    let mut err = std::io::stderr().lock();
+    for changed in all {
+        for note in &changed.notes {
+            writeln!(err, "{}: {}", changed.provider, safe(note))?;
+        }
+    }
+    Ok(())
+}
+
+fn coloured(line: &str, colour: bool) -> String {
+    let code = match line.as_bytes().first() {
+        Some(b'+') => "32",
+        Some(b'-') => "31",
+        Some(b'@') => "36",
+        Some(_) | None => return line.to_owned(),
+    };
+    if colour { format!("\x1b[{code}m{line}\x1b[0m") } else { line.to_owned() }
+}
+
+/// What was done.
+pub(super) fn done(all: &[Changed], wish: &Wish) -> anyhow::Result<()> {
+    let mut err = std::io::stderr().lock();
+    for changed in all {
+        let (provider, name) = (changed.provider, changed.name());
+        if changed.change == Change::None {
+            let how = match wish {
+                Wish::Install(_) => "everything is installed already",
+                Wish::Uninstall => "nothing of ours is installed",
+            };
+            writeln!(err, "{provider}: {how} in {name}")?;
+        } else if changed.done {
+            let how = match wish {
+                Wish::Install(_) => "installed in",
+                Wish::Uninstall => "taken out of",
+            };
+            let copy = changed
+                .backup
+                .as_deref()
+                .map_or_else(String::new, |copy| format!(" (what was there before: {})", shown(copy)));
+            writeln!(err, "{provider}: {how} {name}{copy}")?;
+        }
+    }
+    Ok(())
+}
+
+impl From<Status> for Looked {
+    fn from(status: Status) -> Self {
+        let off = !status.hindrances.is_empty() && status.state != State::NotInstalled;
+        Self {
+            provider: status.provider,
+            file: Some(status.path),
+            state: if off { "turned_off" } else { status.state.as_str() },
+            events: status.events.iter().map(|(name, state)| Event { name, state: state.as_str() }).collect(),
+            programs: status.programs.into_iter().map(|(path, exists)| Program { path, exists }).collect(),
+            hindrances: status.hindrances,
+            remarks: status.remarks,
+            error: None,
+        }
+    }
+}
+
+impl Looked {
+    pub(super) fn unreadable(provider: Provider, home: &Path, error: &Error) -> Self {
+        Self {
+            provider,
+            file: place(provider, home),
+            state: "unreadable",
+            events: Vec::new(),
+            programs: Vec::new(),
+            hindrances: Vec::new(),
+            remarks: Vec::new(),
+            error: Some(told(error)),
+        }
+    }
+
+    fn with(&self, state: EventState) -> Vec<&str> {
+        self.events.iter().filter(|event| event.state == state.as_str()).map(|event| event.name).collect()
+    }
+}
+
+/// How it stands, for people: a line for each agent, and below it what is not as it should be.
+pub(super) fn statuses(all: &[Looked]) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    for looked in all {
+        let name = looked.file.as_deref().map(shown).unwrap_or_default();
+        let there = looked.events.len() - looked.with(EventState::Missing).len();
+        let of = if looked.events.is_empty() { "-".into() } else { format!("{there}/{}", looked.events.len()) };
+        let state = looked.state.replace('_', " ");
+        writeln!(out, "{:<8} {state:<14} {of:>5}  {name}", looked.provider.as_str())?;
+        if let Some(error) = &looked.error {
+            writeln!(out, "         {error}")?;
+        }
+        let missing = looked.with(EventState::Missing);
+        if there > 0 && !missing.is_empty() {
+            writeln!(out, "         missing: {}", missing.join(", "))?;
+        }
+        let old = looked.with(EventState::OutOfDate);
+        if !old.is_empty() {
+            writeln!(out, "         `capture hooks install` brings up to date: {}", old.join(", "))?;
+        }
+        for program in looked.programs.iter().filter(|program| !program.exists) {
+            writeln!(out, "         {} is not there, or cannot be started", shown(&program.path))?;
+        }
+        for told in looked.hindrances.iter().chain(&looked.remarks) {
+            writeln!(out, "         {}", safe(told))?;
+        }
+    }
+    Ok(())
+}
+
+fn shown(path: &Path) -> String {
+    safe(&style::path(&path.to_string_lossy()))
+}

@@ -1,0 +1,216 @@
+//! `capture hooks`: the agents' settings on a machine, changed by the real program.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+use tests::program::Machine;
+
+const CLAUDE: &str = "{\n  // the large one\n  \"model\": \"opus\",\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}\n    ]\n  }\n}\n";
+const CODEX: &str = "{\"hooks\":{}}";
+
+struct Here {
+    machine: Machine,
+}
+
+struct Said {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Here {
+    fn new() -> Self {
+        let here = Self { machine: Machine::new(super::PROGRAM) };
+        fs::write(here.claude(), CLAUDE).unwrap();
+        fs::write(here.codex(), CODEX).unwrap();
+        here
+    }
+
+    fn claude(&self) -> PathBuf {
+        self.machine.home().join(".claude/settings.json")
+    }
+
+    fn codex(&self) -> PathBuf {
+        self.machine.home().join(".codex/hooks.json")
+    }
+
+    fn gemini(&self) -> PathBuf {
+        self.machine.home().join(".gemini/settings.json")
+    }
+
+    fn hooks(&self, arguments: &[&str]) -> Said {
+        let output = self.machine.command(&[&["hooks"], arguments].concat()).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// What the status says of each agent.
+    fn states(&self) -> Vec<String> {
+        let said = self.hooks(&["status", "--json"]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let status: Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(status["schema_version"], 1);
+        let agents = status["agents"].as_array().unwrap().clone();
+        agents.iter().map(|a| format!("{} {}", a["provider"].as_str().unwrap(), a["state"].as_str().unwrap())).collect()
+    }
+
+    fn untouched(&self) {
+        assert_eq!(read(&self.claude()), CLAUDE);
+        assert_eq!(read(&self.codex()), CODEX);
+        assert!(!self.gemini().exists());
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+#[test]
+fn installed_and_taken_out_the_settings_are_as_they_were() {
+    let here = Here::new();
+    assert_eq!(here.states(), ["claude not_installed", "codex not_installed", "gemini not_installed"]);
+    let said = here.hooks(&["install", "--yes"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("only after you trusted them"), "{}", said.err);
+    assert_eq!(here.states(), ["claude installed", "codex installed", "gemini installed"]);
+
+    let claude = read(&here.claude());
+    assert!(claude.contains("// the large one") && claude.contains("say done"), "{claude}");
+    let codex: Value = serde_json::from_str(&read(&here.codex())).unwrap();
+    let entry = &codex["hooks"]["PermissionRequest"][0]["hooks"][0];
+    let (program, data) = (super::PROGRAM, here.machine.data());
+    assert_eq!(entry["command"], format!("'{program}' hook codex --data-dir '{}' # capture-hook", data.display()));
+    assert_eq!((&entry["type"], &entry["timeout"]), (&"command".into(), &5.into()));
+    let gemini: Value = serde_json::from_str(&read(&here.gemini())).unwrap();
+    let entry = &gemini["hooks"]["Notification"][0]["hooks"][0];
+    assert_eq!((&entry["name"], &entry["timeout"]), (&"capture".into(), &5000.into()));
+    assert!(gemini["hooks"]["AfterModel"].is_null(), "it would slow the agent");
+
+    let again = here.hooks(&["install"]);
+    assert_eq!((again.code, again.out.as_str()), (Some(0), ""), "nothing to agree to: {}", again.err);
+    assert_eq!(again.err.matches("installed already").count(), 3, "{}", again.err);
+    assert_eq!(read(&here.claude()), claude);
+
+    let said = here.hooks(&["uninstall", "--yes"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    here.untouched();
+    assert_eq!(here.hooks(&["uninstall"]).code, Some(0));
+}
+
+#[test]
+fn the_data_directory_is_named_only_when_it_is_not_found_without() {
+    let here = Here::new();
+    let home = here.machine.home();
+    let usual = home.join(".local/share/capture");
+    let command = |set_data: bool| {
+        let mut command = here.machine.command(&["hooks", "install", "--yes", "--provider", "codex"]);
+        command.env_remove("XDG_DATA_HOME").env_remove("CAPTURE_DATA_DIR");
+        if set_data {
+            command.env("CAPTURE_DATA_DIR", here.machine.data());
+        }
+        assert!(command.output().unwrap().status.success());
+        let codex: Value = serde_json::from_str(&read(&here.codex())).unwrap();
+        codex["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(command(false), format!("'{}' hook codex # capture-hook", super::PROGRAM));
+    assert!(usual.join("backups").is_dir());
+    assert!(command(true).contains("--data-dir"), "brought up to date");
+}
+
+#[test]
+fn nothing_is_changed_before_somebody_agreed() {
+    let here = Here::new();
+    let said = here.hooks(&["install", "--dry-run"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let header = format!("--- {0}\n+++ {0}\n@@ ", here.claude().display());
+    assert!(said.out.contains(&header), "{}", said.out);
+    assert!(said.out.contains(&format!("--- /dev/null\n+++ {}\n", here.gemini().display())), "{}", said.out);
+    assert!(!said.out.contains("say done\"}]}]\n-"), "{}", said.out);
+    here.untouched();
+
+    let said = here.hooks(&["install"]);
+    assert_eq!(said.code, Some(5), "{}", said.err);
+    assert!(said.out.contains(&header) && said.err.contains("--yes"), "{}", said.err);
+    here.untouched();
+    assert!(!here.machine.data().join("backups").exists());
+
+    let said = here.hooks(&["install", "--json"]);
+    assert_eq!(said.code, Some(5), "{}", said.err);
+    let planned: Value = serde_json::from_str(&said.out).unwrap();
+    let of = |agent: usize, key: &str| planned["agents"][agent][key].clone();
+    assert_eq!((of(0, "change"), of(0, "done")), ("edit".into(), false.into()));
+    assert_eq!(of(2, "change"), "create");
+    assert!(of(0, "diff").as_str().unwrap().starts_with("--- "));
+    here.untouched();
+}
+
+#[test]
+fn one_that_is_refused_does_not_stop_the_others() {
+    let here = Here::new();
+    let cut = "{\n  \"model\": \"opus\",\n";
+    fs::write(here.claude(), cut).unwrap();
+    fs::set_permissions(here.codex(), fs::Permissions::from_mode(0o444)).unwrap();
+    let said = here.hooks(&["install", "--yes"]);
+    assert_eq!(said.code, Some(5), "{}", said.err);
+    assert!(said.err.contains("settings.json:") && said.err.contains("no valid JSON"), "{}", said.err);
+    assert!(said.err.contains("hooks.json: the file is read-only; nothing was changed"), "{}", said.err);
+    assert_eq!(read(&here.claude()), cut);
+    assert_eq!(read(&here.codex()), CODEX);
+    assert!(here.gemini().exists());
+    assert_eq!(here.states(), ["claude unreadable", "codex not_installed", "gemini installed"]);
+}
+
+#[test]
+fn only_agents_that_are_here_are_meant() {
+    let here = Here::new();
+    fs::remove_dir_all(here.machine.home().join(".gemini")).unwrap();
+    assert_eq!(here.hooks(&["install", "--yes"]).code, Some(0));
+    assert!(!here.machine.home().join(".gemini").exists());
+    assert_eq!(here.states(), ["claude installed", "codex installed"]);
+    let said = here.hooks(&["install", "--yes", "--provider", "gemini"]);
+    assert_eq!(said.code, Some(5));
+    assert!(said.err.contains("has the agent ever run here"), "{}", said.err);
+    assert_eq!(here.hooks(&["install", "--provider", "pi"]).code, Some(2));
+    assert_eq!(here.hooks(&["install", "--yes", "--dry-run"]).code, Some(2));
+}
+
+#[test]
+fn homes_that_are_elsewhere_are_found_and_links_stay() {
+    let here = Here::new();
+    let elsewhere = here.machine.project().join("claude home");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::write(elsewhere.join("mine.json"), CLAUDE).unwrap();
+    symlink("mine.json", elsewhere.join("settings.json")).unwrap();
+    for (verb, contains) in [("install", true), ("uninstall", false)] {
+        let mut command = here.machine.command(&["hooks", verb, "--yes", "--provider", "claude"]);
+        assert!(command.env("CLAUDE_CONFIG_DIR", &elsewhere).output().unwrap().status.success());
+        assert!(elsewhere.join("settings.json").symlink_metadata().unwrap().is_symlink());
+        assert_eq!(read(&elsewhere.join("mine.json")).contains("capture-hook"), contains);
+    }
+    assert_eq!(read(&elsewhere.join("mine.json")), CLAUDE);
+    here.untouched();
+}
+
+#[test]
+fn status_says_what_is_wrong() {
+    let here = Here::new();
+    let old = "{\"disableAllHooks\": true, \"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"'/gone/capture' hook claude # capture-hook\"}]}]}}";
+    fs::write(here.claude(), old).unwrap();
+    assert_eq!(here.states()[0], "claude turned_off");
+    let said = here.hooks(&["status"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for part in [
+        "turned off",
+        "1/17",
+        "missing: SessionStart",
+        "up to date: Stop",
+        "/gone/capture is not there",
+        "disableAllHooks",
+    ] {
+        assert!(said.out.contains(part), "{part}:\n{}", said.out);
+    }
+}
