@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use events::{Provider, Timestamp};
 
 use super::{
-    Command, Error,
+    Command, Error, LARGEST,
     backup::{Backups, Without},
     file::{self, Seen},
     place,
@@ -74,6 +74,10 @@ impl Plan {
         let plan = Self { provider, path, notes, seen, after, without, backups, install };
         if plan.changes() {
             plan.seen.writable()?;
+            // What is written must not be too large to be taken out again.
+            if plan.after().is_some_and(|bytes| bytes.len() as u64 > LARGEST) {
+                return Err(Error::refused(plan.target(), format!("it would have more than {LARGEST} bytes")));
+            }
         }
         Ok(plan)
     }

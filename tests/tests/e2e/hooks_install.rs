@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
 use tests::program::Machine;
 
@@ -213,4 +214,36 @@ fn status_says_what_is_wrong() {
     ] {
         assert!(said.out.contains(part), "{part}:\n{}", said.out);
     }
+}
+
+/// Answers the question on a terminal, and says how it ended and what was asked.
+fn answered(here: &Here, answer: &[u8]) -> (Option<i32>, String) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let terminal = fs::OpenOptions::new().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    let mut command = here.machine.command(&["hooks", "install", "--provider", "claude"]);
+    command.stdin(terminal.try_clone().unwrap()).stderr(terminal.try_clone().unwrap());
+    // What is typed before it is asked for waits in the terminal.
+    rustix::io::write(&master, answer).unwrap();
+    let output = command.output().unwrap();
+    let mut said = [0; 4096];
+    let read = rustix::io::read(&master, &mut said).unwrap();
+    assert!(String::from_utf8(output.stdout).unwrap().starts_with("--- "), "the change is shown first");
+    (output.status.code(), String::from_utf8_lossy(&said[..read]).into_owned())
+}
+
+#[test]
+fn on_a_terminal_it_asks() {
+    let here = Here::new();
+    for no in ["n\n", "\n", "yup\n"] {
+        let (code, said) = answered(&here, no.as_bytes());
+        assert_eq!(code, Some(5), "{said}");
+        here.untouched();
+    }
+    let (code, said) = answered(&here, b"y\n");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("Change this file? [y/N]"), "{said}");
+    assert!(read(&here.claude()).contains("capture-hook"));
 }

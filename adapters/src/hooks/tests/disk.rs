@@ -83,6 +83,9 @@ fn what_is_no_file_of_settings_is_refused() {
 
     fs::write(place.file(), vec![b' '; usize::try_from(super::super::LARGEST).unwrap() + 1]).unwrap();
     refused(&place, "4194305 bytes");
+    let full = usize::try_from(super::super::LARGEST).unwrap() - 100;
+    fs::write(place.file(), format!("{{\"a\": \"{}\"}}", "x".repeat(full))).unwrap();
+    refused(&place, "it would have more than");
 
     fs::write(place.file(), "{}").unwrap();
     fs::hard_link(place.file(), place.home().join("other-name")).unwrap();
