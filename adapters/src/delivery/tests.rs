@@ -1,1 +1,173 @@
-use super::*;
+use events::{Claim, Payload, Source};
+
+use super::{decode::decode, *};
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_millisecond(1_795_149_432_000 + ms)
+}
+
+fn delivery(provider: Provider, payload: &str) -> Delivery {
+    Delivery {
+        id: RunId::mint(at(0), [7; 10]),
+        provider,
+        at: at(0),
+        agent: Some(Agent { pid: 42, start_ticks: 7, shared: false }),
+        run: None,
+        payload: RawValue::from_string(payload.to_owned()).unwrap(),
+    }
+}
+
+/// What a payload says, in short: `state reason strength [@from] [key] [until] [agent] [subject]`.
+fn said(provider: Provider, event: &str, more: &str) -> Vec<String> {
+    let payload = format!("{{\"hook_event_name\":\"{event}\",\"session_id\":\"s\",\"cwd\":\"/p\"{more}}}");
+    let decoded = decode(&delivery(provider, &payload), at(5)).unwrap();
+    assert_eq!((&*decoded.session, decoded.cwd.as_deref()), ("s", Some("/p")));
+    decoded.events.iter().map(|event| {
+        assert_eq!((event.source, event.created_at, event.observed_at), (Source::Hook, Some(at(0)), at(5)));
+        let signal = match &event.payload {
+            Payload::Signal(signal) => signal,
+            other => return other.kind().to_string(),
+        };
+        let mut short = match &signal.claim {
+            Claim::State { state, reason } => format!("{state} {} {}", reason.unwrap(), signal.strength),
+            Claim::Withdrawn => "withdrawn".into(),
+            other => panic!("{other:?}"),
+        };
+        if let Some(from) = signal.holds_from {
+            short += &format!(" @{}", from.since_ms(at(0)));
+        }
+        if signal.key.is_some() {
+            short += " keyed";
+        }
+        if let Some(until) = signal.valid_until {
+            short += &format!(" until {}", until.since_ms(at(0)));
+        }
+        if let Some(agent) = &event.agent_id {
+            short += &format!(" of {agent}");
+        }
+        if let Some(subject) = signal.dialog.as_deref().and_then(|d| d.subject.as_deref()) {
+            short += &format!(": {subject}");
+        }
+        short
+    }).collect()
+}
+
+const BASH: &str = r#","tool_name":"Bash","tool_input":{"command":"touch x","description":"Create a file"}"#;
+
+#[test]
+fn what_claude_code_says() {
+    let claude = |event: &str, more: &str| said(Provider::Claude, event, more);
+    assert_eq!(claude("SessionStart", r#","source":"startup""#), ["session.started", "waiting new_session high"]);
+    assert_eq!(claude("SessionStart", r#","source":"compact""#), ["session.started"]);
+    assert_eq!(claude("UserPromptSubmit", r#","prompt":"Say hello""#), ["running thinking medium"]);
+    assert_eq!(claude("PreToolUse", BASH), ["running tool medium"]);
+    assert_eq!(claude("PermissionRequest", BASH), ["waiting_approval tool high @500 keyed: touch x"]);
+    assert_eq!(claude("PostToolUse", BASH), ["withdrawn keyed", "running thinking medium"]);
+    let edit = r#","tool_name":"Edit","tool_input":{"file_path":"/p/calc.py","old_string":"a"}"#;
+    assert_eq!(claude("PermissionRequest", edit), ["waiting_approval edit high @500 keyed: /p/calc.py"]);
+    let fetch = r#","tool_name":"WebFetch","tool_input":{"url":"https://example.com/page","prompt":"?"}"#;
+    assert_eq!(claude("PermissionRequest", fetch), ["waiting_approval fetch high @500 keyed: https://example.com/page"]);
+    let mcp = r#","tool_name":"mcp__lab__ping","tool_input":{"msg":"hi"},"mcp_server":{"name":"lab"}"#;
+    assert_eq!(claude("PermissionRequest", mcp), ["waiting_approval mcp high @500 keyed: mcp__lab__ping"]);
+    let plan = r##","tool_name":"ExitPlanMode","tool_input":{"plan":"# Plan"}"##;
+    assert_eq!(claude("PermissionRequest", plan), ["waiting_approval plan high @500 keyed: # Plan"]);
+    let question = r#","tool_name":"AskUserQuestion","tool_input":{"questions":[{"question":"Which color?"}]}"#;
+    assert_eq!(claude("PermissionRequest", question), ["waiting question high @500 keyed: Which color?"]);
+    let helper = format!("{BASH},\"agent_id\":\"a1\"");
+    assert_eq!(claude("PreToolUse", &helper), ["running subagents medium until 60000 of a1"]);
+    assert_eq!(claude("PermissionRequest", &helper), ["waiting_approval tool high @500 keyed of a1: touch x"]);
+    assert_eq!(claude("SubagentStop", r#","agent_id":"a1""#), ["withdrawn of a1"]);
+    assert_eq!(claude("Notification", r#","notification_type":"permission_prompt""#), ["waiting_approval tool high"]);
+    assert_eq!(claude("Notification", r#","notification_type":"auth_success""#), Vec::<String>::new());
+    assert_eq!(claude("Stop", r#","background_tasks":[]"#), ["waiting turn_complete high"]);
+    let working = r#","background_tasks":[{"type":"subagent","status":"running"}]"#;
+    assert_eq!(claude("Stop", working), ["running subagents medium"]);
+    let shell = r#","background_tasks":[{"type":"shell","status":"running"}]"#;
+    assert_eq!(claude("Stop", shell), ["waiting background high"]);
+    assert_eq!(claude("PreCompact", r#","trigger":"manual""#), ["running compacting medium"]);
+    assert_eq!(claude("SomethingNew", ""), Vec::<String>::new());
+}
+
+#[test]
+fn what_codex_says() {
+    let codex = |event: &str, more: &str| said(Provider::Codex, event, more);
+    assert_eq!(codex("UserPromptSubmit", ""), ["running thinking medium"]);
+    assert_eq!(codex("PermissionRequest", BASH), ["waiting_approval tool high @500 keyed: touch x"]);
+    let question = r#","tool_name":"request_user_input","tool_input":{"questions":[{"question":"Tabs?"}]}"#;
+    assert_eq!(codex("PreToolUse", question), ["waiting question high @500 keyed: Tabs?"]);
+    assert_eq!(codex("PostToolUse", question), ["withdrawn keyed", "running thinking medium"]);
+    assert_eq!(codex("Interrupt", ""), ["waiting interrupted high"]);
+    assert_eq!(codex("Stop", ""), ["waiting turn_complete high"]);
+}
+
+#[test]
+fn what_gemini_cli_says() {
+    let gemini = |event: &str, more: &str| said(Provider::Gemini, event, more);
+    let asks = |details: &str| {
+        gemini("Notification", &format!(",\"notification_type\":\"ToolPermission\",\"details\":{details}"))
+    };
+    assert_eq!(gemini("BeforeAgent", r#","prompt":"say hello""#), ["running thinking medium"]);
+    assert_eq!(asks(r#"{"type":"exec","command":"echo hi"}"#), ["waiting_approval tool high: echo hi"]);
+    assert_eq!(asks(r#"{"type":"edit","filePath":"/p/new.txt"}"#), ["waiting_approval edit high: /p/new.txt"]);
+    assert_eq!(
+        asks(r#"{"type":"mcp","serverName":"labsrv","toolName":"lookup"}"#),
+        ["waiting_approval mcp high: lookup of labsrv"]
+    );
+    assert_eq!(asks(r#"{"type":"info","urls":["http://a/b"]}"#), ["waiting_approval fetch high: http://a/b"]);
+    assert_eq!(asks(r#"{"type":"exit_plan_mode"}"#), ["waiting_approval plan high"]);
+    assert_eq!(asks(r#"{"type":"ask_user"}"#), ["waiting question high"]);
+    assert_eq!(gemini("AfterTool", r#","tool_name":"read_file""#), ["running thinking medium"]);
+    assert_eq!(gemini("AfterAgent", ""), ["waiting turn_complete high"]);
+}
+
+#[test]
+fn a_request_and_its_end_have_one_key() {
+    let key = |event: &str, more: &str| {
+        let payload = format!("{{\"hook_event_name\":\"{event}\",\"session_id\":\"s\"{more}}}");
+        let decoded = decode(&delivery(Provider::Claude, &payload), at(0)).unwrap();
+        match &decoded.events[0].payload {
+            Payload::Signal(signal) => signal.key.clone().unwrap(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(key("PermissionRequest", BASH), key("PostToolUse", BASH));
+    assert_ne!(key("PermissionRequest", BASH), key("PermissionRequest", &BASH.replace("touch x", "touch y")));
+}
+
+#[test]
+fn what_names_nothing_is_refused() {
+    for payload in ["null", "[]", "{}", r#"{"hook_event_name":"Stop"}"#, r#"{"session_id":"s"}"#, r#"{"hook_event_name":1,"session_id":"s"}"#] {
+        assert!(decode(&delivery(Provider::Claude, payload), at(0)).is_err(), "{payload}");
+    }
+    // What else is in it may have any shape.
+    let odd = r#"{"hook_event_name":"PreToolUse","session_id":"s","tool_input":{"command":{"deep":[1]}},"tool_name":"X"}"#;
+    assert!(decode(&delivery(Provider::Claude, odd), at(0)).is_ok());
+}
+
+#[test]
+fn the_spool_keeps_deliveries_until_they_are_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = Spool::of(dir.path());
+    assert!(spool.waiting().is_empty());
+    let mut first = delivery(Provider::Codex, r#"{"a":1}"#);
+    first.id = RunId::mint(at(5), [1; 10]);
+    let mut second = delivery(Provider::Codex, r#"{"a":2}"#);
+    second.id = RunId::mint(at(6), [0; 10]);
+    spool.put(&second).unwrap();
+    spool.put(&first).unwrap();
+    assert!(spool.put(&first).is_err() || spool.waiting().len() == 2);
+    assert_eq!(spool.waiting(), [first.id, second.id], "oldest first");
+    let got = spool.get(second.id).unwrap().unwrap();
+    assert_eq!((got.provider, got.at, got.payload.get()), (Provider::Codex, second.at, r#"{"a":2}"#));
+    spool.remove(second.id);
+    assert!(spool.get(second.id).unwrap().is_none());
+    // What is no delivery is put aside, and a link is not followed.
+    let path = dir.path().join(format!("spool/{}.json", second.id));
+    fs::write(&path, "half a").unwrap();
+    assert!(spool.get(second.id).is_err());
+    spool.reject(second.id);
+    std::os::unix::fs::symlink(dir.path().join(format!("spool/{}.json", first.id)), &path).unwrap();
+    assert!(spool.get(second.id).is_err());
+    fs::remove_file(&path).unwrap();
+    assert_eq!(spool.waiting(), [first.id]);
+}
