@@ -20,6 +20,7 @@ pub mod process;
 pub mod providers;
 pub mod screen;
 pub mod tail;
+pub mod telemetry;
 pub mod watch;
 
 use events::Provider;

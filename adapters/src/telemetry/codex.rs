@@ -1,0 +1,58 @@
+//! Codex's log records, as of 0.169.0 (`fixtures/telemetry/codex`).
+//!
+//! The calls that make a title run in a conversation of their own that has no transcript; their
+//! records belong to no session anybody knows.
+
+use super::{
+    record::Record,
+    told::{Told, duration, is_tried_again, line},
+};
+
+const CALL: &[(&str, &str)] = &[
+    ("model", "model"),
+    ("http.response.status_code", "status"),
+    ("attempt", "attempt"),
+    ("duration_ms", "duration_ms"),
+    ("endpoint", "endpoint"),
+];
+
+pub(super) fn told(record: &Record) -> Told<'_> {
+    match record.name() {
+        "codex.user_prompt" => Told::Prompted,
+        "codex.api_request" => {
+            let status = record.number("http.response.status_code");
+            if status.is_some_and(|status| (200..400).contains(&status)) {
+                return Told::Answered(line(record, CALL));
+            }
+            Told::Failed {
+                status,
+                code: None,
+                message: record.text("error.message").unwrap_or_default(),
+                retrying: is_tried_again(status),
+                main: true,
+            }
+        }
+        "codex.tool_decision" => decided(record),
+        "codex.tool_result" => match (record.text("call_id"), record.flag("success")) {
+            (Some(call_id), Some(worked)) => Told::Returned { call_id, worked, duration_ms: duration(record) },
+            (_, _) => Told::Nothing,
+        },
+        _ => Told::Nothing,
+    }
+}
+
+fn decided(record: &Record) -> Told<'_> {
+    let allowed = match record.text("decision") {
+        Some(decision) if decision.starts_with("approved") => true,
+        Some("denied" | "abort") => false,
+        Some(_) | None => return Told::Nothing,
+    };
+    let by = match record.text("source") {
+        Some("User") => "the user",
+        Some("Config") => "a rule",
+        Some(other) => other,
+        None => "somebody",
+    };
+    let tool = record.text("tool_name").unwrap_or("a tool");
+    Told::Decided { tool, call_id: record.text("call_id"), allowed, by }
+}

@@ -1,0 +1,183 @@
+//! One log record, decoded and within limits, and who wrote it.
+
+use events::{Identity, Provider, Timestamp};
+use opentelemetry_proto::tonic::{
+    common::v1::{AnyValue, KeyValue, any_value::Value},
+    logs::v1::LogRecord,
+    resource::v1::Resource,
+};
+use prost::Message;
+
+use super::{ATTRIBUTE_BYTES, ATTRIBUTES, DEPTH, Encoding, RECORD_BYTES, RESOURCE_BYTES};
+
+/// Who wrote a group of records.
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub(super) provider: Provider,
+    /// The resource as bytes, for the identity of its records.
+    resource: Vec<u8>,
+}
+
+impl Writer {
+    /// Tells the agent by its service's name, or by its scope where the user named the service.
+    pub(super) fn of(encoding: Encoding, resource: Option<&[u8]>, scope: &str) -> Result<Self, String> {
+        let resource = match resource {
+            Some(bytes) if bytes.len() > RESOURCE_BYTES => {
+                return Err(format!("a resource of more than {RESOURCE_BYTES} bytes"));
+            }
+            Some(bytes) => decode::<Resource>(encoding, bytes).map_err(|why| format!("a damaged resource: {why}"))?,
+            None => Resource::default(),
+        };
+        let service = text(&resource.attributes, "service.name").unwrap_or_default();
+        // `claude-code` and `com.anthropic.claude_code.events` of Claude Code 2.1.328,
+        // `codex_cli_rs` and `codex_otel.log_only` of Codex 0.169.0, `gemini-cli` of Gemini CLI
+        // 0.61.0, as fixtures/telemetry has them.
+        let provider = match (service, scope) {
+            ("claude-code", _) => Provider::Claude,
+            ("gemini-cli", _) => Provider::Gemini,
+            (service, _) if service.starts_with("codex") => Provider::Codex,
+            (_, scope) if scope.starts_with("com.anthropic.claude_code") => Provider::Claude,
+            (_, scope) if scope.starts_with("codex_otel") => Provider::Codex,
+            (_, "gemini-cli") => Provider::Gemini,
+            (_, _) => Provider::Unknown,
+        };
+        Ok(Self { provider, resource: resource.encode_to_vec() })
+    }
+
+    /// The identity of the `index`-th event made from a record: an exporter that sends a record
+    /// again sends the same one.
+    pub(super) fn identity(&self, record: &Record, index: u32) -> Identity {
+        let record = record.0.encode_to_vec();
+        Identity::of(self.provider, "telemetry", &[&self.resource, &record, &index.to_le_bytes()])
+    }
+}
+
+/// A log record.
+#[derive(Debug)]
+pub(super) struct Record(LogRecord);
+
+impl Record {
+    pub(super) fn decode(encoding: Encoding, bytes: &[u8]) -> Result<Self, String> {
+        if bytes.len() > RECORD_BYTES {
+            return Err(format!("a record of more than {RECORD_BYTES} bytes"));
+        }
+        let record: LogRecord = decode(encoding, bytes).map_err(|why| format!("a damaged record: {why}"))?;
+        if record.attributes.len() > ATTRIBUTES {
+            return Err(format!("a record with more than {ATTRIBUTES} attributes"));
+        }
+        let values = record.attributes.iter().filter_map(|attribute| attribute.value.as_ref());
+        for value in values.chain(&record.body) {
+            check(value)?;
+        }
+        Ok(Self(record))
+    }
+
+    /// What happened, as the agent calls it.
+    pub(super) fn name(&self) -> &str {
+        let named = Some(self.0.event_name.as_str()).filter(|name| !name.is_empty());
+        self.text("event.name").or(named).unwrap_or_default()
+    }
+
+    /// The provider's id of the session.
+    pub(super) fn session(&self) -> Option<&str> {
+        self.text("session.id").or_else(|| self.text("conversation.id"))
+    }
+
+    /// When it happened, by the agent's clock. Codex leaves the record's own time at 0.
+    pub(super) fn at(&self) -> Option<Timestamp> {
+        let of = |nanos: u64| i64::try_from(nanos / 1_000_000).ok().filter(|ms| *ms > 0);
+        let own = of(self.0.time_unix_nano).map(Timestamp::from_millisecond);
+        let said = || self.text("event.timestamp").and_then(Timestamp::parse);
+        own.or_else(said).or_else(|| of(self.0.observed_time_unix_nano).map(Timestamp::from_millisecond))
+    }
+
+    /// An attribute that is a text and not empty.
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
+        text(&self.0.attributes, key)
+    }
+
+    /// An attribute that is a number, or a text that is one.
+    pub(super) fn number(&self, key: &str) -> Option<i64> {
+        match self.value(key)? {
+            Value::IntValue(n) => Some(*n),
+            Value::DoubleValue(n) => n.is_finite().then_some(*n as i64),
+            Value::StringValue(text) => text.parse().ok(),
+            Value::BoolValue(_)
+            | Value::ArrayValue(_)
+            | Value::KvlistValue(_)
+            | Value::BytesValue(_)
+            | Value::StringValueStrindex(_) => None,
+        }
+    }
+
+    /// An attribute that is true or false, or a text that says so.
+    pub(super) fn flag(&self, key: &str) -> Option<bool> {
+        match self.value(key)? {
+            Value::BoolValue(flag) => Some(*flag),
+            Value::StringValue(text) => text.parse().ok(),
+            Value::IntValue(_)
+            | Value::DoubleValue(_)
+            | Value::ArrayValue(_)
+            | Value::KvlistValue(_)
+            | Value::BytesValue(_)
+            | Value::StringValueStrindex(_) => None,
+        }
+    }
+
+    fn value(&self, key: &str) -> Option<&Value> {
+        value(&self.0.attributes, key)
+    }
+}
+
+fn decode<T: Message + Default + serde::de::DeserializeOwned>(encoding: Encoding, bytes: &[u8]) -> Result<T, String> {
+    match encoding {
+        Encoding::Json => serde_json::from_slice(bytes).map_err(|error| error.to_string()),
+        Encoding::Protobuf => T::decode(bytes).map_err(|error| error.to_string()),
+    }
+}
+
+fn value<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a Value> {
+    attributes.iter().find(|attribute| attribute.key == key)?.value.as_ref()?.value.as_ref()
+}
+
+fn text<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a str> {
+    match value(attributes, key)? {
+        Value::StringValue(text) if !text.is_empty() => Some(text),
+        Value::StringValue(_)
+        | Value::BoolValue(_)
+        | Value::IntValue(_)
+        | Value::DoubleValue(_)
+        | Value::ArrayValue(_)
+        | Value::KvlistValue(_)
+        | Value::BytesValue(_)
+        | Value::StringValueStrindex(_) => None,
+    }
+}
+
+/// Holds a value against the limits.
+fn check(value: &AnyValue) -> Result<(), String> {
+    let mut open = vec![(value, 0)];
+    while let Some((value, depth)) = open.pop() {
+        if depth > DEPTH {
+            return Err(format!("a value nested deeper than {DEPTH}"));
+        }
+        let bytes = match &value.value {
+            Some(Value::StringValue(text)) => text.len(),
+            Some(Value::BytesValue(bytes)) => bytes.len(),
+            Some(Value::ArrayValue(list)) => {
+                open.extend(list.values.iter().map(|value| (value, depth + 1)));
+                0
+            }
+            Some(Value::KvlistValue(list)) => {
+                open.extend(list.values.iter().filter_map(|pair| pair.value.as_ref()).map(|value| (value, depth + 1)));
+                0
+            }
+            Some(Value::BoolValue(_) | Value::IntValue(_) | Value::DoubleValue(_) | Value::StringValueStrindex(_))
+            | None => 0,
+        };
+        if bytes > ATTRIBUTE_BYTES {
+            return Err(format!("an attribute of more than {ATTRIBUTE_BYTES} bytes"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! What a log record says, in one vocabulary for all agents, and the events made of it.
+
+use std::sync::Arc;
+
+use events::{
+    Annotation, Claim, Confidence, ErrorClass, ErrorReported, Heartbeat, NewEvent, Origin, Payload, Provider, Reason,
+    Repeat, Severity, Signal, Source, State, Timestamp, ToolOutcome, ToolResult, Topic,
+};
+
+use super::{
+    claude, codex, gemini,
+    record::{Record, Writer},
+};
+
+/// So long after a failed attempt the agent may be between it and the next one, ms.
+const RETRYING_MS: i64 = 15_000;
+/// So long after a prompt it is believed to be at work on it, with nothing else to go by, ms.
+const PROMPTED_MS: i64 = 15_000;
+/// Characters kept of a message.
+const MESSAGE_CHARS: usize = 2_000;
+/// Characters kept of a name or a code.
+const NAME_CHARS: usize = 200;
+
+/// What a record says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Told<'a> {
+    /// A prompt was given.
+    Prompted,
+    /// The model answered; what is known of the call, in one line.
+    Answered(String),
+    /// A call of the model failed.
+    Failed {
+        /// The status of HTTP, when there was an answer.
+        status: Option<i64>,
+        /// A code of the provider's own.
+        code: Option<&'a str>,
+        message: &'a str,
+        /// The agent tries again by itself.
+        retrying: bool,
+        /// It is the main conversation that waits for it, and no helper.
+        main: bool,
+    },
+    /// It was decided whether a tool may be used.
+    Decided { tool: &'a str, call_id: Option<&'a str>, allowed: bool, by: &'a str },
+    /// A tool returned.
+    Returned { call_id: &'a str, worked: bool, duration_ms: Option<u64> },
+    /// Something worth a line.
+    Remarked(String),
+    /// Nothing that is not better known from elsewhere.
+    Nothing,
+}
+
+/// The events of a record: none when it says nothing, belongs to no session, or has no time.
+pub(super) fn events(writer: &Writer, record: &Record, observed_at: Timestamp) -> Vec<NewEvent> {
+    let told = match writer.provider {
+        Provider::Claude => claude::told(record),
+        Provider::Codex => codex::told(record),
+        Provider::Gemini => gemini::told(record),
+        Provider::Pi | Provider::Capture | Provider::Unknown => Told::Nothing,
+    };
+    let (Some(session), Some(at)) = (record.session().filter(|id| id.len() <= NAME_CHARS), record.at()) else {
+        return Vec::new();
+    };
+    let made = make(&told, record.name(), at.min(observed_at));
+    let session: Arc<str> = Arc::from(session);
+    (0..).zip(made).map(|(index, made)| made.event(writer, record, index, &session, at, observed_at)).collect()
+}
+
+/// An event in the making.
+struct Made {
+    payload: Payload,
+    text: Option<String>,
+    confidence: Confidence,
+    severity: Option<Severity>,
+}
+
+impl Made {
+    fn of(payload: impl Into<Payload>) -> Self {
+        Self { payload: payload.into(), text: None, confidence: Confidence::Medium, severity: None }
+    }
+
+    fn event(
+        self,
+        writer: &Writer,
+        record: &Record,
+        index: u32,
+        session: &Arc<str>,
+        at: Timestamp,
+        observed_at: Timestamp,
+    ) -> NewEvent {
+        let identity = writer.identity(record, index);
+        NewEvent {
+            provider: writer.provider,
+            provider_session_id: Arc::clone(session),
+            identity,
+            repeat: Repeat::Unique,
+            source: Source::Telemetry,
+            created_at: Some(at),
+            observed_at,
+            parent: None,
+            agent_id: None,
+            confidence: self.confidence,
+            severity: self.severity,
+            text: self.text,
+            payload: self.payload,
+            origin: Origin::Delivery { id: Arc::from(identity.event_id().to_string()) },
+        }
+    }
+}
+
+fn make(told: &Told<'_>, name: &str, at: Timestamp) -> Vec<Made> {
+    match told {
+        Told::Prompted => vec![running(Reason::Thinking, at.plus_ms(PROMPTED_MS), name)],
+        Told::Answered(line) => vec![Made { text: Some(cut(line, MESSAGE_CHARS)), ..Made::of(Heartbeat {}) }],
+        Told::Failed { status, code, message, retrying, main } => {
+            let error = ErrorReported {
+                class: class_of(*status, *code, message),
+                code: code.map(|code| cut(code, NAME_CHARS)).or_else(|| status.map(|status| status.to_string())),
+                ends_turn: false,
+                retrying: *retrying,
+            };
+            let severity = Some(if *retrying { Severity::Warning } else { Severity::Error });
+            let error = Made { text: Some(cut(message, MESSAGE_CHARS)), severity, ..Made::of(error) };
+            let signal = (*retrying && *main).then(|| running(Reason::Retrying, at.plus_ms(RETRYING_MS), name));
+            [error].into_iter().chain(signal).collect()
+        }
+        Told::Decided { tool, call_id, allowed, by } => {
+            let verdict = if *allowed { "allowed" } else { "denied" };
+            let call = call_id.map_or_else(String::new, |id| format!(" ({id})"));
+            vec![remark(&format!("{tool} {verdict} by {by}{call}"))]
+        }
+        Told::Returned { call_id, worked, duration_ms } => vec![Made::of(ToolResult {
+            call_id: cut(call_id, NAME_CHARS),
+            outcome: if *worked { ToolOutcome::Ok } else { ToolOutcome::Error },
+            exit_code: None,
+            duration_ms: *duration_ms,
+            detail: true,
+        })],
+        Told::Remarked(line) => vec![remark(line)],
+        Told::Nothing => Vec::new(),
+    }
+}
+
+/// A claim that ends by itself, counted from the record's own time: what comes late has ended.
+fn running(reason: Reason, until: Timestamp, words: &str) -> Made {
+    Made::of(Signal {
+        claim: Claim::State { state: State::Running, reason: Some(reason) },
+        strength: Confidence::Medium,
+        valid_until: Some(until),
+        words: Some(cut(words, NAME_CHARS)),
+        dialog: None,
+    })
+}
+
+fn remark(line: &str) -> Made {
+    Made::of(Annotation { topic: Topic::Notice, value: cut(line, NAME_CHARS * 2) })
+}
+
+fn cut(text: &str, characters: usize) -> String {
+    text.chars().take(characters).collect()
+}
+
+/// The sort of a failure: by its status, and where a provider uses one status for two things, by
+/// its code and words.
+fn class_of(status: Option<i64>, code: Option<&str>, message: &str) -> ErrorClass {
+    let says = |words: &[&str]| {
+        let said = |text: &str| words.iter().any(|word| text.contains(word));
+        code.is_some_and(said) || said(message)
+    };
+    match status {
+        Some(401 | 403) => ErrorClass::Auth,
+        Some(402) => ErrorClass::Quota,
+        Some(429) if says(&["insufficient_quota", "usage_limit", "billing"]) => ErrorClass::Quota,
+        Some(429) => ErrorClass::RateLimit,
+        Some(413) => ErrorClass::Context,
+        Some(400) if says(&["context_length", "too long", "maximum context", "token count"]) => ErrorClass::Context,
+        Some(status) if status >= 500 => ErrorClass::Provider,
+        Some(_) => ErrorClass::Other,
+        None => ErrorClass::Network,
+    }
+}
+
+/// Whether agents try again by themselves after such an answer, or none.
+pub(super) fn is_tried_again(status: Option<i64>) -> bool {
+    status.is_none_or(|status| matches!(status, 408 | 409 | 429) || status >= 500)
+}
+
+/// What is known of a call of the model, as `name=value`. Tokens among it are for the reader; they
+/// are counted where the transcript reports them.
+pub(super) fn line(record: &Record, keys: &[(&str, &str)]) -> String {
+    let known = keys.iter().filter_map(|(key, name)| {
+        let value = record.number(key).map(|n| n.to_string());
+        value.or_else(|| record.text(key).map(|text| cut(text, NAME_CHARS))).map(|value| format!("{name}={value}"))
+    });
+    known.collect::<Vec<_>>().join(" ")
+}
+
+/// A duration in milliseconds.
+pub(super) fn duration(record: &Record) -> Option<u64> {
+    record.number("duration_ms").and_then(|ms| u64::try_from(ms).ok())
+}
