@@ -239,6 +239,10 @@ impl SessionState {
     /// process wrote last and was read only after its end.
     fn is_revived_by(&self, event: &Event, at: Timestamp) -> bool {
         let Process::Gone { at: gone_at, .. } = self.process else { return false };
+        // Telemetry comes late, and at the latest when the process ends.
+        if event.source == Source::Telemetry {
+            return false;
+        }
         let last_words = at.since_ms(gone_at) < LAST_WORDS_MS && !matches!(event.payload, Payload::UserPrompt(_));
         speaks(&event.payload) && !last_words
     }
@@ -415,9 +419,14 @@ impl SessionState {
     }
 }
 
-/// When an event happened: by our clock what is live, by its own what is history.
+/// When an event happened: by our clock what is live, by its own what is history, and what an agent
+/// sends seconds after it happened.
 fn time_of(event: &Event) -> Timestamp {
-    if event.history { event.created_at.min(event.observed_at).max(Timestamp::MIN) } else { event.observed_at }
+    if event.history || event.source == Source::Telemetry {
+        event.created_at.min(event.observed_at).max(Timestamp::MIN)
+    } else {
+        event.observed_at
+    }
 }
 
 /// A restated prompt is history told again, not a new turn.

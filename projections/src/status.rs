@@ -199,9 +199,15 @@ fn weigh(case: &Case<'_>, now: Timestamp) -> (Candidate, Candidate) {
     (first.filter(|_| !matches!(ranked.voice, Voice::OpenQuestion)).unwrap_or(ranked), talk)
 }
 
-fn why(case: &Case<'_>, state: State, reason: Option<Reason>) -> Option<Reason> {
-    if reason.is_some() {
-        return reason;
+fn why(case: &Case<'_>, winner: &Candidate, now: Timestamp) -> Option<Reason> {
+    let state = winner.state;
+    // A source that sees the agent and says what it does knows better.
+    let open = winner.reason.is_none() || !matches!(winner.voice, Voice::Held(_));
+    if state == State::Running && open && is_retrying(case, now) {
+        return Some(Reason::Retrying);
+    }
+    if winner.reason.is_some() {
+        return winner.reason;
     }
     let (talk_state, talk_reason) = case.talk.verdict();
     Some(match state {
@@ -214,6 +220,15 @@ fn why(case: &Case<'_>, state: State, reason: Option<Reason>) -> Option<Reason> 
     })
 }
 
+/// Whether somebody knows that the model is being asked again, and the conversation has said nothing
+/// since: transcripts do not tell of failed attempts.
+fn is_retrying(case: &Case<'_>, now: Timestamp) -> bool {
+    let (_, reason) = case.talk.verdict();
+    let holds = |h: &&Held| h.agent.is_none() && h.valid_until.is_none_or(|until| now < until) && h.at >= case.talk_at;
+    let retries = |h: &Held| h.state == State::Running && h.reason == Some(Reason::Retrying);
+    reason == Some(Reason::Thinking) && case.held.iter().filter(holds).any(retries)
+}
+
 /// State and reason alone: what is needed after every event.
 #[must_use]
 pub fn verdict(case: &Case<'_>, now: Timestamp) -> (State, Option<Reason>) {
@@ -221,7 +236,7 @@ pub fn verdict(case: &Case<'_>, now: Timestamp) -> (State, Option<Reason>) {
         return (State::Exited, Some(how));
     }
     let (winner, _) = weigh(case, now);
-    (winner.state, why(case, winner.state, winner.reason))
+    (winner.state, why(case, &winner, now))
 }
 
 /// The whole decision, with evidence. `since` is that of the oldest claim that agrees and is as
@@ -244,7 +259,7 @@ pub fn decide(case: &Case<'_>, now: Timestamp) -> Status {
     let mut candidates: Vec<Candidate> = held_candidates(case, now).chain([talk]).collect();
     candidates.sort_by_key(|c| std::cmp::Reverse(c.weight()));
     let state = winner.state;
-    let reason = why(case, state, winner.reason);
+    let reason = why(case, &winner, now);
     let agrees = |c: &&Candidate| c.state == state;
     let objects = |c: &&Candidate| c.state != state && !matches!(c.state, State::Unknown | State::Idle);
     Status {

@@ -22,34 +22,38 @@ fn said(provider: Provider, event: &str, more: &str) -> Vec<String> {
     let payload = format!("{{\"hook_event_name\":\"{event}\",\"session_id\":\"s\",\"cwd\":\"/p\"{more}}}");
     let decoded = decode(&delivery(provider, &payload), at(5)).unwrap();
     assert_eq!((&*decoded.session, decoded.cwd.as_deref()), ("s", Some("/p")));
-    decoded.events.iter().map(|event| {
-        assert_eq!((event.source, event.created_at, event.observed_at), (Source::Hook, Some(at(0)), at(5)));
-        let signal = match &event.payload {
-            Payload::Signal(signal) => signal,
-            other => return other.kind().to_string(),
-        };
-        let mut short = match &signal.claim {
-            Claim::State { state, reason } => format!("{state} {} {}", reason.unwrap(), signal.strength),
-            Claim::Withdrawn => "withdrawn".into(),
-            other => panic!("{other:?}"),
-        };
-        if let Some(from) = signal.holds_from {
-            short += &format!(" @{}", from.since_ms(at(0)));
-        }
-        if signal.key.is_some() {
-            short += " keyed";
-        }
-        if let Some(until) = signal.valid_until {
-            short += &format!(" until {}", until.since_ms(at(0)));
-        }
-        if let Some(agent) = &event.agent_id {
-            short += &format!(" of {agent}");
-        }
-        if let Some(subject) = signal.dialog.as_deref().and_then(|d| d.subject.as_deref()) {
-            short += &format!(": {subject}");
-        }
-        short
-    }).collect()
+    decoded
+        .events
+        .iter()
+        .map(|event| {
+            assert_eq!((event.source, event.created_at, event.observed_at), (Source::Hook, Some(at(0)), at(5)));
+            let signal = match &event.payload {
+                Payload::Signal(signal) => signal,
+                other => return other.kind().to_string(),
+            };
+            let mut short = match &signal.claim {
+                Claim::State { state, reason } => format!("{state} {} {}", reason.unwrap(), signal.strength),
+                Claim::Withdrawn => "withdrawn".into(),
+                other => panic!("{other:?}"),
+            };
+            if let Some(from) = signal.holds_from {
+                short += &format!(" @{}", from.since_ms(at(0)));
+            }
+            if signal.key.is_some() {
+                short += " keyed";
+            }
+            if let Some(until) = signal.valid_until {
+                short += &format!(" until {}", until.since_ms(at(0)));
+            }
+            if let Some(agent) = &event.agent_id {
+                short += &format!(" of {agent}");
+            }
+            if let Some(subject) = signal.dialog.as_deref().and_then(|d| d.subject.as_deref()) {
+                short += &format!(": {subject}");
+            }
+            short
+        })
+        .collect()
 }
 
 const BASH: &str = r#","tool_name":"Bash","tool_input":{"command":"touch x","description":"Create a file"}"#;
@@ -66,7 +70,10 @@ fn what_claude_code_says() {
     let edit = r#","tool_name":"Edit","tool_input":{"file_path":"/p/calc.py","old_string":"a"}"#;
     assert_eq!(claude("PermissionRequest", edit), ["waiting_approval edit high @500 keyed: /p/calc.py"]);
     let fetch = r#","tool_name":"WebFetch","tool_input":{"url":"https://example.com/page","prompt":"?"}"#;
-    assert_eq!(claude("PermissionRequest", fetch), ["waiting_approval fetch high @500 keyed: https://example.com/page"]);
+    assert_eq!(
+        claude("PermissionRequest", fetch),
+        ["waiting_approval fetch high @500 keyed: https://example.com/page"]
+    );
     let mcp = r#","tool_name":"mcp__lab__ping","tool_input":{"msg":"hi"},"mcp_server":{"name":"lab"}"#;
     assert_eq!(claude("PermissionRequest", mcp), ["waiting_approval mcp high @500 keyed: mcp__lab__ping"]);
     let plan = r##","tool_name":"ExitPlanMode","tool_input":{"plan":"# Plan"}"##;
@@ -136,11 +143,19 @@ fn a_request_and_its_end_have_one_key() {
 
 #[test]
 fn what_names_nothing_is_refused() {
-    for payload in ["null", "[]", "{}", r#"{"hook_event_name":"Stop"}"#, r#"{"session_id":"s"}"#, r#"{"hook_event_name":1,"session_id":"s"}"#] {
+    for payload in [
+        "null",
+        "[]",
+        "{}",
+        r#"{"hook_event_name":"Stop"}"#,
+        r#"{"session_id":"s"}"#,
+        r#"{"hook_event_name":1,"session_id":"s"}"#,
+    ] {
         assert!(decode(&delivery(Provider::Claude, payload), at(0)).is_err(), "{payload}");
     }
     // What else is in it may have any shape.
-    let odd = r#"{"hook_event_name":"PreToolUse","session_id":"s","tool_input":{"command":{"deep":[1]}},"tool_name":"X"}"#;
+    let odd =
+        r#"{"hook_event_name":"PreToolUse","session_id":"s","tool_input":{"command":{"deep":[1]}},"tool_name":"X"}"#;
     assert!(decode(&delivery(Provider::Claude, odd), at(0)).is_ok());
 }
 

@@ -91,6 +91,8 @@ impl SessionState {
                         class.get_or_insert(error.class);
                     }
                 } else if error.retrying
+                    // Told late, it is no news of the turn; the claim beside it ends by itself.
+                    && event.source != Source::Telemetry
                     && let Phase::Open { doing } = &mut self.talk.phase
                 {
                     *doing = Reason::Retrying;
@@ -399,6 +401,7 @@ impl SessionState {
                     _ => {}
                 }
             }
+            Claim::State { .. } if event.source == Source::Telemetry && self.has_newer_claim(event, at) => {}
             Claim::State { state, reason } => {
                 self.withdraw(event.source, event.agent_id.as_deref(), signal.key.as_deref());
                 let said_at = event.created_at.min(at);
@@ -478,6 +481,12 @@ impl SessionState {
             let its_own = h.subject.is_some() && call.is_some_and(|c| c.title == h.subject);
             !(asks && (last || its_own) && h.said_at.unwrap_or(h.at) <= by)
         });
+    }
+
+    /// Whether this source said something about a later moment already.
+    fn has_newer_claim(&self, event: &Event, at: Timestamp) -> bool {
+        let same = |h: &&Held| h.source == event.source && h.agent.as_deref() == event.agent_id.as_deref();
+        self.held.iter().filter(same).any(|h| h.at > at)
     }
 
     fn leave(&mut self, how: Reason, at: Timestamp, out: &mut Vec<Conclusion>) {
