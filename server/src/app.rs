@@ -31,6 +31,8 @@ pub(crate) struct Parts {
     pub(crate) tasks: TaskTracker,
     /// The last snapshot of everything: many clients ask for the same.
     pub(crate) last_snapshot: Mutex<Option<LastSnapshot>>,
+    /// Places for bodies of telemetry.
+    pub(crate) telemetry: Arc<Semaphore>,
     reader: Reader,
     reads: Semaphore,
 }
@@ -67,6 +69,7 @@ impl Parts {
             cancel,
             tasks: TaskTracker::new(),
             last_snapshot: Mutex::default(),
+            telemetry: Arc::new(Semaphore::new(limits.telemetry_at_once)),
             reader,
             reads: Semaphore::new(STORE_READS),
         })

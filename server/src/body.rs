@@ -64,6 +64,11 @@ pub(crate) fn json_of<T: Serialize + ?Sized>(value: &T) -> Answer {
     serde_json::to_vec(value).map(json).map_err(|cause| ApiError::internal(&cause))
 }
 
+/// A message of protobuf.
+pub(crate) fn protobuf(message: Vec<u8>) -> Response<Body> {
+    of_type("application/x-protobuf", Body::Whole(message.into()))
+}
+
 /// Plain text.
 pub(crate) fn text(text: impl Into<Bytes>) -> Response<Body> {
     of_type("text/plain; charset=utf-8", Body::Whole(text.into()))

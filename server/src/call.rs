@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt::Display, future::Future, net::SocketAddr, ops::Range
 
 use bytes::{Buf, Bytes};
 use futures_util::future::BoxFuture;
-use http::{Response, request::Parts};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited, combinators::BoxBody};
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
@@ -90,6 +90,51 @@ impl Call {
         };
         serde_json::from_reader(body.reader()).map_err(ApiError::body)
     }
+}
+
+/// The types of bodies that are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MediaType {
+    /// `application/json`
+    Json,
+    /// `application/x-protobuf`
+    Protobuf,
+}
+
+/// The type of a body, when it is one that is taken.
+pub(crate) fn media_type(headers: &HeaderMap) -> Option<MediaType> {
+    let value = headers.get(header::CONTENT_TYPE)?.as_bytes();
+    let essence = value.split(|b| *b == b';').next().unwrap_or_default().trim_ascii();
+    if essence.eq_ignore_ascii_case(b"application/json") {
+        Some(MediaType::Json)
+    } else {
+        essence.eq_ignore_ascii_case(b"application/x-protobuf").then_some(MediaType::Protobuf)
+    }
+}
+
+/// How a body is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Coding {
+    /// As it is.
+    Identity,
+    /// By gzip.
+    Gzip,
+}
+
+/// How the body is packed: once, and by gzip or not at all.
+pub(crate) fn coding(headers: &HeaderMap) -> Result<Coding, ApiError> {
+    let mut values = headers.get_all(header::CONTENT_ENCODING).iter();
+    let value = values.next().map_or(&b""[..], |value| value.as_bytes().trim_ascii());
+    if values.next().is_none() {
+        if value.is_empty() || value.eq_ignore_ascii_case(b"identity") {
+            return Ok(Coding::Identity);
+        }
+        if value.eq_ignore_ascii_case(b"gzip") {
+            return Ok(Coding::Gzip);
+        }
+    }
+    Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unknown_coding", "the body may be packed once, by gzip")
+        .header(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip")))
 }
 
 /// Query parameters; of several with one name the first counts.

@@ -52,6 +52,49 @@ pub enum Command {
         /// Takes the answer, JSON.
         reply: oneshot::Sender<Result<String, Refusal>>,
     },
+    /// An agent told of itself over OpenTelemetry.
+    Telemetry {
+        /// What.
+        message: Telemetry,
+        /// Takes the answer in the encoding of the message, once what was told is stored.
+        reply: oneshot::Sender<Result<Vec<u8>, TelemetryRefusal>>,
+    },
+}
+
+/// A message of OpenTelemetry.
+#[derive(Debug)]
+pub struct Telemetry {
+    /// What it holds.
+    pub kind: TelemetryKind,
+    /// Whether it is protobuf; else it is JSON.
+    pub protobuf: bool,
+    /// The message, inflated.
+    pub body: Vec<u8>,
+}
+
+/// What a message of OpenTelemetry holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TelemetryKind {
+    /// Log records.
+    Logs,
+    /// Spans.
+    Traces,
+    /// Metrics.
+    Metrics,
+}
+
+/// Why telemetry was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TelemetryRefusal {
+    /// It is no such message; sending it again helps nobody.
+    #[error("{0}")]
+    Malformed(String),
+    /// There is too much to do; it is to be sent again.
+    #[error("too much is to be stored at the moment")]
+    Busy,
+    /// Nothing can be stored; it is to be sent again.
+    #[error("nothing can be stored at the moment")]
+    Stuck,
 }
 
 /// Which run is meant.

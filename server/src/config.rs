@@ -98,6 +98,12 @@ pub struct Limits {
     pub header_bytes: usize,
     /// A JSON body, bytes.
     pub body_bytes: usize,
+    /// A body of telemetry, inflated, bytes.
+    pub telemetry_bytes: usize,
+    /// Bodies of telemetry in memory at once; further ones are told 429.
+    pub telemetry_at_once: usize,
+    /// Storing what a body of telemetry tells; after that its sender is told to come again.
+    pub telemetry_wait: Duration,
     /// A WebSocket message from a client, bytes.
     pub message_bytes: usize,
     /// Reading headers, and reading a body.
@@ -122,6 +128,9 @@ impl Default for Limits {
             connections: 4096,
             header_bytes: 16 << 10,
             body_bytes: 64 << 10,
+            telemetry_bytes: 20 << 20,
+            telemetry_at_once: 4,
+            telemetry_wait: Duration::from_secs(5),
             message_bytes: 64 << 10,
             read: Duration::from_secs(10),
             write: Duration::from_secs(20),

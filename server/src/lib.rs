@@ -38,7 +38,9 @@ pub mod board;
 
 pub use access::{Token, TokenError, Tokens};
 pub use board::{Board, SessionEntry};
-pub use command::{Command, HostConnection, HostStream, Input, Refusal, RunAsk, RunTarget};
+pub use command::{
+    Command, HostConnection, HostStream, Input, Refusal, RunAsk, RunTarget, Telemetry, TelemetryKind, TelemetryRefusal,
+};
 pub use config::{Config, Exposure, Health, Limits, Peer, PeerCheck, SourceHealth, TcpCheck};
 pub use frame::Frame;
 pub use json::Json;

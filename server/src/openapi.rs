@@ -10,7 +10,7 @@ use crate::{
     SourceHealth,
     access::Scope,
     api::history::StatusChange,
-    routes::{Gives, ROUTES, Route},
+    routes::{Gives, ROUTES, Route, Takes},
 };
 
 /// Makes the OpenAPI 3.1 document.
@@ -57,12 +57,22 @@ fn operation(route: &Route) -> Value {
             "content": { "application/json": { "schema": reference("Error") } },
         } },
     });
+    match route.takes {
+        Takes::Nothing => {}
+        Takes::Json => operation["requestBody"] = taken(&["application/json"]),
+        Takes::Telemetry => operation["requestBody"] = taken(&["application/json", "application/x-protobuf"]),
+    }
     let (status, good) = good_answer(route.gives);
     operation["responses"][status] = good;
     if route.scope == Scope::Open {
         operation["security"] = json!([]);
     }
     operation
+}
+
+fn taken(types: &[&str]) -> Value {
+    let content: Map<String, Value> = types.iter().map(|name| ((*name).to_owned(), json!({}))).collect();
+    json!({ "required": true, "content": content })
 }
 
 fn good_answer(gives: Gives) -> (&'static str, Value) {
@@ -74,7 +84,7 @@ fn good_answer(gives: Gives) -> (&'static str, Value) {
                     "properties": { field: { "type": "array", "items": reference(name) } } }),
         ),
         Gives::Array(name) => ("application/json", json!({ "type": "array", "items": reference(name) })),
-        Gives::Json => ("application/json", json!({ "type": "object" })),
+        Gives::Json | Gives::Telemetry => ("application/json", json!({ "type": "object" })),
         Gives::Text(content_type) => (content_type, json!({ "type": "string" })),
         Gives::Events => ("text/event-stream", json!({ "type": "string" })),
         Gives::Upgrade => {

@@ -9,7 +9,7 @@ use http::Method;
 
 use crate::{
     access::Scope,
-    api::{admin, history, runs, sessions, site, streams, wait},
+    api::{admin, history, otlp, runs, sessions, site, streams, wait},
     app::App,
     call::{Call, Reply},
     older,
@@ -26,6 +26,7 @@ pub(crate) struct Route {
     /// For people, in one line.
     pub(crate) about: &'static str,
     pub(crate) query: &'static [Param],
+    pub(crate) takes: Takes,
     pub(crate) gives: Gives,
     pub(crate) handler: fn(&App, Call) -> Reply,
 }
@@ -34,6 +35,18 @@ pub(crate) struct Route {
 pub(crate) struct Param {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
+}
+
+/// What a route takes as its body. Of none of them a browser sends for a page without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// Nothing: a body is not looked at.
+    Nothing,
+    /// JSON with its length said before, up to [`Limits::body_bytes`](crate::Limits::body_bytes).
+    Json,
+    /// OpenTelemetry: JSON or protobuf, compressed by gzip or not, in chunks or whole, up to
+    /// [`Limits::telemetry_bytes`](crate::Limits::telemetry_bytes) when it is inflated.
+    Telemetry,
 }
 
 /// What a route answers with.
@@ -47,6 +60,8 @@ pub(crate) enum Gives {
     Array(&'static str),
     /// JSON of no fixed shape.
     Json,
+    /// What OTLP answers, encoded as the request.
+    Telemetry,
     /// Text of this type.
     Text(&'static str),
     /// Server-sent events.
@@ -106,7 +121,17 @@ const fn get(
     handler: fn(&App, Call) -> Reply,
     about: &'static str,
 ) -> Route {
-    Route { method: Method::GET, path, braces: braces(path), scope, about, query, gives, handler }
+    Route {
+        method: Method::GET,
+        path,
+        braces: braces(path),
+        scope,
+        about,
+        query,
+        takes: Takes::Nothing,
+        gives,
+        handler,
+    }
 }
 
 const fn post(
@@ -116,7 +141,17 @@ const fn post(
     handler: fn(&App, Call) -> Reply,
     about: &'static str,
 ) -> Route {
-    Route { method: Method::POST, path, braces: braces(path), scope, about, query: &[], gives, handler }
+    Route {
+        method: Method::POST,
+        path,
+        braces: braces(path),
+        scope,
+        about,
+        query: &[],
+        takes: Takes::Json,
+        gives,
+        handler,
+    }
 }
 
 const fn put(
@@ -126,7 +161,23 @@ const fn put(
     handler: fn(&App, Call) -> Reply,
     about: &'static str,
 ) -> Route {
-    Route { method: Method::PUT, path, braces: braces(path), scope, about, query: &[], gives, handler }
+    Route {
+        method: Method::PUT,
+        path,
+        braces: braces(path),
+        scope,
+        about,
+        query: &[],
+        takes: Takes::Json,
+        gives,
+        handler,
+    }
+}
+
+const fn otlp(path: &'static str, handler: fn(&App, Call) -> Reply, about: &'static str) -> Route {
+    let scope = Scope::Ingest;
+    let (takes, gives) = (Takes::Telemetry, Gives::Telemetry);
+    Route { method: Method::POST, path, braces: None, scope, about, query: &[], takes, gives, handler }
 }
 
 /// All of them.
@@ -163,6 +214,10 @@ pub(crate) static ROUTES: &[Route] = &[
 
     get("/api/v1/stream", Scope::Read, STREAM, Gives::Events, streams::sse, "snapshot, then event and status as they come"),
     get("/api/v1/ws", Scope::Read, STREAM, Gives::WebSocket, streams::websocket, "the same frames over a WebSocket"),
+
+    otlp("/v1/logs", otlp::logs, "OTLP/HTTP: log records of an agent"),
+    otlp("/v1/traces", otlp::traces, "OTLP/HTTP: spans of an agent; taken, not kept"),
+    otlp("/v1/metrics", otlp::metrics, "OTLP/HTTP: metrics of an agent; taken, not kept"),
 
     get("/api/stream/status", Scope::Read, &[], Gives::Events, older::status_stream, "older name: status of all sessions in the old words"),
     get("/api/sessions/{id}/stream", Scope::Read, &[], Gives::Events, older::session_stream, "older name: one session in the old words"),

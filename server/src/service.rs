@@ -16,13 +16,14 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
 use crate::{
+    Limits,
     app::App,
     body::Body,
-    call::{BrokenUpload, Call, Door, Reply, Upload},
+    call::{self, BrokenUpload, Call, Door, MediaType, Reply, Upload},
     error::ApiError,
     gate::Gate,
     listen::Place,
-    routes::{self, Found},
+    routes::{self, Found, Takes},
 };
 
 /// Answers the requests of one connection.
@@ -116,36 +117,39 @@ impl Service {
             }
         };
         gate.check_scope(route.scope, headers, door)?;
-        if headers.contains_key(header::TRANSFER_ENCODING) {
-            // Of a request with both length and transfer coding hyper keeps only the latter, so
-            // this is also where smuggled ones end.
-            return Err(ApiError::new(
-                StatusCode::LENGTH_REQUIRED,
-                "length_required",
-                "send the body with a Content-Length",
-            ));
-        }
-        if route.method != Method::GET {
-            check_json(headers)?;
-            let limit = self.app.limits.body_bytes;
-            if body_bytes.is_none_or(|n| n > limit as u64) {
-                return Err(ApiError::too_large(limit));
-            }
-        }
+        check_body(route.takes, headers, body_bytes, &self.app.limits)?;
         Ok((route, segment))
     }
 }
 
-/// Calls that change something take JSON: no form and no plain text, which a browser would send
-/// for any page without asking.
-fn check_json(headers: &HeaderMap) -> Result<(), ApiError> {
-    let essence = headers
-        .get(header::CONTENT_TYPE)
-        .map(|value| value.as_bytes().split(|b| *b == b';').next().unwrap_or_default().trim_ascii());
-    match essence {
-        Some(essence) if essence.eq_ignore_ascii_case(b"application/json") => Ok(()),
-        Some(_) | None => {
-            Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", "send the body as application/json"))
+/// Holds what the head says of the body against what the route takes.
+fn check_body(takes: Takes, headers: &HeaderMap, body_bytes: Option<u64>, limits: &Limits) -> Result<(), ApiError> {
+    let chunked = headers.contains_key(header::TRANSFER_ENCODING);
+    match takes {
+        Takes::Nothing | Takes::Json if chunked => {
+            // Of a request with both length and transfer coding hyper keeps only the latter, so
+            // this is also where smuggled ones end.
+            Err(ApiError::new(StatusCode::LENGTH_REQUIRED, "length_required", "send the body with a Content-Length"))
+        }
+        Takes::Nothing => Ok(()),
+        Takes::Json => {
+            // No form and no plain text, which a browser would send for any page without asking.
+            if call::media_type(headers) != Some(MediaType::Json) {
+                let why = "send the body as application/json";
+                return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", why));
+            }
+            let limit = limits.body_bytes;
+            if body_bytes.is_none_or(|n| n > limit as u64) { Err(ApiError::too_large(limit)) } else { Ok(()) }
+        }
+        // Exporters send in chunks, and there is nobody between them and us to read a length else.
+        Takes::Telemetry => {
+            if call::media_type(headers).is_none() {
+                let why = "send the body as application/json or application/x-protobuf";
+                return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_otlp", why));
+            }
+            call::coding(headers)?;
+            let limit = limits.telemetry_bytes;
+            if body_bytes.is_some_and(|n| n > limit as u64) { Err(ApiError::too_large(limit)) } else { Ok(()) }
         }
     }
 }

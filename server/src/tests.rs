@@ -9,6 +9,7 @@ mod security;
 mod site;
 mod sockets;
 mod streaming;
+mod telemetry;
 mod waiting;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};

@@ -5,7 +5,7 @@ use http::HeaderValue;
 use super::*;
 use crate::{
     access::Scope,
-    routes::{ROUTES, Route},
+    routes::{ROUTES, Route, Takes},
 };
 
 fn path(route: &Route) -> String {
@@ -199,18 +199,57 @@ async fn wrong_tokens_are_counted() {
 }
 
 #[tokio::test]
-async fn changes_need_json() {
+async fn bodies_are_nothing_a_page_can_send() {
     let desk = Desk::new();
-    for route in ROUTES.iter().filter(|route| route.method != Method::GET) {
-        for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp", ""]
-        {
+    for route in ROUTES {
+        let (code, foreign) = match route.takes {
+            Takes::Nothing => {
+                assert_eq!(route.method, Method::GET, "{}: what changes something needs a body", route.path);
+                continue;
+            }
+            Takes::Json => ("not_json", "application/x-protobuf"),
+            Takes::Telemetry => ("not_otlp", "application/grpc"),
+        };
+        for kind in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data",
+            "application/jsonp",
+            "application/x-protobuf2",
+            foreign,
+            "",
+        ] {
             let mut request = of(route);
             set(&mut request, "content-type", kind);
-            refused(&desk, request, (415, "not_json")).await;
+            refused(&desk, request, (415, code)).await;
         }
         let mut request = of(route);
         request.headers_mut().remove(header::CONTENT_TYPE);
-        refused(&desk, request, (415, "not_json")).await;
+        refused(&desk, request, (415, code)).await;
+    }
+}
+
+#[tokio::test]
+async fn only_telemetry_comes_in_chunks_packed_and_large() {
+    let desk = Desk::new();
+    for route in ROUTES {
+        let telemetry = route.takes == Takes::Telemetry;
+        assert_eq!(telemetry, route.scope == Scope::Ingest && route.method == Method::POST, "{}", route.path);
+        let mut chunked = of(route);
+        set(&mut chunked, "transfer-encoding", "chunked");
+        let mut large = of(route);
+        *large.body_mut() = Full::from("x".repeat(Limits::default().body_bytes + 1));
+        match route.takes {
+            Takes::Nothing => assert_eq!(desk.send(chunked).await.status, 411, "{}", route.path),
+            Takes::Json => {
+                assert_eq!(desk.send(chunked).await.status, 411, "{}", route.path);
+                assert_eq!(desk.send(large).await.status, 413, "{}", route.path);
+            }
+            Takes::Telemetry => {
+                assert_eq!(desk.send(chunked).await.status, 503, "{}: nobody takes it", route.path);
+                assert_eq!(desk.send(large).await.status, 503, "{}: nobody takes it", route.path);
+            }
+        }
     }
 }
 
