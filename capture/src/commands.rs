@@ -16,6 +16,7 @@ mod send;
 mod serve;
 mod show;
 mod style;
+mod telemetry;
 mod wait;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -75,6 +76,8 @@ enum Verb {
     Export(export::Arguments),
     /// Let the agents tell what they do: entries in their own settings.
     Hooks(hooks::Arguments),
+    /// Have agents send their telemetry here.
+    Telemetry(telemetry::Arguments),
     /// Check that everything works, and say what does not.
     Doctor,
     /// Print completions for a shell.
@@ -206,6 +209,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Send(arguments) => send::run(&context()?, &arguments),
         Verb::Export(arguments) => export::run(&context()?, &arguments),
         Verb::Hooks(arguments) => hooks::run(&context()?, &arguments),
+        Verb::Telemetry(arguments) => telemetry::run(&context()?, &arguments),
         Verb::Doctor => doctor::run(&context()?),
         Verb::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "capture", &mut std::io::stdout());

@@ -79,6 +79,13 @@ pub fn token_file(data: &Path) -> PathBuf {
     data.join("tokens/owner")
 }
 
+/// The file with the token that opens nothing but handing in events; it may be in an agent's
+/// environment.
+#[must_use]
+pub fn ingest_token_file(data: &Path) -> PathBuf {
+    data.join("tokens/ingest")
+}
+
 /// The tokens of this installation; made at the first start, 256 bits each from the system.
 ///
 /// # Errors

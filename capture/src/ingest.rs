@@ -13,6 +13,7 @@ mod link;
 mod message;
 mod processes;
 mod sessions;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 
@@ -39,6 +40,7 @@ use store::{CommitError, PackedText, ReadError, Writer};
 use hosts::Host;
 pub use hosts::HostInput;
 use sessions::Sessions;
+pub use telemetry::{Stored, TelemetryInput};
 
 /// Inputs that may wait for the ingest thread.
 pub const INPUTS: usize = 16;
@@ -87,6 +89,8 @@ pub enum Input {
     Host(HostInput),
     /// What an agent's hook hands over; is told when it is stored, or that nobody understands it.
     Delivery(Box<Delivery>, Box<dyn FnOnce(Result<(), String>) + Send>),
+    /// What an agent tells over OpenTelemetry.
+    Telemetry(TelemetryInput),
     /// Commit and end.
     Stop,
 }
@@ -371,6 +375,7 @@ impl Ingest {
             Input::SetCapture(id, on, _) => self.apply_capture(*id, *on),
             Input::Host(told) => self.apply_host(told),
             Input::Delivery(delivery, _) => self.apply_delivery(delivery),
+            Input::Telemetry(told) => self.apply_telemetry(&told.events),
             Input::Stop => Ok(()),
         }
     }
@@ -388,8 +393,11 @@ impl Ingest {
     }
 
     fn try_advance(&mut self, slot: usize, now: Timestamp) -> Result<(), Failure> {
-        let conclusions = self.sessions.state(&self.writer, slot)?.advance(now);
-        if !conclusions.is_empty() {
+        let state = self.sessions.state(&self.writer, slot)?;
+        let reason = state.session.status.reason;
+        let conclusions = state.advance(now);
+        // Why a session runs may change without an event: a claim that it tries again has ended.
+        if !conclusions.is_empty() || state.session.status.reason != reason {
             if self.open_since.is_none() {
                 self.writer.begin()?;
                 self.open_since = Some(Instant::now());
@@ -461,6 +469,7 @@ impl Ingest {
                 Input::Delivery(delivery, stored) => {
                     stored(decode(&delivery, delivery.at).map(|_| ()));
                 }
+                Input::Telemetry(told) => (told.stored)(self.strange(&told.events)),
                 Input::Host(HostInput::Hello(_) | HostInput::Lost(_))
                 | Input::Batch(_)
                 | Input::Ended(_)

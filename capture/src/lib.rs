@@ -20,4 +20,5 @@ pub mod recording;
 pub mod roots;
 pub mod runs;
 pub mod serve;
+pub mod telemetry;
 pub mod terminal;

@@ -28,6 +28,7 @@ use crate::{
     linker::Linker,
     roots,
     runs::Runs,
+    telemetry::Telemeter,
 };
 
 /// What `capture serve` was told.
@@ -156,10 +157,11 @@ impl Service {
             let at_the_other_end = if from.ip().is_loopback() { holders_of_tcp(from, to) } else { return true };
             !at_the_other_end.is_empty() && !at_the_other_end.into_iter().any(descends_from_agent)
         }));
-        let health = health(&control, &gauges);
+        let telemeter = Telemeter::new(inputs.clone(), Arc::clone(&gauges));
+        let health = health(&control, &gauges, &telemeter);
         let serving = runtime.block_on(server::serve(config, board, reader, health, cancel.clone()))?;
         let deliveries = Deliveries::new(data, inputs.clone());
-        runtime.spawn(carry_out(asked, inputs.clone(), runs, deliveries.clone(), cancel.clone()));
+        runtime.spawn(carry_out(asked, inputs.clone(), runs, deliveries.clone(), telemeter, cancel.clone()));
 
         let sink = {
             let inputs = inputs.clone();
@@ -217,6 +219,7 @@ async fn carry_out(
     inputs: Sender<Input>,
     runs: Runs,
     deliveries: Deliveries,
+    telemeter: Telemeter,
     cancel: CancellationToken,
 ) {
     // The conversations with hosts and the questions to them end with this task.
@@ -251,6 +254,11 @@ async fn carry_out(
                     // The client may have gone away meanwhile.
                     reply.send(runs.ask(target, ask).await).ok();
                 });
+            }
+            Command::Telemetry { message, reply } => {
+                let telemeter = telemeter.clone();
+                // As many at once as the server lets in.
+                tasks.spawn_blocking(move || telemeter.take(&message, reply));
             }
             Command::SetCapture { session, enabled, reply } => {
                 let answer = Box::new(move |known: Result<bool, String>| {
@@ -304,7 +312,8 @@ const WAL_MOST_BYTES: u64 = 512 << 20;
 /// A write-ahead log of this size may rest while nothing is written, bytes.
 const WAL_REST_BYTES: u64 = 4 << 20;
 
-fn health(control: &Control, gauges: &Arc<Gauges>) -> Health {
+fn health(control: &Control, gauges: &Arc<Gauges>, telemeter: &Telemeter) -> Health {
+    let (told, told_in_numbers) = (telemeter.clone(), telemeter.clone());
     let (ready, for_metrics) = (Arc::clone(gauges), Arc::clone(gauges));
     let (for_sources, counted) = (control.clone(), Arc::clone(gauges));
     Health {
@@ -344,6 +353,7 @@ fn health(control: &Control, gauges: &Arc<Gauges>) -> Health {
                 let detail = (root.lag_bytes > 0).then(|| format!("{} bytes not read yet", root.lag_bytes));
                 sources.push(source(root.provider.to_string(), root.files, root.lag_bytes, last, 0, detail));
             }
+            sources.extend(told.health());
             sources
         }),
         metrics: Arc::new(move |out| {
@@ -357,6 +367,7 @@ fn health(control: &Control, gauges: &Arc<Gauges>) -> Health {
                 writeln!(out, "# HELP {name} {about}\n# TYPE {name} counter\n{name} {}", value.load(Ordering::Relaxed))
                     .ok();
             }
+            told_in_numbers.metrics(out);
         }),
     }
 }

@@ -144,6 +144,8 @@ fn make(told: &Told<'_>, name: &str, at: Timestamp) -> Vec<Made> {
 /// A claim that ends by itself, counted from the record's own time: what comes late has ended.
 fn running(reason: Reason, until: Timestamp, words: &str) -> Made {
     Made::of(Signal {
+        holds_from: None,
+        key: None,
         claim: Claim::State { state: State::Running, reason: Some(reason) },
         strength: Confidence::Medium,
         valid_until: Some(until),

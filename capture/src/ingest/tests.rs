@@ -23,6 +23,7 @@ mod hosts;
 mod processes;
 mod properties;
 mod records;
+mod telemetry;
 
 const START: i64 = 1_795_149_432_000;
 
