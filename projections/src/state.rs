@@ -239,11 +239,9 @@ impl SessionState {
     /// process wrote last and was read only after its end.
     fn is_revived_by(&self, event: &Event, at: Timestamp) -> bool {
         let Process::Gone { at: gone_at, .. } = self.process else { return false };
-        // Telemetry comes late, and at the latest when the process ends.
-        if event.source == Source::Telemetry {
-            return false;
-        }
-        let last_words = at.since_ms(gone_at) < LAST_WORDS_MS && !matches!(event.payload, Payload::UserPrompt(_));
+        // Telemetry comes late, and the last of it when the process ends.
+        let late = event.source == Source::Telemetry || at.since_ms(gone_at) < LAST_WORDS_MS;
+        let last_words = late && !matches!(event.payload, Payload::UserPrompt(_));
         speaks(&event.payload) && !last_words
     }
 
