@@ -23,7 +23,7 @@ mod view;
 
 use std::{fmt, sync::Arc};
 
-use events::{Provider, Timestamp};
+use events::{Confidence, Provider, State, Timestamp};
 use serde::{Deserialize, Serialize};
 
 pub use explain::{Check, Explanation, FileUsed, Need, Outcome, RegionText, RuleOutcome};
@@ -44,6 +44,8 @@ const LOOK_EVERY_MS: i64 = 20;
 const UPDATE_MS: i64 = 150;
 /// Bells within this time are one.
 const BELL_MS: i64 = 1000;
+/// An agent that works moves something within this.
+const STILL_MS: i64 = 5_000;
 /// Things to tell that are kept until somebody takes them; the oldest go first.
 const MAX_TOLD: usize = 1024;
 
@@ -100,6 +102,8 @@ pub struct Observer {
     /// The open dialog was answered; and the cursor was moved since the screen was read.
     answered: bool,
     moved: bool,
+    /// It shows work and has stood still for long.
+    still: bool,
     told: Vec<(Timestamp, Told)>,
 }
 
@@ -132,6 +136,7 @@ impl Observer {
             skipped_bytes: 0,
             bell_at: None,
             answered: false,
+            still: false,
             moved: false,
             told: Vec::new(),
         }
@@ -146,6 +151,7 @@ impl Observer {
         }
         self.take_signals(now);
         self.dirty_since.get_or_insert(now);
+        self.stirs(now);
         self.advance(now);
     }
 
@@ -204,15 +210,39 @@ impl Observer {
         } else if self.judge.deadline.is_some_and(|due| due <= now) {
             self.judge(now);
         }
+        if self.still_due().is_some_and(|due| due <= now) {
+            self.still = true;
+            self.tell_work(now, Confidence::Medium);
+        }
+    }
+
+    /// An agent that works moves something on its screen all the time; when it stands still for
+    /// long, whoever knows better is believed.
+    fn still_due(&self) -> Option<Timestamp> {
+        let works = self.judge.current.as_ref().is_some_and(|c| c.claim.state == State::Running);
+        (works && !self.still && self.provider != Provider::Unknown).then(|| self.output_at.plus_ms(STILL_MS))
+    }
+
+    /// Something moves again.
+    fn stirs(&mut self, now: Timestamp) {
+        if std::mem::take(&mut self.still) {
+            let strength = self.judge.current.as_ref().map(|c| c.claim.strength);
+            self.tell_work(now, strength.unwrap_or(Confidence::Medium));
+        }
+    }
+
+    /// Tells once more that it works, and how sure that is.
+    fn tell_work(&mut self, now: Timestamp, strength: Confidence) {
+        let Some(claim) = self.judge.current.as_ref().map(|c| c.claim.clone()) else { return };
+        if claim.state == State::Running && claim.strength > Confidence::Medium {
+            self.tell(now, Told::Claim(ScreenClaim { strength: strength.min(claim.strength), ..claim }));
+        }
     }
 
     /// When [`advance`](Self::advance) would next change something.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        match (self.look_due(), self.judge.deadline) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        self.look_due().into_iter().chain(self.judge.deadline).chain(self.still_due()).min()
     }
 
     /// What is to be told since the last call, in order.

@@ -74,7 +74,7 @@ fn tell(data: &Path, id: RunId) -> io::Result<()> {
     // A server that does not come to accepting must not hold up the agent.
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(WITHIN))?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(WITHIN))?;
-    rustix::net::connect(&socket, &SocketAddrUnix::new(&data.join("capture.sock"))?)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(data.join("capture.sock"))?)?;
     let mut stream = UnixStream::from(socket);
     let body = format!("{{\"id\":\"{id}\"}}");
     let request = format!(

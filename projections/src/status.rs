@@ -174,11 +174,18 @@ impl Candidate {
 fn held_candidates<'a>(case: &'a Case<'_>, now: Timestamp) -> impl Iterator<Item = Candidate> + 'a {
     let holds =
         move |h: &Held| h.valid_until.is_none_or(|until| now < until) && h.holds_from.is_none_or(|from| from <= now);
-    case.held.iter().enumerate().filter(move |(_, h)| holds(h)).map(|(index, h)| Candidate {
+    // Whoever looks on all the time would have seen by now what was only likely at first.
+    let watched = case.held.iter().any(|h| {
+        h.agent.is_none() && h.strength == Confidence::High && !is_momentary(h.source) && h.source != Source::Transcript
+    });
+    let strength = move |h: &Held| {
+        if watched && h.holds_from.is_some() { h.strength.min(Confidence::Medium) } else { h.strength }
+    };
+    case.held.iter().enumerate().filter(move |(_, h)| holds(h)).map(move |(index, h)| Candidate {
         source: h.source,
         state: h.state,
         reason: h.reason,
-        strength: h.strength,
+        strength: strength(h),
         at: h.at,
         said_at: h.said_at.unwrap_or(h.at),
         voice: Voice::Held(index),

@@ -355,9 +355,10 @@ fn gemini(called: &Called) -> Vec<Said> {
         "AfterTool" => vec![Said::Works(Reason::Thinking)],
         "AfterAgent" => vec![Said::Rests(Reason::TurnComplete)],
         "Notification" if called.notification_type.as_deref() == Some("ToolPermission") => {
-            let asks = |about| vec![Said::Asks { about, certain: true }];
+            // Fires up to 0.6 s before the dialog is drawn, which waits for the hook.
+            let asks = |about| vec![Said::Asks { about, certain: false }];
             match called.details.r#type.as_deref() {
-                Some("ask_user") => vec![Said::Questions { certain: true }],
+                Some("ask_user") => vec![Said::Questions { certain: false }],
                 Some("edit") => asks(ApprovalKind::Edit),
                 Some("mcp") => asks(ApprovalKind::Mcp),
                 Some("info") => asks(ApprovalKind::Fetch),

@@ -114,15 +114,15 @@ fn what_gemini_cli_says() {
         gemini("Notification", &format!(",\"notification_type\":\"ToolPermission\",\"details\":{details}"))
     };
     assert_eq!(gemini("BeforeAgent", r#","prompt":"say hello""#), ["running thinking medium"]);
-    assert_eq!(asks(r#"{"type":"exec","command":"echo hi"}"#), ["waiting_approval tool high: echo hi"]);
-    assert_eq!(asks(r#"{"type":"edit","filePath":"/p/new.txt"}"#), ["waiting_approval edit high: /p/new.txt"]);
+    assert_eq!(asks(r#"{"type":"exec","command":"echo hi"}"#), ["waiting_approval tool high @500: echo hi"]);
+    assert_eq!(asks(r#"{"type":"edit","filePath":"/p/new.txt"}"#), ["waiting_approval edit high @500: /p/new.txt"]);
     assert_eq!(
         asks(r#"{"type":"mcp","serverName":"labsrv","toolName":"lookup"}"#),
-        ["waiting_approval mcp high: lookup of labsrv"]
+        ["waiting_approval mcp high @500: lookup of labsrv"]
     );
-    assert_eq!(asks(r#"{"type":"info","urls":["http://a/b"]}"#), ["waiting_approval fetch high: http://a/b"]);
-    assert_eq!(asks(r#"{"type":"exit_plan_mode"}"#), ["waiting_approval plan high"]);
-    assert_eq!(asks(r#"{"type":"ask_user"}"#), ["waiting question high"]);
+    assert_eq!(asks(r#"{"type":"info","urls":["http://a/b"]}"#), ["waiting_approval fetch high @500: http://a/b"]);
+    assert_eq!(asks(r#"{"type":"exit_plan_mode"}"#), ["waiting_approval plan high @500"]);
+    assert_eq!(asks(r#"{"type":"ask_user"}"#), ["waiting question high @500"]);
     assert_eq!(gemini("AfterTool", r#","tool_name":"read_file""#), ["running thinking medium"]);
     assert_eq!(gemini("AfterAgent", ""), ["waiting turn_complete high"]);
 }

@@ -198,10 +198,12 @@ impl Reading {
             while let Ok(thing) = incoming.try_recv() {
                 self.take(thing);
             }
-            let breath = match self.bytes {
-                0..=MUCH => Duration::ZERO,
-                ..=BACKLOG => BREATH,
-                _ => FLOOD_BREATH,
+            let breath = if self.bytes > BACKLOG {
+                FLOOD_BREATH
+            } else if self.bytes > MUCH {
+                BREATH
+            } else {
+                Duration::ZERO
             };
             self.parse();
             let now = (self.begin.clock)();

@@ -12,6 +12,8 @@ fn told(session: &str, record: &str, seconds: f64, payload: impl Into<Payload>) 
 
 fn claim(session: &str, record: &str, seconds: f64, reason: Reason) -> NewEvent {
     let signal = Signal {
+        holds_from: None,
+        key: None,
         claim: Claim::State { state: State::Running, reason: Some(reason) },
         strength: Confidence::Medium,
         valid_until: Some(at(seconds + 15.0)),
