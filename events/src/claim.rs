@@ -33,6 +33,14 @@ pub struct Signal {
     pub dialog: Option<Box<Dialog>>,
 }
 
+impl Signal {
+    /// A claim that holds at once and until something ends it, without a dialog.
+    #[must_use]
+    pub const fn new(claim: Claim, strength: Confidence, words: Option<String>) -> Self {
+        Self { claim, strength, valid_until: None, words, holds_from: None, key: None, dialog: None }
+    }
+}
+
 /// A dialog an agent shows: what it asks, and how it can be answered.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Dialog {

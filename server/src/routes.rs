@@ -134,44 +134,16 @@ const fn get(
     }
 }
 
-const fn post(
+/// A route that changes something.
+const fn act(
+    method: Method,
     path: &'static str,
     scope: Scope,
     gives: Gives,
     handler: fn(&App, Call) -> Reply,
     about: &'static str,
 ) -> Route {
-    Route {
-        method: Method::POST,
-        path,
-        braces: braces(path),
-        scope,
-        about,
-        query: &[],
-        takes: Takes::Json,
-        gives,
-        handler,
-    }
-}
-
-const fn put(
-    path: &'static str,
-    scope: Scope,
-    gives: Gives,
-    handler: fn(&App, Call) -> Reply,
-    about: &'static str,
-) -> Route {
-    Route {
-        method: Method::PUT,
-        path,
-        braces: braces(path),
-        scope,
-        about,
-        query: &[],
-        takes: Takes::Json,
-        gives,
-        handler,
-    }
+    Route { method, path, braces: braces(path), scope, about, query: &[], takes: Takes::Json, gives, handler }
 }
 
 const fn otlp(path: &'static str, handler: fn(&App, Call) -> Reply, about: &'static str) -> Route {
@@ -192,12 +164,12 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/usage", Scope::Read, &[], Gives::Json, history::usage_of_all, "tokens of all sessions, by agent and model"),
     get("/api/v1/texts/{hash}", Scope::Read, &[], Gives::Text("text/plain"), history::text, "the whole text an event's text_ref points to"),
     get("/api/v1/host", Scope::Ingest, &[], Gives::Upgrade, runs::host, "the host of a run connects (Unix socket only)"),
-    post("/api/v1/deliveries", Scope::Ingest, Gives::Json, runs::delivery, "a hook put a delivery in the spool"),
+    act(Method::POST, "/api/v1/deliveries", Scope::Ingest, Gives::Json, runs::delivery, "a hook put a delivery in the spool"),
     get("/api/v1/runs", Scope::Read, &[], Gives::Json, runs::list, "the processes capture started"),
     get("/api/v1/runs/{id}", Scope::Read, &[], Gives::Json, runs::one, "one of them, by its id or name"),
     get("/api/v1/runs/{id}/screen", Scope::Read, &[], Gives::Json, runs::screen, "its terminal's screen as it stands"),
     get("/api/v1/runs/{id}/explain", Scope::Read, &[], Gives::Json, runs::explain, "which rule reads its screen, and why the others do not"),
-    post("/api/v1/runs/{id}/input", Scope::Control, Gives::Json, runs::input, "types into its terminal: text, keys or an interrupt"),
+    act(Method::POST, "/api/v1/runs/{id}/input", Scope::Control, Gives::Json, runs::input, "types into its terminal: text, keys or an interrupt"),
 
     get("/api/v1/sessions", Scope::Read, LIST, Gives::List("sessions", "Session"), sessions::list, "sessions, newest last event first"),
     get("/api/v1/sessions/{id}", Scope::Read, &[], Gives::One("Session"), sessions::one, "a session, by our id or the agent's"),
@@ -209,8 +181,8 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/sessions/{id}/wait", Scope::Read, WAIT, Gives::One("Session"), wait::wait, "answers when a session gets into a state"),
     get("/api/v1/sessions/{id}/screen", Scope::Read, &[], Gives::Json, runs::session_screen, "the screen of the run that hosts a session"),
     get("/api/v1/sessions/{id}/explain", Scope::Read, &[], Gives::Json, runs::session_explain, "how the screen of a session's run is read"),
-    post("/api/v1/sessions/{id}/input", Scope::Control, Gives::Json, runs::session_input, "types into the run that hosts a session"),
-    put("/api/v1/sessions/{id}/capture", Scope::Admin, Gives::Json, admin::set_capture, "turns the capture of a session on or off"),
+    act(Method::POST, "/api/v1/sessions/{id}/input", Scope::Control, Gives::Json, runs::session_input, "types into the run that hosts a session"),
+    act(Method::PUT, "/api/v1/sessions/{id}/capture", Scope::Admin, Gives::Json, admin::set_capture, "turns the capture of a session on or off"),
 
     get("/api/v1/stream", Scope::Read, STREAM, Gives::Events, streams::sse, "snapshot, then event and status as they come"),
     get("/api/v1/ws", Scope::Read, STREAM, Gives::WebSocket, streams::websocket, "the same frames over a WebSocket"),

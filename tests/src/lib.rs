@@ -1,7 +1,7 @@
 //! The harness of the end-to-end tests: recordings played in virtual time ([`world`]) and scored
 //! ([`score`]), recorded terminals ([`terminal`]), the real program on a data directory of its own
-//! ([`program`]), in a terminal ([`pty`]), with a person at it ([`terminal_user`]), made-up lines
-//! ([`transcript`]) and a small HTTP client ([`http`]).
+//! ([`program`]), a person at a terminal ([`terminal_user`]), made-up lines ([`transcript`]) and a
+//! small HTTP client ([`http`]).
 //!
 //! Nothing here waits for time to pass: virtual time is a number, and what the real program does
 //! is asked for until it is so ([`eventually`]), with a deadline.
@@ -9,7 +9,6 @@
 
 pub mod http;
 pub mod program;
-pub mod pty;
 pub mod recording;
 pub mod score;
 pub mod terminal;

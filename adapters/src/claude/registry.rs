@@ -92,15 +92,7 @@ impl RegistryDecoder {
 }
 
 fn signal(claim: Claim, words: String) -> Signal {
-    Signal {
-        dialog: None,
-        key: None,
-        holds_from: None,
-        claim,
-        strength: Confidence::High,
-        valid_until: None,
-        words: Some(words),
-    }
+    Signal::new(claim, Confidence::High, Some(words))
 }
 
 /// What a status word claims; `None` for words never seen.

@@ -544,15 +544,8 @@ impl TranscriptDecoder {
         words: &str,
         out: &mut Decoded,
     ) {
-        let signal = Signal {
-            dialog: None,
-            key: None,
-            holds_from: None,
-            claim: Claim::TurnEnded { outcome, pending_subagents },
-            strength: Confidence::High,
-            valid_until: None,
-            words: Some(words.to_owned()),
-        };
+        let signal =
+            Signal::new(Claim::TurnEnded { outcome, pending_subagents }, Confidence::High, Some(words.to_owned()));
         self.emit(line, record, owner, EXTRA + 1, signal, None, out);
     }
 

@@ -86,15 +86,8 @@ impl<'r, 'o> Writer<'r, 'o> {
 
     /// Puts out that the session is running.
     pub(super) fn running(&mut self, turn: Option<&str>, reason: Reason, words: String) {
-        let signal = Signal {
-            dialog: None,
-            key: None,
-            holds_from: None,
-            claim: Claim::State { state: State::Running, reason: Some(reason) },
-            strength: Confidence::Medium,
-            valid_until: None,
-            words: Some(words),
-        };
+        let signal =
+            Signal::new(Claim::State { state: State::Running, reason: Some(reason) }, Confidence::Medium, Some(words));
         let mut event = self.event("turn_started", turn, signal);
         event.confidence = Confidence::Medium;
         self.push(event);
@@ -102,15 +95,7 @@ impl<'r, 'o> Writer<'r, 'o> {
 
     /// Puts out that the turn is over.
     pub(super) fn turn_ended(&mut self, turn: Option<&str>, outcome: TurnOutcome, strength: Confidence, words: String) {
-        let signal = Signal {
-            dialog: None,
-            key: None,
-            holds_from: None,
-            claim: Claim::TurnEnded { outcome, pending_subagents: 0 },
-            strength,
-            valid_until: None,
-            words: Some(words),
-        };
+        let signal = Signal::new(Claim::TurnEnded { outcome, pending_subagents: 0 }, strength, Some(words));
         let mut event = self.event("turn_ended", turn, signal);
         event.confidence = strength;
         self.push(event);

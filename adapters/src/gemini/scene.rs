@@ -70,15 +70,7 @@ pub(super) fn identity(session: &str, kind: &str, id: &str, block: u32) -> Ident
 
 /// A claim without an end of its own.
 pub(super) fn signal(claim: Claim, strength: Confidence, words: &str) -> Signal {
-    Signal {
-        dialog: None,
-        key: None,
-        holds_from: None,
-        claim,
-        strength,
-        valid_until: None,
-        words: Some(words.to_owned()),
-    }
+    Signal::new(claim, strength, Some(words.to_owned()))
 }
 
 /// Begins an event about a record read before.

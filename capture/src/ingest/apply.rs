@@ -365,15 +365,7 @@ impl Ingest {
             None => Claim::Withdrawn,
         };
         let words = format!("sub-agent {child_id} is {state}");
-        let signal = Signal {
-            dialog: None,
-            key: None,
-            holds_from: None,
-            claim,
-            strength: Confidence::High,
-            valid_until: None,
-            words: Some(words),
-        };
+        let signal = Signal::new(claim, Confidence::High, Some(words));
         let known = self.sessions.known(parent).clone();
         let sequence = self.sessions.state(&self.writer, parent)?.session.last_sequence;
         let identity = Identity::of(

@@ -52,15 +52,7 @@ impl Ingest {
         }
         let claim = Claim::ProcessAlive { pid: agent.pid, start_ticks: agent.start_ticks };
         let words = Some(format!("process {} called a hook for it", agent.pid));
-        let signal = Signal {
-            claim,
-            strength: Confidence::High,
-            valid_until: None,
-            words,
-            holds_from: None,
-            key: None,
-            dialog: None,
-        };
+        let signal = Signal::new(claim, Confidence::High, words);
         self.inject(slot, Source::Process, (self.clock)(), "hook-process", signal.into())
     }
 }

@@ -126,28 +126,12 @@ impl Ingest {
             self.inject(slot, Source::Process, now, "run-title", title.into())?;
             let claim = Claim::ProcessAlive { pid: hello.pid, start_ticks: hello.start_ticks };
             let words = Some(format!("process {} of run {run}", hello.pid));
-            let signal = Signal {
-                dialog: None,
-                key: None,
-                holds_from: None,
-                claim,
-                strength: Confidence::High,
-                valid_until: None,
-                words,
-            };
+            let signal = Signal::new(claim, Confidence::High, words);
             self.inject(slot, Source::Process, now, "run-process", signal.into())?;
             if provider == Provider::Unknown {
                 let claim = Claim::State { state: State::Running, reason: Some(Reason::Tool) };
                 let words = Some("the program runs; it is no agent whose screen could be read".into());
-                let signal = Signal {
-                    dialog: None,
-                    key: None,
-                    holds_from: None,
-                    claim,
-                    strength: Confidence::Low,
-                    valid_until: None,
-                    words,
-                };
+                let signal = Signal::new(claim, Confidence::Low, words);
                 self.inject(slot, Source::Pty, now, "run-alive", signal.into())?;
             }
         }
@@ -377,15 +361,7 @@ fn is_awaited(name: Option<&str>) -> bool {
 }
 
 fn withdrawn(words: &str) -> Signal {
-    Signal {
-        dialog: None,
-        key: None,
-        holds_from: None,
-        claim: Claim::Withdrawn,
-        strength: Confidence::Medium,
-        valid_until: None,
-        words: Some(words.to_owned()),
-    }
+    Signal::new(Claim::Withdrawn, Confidence::Medium, Some(words.to_owned()))
 }
 
 fn signal_of(claim: &ScreenClaim) -> Signal {

@@ -28,15 +28,11 @@ impl Ingest {
         let helpers: Vec<usize> = helpers.map(|(slot, _)| slot).filter(|slot| !slots.contains(slot)).collect();
         slots.extend(helpers);
         for slot in slots {
-            let signal = Signal {
-                dialog: None,
-                key: None,
-                holds_from: None,
-                claim: Claim::ProcessGone { pid: ended.pid, clean: false },
-                strength: Confidence::High,
-                valid_until: None,
-                words: Some(format!("process {} ended", ended.pid)),
-            };
+            let signal = Signal::new(
+                Claim::ProcessGone { pid: ended.pid, clean: false },
+                Confidence::High,
+                Some(format!("process {} ended", ended.pid)),
+            );
             self.inject(slot, Source::Process, now, "ended", signal.into())?;
         }
         Ok(())
@@ -50,15 +46,7 @@ impl Ingest {
             let (pid, start_ticks) = (found.process.pid, found.process.start_ticks);
             for slot in found.left {
                 let words = Some(format!("process {pid} went on to another session"));
-                let signal = Signal {
-                    dialog: None,
-                    key: None,
-                    holds_from: None,
-                    claim: Claim::ProcessGone { pid, clean: true },
-                    strength: Confidence::Medium,
-                    valid_until: None,
-                    words,
-                };
+                let signal = Signal::new(Claim::ProcessGone { pid, clean: true }, Confidence::Medium, words);
                 self.inject(slot, Source::Process, now, "left", signal.into())?;
             }
             let words = Some(match found.strength {
@@ -66,22 +54,7 @@ impl Ingest {
                 Confidence::Medium | Confidence::Low => format!("process {pid} runs in its directory"),
             });
             let claim = Claim::ProcessAlive { pid, start_ticks };
-            self.inject(
-                found.slot,
-                Source::Process,
-                now,
-                "linked",
-                Signal {
-                    dialog: None,
-                    key: None,
-                    holds_from: None,
-                    claim,
-                    strength: found.strength,
-                    valid_until: None,
-                    words,
-                }
-                .into(),
-            )?;
+            self.inject(found.slot, Source::Process, now, "linked", Signal::new(claim, found.strength, words).into())?;
         }
         self.await_sessions(agents, now)?;
         self.link_hosts_by_place()
@@ -116,16 +89,7 @@ impl Ingest {
                 Source::Process,
                 now,
                 "awaited-process",
-                Signal {
-                    dialog: None,
-                    key: None,
-                    holds_from: None,
-                    claim,
-                    strength: Confidence::Medium,
-                    valid_until: None,
-                    words,
-                }
-                .into(),
+                Signal::new(claim, Confidence::Medium, words).into(),
             )?;
         }
         Ok(())

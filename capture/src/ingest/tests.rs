@@ -320,15 +320,7 @@ fn helper_of(parent: &str) -> SessionStarted {
 }
 
 fn registry(session: &str, record: &str, seconds: f64, claim: Claim) -> NewEvent {
-    let signal = Signal {
-        dialog: None,
-        key: None,
-        holds_from: None,
-        claim,
-        strength: Confidence::High,
-        valid_until: None,
-        words: Some(record.into()),
-    };
+    let signal = Signal::new(claim, Confidence::High, Some(record.into()));
     NewEvent { source: Source::Registry, ..new(session, record, 0, seconds, signal) }
 }
 

@@ -127,16 +127,7 @@ fn failure(class: ErrorClass) -> Said {
 }
 
 fn signal(source: Source, strength: Confidence, claim: Claim) -> Said {
-    said(Signal {
-        dialog: None,
-        key: None,
-        holds_from: None,
-        claim,
-        strength,
-        valid_until: None,
-        words: Some(format!("the {source} says so")),
-    })
-    .by(source)
+    said(Signal::new(claim, strength, Some(format!("the {source} says so")))).by(source)
 }
 
 fn ends(outcome: TurnOutcome) -> Said {

@@ -164,16 +164,7 @@ fn payloads() -> Vec<Payload> {
             words: text(),
         }
         .into(),
-        Signal {
-            dialog: None,
-            key: None,
-            holds_from: None,
-            claim: Claim::ProcessGone { pid: 1, clean: true },
-            strength: Confidence::High,
-            valid_until: None,
-            words: None,
-        }
-        .into(),
+        Signal::new(Claim::ProcessGone { pid: 1, clean: true }, Confidence::High, None).into(),
         Unrecognized { raw_kind: "x".into(), issue: text(), length: 5, hash: text() }.into(),
     ]
 }

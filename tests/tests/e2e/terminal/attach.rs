@@ -224,3 +224,15 @@ fn a_run_begins_without_a_terminal() {
     assert_eq!(user.end().1, 3);
     here.is_deserted_soon(&user);
 }
+
+#[test]
+fn a_run_is_not_shown_within_itself() {
+    let here = Here::new();
+    let mut user = User::start_with(
+        &here.machine,
+        "$PROGRAM run --name mine -- sh -c \"$INNER\"",
+        &[("INNER", "$PROGRAM attach mine; echo code $?")],
+    );
+    user.expect("code 5");
+    user.end();
+}

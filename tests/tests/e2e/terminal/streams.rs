@@ -162,3 +162,9 @@ fn a_bad_configuration_starts_nothing() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("no_such_key"));
     assert!(!here.machine.project().join("../started").exists());
 }
+
+#[test]
+fn arguments_may_be_long() {
+    let here = Here::new();
+    here.both("long=$(printf '%060000d' 0); $RUN sh -c 'printf %s \"$1$9\" | wc -c' sh $long $long $long $long $long $long $long $long $long");
+}

@@ -1,0 +1,167 @@
+//! Runs as the server tells of them: a scripted agent in a terminal of a host, its status over HTTP,
+//! input back, its end.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tests::{
+    PATIENCE, eventually,
+    http::Client,
+    program::{Machine, Server},
+    terminal_user::end_all,
+};
+
+use super::PROGRAM;
+
+/// An agent that says what it does as some agents do (OSC 7501), asks for permission once, and ends
+/// with 3 when it was given.
+const AGENT: &str = r#"
+say() { printf '\033]7501;state=%s:app=scripted\033\\' "$1"; }
+say idle; echo ready
+read -r prompt; say working; echo "working on $prompt"
+read -r go; say blocked:kind=permission; echo 'May I? (y/n)'
+read -r answer; say working; echo "answer $answer"
+read -r end; exit 3
+"#;
+
+struct Here {
+    machine: Machine,
+    server: Option<Server>,
+}
+
+impl Here {
+    fn new() -> Self {
+        let machine = Machine::new(PROGRAM);
+        machine.configure("autostart = false\n");
+        fs::write(machine.project().join("agent.sh"), AGENT).unwrap();
+        let server = Some(machine.serve());
+        Self { machine, server }
+    }
+
+    fn client(&self) -> &Client {
+        &self.server.as_ref().unwrap().client
+    }
+
+    /// Starts the agent in a terminal nobody is at.
+    fn start(&self, more: &[&str]) -> Value {
+        let agent = self.machine.project().join("agent.sh");
+        let words = [&["run", "--detach", "--json"], more, &["--", "sh", agent.to_str().unwrap()]].concat();
+        let output = self.machine.command(&words).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    fn run(&self, name: &str) -> Option<Value> {
+        self.client().json(&format!("/api/v1/runs/{name}"))
+    }
+
+    fn session(&self, run: &str) -> Value {
+        let id = eventually("the run has a session", || self.run(run)?["session_id"].as_str().map(str::to_owned));
+        eventually("the session", || self.client().json(&format!("/api/v1/sessions/{id}")))
+    }
+
+    /// Waits until the session of a run is in a state.
+    #[track_caller]
+    fn until(&self, run: &str, state: &str) -> Value {
+        eventually(state, || Some(self.session(run)).filter(|s| s["status"]["state"] == state))
+    }
+
+    fn input(&self, run: &str, body: &Value) -> (u16, Value) {
+        let path = format!("/api/v1/runs/{run}/input");
+        let answer = self.client().send("POST", &path, Some(&body.to_string()), PATIENCE).unwrap();
+        (answer.status, answer.json())
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        end_all(&self.machine.data());
+    }
+}
+
+#[test]
+fn a_run_is_watched_spoken_to_and_seen_to_end() {
+    let here = Here::new();
+    let started = here.start(&["--name", "mine"]);
+    let waiting = here.until("mine", "waiting");
+    assert_eq!((&waiting["run_id"], &waiting["pid"]), (&started["run"], &started["pid"]));
+    assert_eq!(here.input("mine", &json!({ "text": "the task", "submit": true })).0, 200);
+    here.until("mine", "running");
+    assert_eq!(here.input("mine", &json!({ "keys": ["enter"] })).0, 200);
+    let asks = here.until("mine", "waiting_approval");
+    assert_eq!(asks["pending_approvals"].as_array().unwrap().len(), 1);
+    let screen = here.client().json("/api/v1/runs/mine/screen").unwrap();
+    let lines: Vec<&str> = screen["lines"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(lines.contains(&"working on the task") && lines.contains(&"May I? (y/n)"), "{lines:?}");
+    // Text may be an answer nobody meant to give.
+    let (status, refused) = here.input("mine", &json!({ "text": "more", "submit": true }));
+    assert_eq!((status, &refused["error"]["code"]), (409, &json!("conflict")), "{refused}");
+    assert_eq!(here.input("mine", &json!({ "keys": ["nonsense"] })).0, 409);
+    assert_eq!(here.input("mine", &json!({ "keys": ["y", "enter"] })).0, 200);
+    here.until("mine", "running");
+    assert_eq!(here.input("mine", &json!({ "text": "\n" })).0, 200);
+    let gone = here.until("mine", "exited");
+    assert_eq!(gone["status"]["reason"], "failed");
+    assert_eq!(here.run("mine").unwrap()["exit_code"], 3);
+    assert_eq!(here.input("mine", &json!({ "text": "x" })).0, 409, "nobody is there any more");
+    let asked = here.machine.command(&["explain", gone["id"].as_str().unwrap()]).output().unwrap();
+    assert!(String::from_utf8_lossy(&asked.stdout).contains("exited"));
+}
+
+#[test]
+fn a_run_outlives_its_server_and_nothing_is_lost_or_doubled() {
+    let mut here = Here::new();
+    here.start(&["--name", "mine"]);
+    let session = here.until("mine", "waiting")["id"].as_str().unwrap().to_owned();
+    let agent = here.run("mine").unwrap();
+    let claims = |here: &Here| -> Vec<String> {
+        let events = here.server.as_ref().unwrap().events(&session);
+        let said = events.iter().filter(|e| e["source"] == "pty" && e["data"]["state"].is_string());
+        said.map(|e| e["data"]["state"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(here.input("mine", &json!({ "text": "a\n" })).0, 200);
+    here.until("mine", "running");
+    let before = claims(&here);
+    for end_well in [false, true] {
+        let server = here.server.take().unwrap();
+        if end_well {
+            assert!(tests::program::ended_well(server.stop()));
+        } else {
+            server.kill();
+        }
+        here.server = Some(here.machine.serve());
+        eventually("the host registers again", || here.run("mine").filter(|run| run["state"] == "running"));
+        assert_eq!(here.run("mine").unwrap()["pid"], agent["pid"]);
+        assert_eq!(here.session("mine")["id"], session.as_str(), "the same session");
+    }
+    assert_eq!(here.until("mine", "running")["status"]["state"], "running");
+    // What happens while nobody is there is told afterwards, once.
+    here.server.take().unwrap().kill();
+    let attach = here.machine.command(&["send", "mine", "--keys", "enter"]).output().unwrap();
+    assert_eq!(attach.status.code(), Some(4), "no server, no input");
+    here.server = Some(here.machine.serve());
+    eventually("the host is there", || here.run("mine").filter(|run| run["state"] == "running"));
+    assert_eq!(here.input("mine", &json!({ "keys": ["enter"] })).0, 200);
+    here.until("mine", "waiting_approval");
+    let mut expected = before;
+    expected.push("waiting_approval".into());
+    assert_eq!(claims(&here), expected);
+}
+
+#[test]
+fn another_process_is_no_host() {
+    use std::io::{BufRead, BufReader, Write};
+    let here = Here::new();
+    let mut stream = std::os::unix::net::UnixStream::connect(here.machine.data().join("capture.sock")).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let head = "GET /api/v1/host HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: capture-host/1\r\n\r\n";
+    let hello = json!({
+        "type": "hello", "run": "01M7W5P13SHYH76PYZWVYG82F2", "command": ["x"], "provider": "claude", "cwd": "/",
+        "pid": 1, "start_ticks": 1, "host_pid": 1, "started_at": "2026-11-20T09:47:56.927Z", "terminal": true
+    });
+    stream.write_all(format!("{head}{hello}\n").as_bytes()).unwrap();
+    let lines: Vec<String> = BufReader::new(stream).lines().map_while(Result::ok).collect();
+    assert!(lines[0].contains("101"), "{lines:?}");
+    assert!(lines.iter().all(|line| !line.contains("ack")), "who claims to be another process is turned away");
+    assert_eq!(here.client().json("/api/v1/runs").unwrap(), json!({ "runs": [] }));
+}
