@@ -26,7 +26,7 @@ use figures::{Better, Goal, Latencies, Report, median};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 /// Each figure is the median of so many.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 const SIZE: PtySize = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
 
 fn main() {
@@ -122,18 +122,30 @@ impl Terminal {
     }
 }
 
+/// Measures every way once a round, so that what else the machine does falls on all of them; gives
+/// the medians.
+fn taken_in_turn(mut measure: impl FnMut(&'static Way) -> f64) -> Vec<(&'static str, f64)> {
+    let ways = ways();
+    let mut figures: Vec<Vec<f64>> = vec![Vec::new(); ways.len()];
+    for _ in 0..ROUNDS {
+        for (way, figures) in ways.iter().zip(&mut figures) {
+            figures.push(measure(way));
+        }
+    }
+    ways.iter().zip(figures).map(|(way, figures)| (way.name, median(figures))).collect()
+}
+
 /// How fast a flood gets through, MB/s, by way.
 fn throughput(dir: &Path, report: &mut Report) {
     let megabytes = number("BENCH_MB", 200);
     let flood = dir.join("flood.log");
     build_log(&flood, megabytes << 20);
     let command = format!("cat {}", flood.display());
-    let mut figures: Vec<(&str, f64)> = Vec::new();
-    for way in ways() {
-        let rates: Vec<f64> = (0..ROUNDS).map(|_| flood_once(way, &command, dir, megabytes)).collect();
-        println!("g10 {}: {rates:.1?} MB/s", way.name);
-        figures.push((way.name, median(rates)));
-    }
+    let figures = taken_in_turn(|way| {
+        let rate = flood_once(way, &command, dir, megabytes);
+        println!("g10 {}: {rate:.1} MB/s", way.name);
+        rate
+    });
     let of = |name: &str| figures.iter().find(|(n, _)| *n == name).map(|(_, rate)| *rate);
     let ours = of("capture").unwrap();
     for (peer, must, stretch) in [
@@ -196,12 +208,11 @@ fn build_log(path: &Path, bytes: usize) {
 /// How long it takes until a key's echo is back, by way.
 fn echo(dir: &Path, report: &mut Report) {
     let keys = number("BENCH_KEYS", 1000);
-    let mut figures: Vec<(&str, f64)> = Vec::new();
-    for way in ways() {
-        let rounds: Vec<Latencies> = (0..ROUNDS).map(|_| Latencies::new(echo_once(way, dir, keys))).collect();
-        rounds.iter().for_each(|times| println!("g11 {}: {} keys, {times}", way.name, times.count()));
-        figures.push((way.name, 1000.0 * median(rounds.iter().map(|times| times.at(0.5)).collect())));
-    }
+    let figures = taken_in_turn(|way| {
+        let times = Latencies::new(echo_once(way, dir, keys));
+        println!("g11 {}: {} keys, {times}", way.name, times.count());
+        1000.0 * times.at(0.5)
+    });
     let of = |name: &str| figures.iter().find(|(n, _)| *n == name).map(|(_, p50)| *p50);
     let (ours, bare) = (of("capture").unwrap(), of("bare").unwrap());
     for peer in ["script", "asciinema", "tmux"] {
