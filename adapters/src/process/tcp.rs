@@ -1,0 +1,73 @@
+//! Who is at the other end of a TCP connection of this machine. The kernel does not name the peer, so
+//! its tables are searched.
+
+use std::{
+    fs,
+    net::{IpAddr, SocketAddr},
+};
+
+/// The processes of our own user that hold the end `local` of a TCP connection of this machine to
+/// `remote`. None when there is no such connection, or whoever holds it cannot be looked at.
+#[must_use]
+pub fn holders_of_tcp(local: SocketAddr, remote: SocketAddr) -> Vec<u32> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
+    let inode = tables.iter().find_map(|table| inode_in(&fs::read_to_string(table).ok()?, local, remote));
+    let Some(inode) = inode else { return Vec::new() };
+    let socket = format!("socket:[{inode}]");
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let holds = |pid: &u32| {
+        fs::read_dir(format!("/proc/{pid}/fd")).is_ok_and(|fds| {
+            fds.flatten().any(|fd| fs::read_link(fd.path()).is_ok_and(|target| target.as_os_str() == socket.as_str()))
+        })
+    };
+    pids.filter(holds).collect()
+}
+
+/// The socket with these addresses in a table as `/proc/net/tcp` has it (proc_net_tcp(5)):
+/// addresses are 32-bit words in the machine's order, ports hexadecimal.
+fn inode_in(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<u64> {
+    table.lines().skip(1).find_map(|line| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        let (from, to) = (address_of(fields.next()?)?, address_of(fields.next()?)?);
+        let inode: u64 = fields.nth(6)?.parse().ok()?;
+        let same =
+            |a: SocketAddr, b: SocketAddr| (a.ip().to_canonical(), a.port()) == (b.ip().to_canonical(), b.port());
+        (same(from, local) && same(to, remote) && inode != 0).then_some(inode)
+    })
+}
+
+fn address_of(field: &str) -> Option<SocketAddr> {
+    let (address, port) = field.split_once(':')?;
+    let port = u16::from_str_radix(port, 16).ok()?;
+    let mut bytes = Vec::with_capacity(16);
+    for word in address.as_bytes().chunks(8) {
+        let word = u32::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok()?;
+        bytes.extend(word.to_ne_bytes());
+    }
+    let ip = match <[u8; 16]>::try_from(bytes.as_slice()) {
+        Ok(long) => IpAddr::from(long),
+        Err(_) => IpAddr::from(<[u8; 4]>::try_from(bytes.as_slice()).ok()?),
+    };
+    Some(SocketAddr::new(ip, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_who_is_at_the_other_end_of_a_connection() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = std::net::TcpListener::bind(address) else { continue };
+            let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (server, from) = listener.accept().unwrap();
+            let to = server.local_addr().unwrap();
+            assert_eq!(holders_of_tcp(from, to), [std::process::id()], "{address}");
+            drop(client);
+            assert_eq!(holders_of_tcp(to, "127.0.0.1:1".parse().unwrap()), Vec::<u32>::new());
+        }
+        assert_eq!(address_of("0100007F:1F90"), Some("127.0.0.1:8080".parse().unwrap()));
+        assert_eq!(address_of("0100007F"), None);
+    }
+}
