@@ -33,7 +33,7 @@ use adapters::{
     process::{AgentProcess, Ended},
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use events::{Event, Payload, Provider, RunId, SessionId, Timestamp};
+use events::{Event, Provider, RunId, SessionId, Timestamp};
 use server::{Board, Frame, Json, SessionEntry};
 use store::{CommitError, PackedText, ReadError, Writer};
 
@@ -353,7 +353,7 @@ impl Ingest {
                 self.live |= live;
                 self.open.push(input);
                 if live && self.committed.len() > rows_before && !self.commit_is_due() {
-                    self.tell_ahead(rows_before);
+                    self.tell_ahead();
                 }
             }
             Err(failure) => {
@@ -559,11 +559,9 @@ impl Ingest {
         }
     }
 
-    /// Before the commit: streams get the new status at once, marked as not committed, and whoever
-    /// asks gets it too. While no stream is open only a status that changed is worth the work.
-    fn tell_ahead(&mut self, rows_before: usize) {
-        let changed = |(event, _): &(Event, bool)| matches!(event.payload, Payload::StatusChanged(_));
-        if !self.board.watched() && !self.committed.iter().skip(rows_before).any(changed) {
+    /// Before the commit: streams get the new status at once, marked as not committed.
+    fn tell_ahead(&mut self) {
+        if !self.board.watched() {
             return;
         }
         for slot in self.sessions.changed_ahead() {
