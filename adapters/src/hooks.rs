@@ -5,7 +5,7 @@
 //! plan of a change ([`Plan`]) and what is there now ([`Status`]). An entry of ours is known by the
 //! mark at the end of its command ([`command::MARK`]) and by nothing else.
 //!
-//! Never rewrites a file: [`text`] puts text into what is there and takes it out again, so that
+//! Never rewrites a file: `text` puts text into what is there and takes it out again, so that
 //! everything else stays byte for byte. Never asks, prints or decides whether to go on. What the
 //! agents then send to those commands is decoded elsewhere.
 

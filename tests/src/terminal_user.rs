@@ -3,7 +3,7 @@
 //!
 //! The leader is `sh`, as the shell of a user is: what happens to a program that leads a session
 //! itself (the kernel hangs the terminal up when it ends) happens to nobody else. After the command
-//! it writes [`END`] and the status, so that what came before is known to be complete; nothing here
+//! it writes `END` and the status, so that what came before is known to be complete; nothing here
 //! waits for a silence. Needs `setsid` of util-linux.
 
 use std::{
