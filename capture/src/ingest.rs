@@ -33,7 +33,7 @@ use adapters::{
     process::{AgentProcess, Ended},
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use events::{Event, Provider, RunId, SessionId, Timestamp};
+use events::{Event, Payload, Provider, RunId, SessionId, Timestamp};
 use server::{Board, Frame, Json, SessionEntry};
 use store::{CommitError, PackedText, ReadError, Writer};
 
@@ -147,6 +147,8 @@ pub struct Ingest {
     rows: usize,
     /// Whether the open transaction holds anything but history.
     live: bool,
+    /// Whether it holds a request for an approval: somebody is needed, and nobody is to wait for that.
+    urgent: bool,
     /// Events of the open transaction, for the streams.
     committed: Vec<(Event, bool)>,
     deadlines: BTreeSet<(Timestamp, usize)>,
@@ -231,6 +233,7 @@ impl Ingest {
             last_commit: None,
             rows: 0,
             live: false,
+            urgent: false,
             committed: Vec::new(),
             deadlines: BTreeSet::new(),
             resting: HashMap::new(),
@@ -339,7 +342,7 @@ impl Ingest {
     fn commit_is_due(&self) -> bool {
         let Some(since) = self.open_since else { return false };
         if self.live {
-            return self.last_commit.is_none_or(|last| last.elapsed() >= COMMIT_EVERY);
+            return self.urgent || self.last_commit.is_none_or(|last| last.elapsed() >= COMMIT_EVERY);
         }
         self.rows >= BACKFILL_ROWS || since.elapsed() >= BACKFILL_AGE
     }
@@ -351,6 +354,7 @@ impl Ingest {
         match self.try_take(&input) {
             Ok(()) => {
                 self.live |= live;
+                self.urgent |= live && self.committed[rows_before..].iter().any(|(event, _)| needs_somebody(event));
                 self.open.push(input);
                 if live && self.committed.len() > rows_before && !self.commit_is_due() {
                     self.tell_ahead();
@@ -459,6 +463,7 @@ impl Ingest {
         self.last_commit = Some(Instant::now());
         self.rows = 0;
         self.live = false;
+        self.urgent = false;
         self.tell(entries);
         self.committed.clear();
         self.sessions.settle();
@@ -608,6 +613,11 @@ impl Ingest {
         let session = state.view();
         SessionEntry::of(session, is_active(session, now)).ok()
     }
+}
+
+/// Whether an event says that an approval is waited for from now on.
+fn needs_somebody(event: &Event) -> bool {
+    matches!(&event.payload, Payload::StatusChanged(change) if change.to == events::State::WaitingApproval)
 }
 
 /// So many of the newest sessions have their JSON in memory from the start.
