@@ -1,7 +1,7 @@
 //! The harness of the end-to-end tests: recordings played in virtual time ([`world`]) and scored
 //! ([`score`]), recorded terminals ([`terminal`]), the real program on a data directory of its own
-//! ([`program`]), a person at a terminal ([`terminal_user`]), made-up lines ([`transcript`]) and a
-//! small HTTP client ([`http`]).
+//! ([`program`]), a person at a terminal ([`terminal_user`]), made-up lines ([`transcript`]), a
+//! small HTTP client ([`http`]) and the public benchmark of the status ([`statusbench`]).
 //!
 //! Nothing here waits for time to pass: virtual time is a number, and what the real program does
 //! is asked for until it is so ([`eventually`]), with a deadline.
@@ -11,6 +11,7 @@ pub mod http;
 pub mod program;
 pub mod recording;
 pub mod score;
+pub mod statusbench;
 pub mod terminal;
 pub mod terminal_user;
 pub mod transcript;

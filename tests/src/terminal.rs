@@ -267,7 +267,9 @@ fn take(runs: &mut [Option<Run>], at: i64, played: &mut Played) {
     }
 }
 
-fn rank(state: Option<State>) -> u8 {
+/// How pressing a state is; of several sessions the least counts.
+#[must_use]
+pub fn rank(state: Option<State>) -> u8 {
     match state {
         Some(State::WaitingApproval) => 0,
         Some(State::Running) => 1,
@@ -357,27 +359,55 @@ fn percent((of, part): (i64, i64)) -> f64 {
 /// Compares what was shown, `delivery_ms` later than it was claimed, with what was true.
 #[must_use]
 pub fn score(terminal: &Terminal, played: &Played, delivery_ms: i64) -> Score {
-    let truth = &terminal.truth;
-    let (begin, end) = (truth[0].at, truth[truth.len() - 1].at);
-    // From a later start to its ready prompt nothing is true or false.
+    score_where(terminal, played, delivery_ms, &|_, _| true)
+}
+
+/// From a later start to its ready prompt nothing is true or false.
+fn unscored(terminal: &Terminal) -> Vec<(i64, i64)> {
+    let end = terminal.truth.last().map_or(0, |t| t.at);
     let starts = terminal.ops.iter().filter(|(_, _, op)| matches!(op, Op::Spawn)).map(|(at, ..)| *at).skip(1);
-    let unscored: Vec<(i64, i64)> =
-        starts.map(|s| (s, truth.iter().map(|t| t.at).filter(|at| *at > s).min().unwrap_or(end))).collect();
+    starts.map(|s| (s, terminal.truth.iter().map(|t| t.at).filter(|at| *at > s).min().unwrap_or(end))).collect()
+}
+
+/// What was true, from and to; neighbours that say the same are one.
+fn spans(terminal: &Terminal) -> Vec<(i64, i64, Said)> {
     let mut spans: Vec<(i64, i64, Said)> = Vec::new();
-    for pair in truth.windows(2) {
+    for pair in terminal.truth.windows(2) {
         match spans.last_mut() {
             Some((_, to, said)) if (said.state, said.reason) == (pair[0].state, pair[0].reason) => *to = pair[1].at,
             _ => spans.push((pair[0].at, pair[1].at, pair[0])),
         }
     }
+    spans
+}
+
+/// The parts of a time that are scored.
+fn parts(unscored: &[(i64, i64)], from: i64, to: i64) -> Vec<(i64, i64)> {
+    unscored.iter().fold(vec![(from, to)], |parts, (x, y)| {
+        parts.into_iter().flat_map(|(c, d)| [(c, d.min(*x)), (c.max(*y), d)]).filter(|(c, d)| d > c).collect()
+    })
+}
+
+/// The time that counts, from and to, and what was true in it: 1 s after each true change is left out.
+#[must_use]
+pub fn judged(terminal: &Terminal) -> Vec<(i64, i64, Said)> {
+    let unscored = unscored(terminal);
+    let long = spans(terminal).into_iter().filter(|(from, to, _)| to - from > 1000);
+    long.flat_map(|(from, to, said)| parts(&unscored, from + 1000, to).into_iter().map(move |(c, d)| (c, d, said)))
+        .collect()
+}
+
+/// The same as [`score`], but only the approvals (from, to) that `asked` names are expected to be seen.
+#[must_use]
+pub fn score_where(terminal: &Terminal, played: &Played, delivery_ms: i64, asked: &dyn Fn(i64, i64) -> bool) -> Score {
+    let truth = &terminal.truth;
+    let (begin, end) = (truth[0].at, truth[truth.len() - 1].at);
+    let unscored = unscored(terminal);
+    let spans = spans(terminal);
     let shown: Vec<Said> = played.shown.iter().map(|s| Said { at: s.at + delivery_ms, ..*s }).collect();
     let ends = shown.iter().skip(1).map(|s| s.at).chain([end + 5000]);
     let told: Vec<(i64, i64, Said)> = shown.iter().zip(ends).map(|(s, to)| (s.at, to, *s)).collect();
-    let cut = |from: i64, to: i64| -> Vec<(i64, i64)> {
-        unscored.iter().fold(vec![(from, to)], |parts, (x, y)| {
-            parts.into_iter().flat_map(|(c, d)| [(c, d.min(*x)), (c.max(*y), d)]).filter(|(c, d)| d > c).collect()
-        })
-    };
+    let cut = |from: i64, to: i64| parts(&unscored, from, to);
     let length = |from: i64, to: i64| cut(from, to).iter().map(|(c, d)| d - c).sum::<i64>();
     let overlap = |from: i64, to: i64, want: &dyn Fn(&Said) -> bool| -> i64 {
         let part =
@@ -404,7 +434,7 @@ pub fn score(terminal: &Terminal, played: &Played, delivery_ms: i64) -> Score {
         score.reason.1 += overlap(from + 1000, *to, &|s| same(s) && s.reason.is_some_and(|r| wanted.contains(&r)));
     }
     let windows: Vec<(i64, i64)> = spans.iter().filter(|s| asks(&s.2)).map(|s| (s.0, s.1)).collect();
-    for (from, to) in windows.iter().filter(|(from, to)| to - from >= 1000) {
+    for (from, to) in windows.iter().filter(|(from, to)| to - from >= 1000 && asked(*from, *to)) {
         score.approvals.0 += 1;
         score.approvals.1 += usize::from(2 * overlap(*from, *to, &asks) >= to - from);
         let began = told.iter().filter(|t| asks(&t.2) && t.1 > *from && t.0 < *to).map(|t| t.0 - from);

@@ -154,6 +154,13 @@ impl User {
         shown
     }
 
+    /// Reads what comes within `patience` or until something came, and forgets it.
+    pub fn looks_on(&mut self, patience: Duration) {
+        self.read_for(patience);
+        self.shown.clear();
+        self.looked = 0;
+    }
+
     /// What was shown and not yet expected.
     pub fn rest(&mut self) -> String {
         self.read_for(Duration::ZERO);

@@ -1,5 +1,5 @@
 //! End to end. Recordings in virtual time: `replay`, `fold`, `screens`. The real program from outside:
-//! `export`, `hooks_install`, `life`, `reading`, `recording`, `runs`, `streams`, `faults`, and with a
+//! `export`, `hooks_install`, `life`, `reading`, `recording`, `runs`, `statusbench`, `streams`, `faults`, and with a
 //! person at a terminal: `terminal`. The real program under kill -9: `ledger`. The map of crates:
 //! `arrows`.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and tell their figures")]
@@ -17,6 +17,7 @@ mod e2e {
     mod replay;
     mod runs;
     mod screens;
+    mod statusbench;
     mod streams;
     mod terminal;
 

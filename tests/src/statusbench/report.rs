@@ -1,0 +1,245 @@
+//! Judges what was shown and puts the figures together.
+
+use std::{collections::BTreeMap, fmt::Write};
+
+use events::{Confidence, State};
+use serde_json::{Value, json};
+
+use super::{Mode, case::Case, play::Shown};
+use crate::terminal::{Played, Said, Score, judged, score_where};
+
+/// The probabilities that the words of a confidence are held to for the Brier score.
+const CONFIDENCES: [(Confidence, &str, f64); 3] =
+    [(Confidence::High, "high", 0.98), (Confidence::Medium, "medium", 0.85), (Confidence::Low, "low", 0.6)];
+
+/// How one recording went in one mode.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// `provider/scenario`.
+    pub recording: String,
+    /// What was played.
+    pub mode: Mode,
+    /// The figures, or why there are none.
+    pub result: Result<Figures, String>,
+    /// What was shown.
+    pub shown: Vec<Shown>,
+}
+
+/// What a recording, or several, came to.
+#[derive(Debug, Clone, Default)]
+pub struct Figures {
+    /// Against the truth.
+    pub score: Score,
+    /// Ends that could be seen, and those that were.
+    pub exits: (usize, usize),
+    /// For high, medium and low: ms it was said, and of these it was right.
+    pub confidence: [(i64, i64); 3],
+}
+
+impl Figures {
+    fn add(&mut self, other: &Self) {
+        self.score.add(&other.score);
+        self.exits = (self.exits.0 + other.exits.0, self.exits.1 + other.exits.1);
+        for (sum, more) in self.confidence.iter_mut().zip(other.confidence) {
+            *sum = (sum.0 + more.0, sum.1 + more.1);
+        }
+    }
+
+    /// The mean square of what the probability of a confidence was off by, over the time something
+    /// was shown: 0 is best.
+    #[must_use]
+    pub fn brier(&self) -> Option<f64> {
+        let time: i64 = self.confidence.iter().map(|(time, _)| time).sum();
+        let off =
+            self.confidence.iter().zip(CONFIDENCES).map(|((time, right), (_, _, p))| {
+                *right as f64 * (1.0 - p).powi(2) + (time - right) as f64 * p.powi(2)
+            });
+        (time > 0).then(|| off.sum::<f64>() / time as f64)
+    }
+}
+
+/// Compares what was shown with what was true.
+#[must_use]
+pub fn judge(case: &Case, mode: Mode, shown: Result<Vec<Shown>, String>) -> Outcome {
+    let outcome = |result, shown| Outcome { recording: case.name.clone(), mode, result, shown };
+    let shown = match shown {
+        Ok(shown) => shown,
+        Err(words) => return outcome(Err(words), Vec::new()),
+    };
+    let terminal = case.judged_as(mode);
+    if terminal.truth.len() < 2 {
+        return outcome(Err("nothing of the truth can be judged".to_owned()), shown);
+    }
+    let mut said: Vec<Said> = Vec::new();
+    for s in &shown {
+        if said.last().is_none_or(|last| (last.state, last.reason) != (s.state, s.reason)) {
+            said.push(Said { at: s.at, state: s.state, reason: s.reason });
+        }
+    }
+    let played = Played { shown: said, ..Played::default() };
+    // By hooks alone an approval is seen when the agent called one for it.
+    let hooks = case.permission_hooks();
+    let asked = |from: i64, to: i64| {
+        mode != Mode::Hooks || hooks.iter().any(|hook| (from - 3000..=from + 1000).contains(hook) && *hook <= to)
+    };
+    let score = score_where(&terminal, &played, 0, &asked);
+    let mut confidence = [(0, 0); 3];
+    let ends = shown.iter().skip(1).map(|s| s.at).chain([i64::MAX]);
+    for (s, end) in shown.iter().zip(ends) {
+        let Some(slot) = CONFIDENCES.iter().position(|(c, ..)| Some(*c) == s.confidence) else { continue };
+        for (from, to, truth) in judged(&terminal) {
+            let time = (end.min(to) - s.at.max(from)).max(0);
+            confidence[slot].0 += time;
+            confidence[slot].1 += if s.state == truth.state { time } else { 0 };
+        }
+    }
+    let last = terminal.truth[terminal.truth.len() - 1];
+    let told_of_ends = mode.has_terminal() || case.provider == events::Provider::Claude;
+    let exits = if last.state == Some(State::Exited) && told_of_ends {
+        (1, usize::from(shown.iter().any(|s| s.state == Some(State::Exited) && s.at >= last.at - 1500)))
+    } else {
+        (0, 0)
+    };
+    outcome(Ok(Figures { score, exits, confidence }), shown)
+}
+
+/// The sums by mode and provider; `all` are all providers. With how many were played and failed.
+#[must_use]
+pub fn sums(outcomes: &[Outcome]) -> BTreeMap<(Mode, String), (usize, usize, Figures)> {
+    let mut sums: BTreeMap<(Mode, String), (usize, usize, Figures)> = BTreeMap::new();
+    for outcome in outcomes {
+        let provider = outcome.recording.split('/').next().unwrap_or_default();
+        for of in [provider, "all"] {
+            let (count, failed, figures) = sums.entry((outcome.mode, of.to_owned())).or_default();
+            *count += 1;
+            match &outcome.result {
+                Ok(more) => figures.add(more),
+                Err(_) => *failed += 1,
+            }
+        }
+    }
+    sums
+}
+
+fn share((all, part): (i64, i64)) -> String {
+    if all == 0 { "-".to_owned() } else { format!("{:.2}%", 100.0 * part as f64 / all as f64) }
+}
+
+/// The tables, for people.
+#[must_use]
+pub fn table(outcomes: &[Outcome], worst: usize) -> String {
+    let sums = sums(outcomes);
+    let mut out = String::new();
+    writeln!(
+        out,
+        "{:<6} {:<8} {:>3} {:>6} {:>8} {:>8} {:>8} {:>6} {:>6} {:>5} {:>7} {:>8} {:>5} {:>6}",
+        "mode",
+        "provider",
+        "n",
+        "failed",
+        "agree",
+        "raw",
+        "recall",
+        "p50ms",
+        "p90ms",
+        "false",
+        "stuck s",
+        "reason",
+        "flaps",
+        "exits"
+    )
+    .ok();
+    for ((mode, provider), (count, failed, Figures { score, exits, .. })) in &sums {
+        let delay = |of| if score.delays.is_empty() { "-".to_owned() } else { score.delay(of).to_string() };
+        writeln!(
+            out,
+            "{:<6} {provider:<8} {count:>3} {failed:>6} {:>8} {:>8} {:>8} {:>6} {:>6} {:>5} {:>7.1} {:>8} {:>5} {:>6}",
+            mode.as_str(),
+            share(score.time),
+            share(score.raw),
+            format!("{}/{}", score.approvals.1, score.approvals.0),
+            delay(0.5),
+            delay(0.9),
+            score.false_approvals,
+            score.stuck as f64 / 1000.0,
+            share(score.reason),
+            score.flaps,
+            format!("{}/{}", exits.1, exits.0),
+        )
+        .ok();
+    }
+    writeln!(out, "\nconfidence: how much of the time it was said, and how often it was right then").ok();
+    writeln!(out, "(Brier score with high = 0.98, medium = 0.85, low = 0.6; 0 is best)").ok();
+    writeln!(out, "{:<6} {:<8} {:>18} {:>18} {:>18} {:>7}", "mode", "provider", "high", "medium", "low", "brier").ok();
+    for ((mode, provider), (.., figures)) in &sums {
+        write!(out, "{:<6} {provider:<8}", mode.as_str()).ok();
+        for time in figures.confidence {
+            write!(out, " {:>18}", format!("{:.1} s {}", time.0 as f64 / 1000.0, share(time))).ok();
+        }
+        writeln!(out, " {:>7}", figures.brier().map_or("-".to_owned(), |b| format!("{b:.4}"))).ok();
+    }
+    let mut good: Vec<(&Outcome, &Figures)> =
+        outcomes.iter().filter_map(|o| Some((o, o.result.as_ref().ok()?))).collect();
+    good.sort_by(|a, b| a.1.score.agree().total_cmp(&b.1.score.agree()));
+    writeln!(out, "\nworst:").ok();
+    for (outcome, Figures { score, .. }) in good.into_iter().take(worst) {
+        writeln!(
+            out,
+            "  {:6.2}%  {:<5} {}  recall {}/{}  false {}  stuck {:.1} s  flaps {}",
+            score.agree(),
+            outcome.mode.as_str(),
+            outcome.recording,
+            score.approvals.1,
+            score.approvals.0,
+            score.false_approvals,
+            score.stuck as f64 / 1000.0,
+            score.flaps
+        )
+        .ok();
+    }
+    for outcome in outcomes {
+        if let Err(words) = &outcome.result {
+            writeln!(out, "  failed   {:<5} {}: {words}", outcome.mode.as_str(), outcome.recording).ok();
+        }
+    }
+    out
+}
+
+/// All figures, for programs; times in ms.
+#[must_use]
+pub fn json(outcomes: &[Outcome]) -> Value {
+    let figures = |f: &Figures| {
+        let s = &f.score;
+        let confidence: BTreeMap<&str, Value> = CONFIDENCES
+            .iter()
+            .zip(f.confidence)
+            .map(|((_, name, p), (ms, right))| (*name, json!({ "probability": p, "ms": ms, "right_ms": right })))
+            .collect();
+        json!({
+            "judged_ms": s.time.0, "agree_ms": s.time.1, "raw_ms": s.raw.0, "raw_agree_ms": s.raw.1,
+            "approvals": s.approvals.0, "approvals_seen": s.approvals.1, "delays_ms": s.delays,
+            "false_approvals": s.false_approvals, "stuck_ms": s.stuck, "reason_ms": s.reason.0,
+            "reason_right_ms": s.reason.1, "flaps": s.flaps, "exits": f.exits.0, "exits_seen": f.exits.1,
+            "confidence": confidence, "brier": f.brier(),
+        })
+    };
+    let recordings: Vec<Value> = outcomes
+        .iter()
+        .map(|o| {
+            let shown: Vec<Value> =
+                o.shown.iter().map(|s| json!([s.at, s.state, s.reason, s.confidence])).collect();
+            let (result, error) = match &o.result {
+                Ok(f) => (Some(figures(f)), None),
+                Err(words) => (None, Some(words)),
+            };
+            json!({ "recording": o.recording, "mode": o.mode.as_str(), "figures": result, "error": error, "shown": shown })
+        })
+        .collect();
+    let sums: Vec<Value> = sums(outcomes)
+        .iter()
+        .map(|((mode, provider), (count, failed, f))| {
+            json!({ "mode": mode.as_str(), "provider": provider, "recordings": count, "failed": failed, "figures": figures(f) })
+        })
+        .collect();
+    json!({ "sums": sums, "recordings": recordings })
+}

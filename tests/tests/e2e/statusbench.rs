@@ -1,0 +1,99 @@
+//! The benchmark of the status plays and judges; makes recordings.
+
+use std::{fs, path::Path, process::Command};
+
+use events::{Confidence, Provider, Reason, State};
+use tests::{
+    recording::fixtures,
+    statusbench::{
+        Mode,
+        case::{Case, What},
+        play::{Programs, Shown, play},
+        report::judge,
+    },
+};
+
+const BENCH: &str = env!("CARGO_BIN_EXE_statusbench");
+
+fn terminal(name: &str) -> Case {
+    Case::load(&fixtures().join("terminal/recordings").join(name)).unwrap()
+}
+
+fn at(at: i64, state: State, reason: Option<Reason>, confidence: Confidence) -> Shown {
+    Shown { at, state: Some(state), reason, confidence: Some(confidence) }
+}
+
+#[test]
+fn a_terminal_is_played_through_the_real_program() {
+    let case = terminal("codex/interrupt-then-done");
+    let programs = Programs::new(Path::new(BENCH), Some(Path::new(super::PROGRAM))).unwrap();
+    let outcome = play(&case, Mode::Pty, &programs);
+    let figures = outcome.result.unwrap();
+    assert!(figures.score.agree() >= 95.0, "{} {:?}", figures.score, outcome.shown);
+    assert_eq!((figures.score.false_approvals, figures.exits), (0, (1, 1)), "{:?}", outcome.shown);
+}
+
+#[test]
+fn a_confidence_is_held_to_the_time_it_was_right() {
+    let case = terminal("claude/S03-bash-approve");
+    // Waiting at 2488, running at 2850, an approval at 3803, running at 8228, waiting at 8504, the end at 13242.
+    let shown = vec![
+        at(2488, State::Running, None, Confidence::High),
+        at(5803, State::WaitingApproval, Some(Reason::Tool), Confidence::Medium),
+        at(8228, State::Running, None, Confidence::High),
+        at(8504, State::Waiting, None, Confidence::High),
+        at(13242, State::Exited, None, Confidence::High),
+    ];
+    let figures = judge(&case, Mode::Pty, Ok(shown)).result.unwrap();
+    // What counts: the approval and the last waiting, each without its first second.
+    assert_eq!(figures.score.time, (3425 + 3738, 2425 + 3738));
+    assert_eq!(figures.confidence, [(1000 + 3738, 3738), (2425, 2425), (0, 0)]);
+    assert_eq!((figures.score.approvals, figures.score.delays.as_slice()), ((1, 1), [2000].as_slice()));
+    let off = 3738.0 * 0.02_f64.powi(2) + 1000.0 * 0.98_f64.powi(2) + 2425.0 * 0.15_f64.powi(2);
+    assert!((figures.brier().unwrap() - off / 7163.0).abs() < 1e-9);
+}
+
+#[test]
+fn paths_and_moments_are_those_of_the_replay() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |file: &str, text: &str| fs::write(dir.path().join(file), text).unwrap();
+    write(
+        "recording.json",
+        r#"{"provider":"claude","scenario":"x","cwd":"/old/p","home":"/old/h","started_at":1795149658760}"#,
+    );
+    let data = r#"/old/p 2026-11-20T04:40:59.000Z 1795149658761 1111111111111 17951496587612 2026-11-20 -old-p"#;
+    let line = serde_json::json!({"at": 1.5, "op": "append", "path": "a/-old-p/b", "data": data});
+    write("timeline.jsonl", &format!("{line}\n{}\n", r#"{"at":2,"op":"later","of":"another"}"#));
+    write("truth.jsonl", "{\"at\":1,\"state\":\"running\"}\n{\"at\":2,\"state\":\"exited\"}\n");
+    let case = Case::load(dir.path()).unwrap();
+    assert!(case.fits(Mode::Files) && !case.fits(Mode::Hooks) && !case.fits(Mode::Pty) && !case.fits(Mode::All));
+    let moved = case.moved(Path::new("/h"), Path::new("/p"), 1_795_149_658_760 + 60_000);
+    let data = "/p 2026-11-20T04:41:59.000Z 1795149718761 1111111111111 17951496587612 2026-11-20 -p";
+    let append = What::Append { path: "a/-p/b".to_owned(), data: data.to_owned() };
+    assert_eq!(moved.ops, [(1500, append), (2000, What::Other)]);
+}
+
+#[test]
+fn what_a_program_shows_is_recorded_with_its_truth() {
+    let dir = tempfile::tempdir().unwrap();
+    let to = dir.path().join("claude/mine");
+    let truth = format!("'{BENCH}' truth '{}' waiting_approval tool", to.display());
+    let output = Command::new(BENCH)
+        .args(["record", "--provider", "claude", "--out", to.to_str().unwrap(), "--", "sh", "-c"])
+        .arg(format!("{truth}; printf 'h\\303\\251llo'; exit 3"))
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "h\u{e9}llo");
+    let case = Case::load(&to).unwrap();
+    assert_eq!((case.provider, case.name.as_str()), (Provider::Claude, "claude/mine"));
+    let whats: Vec<&What> = case.ops.iter().map(|(_, what)| what).collect();
+    let out = What::Out { run: 0, data: "h\u{e9}llo".to_owned() };
+    assert_eq!(whats, [&What::Spawn { run: 0 }, &out, &What::Exit { run: 0, code: Some(3) }]);
+    let truth: Vec<_> = case.truth.iter().map(|t| (t.state, t.reason)).collect();
+    assert_eq!(truth, [(Some(State::WaitingApproval), Some(Reason::Tool)), (Some(State::Exited), None)]);
+    assert!(
+        Command::new(BENCH).args(["truth", to.to_str().unwrap(), "asleep"]).output().unwrap().status.code() == Some(2)
+    );
+}
