@@ -1,0 +1,270 @@
+//! One home's connection: away, shaking hands, or open. Turns the socket's readiness into what
+//! [`Talk`] hears and says; no call here waits.
+
+use std::{
+    io,
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixStream,
+    },
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use events::{NewEvent, Timestamp};
+use tungstenite::{
+    Error, HandshakeError, Message, WebSocket,
+    client::client_with_config,
+    handshake::{MidHandshake, client::ClientHandshake},
+    protocol::WebSocketConfig,
+};
+
+use super::{
+    Timing,
+    socket::{self, Found},
+    talk::{Step, Talk},
+};
+
+/// A message may be so long, bytes.
+const MESSAGE_BYTES: usize = 8 << 20;
+/// Read at once, bytes.
+const BUFFER_BYTES: usize = 16 << 10;
+/// So many messages are taken before another home has its turn.
+const MESSAGES: usize = 256;
+
+/// The connection of one home.
+pub(super) struct Link {
+    home: PathBuf,
+    timing: Timing,
+    stage: Stage,
+    /// After so many failures in a row the next try waits longer.
+    failures: u32,
+    /// Nothing needs to be done before, unless the socket is ready.
+    due: Instant,
+    /// Whether the first look came to an end: connected and told the present states, or not.
+    pub(super) settled: bool,
+    /// What the socket was like when it was last looked for.
+    pub(super) seen: Seen,
+}
+
+/// What is known of a daemon, for people.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Seen {
+    /// There was a socket at some time.
+    pub(super) ever: bool,
+    /// Why it is not connected, when there is a reason but that there is no socket.
+    pub(super) trouble: Option<String>,
+}
+
+enum Stage {
+    Away,
+    Shaking(Box<MidHandshake<ClientHandshake<UnixStream>>>),
+    Open(Box<Conversation>),
+}
+
+struct Conversation {
+    socket: WebSocket<UnixStream>,
+    talk: Talk,
+}
+
+/// What a turn brought.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    pub(super) events: Vec<NewEvent>,
+    pub(super) messages: u64,
+    pub(super) errors: u64,
+    /// There may be more to read at once.
+    pub(super) more: bool,
+}
+
+/// Why a connection ended.
+enum End {
+    /// The daemon went; so it does.
+    Closed,
+    /// Something was wrong.
+    Trouble(String),
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::ConnectionClosed | Error::AlreadyClosed => Self::Closed,
+            Error::Io(error) if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {
+                Self::Closed
+            }
+            Error::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => Self::Closed,
+            other => Self::Trouble(other.to_string()),
+        }
+    }
+}
+
+impl Link {
+    pub(super) fn new(home: PathBuf, timing: Timing, start: Instant) -> Self {
+        Self { home, timing, stage: Stage::Away, failures: 0, due: start, settled: false, seen: Seen::default() }
+    }
+
+    pub(super) fn home(&self) -> &Path {
+        &self.home
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        matches!(&self.stage, Stage::Open(open) if !open.talk.is_strange())
+    }
+
+    pub(super) fn due(&self) -> Instant {
+        self.due
+    }
+
+    /// The socket to wait on.
+    pub(super) fn socket(&self) -> Option<BorrowedFd<'_>> {
+        match &self.stage {
+            Stage::Away => None,
+            Stage::Shaking(mid) => Some(mid.get_ref().get_ref().as_fd()),
+            Stage::Open(open) => Some(open.socket.get_ref().as_fd()),
+        }
+    }
+
+    /// The threads something is claimed of.
+    pub(super) fn threads(&self) -> impl Iterator<Item = &Arc<str>> {
+        let open = if let Stage::Open(open) = &self.stage { Some(open) } else { None };
+        open.into_iter().flat_map(|open| open.talk.threads())
+    }
+
+    /// What is still claimed of a thread.
+    pub(super) fn again(&self, thread: &str) -> Option<&NewEvent> {
+        match &self.stage {
+            Stage::Open(open) => open.talk.again(thread),
+            Stage::Away | Stage::Shaking(_) => None,
+        }
+    }
+
+    /// Does what can be done now.
+    pub(super) fn turn(&mut self, now: Timestamp, at: Instant) -> Turn {
+        let mut turn = Turn::default();
+        let outcome = match std::mem::replace(&mut self.stage, Stage::Away) {
+            Stage::Away if at < self.due => Ok(Stage::Away),
+            Stage::Away => self.look(now, at),
+            Stage::Shaking(mid) => match mid.handshake() {
+                Ok((socket, _)) => self.begin(socket, now, at),
+                Err(HandshakeError::Interrupted(_)) if at >= self.due => {
+                    Err(End::Trouble("the daemon does not answer the handshake".into()))
+                }
+                Err(HandshakeError::Interrupted(mid)) => Ok(Stage::Shaking(Box::new(mid))),
+                Err(HandshakeError::Failure(error)) => Err(End::from(error)),
+            },
+            Stage::Open(mut open) => match self.converse(&mut open, now, at, &mut turn) {
+                Ok(()) => Ok(Stage::Open(open)),
+                Err(end) => {
+                    turn.events.extend(open.talk.lost(now));
+                    Err(end)
+                }
+            },
+        };
+        match outcome {
+            Ok(stage) => self.stage = stage,
+            Err(end) => {
+                self.settled = true;
+                self.failures = self.failures.saturating_add(1);
+                self.due = at + self.timing.pause(self.failures);
+                if let End::Trouble(trouble) = end {
+                    tracing::debug!(home = %self.home.display(), %trouble, "no connection with the Codex daemon");
+                    turn.errors += 1;
+                    self.seen.trouble = Some(trouble);
+                }
+            }
+        }
+        turn
+    }
+
+    fn look(&mut self, now: Timestamp, at: Instant) -> Result<Stage, End> {
+        self.due = at + self.timing.look_every;
+        let trouble = |refused: socket::Refused| End::Trouble(refused.to_string());
+        let Some(found) = socket::find(&self.home).map_err(trouble)? else {
+            self.settled = true;
+            self.failures = 0;
+            self.seen.trouble = None;
+            return Ok(Stage::Away);
+        };
+        self.seen.ever = true;
+        if now.since_ms(found.made_at) < self.timing.leave_alone_ms && now >= found.made_at {
+            return Ok(Stage::Away);
+        }
+        self.shake(&found, now, at)
+    }
+
+    fn shake(&mut self, found: &Found, now: Timestamp, at: Instant) -> Result<Stage, End> {
+        let stream = found.connect().map_err(|refused| match refused {
+            // A socket that was left behind: there is no daemon.
+            socket::Refused::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => End::Closed,
+            socket::Refused::Io(_) | socket::Refused::Foreign => End::Trouble(refused.to_string()),
+        })?;
+        self.due = at + self.timing.answer;
+        let config = WebSocketConfig::default()
+            .read_buffer_size(BUFFER_BYTES)
+            .max_message_size(Some(MESSAGE_BYTES))
+            .max_frame_size(Some(MESSAGE_BYTES));
+        match client_with_config("ws://localhost/", stream, Some(config)) {
+            Ok((socket, _)) => self.begin(socket, now, at),
+            Err(HandshakeError::Interrupted(mid)) => Ok(Stage::Shaking(Box::new(mid))),
+            Err(HandshakeError::Failure(error)) => Err(End::from(error)),
+        }
+    }
+
+    fn begin(&mut self, mut socket: WebSocket<UnixStream>, now: Timestamp, at: Instant) -> Result<Stage, End> {
+        let (talk, hello) = Talk::begin(&self.home.to_string_lossy(), now);
+        say(&mut socket, hello)?;
+        self.due = at + self.timing.answer;
+        Ok(Stage::Open(Box::new(Conversation { socket, talk })))
+    }
+
+    fn converse(&mut self, open: &mut Conversation, now: Timestamp, at: Instant, turn: &mut Turn) -> Result<(), End> {
+        for taken in 0.. {
+            if taken == MESSAGES {
+                turn.more = true;
+                break;
+            }
+            let text = match open.socket.read() {
+                Ok(Message::Text(text)) => text,
+                Ok(Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => continue,
+                Ok(Message::Close(_)) => return Err(End::Closed),
+                Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error.into()),
+            };
+            turn.messages += 1;
+            match open.talk.hears(&text, now) {
+                Ok(Step { send, events }) => {
+                    turn.events.extend(events);
+                    if !send.is_empty() {
+                        self.due = at + self.timing.answer;
+                    }
+                    for text in send {
+                        say(&mut open.socket, text)?;
+                    }
+                }
+                Err(error) if open.talk.refused() => return Err(End::Trouble(error)),
+                Err(error) => {
+                    turn.errors += 1;
+                    self.seen.trouble = Some(format!("a message of the daemon is not understood: {error}"));
+                }
+            }
+        }
+        if open.talk.waits() && at >= self.due {
+            if open.talk.is_strange() {
+                return Err(End::Trouble("the daemon does not say who it is".into()));
+            }
+            open.talk.give_up_asking();
+        }
+        if !open.talk.waits() {
+            self.settled = true;
+            self.failures = 0;
+            self.due = at + Duration::from_secs(3_600);
+        }
+        Ok(())
+    }
+}
+
+/// Sends one message. It is short, and a socket that has no room for it is not listened to.
+fn say(socket: &mut WebSocket<UnixStream>, text: String) -> Result<(), End> {
+    socket.send(Message::text(text)).map_err(End::from)
+}

@@ -1,0 +1,278 @@
+//! The messages of the daemon that matter here, and the few that are sent to it.
+//!
+//! Shapes: recorded from codex-cli 0.169.0 (`fixtures/codex-daemon`). `waitingOnUserInput`,
+//! `systemError` and `notLoaded` are known from Codex's sources only.
+
+use std::{borrow::Cow, sync::Arc};
+
+use events::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// What the daemon sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// A thread's status changed.
+    Changed {
+        /// Which.
+        thread: Arc<str>,
+        /// What it is now.
+        status: Status,
+        /// When, by the daemon's clock.
+        at: Option<Timestamp>,
+    },
+    /// A thread was begun or loaded.
+    Began(Thread),
+    /// An answer to a request of ours.
+    Answered {
+        /// To which.
+        id: u64,
+        /// What it says, not looked at yet.
+        answer: Answer,
+    },
+    /// The daemon asks something. It is for those who subscribed, and never answered here.
+    Asked,
+    /// Anything else.
+    Other,
+}
+
+/// The content of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// The threads that are loaded.
+    Loaded(Vec<Arc<str>>),
+    /// One thread.
+    Thread(Thread),
+    /// A refusal.
+    Refused(String),
+    /// Anything else.
+    Other,
+}
+
+/// What is known of a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Thread {
+    /// Its id.
+    pub(super) id: Arc<str>,
+    /// It has no rollout: made for one question, as titles are.
+    pub(super) hidden: bool,
+    /// Its status.
+    pub(super) status: Status,
+    /// When it last changed, to the second.
+    pub(super) updated_at: Option<Timestamp>,
+}
+
+/// What a thread does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Status {
+    /// A turn is under way.
+    Active,
+    /// A turn waits until a request is allowed or refused.
+    WaitingOnApproval,
+    /// A turn waits for the answer to a question.
+    WaitingOnUserInput,
+    /// No turn is under way.
+    Idle,
+    /// The last turn failed.
+    SystemError,
+    /// The daemon does not hold it any more.
+    NotLoaded,
+    /// A word nobody knows.
+    Strange,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Envelope<'a> {
+    #[serde(default, borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(default)]
+    error: Option<Refusal>,
+    #[serde(default)]
+    emitted_at_ms: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    #[serde(default)]
+    message: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StatusChanged {
+    thread_id: Arc<str>,
+    status: StatusWords,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StatusWords {
+    r#type: String,
+    #[serde(default)]
+    active_flags: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct ThreadHolder {
+    thread: ThreadWords,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ThreadWords {
+    id: Arc<str>,
+    #[serde(default)]
+    ephemeral: bool,
+    status: StatusWords,
+    #[serde(default)]
+    updated_at: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct LoadedList {
+    data: Vec<Arc<str>>,
+}
+
+impl StatusWords {
+    fn status(&self) -> Status {
+        let has = |flag: &str| self.active_flags.iter().any(|f| f == flag);
+        match self.r#type.as_str() {
+            "active" if has("waitingOnApproval") => Status::WaitingOnApproval,
+            "active" if has("waitingOnUserInput") => Status::WaitingOnUserInput,
+            "active" => Status::Active,
+            "idle" => Status::Idle,
+            "systemError" => Status::SystemError,
+            "notLoaded" => Status::NotLoaded,
+            _ => Status::Strange,
+        }
+    }
+}
+
+impl ThreadWords {
+    fn thread(self) -> Thread {
+        let updated_at = self.updated_at.and_then(|s| s.checked_mul(1000)).map(Timestamp::from_millisecond);
+        Thread { hidden: self.ephemeral, status: self.status.status(), updated_at, id: self.id }
+    }
+}
+
+/// Reads one message.
+///
+/// # Errors
+/// When it is no message, or one of those looked at has not the shape it should have.
+pub(super) fn read(text: &str) -> Result<Heard, serde_json::Error> {
+    let envelope: Envelope<'_> = serde_json::from_str(text)?;
+    let Some(method) = envelope.method else {
+        let id = envelope.id.and_then(|id| id.get().parse().ok());
+        let answer = match (envelope.error, envelope.result) {
+            (Some(refusal), _) => Answer::Refused(refusal.message),
+            (None, Some(result)) => answer(result.get()),
+            (None, None) => Answer::Other,
+        };
+        return Ok(id.map_or(Heard::Other, |id| Heard::Answered { id, answer }));
+    };
+    if envelope.id.is_some() {
+        return Ok(Heard::Asked);
+    }
+    let params = envelope.params.map_or("null", RawValue::get);
+    Ok(match method.as_ref() {
+        "thread/status/changed" => {
+            let changed: StatusChanged = serde_json::from_str(params)?;
+            let at = envelope.emitted_at_ms.map(Timestamp::from_millisecond);
+            Heard::Changed { thread: changed.thread_id, status: changed.status.status(), at }
+        }
+        "thread/started" => Heard::Began(serde_json::from_str::<ThreadHolder>(params)?.thread.thread()),
+        _ => Heard::Other,
+    })
+}
+
+/// Which request an answer belongs to is known by its id; its shape tells the same.
+fn answer(result: &str) -> Answer {
+    if let Ok(holder) = serde_json::from_str::<ThreadHolder>(result) {
+        return Answer::Thread(holder.thread.thread());
+    }
+    serde_json::from_str::<LoadedList>(result).map_or(Answer::Other, |list| Answer::Loaded(list.data))
+}
+
+/// All that is ever sent: there is no way to write anything else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Say<'a> {
+    /// Who is there.
+    Initialize,
+    /// That its answer was read.
+    Initialized,
+    /// Which threads are loaded.
+    LoadedList,
+    /// One thread, without its turns.
+    Read(&'a str),
+}
+
+#[derive(Serialize)]
+struct Request<P> {
+    id: u64,
+    method: &'static str,
+    params: P,
+}
+
+#[derive(Serialize)]
+struct Notification {
+    method: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Initialize {
+    client_info: ClientInfo,
+    capabilities: Capabilities,
+}
+
+#[derive(Serialize)]
+struct ClientInfo {
+    name: &'static str,
+    title: &'static str,
+    version: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Capabilities {
+    experimental_api: bool,
+}
+
+#[derive(Serialize)]
+struct Nothing {}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadThread<'a> {
+    thread_id: &'a str,
+    include_turns: bool,
+}
+
+impl Say<'_> {
+    /// As it goes over the wire; `id` is that of the request.
+    pub(super) fn text(&self, id: u64) -> String {
+        let text = match self {
+            Self::Initialize => {
+                let client_info = ClientInfo { name: "capture", title: "capture", version: env!("CARGO_PKG_VERSION") };
+                let params = Initialize { client_info, capabilities: Capabilities { experimental_api: true } };
+                serde_json::to_string(&Request { id, method: "initialize", params })
+            }
+            Self::Initialized => serde_json::to_string(&Notification { method: "initialized" }),
+            Self::LoadedList => {
+                serde_json::to_string(&Request { id, method: "thread/loaded/list", params: Nothing {} })
+            }
+            Self::Read(thread) => {
+                let params = ReadThread { thread_id: thread, include_turns: false };
+                serde_json::to_string(&Request { id, method: "thread/read", params })
+            }
+        };
+        text.unwrap_or_default()
+    }
+}
