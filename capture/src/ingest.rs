@@ -12,6 +12,7 @@ mod hosts;
 mod link;
 mod message;
 mod processes;
+mod protocol;
 mod sessions;
 mod telemetry;
 #[cfg(test)]
@@ -39,6 +40,7 @@ use store::{CommitError, PackedText, ReadError, Writer};
 
 use hosts::Host;
 pub use hosts::HostInput;
+pub use protocol::ProtocolInput;
 use sessions::Sessions;
 pub use telemetry::{Stored, TelemetryInput};
 
@@ -91,6 +93,8 @@ pub enum Input {
     Delivery(Box<Delivery>, Box<dyn FnOnce(Result<(), String>) + Send>),
     /// What an agent tells over OpenTelemetry.
     Telemetry(TelemetryInput),
+    /// What an agent's daemon says.
+    Protocol(ProtocolInput),
     /// Commit and end.
     Stop,
 }
@@ -380,6 +384,7 @@ impl Ingest {
             Input::Host(told) => self.apply_host(told),
             Input::Delivery(delivery, _) => self.apply_delivery(delivery),
             Input::Telemetry(told) => self.apply_telemetry(&told.events),
+            Input::Protocol(told) => self.apply_protocol(told),
             Input::Stop => Ok(()),
         }
     }
@@ -475,7 +480,9 @@ impl Ingest {
                     stored(decode(&delivery, delivery.at).map(|_| ()));
                 }
                 Input::Telemetry(told) => (told.stored)(self.strange(&told.events)),
-                Input::Host(HostInput::Hello(_) | HostInput::Lost(_))
+                Input::Protocol(ProtocolInput::Claims { events, stored }) => stored(self.unknown(&events)),
+                Input::Protocol(ProtocolInput::Only { .. })
+                | Input::Host(HostInput::Hello(_) | HostInput::Lost(_))
                 | Input::Batch(_)
                 | Input::Ended(_)
                 | Input::Agents(_)

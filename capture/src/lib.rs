@@ -10,6 +10,7 @@ pub mod client;
 pub mod clock;
 pub mod commands;
 pub mod config;
+pub mod daemons;
 pub mod deliveries;
 pub mod endpoint;
 pub mod hook;

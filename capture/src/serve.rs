@@ -9,6 +9,7 @@ use std::{
 };
 
 use adapters::{
+    codex::daemon::{Daemons, HealthHandle},
     collect::{Batch, Collector, Control, Stopped},
     process::{descends_from_agent, holders_of_tcp},
 };
@@ -22,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock,
     config::Config,
+    daemons,
     deliveries::Deliveries,
     endpoint::{self, Endpoint},
     ingest::{self, Gauges, Ingest, Input, Prepared},
@@ -101,6 +103,7 @@ struct Service {
     gauges: Arc<Gauges>,
     checkpoints: Option<(Sender<()>, JoinHandle<()>)>,
     spool: Option<(Sender<()>, JoinHandle<()>)>,
+    daemons: Daemons,
 }
 
 impl Service {
@@ -125,6 +128,7 @@ impl Service {
             let runs = runs.clone();
             Box::new(move |run, session| runs.hosts(run, session))
         };
+        let codex_homes = homes.codex.clone();
         let linker = Linker::start(homes, inputs.clone()).context("cannot start a thread")?;
         let ingest = Ingest::new(ingest::Parts {
             writer,
@@ -158,7 +162,8 @@ impl Service {
             !at_the_other_end.is_empty() && !at_the_other_end.into_iter().any(descends_from_agent)
         }));
         let telemeter = Telemeter::new(inputs.clone(), Arc::clone(&gauges));
-        let health = health(&control, &gauges, &telemeter);
+        let daemons = daemons::follow(codex_homes, inputs.clone()).context("cannot start a thread")?;
+        let health = health(&control, &gauges, &telemeter, daemons.health());
         let serving = runtime.block_on(server::serve(config, board, reader, health, cancel.clone()))?;
         let deliveries = Deliveries::new(data, inputs.clone());
         runtime.spawn(carry_out(asked, inputs.clone(), runs, deliveries.clone(), telemeter, cancel.clone()));
@@ -178,7 +183,7 @@ impl Service {
             token_file: endpoint::token_file(data),
         };
         endpoint.store(data)?;
-        Ok(Self { endpoint, data: data.clone(), serving, files, inputs, ingest, gauges, checkpoints, spool })
+        Ok(Self { endpoint, data: data.clone(), serving, files, inputs, ingest, gauges, checkpoints, spool, daemons })
     }
 
     /// Sources first, then what they still have under way, then the server.
@@ -186,6 +191,7 @@ impl Service {
         self.endpoint.remove(&self.data);
         self.gauges.ending.store(true, Ordering::Relaxed);
         self.files.stop();
+        self.daemons.stop();
         if let Some((stop, thread)) = self.spool.take() {
             drop(stop);
             thread.join().ok();
@@ -312,7 +318,7 @@ const WAL_MOST_BYTES: u64 = 512 << 20;
 /// A write-ahead log of this size may rest while nothing is written, bytes.
 const WAL_REST_BYTES: u64 = 4 << 20;
 
-fn health(control: &Control, gauges: &Arc<Gauges>, telemeter: &Telemeter) -> Health {
+fn health(control: &Control, gauges: &Arc<Gauges>, telemeter: &Telemeter, daemons: HealthHandle) -> Health {
     let (told, told_in_numbers) = (telemeter.clone(), telemeter.clone());
     let (ready, for_metrics) = (Arc::clone(gauges), Arc::clone(gauges));
     let (for_sources, counted) = (control.clone(), Arc::clone(gauges));
@@ -354,6 +360,7 @@ fn health(control: &Control, gauges: &Arc<Gauges>, telemeter: &Telemeter) -> Hea
                 sources.push(source(root.provider.to_string(), root.files, root.lag_bytes, last, 0, detail));
             }
             sources.extend(told.health());
+            sources.extend(daemons::health(&daemons));
             sources
         }),
         metrics: Arc::new(move |out| {

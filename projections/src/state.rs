@@ -199,6 +199,12 @@ impl SessionState {
         self.held.iter().find(|h| h.agent.as_deref() == Some(agent)).map(|h| h.state)
     }
 
+    /// Whether what this source said of the session still stands.
+    #[must_use]
+    pub fn is_claimed_by(&self, source: Source) -> bool {
+        self.held.iter().any(|h| h.source == source)
+    }
+
     /// The turn that is open, as far as it went.
     #[must_use]
     pub fn open_turn(&self) -> Option<&Turn> {

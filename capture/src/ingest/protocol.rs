@@ -1,0 +1,61 @@
+//! What agents' daemons say of their sessions.
+//!
+//! A daemon has sessions of its own use, which no transcript tells of: what it says makes no
+//! session. But it may speak of one before its transcript is found, so whoever handed that in is
+//! told, and may hand it in again.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use events::{Claim, Confidence, NewEvent, Provider, Signal, Source};
+
+use super::{Failure, Ingest};
+
+/// What ingest is told of daemons.
+pub enum ProtocolInput {
+    /// Claims, oldest first.
+    Claims {
+        /// Which.
+        events: Vec<NewEvent>,
+        /// Is called with the sessions nobody knows when the others are stored.
+        stored: Box<dyn FnOnce(Vec<Arc<str>>) + Send>,
+    },
+    /// All daemons of an agent were looked for. What one said before of another session than these
+    /// is not so any more.
+    Only {
+        /// The agent.
+        provider: Provider,
+        /// Its ids of the sessions.
+        sessions: BTreeSet<Arc<str>>,
+    },
+}
+
+impl Ingest {
+    pub(super) fn apply_protocol(&mut self, input: &ProtocolInput) -> Result<(), Failure> {
+        match input {
+            ProtocolInput::Claims { events, .. } => self.apply_telemetry(events),
+            ProtocolInput::Only { provider, sessions } => self.keep_only(*provider, sessions),
+        }
+    }
+
+    fn keep_only(&mut self, provider: Provider, sessions: &BTreeSet<Arc<str>>) -> Result<(), Failure> {
+        let left: Vec<usize> = self
+            .sessions
+            .all_loaded()
+            .filter(|(_, state)| state.session.provider == provider && state.is_claimed_by(Source::Protocol))
+            .filter(|(slot, _)| !sessions.contains(&self.sessions.known(*slot).provider_session_id))
+            .map(|(slot, _)| slot)
+            .collect();
+        for slot in left {
+            let words = Some("the daemon that said so is gone".to_owned());
+            let signal = Signal::new(Claim::Withdrawn, Confidence::High, words);
+            self.inject(slot, Source::Protocol, (self.clock)(), "daemon-gone", signal.into())?;
+        }
+        Ok(())
+    }
+
+    /// The sessions nobody knows of those these events belong to.
+    pub(super) fn unknown(&self, events: &[NewEvent]) -> Vec<Arc<str>> {
+        let known = |new: &NewEvent| self.sessions.find_by_provider(new.provider, &new.provider_session_id).is_some();
+        events.iter().filter(|new| !known(new)).map(|new| Arc::clone(&new.provider_session_id)).collect()
+    }
+}
