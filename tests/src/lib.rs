@@ -1,12 +1,14 @@
 //! The harness of the end-to-end tests: recordings played in virtual time ([`world`]) and scored
 //! ([`score`]), recorded terminals ([`terminal`]), the real program on a data directory of its own
-//! ([`program`]), a person at a terminal ([`terminal_user`]), made-up lines ([`transcript`]), a
-//! small HTTP client ([`http`]) and the public benchmark of the status ([`statusbench`]).
+//! ([`program`]), a scripted daemon of Codex ([`daemon`]), a person at a terminal
+//! ([`terminal_user`]), made-up lines ([`transcript`]), a small HTTP client ([`http`]) and the public
+//! benchmark of the status ([`statusbench`]).
 //!
 //! Nothing here waits for time to pass: virtual time is a number, and what the real program does
 //! is asked for until it is so ([`eventually`]), with a deadline.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc, reason = "a harness fails by panicking")]
 
+pub mod daemon;
 pub mod http;
 pub mod program;
 pub mod recording;

@@ -1,11 +1,13 @@
 //! End to end. Recordings in virtual time: `replay`, `fold`, `screens`. The real program from outside:
-//! `export`, `hooks_install`, `life`, `reading`, `recording`, `runs`, `statusbench`, `streams`, `faults`, and with a
+//! `daemon`, `export`, `hooks_install`, `life`, `reading`, `recording`, `runs`, `statusbench`,
+//! `streams`, `faults`, and with a
 //! person at a terminal: `terminal`. The real program under kill -9: `ledger`. The map of crates:
 //! `arrows`.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and tell their figures")]
 
 mod e2e {
     mod arrows;
+    mod daemon;
     mod export;
     mod faults;
     mod fold;

@@ -40,6 +40,10 @@ pub(super) struct Link {
     stage: Stage,
     /// After so many failures in a row the next try waits longer.
     failures: u32,
+    /// The socket that was last connected to, by when it was made.
+    tried: Option<Timestamp>,
+    /// That one is not tried again before.
+    avoid_until: Instant,
     /// Nothing needs to be done before, unless the socket is ready.
     due: Instant,
     /// Whether the first look came to an end: connected and told the present states, or not.
@@ -101,7 +105,17 @@ impl From<Error> for End {
 
 impl Link {
     pub(super) fn new(home: PathBuf, timing: Timing, start: Instant) -> Self {
-        Self { home, timing, stage: Stage::Away, failures: 0, due: start, settled: false, seen: Seen::default() }
+        Self {
+            home,
+            timing,
+            stage: Stage::Away,
+            failures: 0,
+            tried: None,
+            avoid_until: start,
+            due: start,
+            settled: false,
+            seen: Seen::default(),
+        }
     }
 
     pub(super) fn home(&self) -> &Path {
@@ -166,7 +180,8 @@ impl Link {
             Err(end) => {
                 self.settled = true;
                 self.failures = self.failures.saturating_add(1);
-                self.due = at + self.timing.pause(self.failures);
+                self.due = at + self.timing.look_every.min(self.timing.pause);
+                self.avoid_until = at + self.timing.pause(self.failures);
                 if let End::Trouble(trouble) = end {
                     tracing::debug!(home = %self.home.display(), %trouble, "no connection with the Codex daemon");
                     turn.errors += 1;
@@ -190,15 +205,22 @@ impl Link {
         if now.since_ms(found.made_at) < self.timing.leave_alone_ms && now >= found.made_at {
             return Ok(Stage::Away);
         }
+        if self.tried == Some(found.made_at) && at < self.avoid_until {
+            return Ok(Stage::Away);
+        }
+        self.tried = Some(found.made_at);
         self.shake(&found, now, at)
     }
 
     fn shake(&mut self, found: &Found, now: Timestamp, at: Instant) -> Result<Stage, End> {
-        let stream = found.connect().map_err(|refused| match refused {
+        let stream = match found.connect() {
+            Ok(stream) => stream,
             // A socket that was left behind: there is no daemon.
-            socket::Refused::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => End::Closed,
-            socket::Refused::Io(_) | socket::Refused::Foreign => End::Trouble(refused.to_string()),
-        })?;
+            Err(socket::Refused::Io(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                return Err(End::Closed);
+            }
+            Err(refused) => return Err(End::Trouble(refused.to_string())),
+        };
         self.due = at + self.timing.answer;
         let config = WebSocketConfig::default()
             .read_buffer_size(BUFFER_BYTES)

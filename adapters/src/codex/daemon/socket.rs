@@ -73,7 +73,9 @@ pub(super) fn find(home: &Path) -> Result<Option<Found>, Refused> {
         return Err(Refused::Foreign);
     }
     #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the widths differ between platforms")]
-    let made_at = Timestamp::from_millisecond((stat.st_ctime as i64).saturating_mul(1_000));
+    let made_at = Timestamp::from_millisecond(
+        (stat.st_ctime as i64).saturating_mul(1_000).saturating_add(stat.st_ctime_nsec as i64 / 1_000_000),
+    );
     Ok(Some(Found { directory, made_at }))
 }
 
