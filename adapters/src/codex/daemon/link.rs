@@ -180,8 +180,10 @@ impl Link {
             Err(end) => {
                 self.settled = true;
                 self.failures = self.failures.saturating_add(1);
-                self.due = at + self.timing.look_every.min(self.timing.pause);
-                self.avoid_until = at + self.timing.pause(self.failures);
+                // A new socket is tried at once; what is no socket of ours is looked at less and less.
+                let pause = self.timing.pause(self.failures);
+                self.avoid_until = at + pause;
+                self.due = at + if self.tried.is_some() { self.timing.look_every.min(pause) } else { pause };
                 if let End::Trouble(trouble) = end {
                     tracing::debug!(home = %self.home.display(), %trouble, "no connection with the Codex daemon");
                     turn.errors += 1;
@@ -194,8 +196,12 @@ impl Link {
 
     fn look(&mut self, now: Timestamp, at: Instant) -> Result<Stage, End> {
         self.due = at + self.timing.look_every;
-        let trouble = |refused: socket::Refused| End::Trouble(refused.to_string());
-        let Some(found) = socket::find(&self.home).map_err(trouble)? else {
+        let found = socket::find(&self.home).map_err(|refused| {
+            self.seen.ever = true;
+            self.tried = None;
+            End::Trouble(refused.to_string())
+        })?;
+        let Some(found) = found else {
             self.settled = true;
             self.failures = 0;
             self.seen.trouble = None;
