@@ -82,7 +82,7 @@ fn only_looked_on(daemon: &Daemon) {
 fn what_the_daemon_says_is_so_until_it_goes() {
     let machine = machine();
     let server = machine.serve();
-    server.session(THREAD);
+    let _known = server.session(THREAD);
     assert_eq!(row(&server), None);
     let first = daemon(&machine, Manner::Plain);
     first.has(THREAD, &active());
@@ -196,7 +196,7 @@ fn a_socket_that_is_a_link_is_not_connected_to() {
     std::os::unix::fs::symlink(elsewhere.join("app-server-control"), machine.home().join(".codex/app-server-control"))
         .unwrap();
     let server = machine.serve();
-    server.session(THREAD);
+    let _known = server.session(THREAD);
     eventually("the link is told of", || row(&server)?["detail"].as_str()?.contains("is a link").then_some(()));
     assert_eq!(daemon.connections(), 0);
 }
