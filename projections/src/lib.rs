@@ -17,4 +17,5 @@ pub mod turn;
 
 pub use session::{Evidence, Health, OpenTurn, Session, Status, Summary, TranscriptView, Usage};
 pub use state::{Conclusion, Rules, SessionState};
+pub use status::{Account, Weighed};
 pub use turn::Turn;

@@ -15,7 +15,7 @@ use events::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Health, OpenTurn, Session, Status, Summary, Turn, Usage,
+    Account, Health, OpenTurn, Session, Status, Summary, Turn, Usage,
     status::{self, Case, Held, Process},
     summary,
     talk::Talk,
@@ -398,6 +398,26 @@ impl SessionState {
             self.turn.as_ref().map(|t| OpenTurn { id: t.id, prompt: t.prompt.clone(), started_at: t.started_at });
         self.session.summary = summary::summarize(&self.session, self.turn.as_ref(), &self.recent);
         &self.session
+    }
+
+    /// The status at a moment, and the account of it. Time has to have passed up to then
+    /// ([`advance`](Self::advance)); no moment before the last one is told of.
+    #[must_use]
+    pub fn account(&self, at: Timestamp) -> (Status, Account) {
+        let (case, now) = (self.case(), at.max(self.clock));
+        let status = if self.is_decided() {
+            Status { since: self.session.status.since, ..status::decide(&case, now) }
+        } else {
+            self.session.status.clone()
+        };
+        (status, status::account(&case, now))
+    }
+
+    /// When an event counts as having happened, for who asks how a session stood at a past time:
+    /// what was seen as it happened, when it was seen; what was read later, by its own clock.
+    #[must_use]
+    pub fn moment_of(event: &Event) -> Timestamp {
+        if event.derived { event.created_at } else { time_of(event) }
     }
 
     /// One dialog right after another is another approval, though the state stays what it was.

@@ -6,6 +6,8 @@
 //! kept as disagreements. Nothing is concluded from silence but `idle` (no open turn and no
 //! prompt known to be ready) and `unknown` (an open turn nobody can see any more).
 
+mod account;
+
 use events::{Confidence, EventId, Reason, Source, State, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +17,8 @@ use crate::{
     state::Rules,
     talk::{Phase, Talk, approval_reason},
 };
+
+pub use account::{Account, Rule, Standing, Weighed, account};
 
 /// A claim of one source that holds until it is replaced, withdrawn or runs out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,7 +108,7 @@ const fn rank(source: Source) -> u8 {
 }
 
 /// Who speaks for a candidate; its words are made only when somebody wants to read them.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Voice {
     Held(usize),
     NoPrompt,
@@ -192,8 +196,16 @@ fn held_candidates<'a>(case: &'a Case<'_>, now: Timestamp) -> impl Iterator<Item
     })
 }
 
-/// The winner, and the conversation's own candidate.
-fn weigh(case: &Case<'_>, now: Timestamp) -> (Candidate, Candidate) {
+/// What the weighing gives.
+struct Weighing {
+    winner: Candidate,
+    /// The conversation's own candidate.
+    talk: Candidate,
+    /// Whether the winner is only the first to notice, and a closer source says otherwise.
+    overtook: bool,
+}
+
+fn weigh(case: &Case<'_>, now: Timestamp) -> Weighing {
     let others_speak = held_candidates(case, now).any(|c| c.state != State::Unknown);
     let talk = conversation(case, others_speak, now);
     let ranked = held_candidates(case, now).fold(talk, |best, c| if c.weight() >= best.weight() { c } else { best });
@@ -203,7 +215,8 @@ fn weigh(case: &Case<'_>, now: Timestamp) -> (Candidate, Candidate) {
         .filter(|c| c.strength == ranked.strength && c.said_at > ranked.said_at)
         .filter(|c| now.since_ms(c.at) < case.rules.confirm_ms && rank(c.source) >= rank(Source::Pty))
         .max_by_key(|c| c.said_at);
-    (first.filter(|_| !matches!(ranked.voice, Voice::OpenQuestion)).unwrap_or(ranked), talk)
+    let first = first.filter(|_| ranked.voice != Voice::OpenQuestion);
+    Weighing { winner: first.unwrap_or(ranked), talk, overtook: first.is_some_and(|c| c.state != ranked.state) }
 }
 
 fn why(case: &Case<'_>, winner: &Candidate, now: Timestamp) -> Option<Reason> {
@@ -236,13 +249,18 @@ fn is_retrying(case: &Case<'_>, now: Timestamp) -> bool {
     reason == Some(Reason::Thinking) && case.held.iter().filter(holds).any(retries)
 }
 
+/// How a process ended, as evidence says it.
+fn end_in_words(how: Reason) -> &'static str {
+    if how == Reason::Clean { "process ended after a goodbye" } else { "process is gone" }
+}
+
 /// State and reason alone: what is needed after every event.
 #[must_use]
 pub fn verdict(case: &Case<'_>, now: Timestamp) -> (State, Option<Reason>) {
     if let Process::Gone { how, .. } = case.process {
         return (State::Exited, Some(how));
     }
-    let (winner, _) = weigh(case, now);
+    let Weighing { winner, .. } = weigh(case, now);
     (winner.state, why(case, &winner, now))
 }
 
@@ -251,7 +269,7 @@ pub fn verdict(case: &Case<'_>, now: Timestamp) -> (State, Option<Reason>) {
 #[must_use]
 pub fn decide(case: &Case<'_>, now: Timestamp) -> Status {
     if let Process::Gone { at, how } = case.process {
-        let words = if how == Reason::Clean { "process ended after a goodbye" } else { "process is gone" };
+        let words = end_in_words(how);
         return Status {
             state: State::Exited,
             reason: Some(how),
@@ -262,7 +280,7 @@ pub fn decide(case: &Case<'_>, now: Timestamp) -> Status {
             disagreements: Vec::new(),
         };
     }
-    let (winner, talk) = weigh(case, now);
+    let Weighing { winner, talk, .. } = weigh(case, now);
     let mut candidates: Vec<Candidate> = held_candidates(case, now).chain([talk]).collect();
     candidates.sort_by_key(|c| std::cmp::Reverse(c.weight()));
     let state = winner.state;

@@ -1,0 +1,227 @@
+//! Accounting for a decision: every claim there is, how it stands, and the rule that decided.
+//!
+//! It only tells of what [`decide`](super::decide) does and decides nothing itself.
+
+use events::{Confidence, EventId, Reason, Source, State, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Candidate, Case, Held, Process, Voice, held_candidates, weigh};
+
+/// What was weighed, and which rule decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Account {
+    /// The rule that decided.
+    pub rule: Rule,
+    /// Every claim there is, the one that decides first, then the stronger before the weaker.
+    pub claims: Vec<Weighed>,
+}
+
+/// Which rule decided between the claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// The process is gone, and with it every claim.
+    ProcessGone,
+    /// Nothing was said for so long that silence itself tells.
+    Silence,
+    /// There is only one claim.
+    Alone,
+    /// All claims say the same.
+    Unanimous,
+    /// The strongest claim wins.
+    Strongest,
+    /// Of equally strong claims the one whose source is closest to the agent wins.
+    Closest,
+    /// Of equally strong claims of one source the last one wins.
+    Latest,
+    /// The newest of equally strong claims is believed for the moment a closer source may need to
+    /// notice it too.
+    First,
+}
+
+impl Rule {
+    /// The rule in words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::ProcessGone => "the process is gone, which ends every claim",
+            Self::Silence => "nothing was said for so long that the silence itself tells",
+            Self::Alone => "it is the only claim",
+            Self::Unanimous => "all that counts says the same",
+            Self::Strongest => "the strongest claim wins",
+            Self::Closest => "of equally strong claims, the source closest to the agent wins",
+            Self::Latest => "of equally strong claims of one source, the last wins",
+            Self::First => "newest of equally strong claims, believed while the others may not have noticed yet",
+        }
+    }
+}
+
+/// One claim, as it was weighed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Weighed {
+    /// Who claims.
+    pub source: Source,
+    /// For which sub-agent, when not for the main conversation.
+    pub agent: Option<String>,
+    /// The state claimed.
+    pub state: State,
+    /// Why.
+    pub reason: Option<Reason>,
+    /// In the source's words.
+    pub claim: String,
+    /// How strong it counts.
+    pub strength: Confidence,
+    /// Since when it is held.
+    pub at: Timestamp,
+    /// From when it counts, if not at once.
+    pub from: Option<Timestamp>,
+    /// Until when it is held, if it runs out; otherwise until it is replaced or withdrawn.
+    pub until: Option<Timestamp>,
+    /// The event that made it; absent for what the conversation as a whole says.
+    pub event: Option<EventId>,
+    /// What became of it.
+    pub standing: Standing,
+}
+
+/// What became of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It decides.
+    Decides,
+    /// It says the same as the one that decides.
+    Agrees,
+    /// It says something else and is weaker.
+    Weaker,
+    /// It says something else and is as strong or stronger, but a rule is against it.
+    Overruled,
+    /// It does not count yet.
+    NotYet,
+    /// It has run out.
+    Over,
+}
+
+impl Standing {
+    /// What became of it, in words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Decides => "decides",
+            Self::Agrees => "agrees",
+            Self::Weaker => "weaker",
+            Self::Overruled => "overruled",
+            Self::NotYet => "not yet",
+            Self::Over => "over",
+        }
+    }
+}
+
+/// Accounts for the decision of [`decide`](super::decide) at the same moment.
+#[must_use]
+pub fn account(case: &Case<'_>, now: Timestamp) -> Account {
+    let gone = matches!(case.process, Process::Gone { .. });
+    let weighing = weigh(case, now);
+    let mut counted: Vec<Candidate> = held_candidates(case, now).chain([weighing.talk]).collect();
+    counted.sort_by_key(|c| std::cmp::Reverse((c.voice == weighing.winner.voice, c.weight())));
+    let mut claims: Vec<Weighed> = Vec::with_capacity(case.held.len() + 2);
+    if let Process::Gone { at, how } = case.process {
+        claims.push(Weighed {
+            source: Source::Process,
+            agent: None,
+            state: State::Exited,
+            reason: Some(how),
+            claim: super::end_in_words(how).into(),
+            strength: Confidence::High,
+            at,
+            from: None,
+            until: None,
+            event: None,
+            standing: Standing::Decides,
+        });
+    }
+    claims.extend(counted.iter().map(|c| {
+        let standing = match c {
+            _ if gone => Standing::Overruled,
+            c if c.voice == weighing.winner.voice => Standing::Decides,
+            c if c.state == weighing.winner.state => Standing::Agrees,
+            c if c.strength < weighing.winner.strength => Standing::Weaker,
+            _ => Standing::Overruled,
+        };
+        weighed(case, c, standing)
+    }));
+    claims.extend(case.held.iter().enumerate().filter_map(|(index, held)| {
+        let voice = Voice::Held(index);
+        let standing = if counted.iter().any(|c| c.voice == voice) {
+            return None;
+        } else if held.valid_until.is_some_and(|until| until <= now) {
+            Standing::Over
+        } else {
+            Standing::NotYet
+        };
+        Some(of_held(held, held.strength, standing))
+    }));
+    let rule = if gone { Rule::ProcessGone } else { rule(&weighing.winner, weighing.overtook, &counted) };
+    Account { rule, claims }
+}
+
+fn rule(winner: &Candidate, overtook: bool, counted: &[Candidate]) -> Rule {
+    let silence = match winner.voice {
+        Voice::LostTurn | Voice::EndedLongAgo => true,
+        Voice::NoPrompt => winner.state == State::Idle,
+        Voice::Held(_) | Voice::OpenTurn | Voice::OpenQuestion | Voice::Ended => false,
+    };
+    let rivals = || counted.iter().filter(|c| c.state != winner.state);
+    if silence {
+        Rule::Silence
+    } else if counted.len() == 1 {
+        Rule::Alone
+    } else if overtook {
+        Rule::First
+    } else if rivals().next().is_none() {
+        Rule::Unanimous
+    } else if rivals().any(|c| c.weight() == winner.weight()) {
+        Rule::Latest
+    } else if rivals().any(|c| c.strength == winner.strength) {
+        Rule::Closest
+    } else {
+        Rule::Strongest
+    }
+}
+
+fn weighed(case: &Case<'_>, candidate: &Candidate, standing: Standing) -> Weighed {
+    if let Voice::Held(index) = candidate.voice
+        && let Some(held) = case.held.get(index)
+    {
+        return of_held(held, candidate.strength, standing);
+    }
+    Weighed {
+        source: candidate.source,
+        agent: None,
+        state: candidate.state,
+        reason: candidate.reason,
+        claim: candidate.words(case),
+        strength: candidate.strength,
+        at: candidate.at,
+        from: None,
+        until: None,
+        event: None,
+        standing,
+    }
+}
+
+fn of_held(held: &Held, strength: Confidence, standing: Standing) -> Weighed {
+    Weighed {
+        source: held.source,
+        agent: held.agent.clone(),
+        state: held.state,
+        reason: held.reason,
+        claim: held.words.clone(),
+        strength,
+        at: held.at,
+        from: held.holds_from,
+        until: held.valid_until,
+        event: Some(held.event),
+        standing,
+    }
+}
