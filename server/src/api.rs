@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 pub(crate) mod history;
+pub(crate) mod moment;
 pub(crate) mod otlp;
 pub(crate) mod runs;
 pub(crate) mod sessions;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, atomic::AtomicU64};
 
+use projections::Rules;
 use store::{ReadError, Reader};
 use tokio::{
     sync::{Semaphore, mpsc},
@@ -9,7 +10,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{Board, Command, Health, Limits, error::ApiError, tail::LastSnapshot};
+use crate::{Board, Command, Config, Health, Limits, SourceHealth, error::ApiError, tail::LastSnapshot};
 
 /// Reads of the store at once: more would only queue for the disk and hold threads.
 const STORE_READS: usize = 4;
@@ -24,6 +25,8 @@ pub(crate) struct Parts {
     pub(crate) limits: Limits,
     /// What hosts of runs speak after their upgrade.
     pub(crate) host_protocol: &'static str,
+    /// The limits of the status rules.
+    pub(crate) rules: Rules,
     pub(crate) tally: Tally,
     /// Ends streams, WebSockets and connections.
     pub(crate) cancel: CancellationToken,
@@ -54,22 +57,21 @@ impl Parts {
         board: Board,
         reader: Reader,
         health: Health,
-        commands: Option<mpsc::Sender<Command>>,
-        limits: Limits,
-        host_protocol: &'static str,
+        config: &Config,
         cancel: CancellationToken,
     ) -> App {
         Arc::new(Self {
             board,
             health,
-            commands,
-            limits,
-            host_protocol,
+            commands: config.commands.clone(),
+            limits: config.limits,
+            host_protocol: config.host_protocol,
+            rules: config.rules,
             tally: Tally::default(),
             cancel,
             tasks: TaskTracker::new(),
             last_snapshot: Mutex::default(),
-            telemetry: Arc::new(Semaphore::new(limits.telemetry_at_once)),
+            telemetry: Arc::new(Semaphore::new(config.limits.telemetry_at_once)),
             reader,
             reads: Semaphore::new(STORE_READS),
         })
@@ -93,5 +95,11 @@ impl Parts {
             Ok(Err(cause)) => Err(ApiError::internal(&cause)),
             Err(cause) => Err(ApiError::internal(&cause)),
         }
+    }
+
+    /// Asks after the sources on a thread that may block.
+    pub(crate) async fn sources(&self) -> Result<Vec<SourceHealth>, ApiError> {
+        let sources = Arc::clone(&self.health.sources);
+        self.tasks.spawn_blocking(move || sources()).await.map_err(|cause| ApiError::internal(&cause))
     }
 }

@@ -3,6 +3,7 @@
 use std::{fmt, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use events::Timestamp;
+use projections::Rules;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -55,6 +56,8 @@ pub struct Config {
     pub commands: Option<mpsc::Sender<Command>>,
     /// The protocol hosts of runs speak, as their `Upgrade` header names it.
     pub host_protocol: &'static str,
+    /// The limits of the status rules, for folding a log anew.
+    pub rules: Rules,
     /// How much of everything.
     pub limits: Limits,
 }
@@ -72,6 +75,7 @@ impl Config {
             control_tcp: None,
             commands: None,
             host_protocol: "capture-host/1",
+            rules: Rules::default(),
             limits: Limits::default(),
         }
     }
@@ -143,14 +147,14 @@ impl Default for Limits {
     }
 }
 
-/// What capture tells about itself. Called for each request, so they answer from memory.
+/// What capture tells about itself, called for each request.
 #[derive(Clone)]
 pub struct Health {
-    /// Whether ingest, store and index are up.
+    /// Whether ingest, store and index are up; answers from memory.
     pub ready: Arc<dyn Fn() -> bool + Send + Sync>,
-    /// The sources and how they do.
+    /// The sources and how they do; may look at a few files.
     pub sources: Arc<dyn Fn() -> Vec<SourceHealth> + Send + Sync>,
-    /// Appends further metrics in Prometheus text form, each line ended.
+    /// Appends further metrics in Prometheus text form, each line ended; answers from memory.
     pub metrics: Arc<dyn Fn(&mut String) + Send + Sync>,
 }
 
@@ -179,6 +183,9 @@ pub struct SourceHealth {
     pub errors: u64,
     /// Files it follows.
     pub files: u64,
-    /// What is wrong, or worth knowing, in one line.
+    /// What is worth knowing, in one line.
     pub detail: Option<String>,
+    /// What somebody has to look at, in one line; absent while all is well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
 }

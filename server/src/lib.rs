@@ -37,6 +37,7 @@ mod ws;
 pub mod board;
 
 pub use access::{Token, TokenError, Tokens};
+pub use api::moment::Moment;
 pub use board::{Board, SessionEntry};
 pub use command::{
     Command, HostConnection, HostStream, Input, Refusal, RunAsk, RunTarget, Telemetry, TelemetryKind, TelemetryRefusal,

@@ -108,8 +108,7 @@ pub async fn serve(
     health: Health,
     cancel: CancellationToken,
 ) -> Result<Serving, ServeError> {
-    let Config { listen, exposure, socket, tokens, control_peer, control_tcp, commands, host_protocol, limits } =
-        config;
+    let (listen, exposure, limits) = (config.listen, config.exposure, config.limits);
     match exposure {
         Exposure::Loopback if !listen.ip().is_loopback() => {
             return Err(ServeError::Exposed { address: listen });
@@ -119,11 +118,11 @@ pub async fn serve(
     let failed = |source| ServeError::Bind { address: listen, source };
     let tcp = TcpListener::bind(listen).await.map_err(failed)?;
     let address = tcp.local_addr().map_err(failed)?;
-    let unix = socket.as_deref().map(Socket::open).transpose()?;
+    let unix = config.socket.as_deref().map(Socket::open).transpose()?;
     let socket = unix.as_ref().map(|unix| unix.path().to_owned());
 
-    let app = Parts::new(board, reader, health, commands, limits, host_protocol, cancel);
-    let gate = Arc::new(Gate::new(address, tokens, control_peer, control_tcp));
+    let app = Parts::new(board, reader, health, &config, cancel);
+    let gate = Arc::new(Gate::new(address, config.tokens, config.control_peer, config.control_tcp));
     let entrance = Entrance {
         address,
         places: Arc::new(Semaphore::new(limits.connections)),

@@ -5,10 +5,10 @@ use std::{
     sync::atomic::Ordering,
 };
 
-use crate::app::App;
+use crate::{SourceHealth, app::App};
 
 /// All metrics: what the server knows, then what capture adds.
-pub(crate) fn text(app: &App) -> String {
+pub(crate) fn text(app: &App, sources: &[SourceHealth]) -> String {
     let mut out = String::with_capacity(4096);
     family(&mut out, "capture_sessions", "gauge", "Sessions by agent and state.");
     for (provider, state, n) in app.board.counts() {
@@ -40,22 +40,22 @@ pub(crate) fn text(app: &App) -> String {
         family(&mut out, name, kind, about);
         sample(&mut out, name, &[], n);
     }
-    let sources = (app.health.sources)();
     for (name, kind, about, of) in [
         (
             "capture_source_active",
             "gauge",
             "Whether the source is read.",
-            (|s| u64::from(s.active)) as fn(&crate::SourceHealth) -> u64,
+            (|s| u64::from(s.active)) as fn(&SourceHealth) -> u64,
         ),
         ("capture_source_lag_milliseconds", "gauge", "How far behind it is.", |s| s.lag_ms),
         ("capture_source_dropped_total", "counter", "Events lost.", |s| s.dropped),
         ("capture_source_coalesced_total", "counter", "Events merged under load.", |s| s.coalesced),
         ("capture_source_errors_total", "counter", "Failures.", |s| s.errors),
         ("capture_source_files", "gauge", "Files followed.", |s| s.files),
+        ("capture_source_trouble", "gauge", "Whether somebody has to look at it.", |s| u64::from(s.trouble.is_some())),
     ] {
         family(&mut out, name, kind, about);
-        for source in &sources {
+        for source in sources {
             sample(&mut out, name, &[("source", &source.name)], of(source));
         }
     }

@@ -7,7 +7,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    SourceHealth,
+    Moment, SourceHealth,
     access::Scope,
     api::history::StatusChange,
     routes::{Gives, ROUTES, Route, Takes},
@@ -120,6 +120,7 @@ fn schemas() -> Map<String, Value> {
     generator.subschema_for::<Turn>();
     generator.subschema_for::<Usage>();
     generator.subschema_for::<StatusChange>();
+    generator.subschema_for::<Moment>();
     generator.subschema_for::<SourceHealth>();
     let mut schemas = generator.take_definitions(true);
     let mut event = events::schema::event_schema();

@@ -9,7 +9,7 @@ use http::Method;
 
 use crate::{
     access::Scope,
-    api::{admin, history, otlp, runs, sessions, site, streams, wait},
+    api::{admin, history, moment, otlp, runs, sessions, site, streams, wait},
     app::App,
     call::{Call, Reply},
     older,
@@ -99,6 +99,9 @@ const WAIT: &[Param] = &[
     param("timeout_ms", "answer 408 after so long (default 30000, cap 3600000)"),
 ];
 
+const MOMENT: &[Param] =
+    &[param("at", "as it was then, RFC 3339; without it as it is, one of the future as it will be if nothing happens")];
+
 const fn braces(path: &str) -> Option<(usize, usize)> {
     let bytes = path.as_bytes();
     let (mut i, mut open) = (0, None);
@@ -177,6 +180,7 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/sessions/{id}/turns", Scope::Read, PAGE, Gives::List("turns", "Turn"), history::turns, "turns of a session, in order"),
     get("/api/v1/sessions/{id}/summary", Scope::Read, &[], Gives::Json, sessions::summary, "what a session is about"),
     get("/api/v1/sessions/{id}/usage", Scope::Read, &[], Gives::One("Usage"), sessions::usage, "tokens of a session"),
+    get("/api/v1/sessions/{id}/status", Scope::Read, MOMENT, Gives::One("Moment"), moment::status, "a session's status now or at a past time, the claims held then and the rule that decided"),
     get("/api/v1/sessions/{id}/status/history", Scope::Read, PAGE, Gives::Array("StatusChange"), history::status, "how a session's status changed; without `after`, the last changes"),
     get("/api/v1/sessions/{id}/wait", Scope::Read, WAIT, Gives::One("Session"), wait::wait, "answers when a session gets into a state"),
     get("/api/v1/sessions/{id}/screen", Scope::Read, &[], Gives::Json, runs::session_screen, "the screen of the run that hosts a session"),

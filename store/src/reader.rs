@@ -7,7 +7,7 @@ use std::{
 };
 
 use events::{Event, Kind, Provider, SessionId};
-use projections::{Session, Turn, Usage};
+use projections::{Session, SessionState, Turn, Usage};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use crate::{
@@ -120,6 +120,23 @@ impl Reader {
                 })
                 .map(Option::flatten)
                 .map_err(|source| ReadError::Sqlite { what: "session", source })
+        })
+    }
+
+    /// The reducer of a session as last committed. `None` when there is none, or it was written by
+    /// a version that kept it differently: then the log can be folded anew.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn state(&self, id: SessionId) -> Result<Option<SessionState>, ReadError> {
+        self.with("snapshot", |c| {
+            let text = c
+                .prepare_cached("SELECT snapshot FROM sessions WHERE id = ?1")
+                .and_then(|mut s| {
+                    s.query_row([id.to_bytes().as_slice()], |row| row.get::<_, Option<String>>(0)).optional()
+                })
+                .map_err(|source| ReadError::Sqlite { what: "snapshot", source })?;
+            Ok(text.flatten().and_then(|text| serde_json::from_str(&text).ok()))
         })
     }
 

@@ -225,3 +225,6 @@ fn of_held(held: &Held, strength: Confidence, standing: Standing) -> Weighed {
         standing,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! What is about the server: health, metrics, the description of the interface, the first page.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use http::StatusCode;
 use serde::Serialize;
@@ -31,12 +31,14 @@ pub(crate) fn sources(app: &App, _: Call) -> Reply {
     struct Answer {
         sources: Vec<SourceHealth>,
     }
-    Reply::Now(body::json_of(&Answer { sources: (app.health.sources)() }))
+    let app = Arc::clone(app);
+    Reply::later(async move { body::json_of(&Answer { sources: app.sources().await? }) })
 }
 
 /// `GET /metrics`
 pub(crate) fn metrics(app: &App, _: Call) -> Reply {
-    Reply::Now(Ok(body::metrics(text_of::text(app))))
+    let app = Arc::clone(app);
+    Reply::later(async move { Ok(body::metrics(text_of::text(&app, &app.sources().await?))) })
 }
 
 /// `GET /openapi.json`

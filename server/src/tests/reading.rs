@@ -257,3 +257,49 @@ async fn capture_is_switched_by_capture() {
     alone.board.put(entry(1, State::Running));
     assert_eq!(alone.send(put(r#"{"enabled":true}"#)).await.error(), (503, "unavailable".into()));
 }
+
+#[tokio::test]
+async fn the_status_at_a_past_time() {
+    let mut desk = Desk::new();
+    desk.board.put(entry(1, State::Running));
+    let row = desk.log.session(&session(1, State::Running));
+    // Seen a millisecond after they happened; the second was read later, by its own time.
+    let long_ago = Event { history: true, ..event(1, 2, 500, AssistantMessage::default()) };
+    desk.log.append(row, &[prompt(1, 1, 1000), long_ago, prompt(1, 3, 300_000)]);
+    let get = |query: String| {
+        let desk = &desk;
+        async move { desk.get(&format!("/api/v1/sessions/agent-1/status{query}")).await }
+    };
+    let then = |ms: i64| get(format!("?at={}", at(ms)));
+
+    let moment = then(2000).await.json();
+    assert_eq!(moment["status"]["state"], "running");
+    assert_eq!(moment["status"]["confidence"], "high");
+    assert_eq!(moment["account"]["rule"], "alone");
+    assert_eq!(moment["account"]["claims"][0]["standing"], "decides");
+    assert_eq!(moment["session_id"], id(1).to_string());
+    assert_eq!(then(32_000).await.json()["status"]["confidence"], "medium", "it was quiet for long");
+    assert_eq!(then(999_999).await.json()["status"]["reason"], "lost", "what only time changes");
+    assert_eq!(then(700).await.status, 200, "history that was read later");
+    let now = get(String::new()).await.json();
+    assert_eq!((&now["status"]["state"], &now["at"]), (&"running".into(), &Value::Null));
+
+    let before = then(499).await;
+    assert_eq!(before.error(), (404, "not_found".into()));
+    let message = before.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("began later") && message.contains(&at(500).to_string()), "{message}");
+    assert_eq!(get("?at=yesterday".into()).await.error(), (400, "bad_parameter".into()));
+    assert_eq!(desk.get("/api/v1/sessions/nobody/status").await.error(), (404, "not_found".into()));
+}
+
+#[tokio::test]
+async fn a_long_past_is_read_in_pages() {
+    let mut desk = Desk::new();
+    desk.board.put(entry(1, State::Running));
+    let row = desk.log.session(&session(1, State::Running));
+    let events: Vec<_> = (1..=2500).map(|n| prompt(1, n, n)).collect();
+    desk.log.append(row, &events);
+    let moment = desk.get(&format!("/api/v1/sessions/agent-1/status?at={}", at(2501))).await.json();
+    let last = at(2501).to_string();
+    assert_eq!(moment["account"]["claims"][0]["at"], last, "the last event of the third page");
+}

@@ -16,6 +16,7 @@ fn source() -> SourceHealth {
         errors: 3,
         files: 4,
         detail: None,
+        trouble: Some("nothing arrives".into()),
     }
 }
 
@@ -38,6 +39,7 @@ async fn health_sources_and_metrics() {
         "capture_sessions{provider=\"claude\",state=\"running\"} 1",
         "capture_events_committed_total 9",
         "capture_source_lag_milliseconds{source=\"claude \\\"transcripts\\\"\"} 12",
+        "capture_source_trouble{source=\"claude \\\"transcripts\\\"\"} 1",
         "capture_more 1",
     ] {
         assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");

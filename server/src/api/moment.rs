@@ -1,0 +1,105 @@
+//! How a session stood at a moment, and why: the fold of its log up to then.
+
+use std::sync::Arc;
+
+use events::{SessionId, Timestamp};
+use projections::{Account, SessionState, Status};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    app::App,
+    body,
+    call::{Call, Reply},
+    error::ApiError,
+};
+
+use super::sessions::target;
+
+/// So many events are folded before another reader of the store gets its turn.
+const PAGE: usize = 1000;
+
+/// A session's status at a moment.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Moment {
+    /// The session.
+    pub session_id: SessionId,
+    /// The moment asked for; absent for the present.
+    pub at: Option<Timestamp>,
+    /// The status then.
+    pub status: Status,
+    /// All claims held then, and the rule that decided.
+    pub account: Account,
+}
+
+/// `GET /api/v1/sessions/{id}/status`
+pub(crate) fn status(app: &App, call: Call) -> Reply {
+    let app = Arc::clone(app);
+    Reply::later(async move {
+        let at = call
+            .query()
+            .text("at")
+            .map(|text| Timestamp::parse(text).ok_or_else(|| ApiError::parameter("at", "must be a time of RFC 3339")))
+            .transpose()?;
+        let id = target(&app, &call).await?;
+        let (status, account) = match at {
+            Some(at) => fold(&app, id, Some(at)).await?.account(at),
+            None => present(&app, id).await?,
+        };
+        body::json_of(&Moment { session_id: id, at, status, account })
+    })
+}
+
+/// As it was stored last.
+async fn present(app: &App, id: SessionId) -> Result<(Status, Account), ApiError> {
+    match app.read(move |reader| reader.state(id)).await? {
+        Some(mut state) => {
+            state.set_rules(app.rules);
+            Ok(state.account(Timestamp::MIN))
+        }
+        // Written by another version: its log tells the same.
+        None => Ok(fold(app, id, None).await?.account(Timestamp::MIN)),
+    }
+}
+
+/// Folds what happened up to `at`, or all of it. The whole log is read, because history may be told after what is
+/// newer; page by page, so that it holds little and others are answered meanwhile. It ends with the
+/// request.
+async fn fold(app: &App, id: SessionId, at: Option<Timestamp>) -> Result<SessionState, ApiError> {
+    let mut state: Option<SessionState> = None;
+    let mut began: Option<Timestamp> = None;
+    let mut after = 0;
+    loop {
+        let rules = app.rules;
+        let (folded, first, next) = app
+            .read(move |reader| {
+                let events = reader.events(id, after, PAGE, &[])?;
+                let first = events.iter().filter(|e| !e.derived).map(SessionState::moment_of).min();
+                for event in events.iter().filter(|e| at.is_none_or(|at| SessionState::moment_of(e) <= at)) {
+                    let name = || Some(event.provider_session_id.as_ref().into());
+                    let moment = SessionState::moment_of(event);
+                    state
+                        .get_or_insert_with(|| SessionState::new(id, event.provider, name(), moment, rules))
+                        .fold(event);
+                }
+                Ok((state, first, (events.len() == PAGE).then(|| events.last().map(|e| e.sequence)).flatten()))
+            })
+            .await?;
+        state = folded;
+        began = began.into_iter().chain(first).min();
+        match next {
+            Some(next) => after = next,
+            None => break,
+        }
+    }
+    let Some(mut state) = state else {
+        return Err(ApiError::not_found(match began {
+            Some(began) => format!("the session began later, at {began}"),
+            None => "nothing is known of the session's past".into(),
+        }));
+    };
+    if let Some(at) = at {
+        state.advance(at);
+    }
+    Ok(state)
+}
