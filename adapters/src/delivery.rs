@@ -14,6 +14,7 @@ use std::{
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    time::UNIX_EPOCH,
 };
 
 use events::{Provider, RunId, Timestamp};
@@ -24,6 +25,8 @@ use serde_json::value::RawValue;
 pub const PAYLOAD_BYTES: u64 = 4 << 20;
 /// Files in the spool are named `<id>.json`.
 const EXTENSION: &str = "json";
+/// Those put aside, `<id>.bad`.
+const ASIDE: &str = "bad";
 
 /// One call of the hook command.
 #[derive(Debug, Serialize, Deserialize)]
@@ -137,7 +140,29 @@ impl Spool {
     /// Moves something aside that is no delivery, so that it is not tried again and again.
     pub fn reject(&self, id: RunId) {
         let path = self.path(id);
-        fs::rename(&path, path.with_extension("bad")).ok();
+        fs::rename(&path, path.with_extension(ASIDE)).ok();
+    }
+
+    /// Its directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// How full it is.
+    #[must_use]
+    pub fn contents(&self) -> Contents {
+        let waiting = self.waiting();
+        let changed = |path: PathBuf| {
+            let since = fs::metadata(path).ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+            i64::try_from(since.as_millis()).ok().map(Timestamp::from_millisecond)
+        };
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        Contents {
+            waiting: waiting.len(),
+            oldest: waiting.first().and_then(|id| changed(self.path(*id))),
+            aside: entries.filter(|entry| entry.path().extension().is_some_and(|of| of == ASIDE)).count(),
+        }
     }
 
     /// The deliveries that wait, oldest first.
@@ -153,6 +178,17 @@ impl Spool {
         ids.sort_unstable();
         ids
     }
+}
+
+/// How full a spool is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Contents {
+    /// Deliveries that wait.
+    pub waiting: usize,
+    /// Since when the oldest of them does.
+    pub oldest: Option<Timestamp>,
+    /// Files that were put aside.
+    pub aside: usize,
 }
 
 #[cfg(test)]

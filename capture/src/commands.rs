@@ -18,6 +18,7 @@ mod show;
 mod style;
 mod telemetry;
 mod wait;
+mod when;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -66,7 +67,7 @@ enum Verb {
     Events(events::Arguments),
     /// Wait until a session is in one of some states.
     Wait(wait::Arguments),
-    /// Explain why a session's status is what it is.
+    /// Explain why a session's status is what it is, or was at a past time.
     Explain(explain::Arguments),
     /// Show what the terminal of a run shows now.
     Screen(screen::Arguments),
@@ -95,6 +96,8 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub enum Failed {
     /// Exit code 1.
     Other(String),
+    /// Exit code 2, as for everything typed wrong.
+    Usage(String),
     /// Exit code 3.
     TimedOut(String),
     /// Exit code 4.
@@ -105,7 +108,8 @@ pub enum Failed {
 
 impl std::fmt::Display for Failed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Self::Other(text) | Self::TimedOut(text) | Self::NotFound(text) | Self::Refused(text)) = self;
+        let (Self::Other(text) | Self::Usage(text) | Self::TimedOut(text) | Self::NotFound(text) | Self::Refused(text)) =
+            self;
         f.write_str(text)
     }
 }
@@ -116,6 +120,7 @@ impl Failed {
     const fn code(&self) -> u8 {
         match self {
             Self::Other(_) => 1,
+            Self::Usage(_) => 2,
             Self::TimedOut(_) => 3,
             Self::NotFound(_) => 4,
             Self::Refused(_) => 5,

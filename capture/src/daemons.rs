@@ -41,10 +41,7 @@ pub fn health(handle: &HealthHandle) -> Option<SourceHealth> {
     if !health.seen {
         return None;
     }
-    let mut detail = format!("{} connected, {} messages", health.connected, health.messages);
-    if let Some(trouble) = &health.trouble {
-        detail = format!("{detail}; {trouble}");
-    }
+    let detail = format!("{} connected, {} messages", health.connected, health.messages);
     Some(SourceHealth {
         name: "codex daemon".into(),
         active: health.connected > 0,
@@ -55,5 +52,6 @@ pub fn health(handle: &HealthHandle) -> Option<SourceHealth> {
         errors: health.errors,
         files: 0,
         detail: Some(detail),
+        trouble: health.trouble,
     })
 }

@@ -38,6 +38,8 @@ use events::{Event, Payload, Provider, RunId, SessionId, Timestamp};
 use server::{Board, Frame, Json, SessionEntry};
 use store::{CommitError, PackedText, ReadError, Writer};
 
+use crate::heard::Heard;
+
 use hosts::Host;
 pub use hosts::HostInput;
 pub use protocol::ProtocolInput;
@@ -117,6 +119,8 @@ pub struct Gauges {
     /// The last event of each agent, by the code of its provider: milliseconds since 1970, 0 for
     /// none since the start.
     pub last_event_at: [AtomicI64; Provider::ALL.len()],
+    /// What is heard of hooks, and what is not.
+    pub heard: Heard,
 }
 
 /// What ingest asks of the process side.
@@ -477,6 +481,7 @@ impl Ingest {
                 Input::SetCapture(id, _, reply) => reply(Ok(self.sessions.find(id).is_some())),
                 Input::Host(HostInput::Frame { frame, stored, .. }) => stored(frame.n),
                 Input::Delivery(delivery, stored) => {
+                    self.gauges.heard.delivery(delivery.provider, delivery.at);
                     stored(decode(&delivery, delivery.at).map(|_| ()));
                 }
                 Input::Telemetry(told) => (told.stored)(self.strange(&told.events)),
@@ -597,6 +602,9 @@ impl Ingest {
         for (event, _) in &self.committed {
             if let Some(last) = self.gauges.last_event_at.get(usize::from(event.provider.code())) {
                 last.fetch_max(event.created_at.as_millisecond(), Ordering::Relaxed);
+            }
+            if !event.history {
+                self.gauges.heard.event(event);
             }
         }
         self.committed.sort_unstable_by_key(|(event, _)| event.position);

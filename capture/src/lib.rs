@@ -13,6 +13,8 @@ pub mod config;
 pub mod daemons;
 pub mod deliveries;
 pub mod endpoint;
+pub mod health;
+pub mod heard;
 pub mod hook;
 pub mod ingest;
 pub mod linker;

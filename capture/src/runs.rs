@@ -85,6 +85,17 @@ struct Described {
     screen_state: Option<State>,
 }
 
+/// How many runs there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Census {
+    /// Whose hosts are connected.
+    pub connected: usize,
+    /// Whose hosts went away without telling of an end.
+    pub unreachable: usize,
+    /// Frames the hosts could not keep while no server took them.
+    pub frames_lost: u64,
+}
+
 impl Described {
     fn new(hello: Hello) -> Self {
         Self {
@@ -141,6 +152,18 @@ impl Runs {
         runs.extend(table.ended.iter().rev().cloned());
         drop(table);
         json(&List { runs })
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn census(&self) -> Census {
+        let table = self.table();
+        let all = || table.live.values().map(|live| &live.described).chain(&table.ended);
+        Census {
+            connected: table.live.len(),
+            unreachable: table.ended.iter().filter(|run| run.state == "unreachable").count(),
+            frames_lost: all().map(|run| run.frames_lost).sum(),
+        }
     }
 
     /// Asks something of a run.

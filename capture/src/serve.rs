@@ -9,14 +9,13 @@ use std::{
 };
 
 use adapters::{
-    codex::daemon::{Daemons, HealthHandle},
-    collect::{Batch, Collector, Control, Stopped},
+    codex::daemon::Daemons,
+    collect::{Batch, Collector, Stopped},
     process::{descends_from_agent, holders_of_tcp},
 };
 use anyhow::Context;
 use crossbeam_channel::{Sender, bounded};
-use events::Timestamp;
-use server::{Board, Command, Health, Refusal, SourceHealth};
+use server::{Board, Command, Refusal};
 use store::Writer;
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +25,7 @@ use crate::{
     daemons,
     deliveries::Deliveries,
     endpoint::{self, Endpoint},
+    health,
     ingest::{self, Gauges, Ingest, Input, Prepared},
     linker::Linker,
     roots,
@@ -46,10 +46,6 @@ pub struct Options {
     pub config: Config,
 }
 
-/// What a source's detail says while history is read, before how far it is.
-pub const READING: &str = "reading history:";
-/// Files that changed lately are looked at this often when hints arrive, milliseconds.
-const POLL_MS: u64 = 1000;
 /// Commands that may wait for the program.
 const COMMANDS: usize = 64;
 /// The write-ahead log is moved into the database this often while there is something in it.
@@ -129,6 +125,8 @@ impl Service {
             Box::new(move |run, session| runs.hosts(run, session))
         };
         let codex_homes = homes.codex.clone();
+        let program = std::env::current_exe().context("cannot find the program itself")?;
+        let hooks = health::Hooks::new(data, &homes, program);
         let linker = Linker::start(homes, inputs.clone()).context("cannot start a thread")?;
         let ingest = Ingest::new(ingest::Parts {
             writer,
@@ -152,6 +150,7 @@ impl Service {
         let socket = data.join("capture.sock");
         config.socket = Some(socket.clone());
         config.commands = Some(commands);
+        config.rules = options.config.rules();
         config.host_protocol = adapters::host::frame::PROTOCOL;
         // An agent's own shell can neither approve itself nor change what is captured.
         config.control_peer = Some(Arc::new(|peer| {
@@ -163,7 +162,14 @@ impl Service {
         }));
         let telemeter = Telemeter::new(inputs.clone(), Arc::clone(&gauges));
         let daemons = daemons::follow(codex_homes, inputs.clone()).context("cannot start a thread")?;
-        let health = health(&control, &gauges, &telemeter, daemons.health());
+        let health = health::health(health::Observed {
+            control,
+            gauges: Arc::clone(&gauges),
+            telemeter: telemeter.clone(),
+            runs: runs.clone(),
+            hooks,
+            daemons: daemons.health(),
+        });
         let serving = runtime.block_on(server::serve(config, board, reader, health, cancel.clone()))?;
         let deliveries = Deliveries::new(data, inputs.clone());
         runtime.spawn(carry_out(asked, inputs.clone(), runs, deliveries.clone(), telemeter, cancel.clone()));
@@ -317,67 +323,6 @@ fn checkpoint_thread(database: PathBuf) -> anyhow::Result<(Sender<()>, JoinHandl
 const WAL_MOST_BYTES: u64 = 512 << 20;
 /// A write-ahead log of this size may rest while nothing is written, bytes.
 const WAL_REST_BYTES: u64 = 4 << 20;
-
-fn health(control: &Control, gauges: &Arc<Gauges>, telemeter: &Telemeter, daemons: HealthHandle) -> Health {
-    let (told, told_in_numbers) = (telemeter.clone(), telemeter.clone());
-    let (ready, for_metrics) = (Arc::clone(gauges), Arc::clone(gauges));
-    let (for_sources, counted) = (control.clone(), Arc::clone(gauges));
-    Health {
-        ready: Arc::new(move || !ready.stuck.load(Ordering::Relaxed)),
-        sources: Arc::new(move || {
-            let health = for_sources.health();
-            let progress = for_sources.progress();
-            let (done, total) =
-                (progress.bytes_done.load(Ordering::Relaxed), progress.bytes_total.load(Ordering::Relaxed));
-            let mut detail = health.watch.to_string();
-            if !progress.is_done() {
-                detail = format!("{detail}; {READING} {} of {} MB", done / 1_000_000, total / 1_000_000);
-            }
-            for trouble in health.errors.iter().take(3) {
-                detail = format!("{detail}; {}", trouble.message);
-            }
-            let source = |name: String, files, lag_bytes: u64, last_event_at, errors, detail| SourceHealth {
-                name,
-                active: true,
-                // What is not read yet is at least one poll old.
-                lag_ms: if lag_bytes > 0 { POLL_MS } else { 0 },
-                last_event_at,
-                dropped: 0,
-                coalesced: 0,
-                errors,
-                files,
-                detail,
-            };
-            let mut sources =
-                vec![source("files".into(), health.files, health.lag_bytes, None, health.errors_total, Some(detail))];
-            for root in &health.roots {
-                let last = counted
-                    .last_event_at
-                    .get(usize::from(root.provider.code()))
-                    .map_or(0, |at| at.load(Ordering::Relaxed));
-                let last = (last > 0).then(|| Timestamp::from_millisecond(last));
-                let detail = (root.lag_bytes > 0).then(|| format!("{} bytes not read yet", root.lag_bytes));
-                sources.push(source(root.provider.to_string(), root.files, root.lag_bytes, last, 0, detail));
-            }
-            sources.extend(told.health());
-            sources.extend(daemons::health(&daemons));
-            sources
-        }),
-        metrics: Arc::new(move |out| {
-            use std::fmt::Write;
-            for (name, about, value) in [
-                ("capture_ingest_events_total", "Events committed since the start.", &for_metrics.events),
-                ("capture_ingest_repeated_total", "Records that were known already.", &for_metrics.repeated),
-                ("capture_ingest_commits_total", "Commits.", &for_metrics.commits),
-                ("capture_ingest_commits_failed_total", "Commits that failed.", &for_metrics.failed),
-            ] {
-                writeln!(out, "# HELP {name} {about}\n# TYPE {name} counter\n{name} {}", value.load(Ordering::Relaxed))
-                    .ok();
-            }
-            told_in_numbers.metrics(out);
-        }),
-    }
-}
 
 /// The log file of a server started in the background.
 #[must_use]

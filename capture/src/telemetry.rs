@@ -145,6 +145,7 @@ impl Telemeter {
                     "{} records, {} rejected; {} events of unknown sessions dropped",
                     counts.records, counts.rejected, counts.strange
                 )),
+                trouble: None,
             })
             .collect()
     }

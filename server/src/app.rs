@@ -53,13 +53,7 @@ pub(crate) struct Tally {
 }
 
 impl Parts {
-    pub(crate) fn new(
-        board: Board,
-        reader: Reader,
-        health: Health,
-        config: &Config,
-        cancel: CancellationToken,
-    ) -> App {
+    pub(crate) fn new(board: Board, reader: Reader, health: Health, config: &Config, cancel: CancellationToken) -> App {
         Arc::new(Self {
             board,
             health,

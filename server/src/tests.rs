@@ -217,13 +217,7 @@ impl Desk {
         adjust(&mut config);
         let (board, log) = (Board::new("epoch-1"), Log::new());
         let address: SocketAddr = HOST.parse().unwrap();
-        let app = Parts::new(
-            board.clone(),
-            log.writer.reader(),
-            health,
-            &config,
-            CancellationToken::new(),
-        );
+        let app = Parts::new(board.clone(), log.writer.reader(), health, &config, CancellationToken::new());
         let gate = Gate::new(address, config.tokens, config.control_peer, config.control_tcp);
         Self {
             service: Service { app, gate: Arc::new(gate), door: Door::Tcp(address, address), place: None },

@@ -16,15 +16,33 @@ pub(super) struct Sources {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Source {
-    name: String,
+    pub(super) name: String,
     active: bool,
     lag_ms: u64,
-    last_event_at: Option<Timestamp>,
+    pub(super) last_event_at: Option<Timestamp>,
     dropped: u64,
     coalesced: u64,
     errors: u64,
     files: u64,
     pub(super) detail: Option<String>,
+    #[serde(default)]
+    trouble: Option<String>,
+}
+
+impl Source {
+    /// Whether nobody has to look at it. One that is not active is none that was asked for.
+    fn is_well(&self) -> bool {
+        self.errors == 0 && self.trouble.is_none()
+    }
+
+    /// How it does, in one line.
+    fn in_words(&self, now: Timestamp) -> String {
+        let files = (self.files > 0 || self.detail.is_none()).then(|| format!("{} files", self.files));
+        let last = self.last_event_at.map(|at| format!("last event {} ago", style::age(at, now)));
+        let parts: Vec<_> = files.into_iter().chain(last).collect();
+        let parts = [Some(parts.join(", ")).filter(|p| !p.is_empty()), self.detail.clone(), self.trouble.clone()];
+        parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
 }
 
 #[derive(Serialize)]
@@ -77,12 +95,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
             check("server", true, format!("{} (pid {})", endpoint.url, endpoint.pid));
             let Sources { sources } = client.get("/api/v1/health/sources")?;
             for source in sources {
-                let last = source
-                    .last_event_at
-                    .map_or_else(String::new, |at| format!(", last event {} ago", style::age(at, clock::now())));
-                let more = source.detail.map_or_else(String::new, |detail| format!("; {detail}"));
-                let detail = format!("{} files{last}{more}", source.files);
-                check(&source.name, source.active && source.errors == 0, detail);
+                check(&source.name, source.is_well(), source.in_words(clock::now()));
             }
         }
     }
@@ -93,7 +106,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
     } else {
         let mut out = std::io::stdout().lock();
         for check in &report.checks {
-            writeln!(out, "{} {:<14} {}", if check.ok { "✓" } else { "✗" }, check.name, safe(&check.detail))?;
+            writeln!(out, "{} {:<16} {}", if check.ok { "✓" } else { "✗" }, check.name, safe(&check.detail))?;
         }
     }
     if report.ok { Ok(()) } else { Err(Failed::Other("something is not as it should be".into()).into()) }

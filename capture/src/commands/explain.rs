@@ -1,19 +1,24 @@
-//! `capture explain`: why a session's status is what it is, down to the rule that reads its screen.
+//! `capture explain`: why a session's status is what it is or was, down to the rule that reads its screen.
 
 use std::io::Write;
 
 use adapters::screen::{Explanation, Need, Outcome};
 use events::{Confidence, Reason, State, Timestamp};
-use projections::{Evidence, Session, Status};
+use jiff::tz::TimeZone;
+use projections::{Session, Status, Weighed, status::Standing};
 use serde::{Deserialize, Serialize};
+use server::Moment;
 
-use super::{Context, Failed, find, style};
+use super::{Context, Failed, find, style, when};
 use crate::{client::Client, clock, terminal::safe};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// The session: its id as `ps` shows it, the agent's id, or the beginning of either.
     session: String,
+    /// As it was at this time: RFC 3339, HH:MM[:SS] of today, or how long ago (-30s, -5m, -2h).
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    at: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -30,6 +35,9 @@ struct Change {
 #[derive(Serialize)]
 struct Explained<'a> {
     session: &'a Session,
+    /// The status at the moment asked for, every claim held then, and the rule that decided.
+    moment: &'a Moment,
+    /// The last changes up to then.
     history: &'a [Change],
     /// How the screen of its run is read, while its host is there.
     screen: Option<&'a Explanation>,
@@ -37,47 +45,28 @@ struct Explained<'a> {
 
 /// So many of the last changes are shown.
 const CHANGES: usize = 10;
+/// So many of the last changes are looked through for those before a past time.
+const LOOKED_THROUGH: usize = 1000;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let now = clock::now();
+    let past = |text: &String| when::past(text, now, &TimeZone::system()).map_err(Failed::Usage);
+    let at = arguments.at.as_ref().map(past).transpose()?;
     let client = context.client()?;
     let session = find(&client, &arguments.session)?;
-    let history: Vec<Change> =
-        client.get(&format!("/api/v1/sessions/{}/status/history?limit={CHANGES}", session.id))?;
-    let screen = if session.run_id.is_some() { screen_of(&client, &session)? } else { None };
+    let query = at.map_or_else(String::new, |at| format!("?at={at}"));
+    let moment: Moment = client.get(&format!("/api/v1/sessions/{}/status{query}", session.id))?;
+    let history = changes(&client, &session, at)?;
+    let screen = if session.run_id.is_some() && at.is_none() { screen_of(&client, &session)? } else { None };
     if context.json {
-        return context.print_json(&Explained { session: &session, history: &history, screen: screen.as_ref() });
+        let (moment, history, screen) = (&moment, &history, screen.as_ref());
+        return context.print_json(&Explained { session: &session, moment, history, screen });
     }
     let mut out = std::io::stdout().lock();
-    let Status { since, confidence, activity, evidence, disagreements, .. } = &session.status;
-    let now = clock::now();
-    writeln!(
-        out,
-        "{}  since {} ({} ago), confidence {confidence}",
-        style::state(&session.status, style::colours()),
-        style::local(*since),
-        style::age(*since, now)
-    )?;
-    if let Some(activity) = activity {
-        writeln!(out, "activity: {}", safe(activity))?;
+    if let Some(at) = at {
+        writeln!(out, "at {}, {} ago:", style::local(at), style::age(at, now))?;
     }
-    let claims = |out: &mut dyn Write, title: &str, claims: &[Evidence]| -> std::io::Result<()> {
-        if !claims.is_empty() {
-            writeln!(out, "\n{title}")?;
-        }
-        for claim in claims {
-            writeln!(
-                out,
-                "  {:<11} {:<7} {:>5} ago  {}",
-                claim.source,
-                claim.strength,
-                style::age(claim.at, now),
-                safe(&claim.claim)
-            )?;
-        }
-        Ok(())
-    };
-    claims(&mut out, "because", evidence)?;
-    claims(&mut out, "against it (weaker, or overruled)", disagreements)?;
+    explain_status(&mut out, &moment, at.unwrap_or(now))?;
     writeln!(out, "\nlast changes")?;
     for change in &history {
         let reason = change.reason.map_or("", |r| r.as_str());
@@ -93,6 +82,60 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         explain_screen(&mut out, screen)?;
     }
     Ok(())
+}
+
+/// The last changes up to a time.
+fn changes(client: &Client, session: &Session, at: Option<Timestamp>) -> anyhow::Result<Vec<Change>> {
+    let limit = if at.is_some() { LOOKED_THROUGH } else { CHANGES };
+    let mut all: Vec<Change> = client.get(&format!("/api/v1/sessions/{}/status/history?limit={limit}", session.id))?;
+    all.retain(|change| at.is_none_or(|at| change.at <= at));
+    all.drain(..all.len().saturating_sub(CHANGES));
+    Ok(all)
+}
+
+fn explain_status(out: &mut dyn Write, moment: &Moment, now: Timestamp) -> std::io::Result<()> {
+    let Status { since, confidence, activity, .. } = &moment.status;
+    writeln!(
+        out,
+        "{}  since {} ({} ago), confidence {confidence}",
+        style::state(&moment.status, style::colours()),
+        style::local(*since),
+        style::age(*since, now)
+    )?;
+    if let Some(activity) = activity {
+        writeln!(out, "activity: {}", safe(activity))?;
+    }
+    writeln!(out, "decided: {}", moment.account.rule.words())?;
+    for (title, standings) in [
+        ("because", &[Standing::Decides, Standing::Agrees][..]),
+        ("against it", &[Standing::Weaker, Standing::Overruled]),
+        ("does not count", &[Standing::NotYet, Standing::Over]),
+    ] {
+        let claims: Vec<_> = moment.account.claims.iter().filter(|c| standings.contains(&c.standing)).collect();
+        if !claims.is_empty() {
+            writeln!(out, "\n{title}")?;
+        }
+        for claim in claims {
+            writeln!(out, "  {}", line(claim, now))?;
+        }
+    }
+    Ok(())
+}
+
+/// A claim: who, how strong, what became of it, since and until when, what.
+fn line(claim: &Weighed, now: Timestamp) -> String {
+    let Weighed { source, strength, standing, state, at, .. } = claim;
+    let age = style::age(*at, now);
+    let seconds = |of: Timestamp| format!("{:.1}s", of.since_ms(now).max(0) as f64 / 1000.0);
+    let limit = match (claim.standing, claim.from, claim.until) {
+        (Standing::NotYet, Some(from), _) => format!(", counts in {}", seconds(from)),
+        (Standing::Over, _, _) => ", has run out".to_owned(),
+        (_, _, Some(until)) => format!(", for {} more", seconds(until)),
+        (_, _, None) => String::new(),
+    };
+    let agent = claim.agent.as_deref().map_or_else(String::new, |agent| format!("sub-agent {}: ", safe(agent)));
+    let standing = standing.words();
+    format!("{source:<11} {strength:<7} {standing:<9} {age:>5} ago{limit}  {agent}{} [{state}]", safe(&claim.claim))
 }
 
 /// How the screen of a session's run is read; `None` when the run is over or its host away.

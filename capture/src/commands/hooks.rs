@@ -14,8 +14,11 @@ use anyhow::Context as _;
 use events::Provider;
 
 use self::show::{Changed, Looked};
-use super::{Context, Failed};
-use crate::{clock, places, roots, terminal::safe};
+use super::{
+    Context, Failed,
+    doctor::{Source, Sources},
+};
+use crate::{client::Client, clock, places, roots, terminal::safe};
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -172,9 +175,19 @@ fn outcome(all: &[Changed], go: Go) -> anyhow::Result<()> {
 
 fn status(context: &Context, which: &Which) -> anyhow::Result<()> {
     let command = command(context)?;
-    let all: Vec<Looked> =
-        meant(context, which)?.into_iter().map(|(provider, home)| looked(provider, &home, &command)).collect();
-    if context.json { context.print_json(&show::looked(&all)) } else { show::statuses(&all) }
+    let heard = heard(context);
+    let all: Vec<Looked> = meant(context, which)?
+        .into_iter()
+        .map(|(provider, home)| looked(provider, &home, &command).heard(heard.as_deref()))
+        .collect();
+    if context.json { context.print_json(&show::looked(&all)) } else { show::statuses(&all, clock::now()) }
+}
+
+/// What a server that runs has heard of; `None` when none does. It is not started for that.
+fn heard(context: &Context) -> Option<Vec<Source>> {
+    let client = Client::running(&context.data).ok()??;
+    let Sources { sources } = client.get("/api/v1/health/sources").ok()?;
+    Some(sources)
 }
 
 fn looked(provider: Provider, home: &Path, command: &Command) -> Looked {

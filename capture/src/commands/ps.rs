@@ -9,7 +9,7 @@ use projections::Session;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Failed, doctor::Sources, find, percent, style};
-use crate::{client::Client, clock, serve::READING, terminal::safe};
+use crate::{client::Client, clock, health::READING, terminal::safe};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

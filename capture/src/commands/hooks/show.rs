@@ -6,12 +6,16 @@ use std::{
 };
 
 use adapters::hooks::{Done, Error, EventState, Plan, State, Status, Wish, place};
-use events::Provider;
+use events::{Provider, Timestamp};
 use serde::Serialize;
 use similar::TextDiff;
 
 use super::told;
-use crate::{commands::style, terminal::safe};
+use crate::{
+    commands::{doctor::Source, style},
+    health::HOOKS,
+    terminal::safe,
+};
 
 /// A change of one agent's settings: what would be done, and what was.
 #[derive(Debug, Serialize)]
@@ -50,6 +54,10 @@ pub(super) struct Looked {
     programs: Vec<Program>,
     hindrances: Vec<String>,
     remarks: Vec<String>,
+    /// Whether a server runs, which would have heard of calls.
+    server: bool,
+    /// When the agent called a hook last, as far as that server knows.
+    last_seen: Option<Timestamp>,
     error: Option<String>,
 }
 
@@ -220,6 +228,8 @@ impl From<Status> for Looked {
             programs: status.programs.into_iter().map(|(path, exists)| Program { path, exists }).collect(),
             hindrances: status.hindrances,
             remarks: status.remarks,
+            server: false,
+            last_seen: None,
             error: None,
         }
     }
@@ -235,7 +245,24 @@ impl Looked {
             programs: Vec::new(),
             hindrances: Vec::new(),
             remarks: Vec::new(),
+            server: false,
+            last_seen: None,
             error: Some(told(error)),
+        }
+    }
+
+    /// With what a server that runs has heard.
+    pub(super) fn heard(self, sources: Option<&[Source]>) -> Self {
+        let name = format!("{} {HOOKS}", self.provider);
+        let row = sources.and_then(|sources| sources.iter().find(|source| source.name == name));
+        Self { server: sources.is_some(), last_seen: row.and_then(|row| row.last_event_at), ..self }
+    }
+
+    fn seen(&self, now: Timestamp) -> String {
+        match (self.last_seen, self.server) {
+            (Some(at), _) => format!("last seen {} ago", style::age(at, now)),
+            (None, true) => "not seen since the server started".into(),
+            (None, false) => "no server runs that would have seen a call".into(),
         }
     }
 
@@ -245,7 +272,7 @@ impl Looked {
 }
 
 /// How it stands, for people: a line for each agent, and below it what is not as it should be.
-pub(super) fn statuses(all: &[Looked]) -> anyhow::Result<()> {
+pub(super) fn statuses(all: &[Looked], now: Timestamp) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     for looked in all {
         let name = looked.file.as_deref().map(shown).unwrap_or_default();
@@ -255,6 +282,9 @@ pub(super) fn statuses(all: &[Looked]) -> anyhow::Result<()> {
         writeln!(out, "{:<8} {state:<14} {of:>5}  {name}", looked.provider.as_str())?;
         if let Some(error) = &looked.error {
             writeln!(out, "         {error}")?;
+        }
+        if there > 0 || looked.last_seen.is_some() {
+            writeln!(out, "         {}", looked.seen(now))?;
         }
         let missing = looked.with(EventState::Missing);
         if there > 0 && !missing.is_empty() {

@@ -39,7 +39,8 @@ fn told(talk: &Talk, held: &[Held], process: Process) -> Account {
     assert_eq!(account.claims[0].standing, Standing::Decides, "and it comes first");
     for claim in &account.claims {
         let agrees = matches!(claim.standing, Standing::Decides | Standing::Agrees);
-        let counts = !matches!(claim.standing, Standing::NotYet | Standing::Over) && !matches!(process, Process::Gone { .. });
+        let counts =
+            !matches!(claim.standing, Standing::NotYet | Standing::Over) && !matches!(process, Process::Gone { .. });
         assert!(!counts || agrees == (claim.state == status.state), "{claim:?} in {status:?}");
     }
     account
@@ -77,7 +78,8 @@ fn every_rule_is_named() {
 
 #[test]
 fn what_does_not_count_is_told_too() {
-    let later = Held { holds_from: Some(NOW.plus_ms(500)), ..held(Source::Hook, State::WaitingApproval, Confidence::High, 0) };
+    let later =
+        Held { holds_from: Some(NOW.plus_ms(500)), ..held(Source::Hook, State::WaitingApproval, Confidence::High, 0) };
     let over = Held { valid_until: Some(NOW), ..held(Source::Telemetry, State::Running, Confidence::High, 9) };
     let account = told(&Talk::default(), &[later, over], Process::Unseen);
     let standing: Vec<_> = account.claims.iter().map(|c| (c.source, c.standing)).collect();

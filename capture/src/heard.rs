@@ -1,0 +1,138 @@
+//! What is heard of agents' hooks, and what is not though it should be.
+//!
+//! Turns are seen in the agents' files. When they go on for long without a hook's delivery, the
+//! hooks do not arrive. Says only that; what is installed others know.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use events::{Confidence, Event, Payload, Provider, Source, Timestamp};
+
+/// A hook that was called this much before its turn was seen in a file is about that turn, ms.
+const BEFORE_MS: i64 = 60_000;
+/// Turns without a delivery for so long are no coincidence, ms.
+const PATIENCE_MS: i64 = 2 * 60_000;
+/// A turn seen longer ago than this says nothing of the present, ms.
+const RECENT_MS: i64 = 10 * 60_000;
+
+/// What was heard of each agent since the start.
+#[derive(Debug, Default)]
+pub struct Heard(Mutex<BTreeMap<Provider, Hearing>>);
+
+/// What was heard of one agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Hearing {
+    /// Deliveries taken in.
+    pub deliveries: u64,
+    /// When a hook was called last.
+    pub last_delivery: Option<Timestamp>,
+    /// Since when turns are seen of which no hook told.
+    unheard_since: Option<Timestamp>,
+    /// When a turn was last seen to begin or end.
+    last_turn: Option<Timestamp>,
+}
+
+impl Heard {
+    fn table(&self) -> MutexGuard<'_, BTreeMap<Provider, Hearing>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A hook was called.
+    pub fn delivery(&self, provider: Provider, at: Timestamp) {
+        let mut table = self.table();
+        let hearing = table.entry(provider).or_default();
+        hearing.deliveries += 1;
+        hearing.last_delivery = hearing.last_delivery.max(Some(at));
+        hearing.unheard_since.take_if(|since| since.since_ms(at) <= BEFORE_MS);
+    }
+
+    /// An event was committed as it happened.
+    pub fn event(&self, event: &Event) {
+        // A sub-agent's prompts and those restated are no turns a hook tells of.
+        let prompted = matches!(event.payload, Payload::UserPrompt(_))
+            && event.source == Source::Transcript
+            && event.agent_id.is_none()
+            && event.confidence != Confidence::Low;
+        if prompted || matches!(event.payload, Payload::TurnCompleted(_)) {
+            self.turn(event.provider, event.observed_at);
+        }
+    }
+
+    pub(crate) fn turn(&self, provider: Provider, at: Timestamp) {
+        let mut table = self.table();
+        let hearing = table.entry(provider).or_default();
+        hearing.last_turn = hearing.last_turn.max(Some(at));
+        if hearing.unheard_since.is_none() && hearing.last_delivery.is_none_or(|last| at.since_ms(last) > BEFORE_MS) {
+            hearing.unheard_since = Some(at);
+        }
+    }
+
+    /// What was heard of an agent.
+    #[must_use]
+    pub fn of(&self, provider: Provider) -> Hearing {
+        self.table().get(&provider).copied().unwrap_or_default()
+    }
+}
+
+impl Hearing {
+    /// Since when turns are seen and no hook is heard, once that is no coincidence. `installed_at`
+    /// is when the hooks came to be there, as far as it is known: before, nothing could arrive.
+    #[must_use]
+    pub fn silent_since(&self, installed_at: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+        let since = self.unheard_since.max(installed_at.filter(|_| self.unheard_since.is_some()))?;
+        let recent = self.last_turn.is_some_and(|last| last >= since && now.since_ms(last) <= RECENT_MS);
+        (recent && now.since_ms(since) > PATIENCE_MS).then_some(since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_millisecond(1_795_149_432_000 + seconds * 1000)
+    }
+
+    fn heard(deliveries: &[i64], turns: &[i64]) -> Hearing {
+        let heard = Heard::default();
+        let mut all: Vec<_> = deliveries.iter().map(|s| (*s, true)).chain(turns.iter().map(|s| (*s, false))).collect();
+        all.sort_unstable();
+        for (seconds, delivery) in all {
+            if delivery {
+                heard.delivery(Provider::Codex, at(seconds))
+            } else {
+                heard.turn(Provider::Codex, at(seconds))
+            }
+        }
+        assert_eq!(heard.of(Provider::Claude), Hearing::default(), "each agent for itself");
+        heard.of(Provider::Codex)
+    }
+
+    #[test]
+    fn silence_where_turns_go_on_is_noticed() {
+        let hearing = heard(&[], &[0, 30, 100]);
+        assert_eq!(hearing.silent_since(None, at(120)), None, "it may still come");
+        assert_eq!(hearing.silent_since(None, at(121)), Some(at(0)));
+        assert_eq!(hearing.silent_since(None, at(700)), Some(at(0)));
+        assert_eq!(hearing.silent_since(None, at(701)), None, "nothing goes on any more");
+    }
+
+    #[test]
+    fn what_arrives_ends_it_and_is_enough_for_its_turn() {
+        assert_eq!(heard(&[101], &[0, 100]).silent_since(None, at(300)), None);
+        assert_eq!(heard(&[0, 290], &[1, 291]).silent_since(None, at(500)), None, "a long turn between two calls");
+        assert_eq!(heard(&[0], &[1, 100]).silent_since(None, at(300)), Some(at(100)), "it stopped");
+        assert_eq!(heard(&[5], &[]).silent_since(None, at(900)), None, "no turn, no alarm");
+        assert_eq!(heard(&[5, 3], &[]).last_delivery, Some(at(5)));
+    }
+
+    #[test]
+    fn before_the_hooks_were_there_nothing_could_arrive() {
+        let hearing = heard(&[], &[0, 100]);
+        assert_eq!(hearing.silent_since(Some(at(90)), at(200)), None);
+        assert_eq!(hearing.silent_since(Some(at(90)), at(211)), Some(at(90)));
+        assert_eq!(hearing.silent_since(Some(at(101)), at(300)), None, "no turn since");
+    }
+}
