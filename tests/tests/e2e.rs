@@ -1,13 +1,12 @@
-//! End to end. Recordings in virtual time: `replay`, `fold`, `screens`. The real program from outside:
-//! `daemon`, `export`, `hooks_install`, `life`, `reading`, `recording`, `runs`, `statusbench`,
-//! `streams`, `faults`, and with a
-//! person at a terminal: `terminal`. The real program under kill -9: `ledger`. The map of crates:
-//! `arrows`.
+//! End to end. Recordings in virtual time: `replay`, `fold`, `screens`, `statusbench`. With a person
+//! at a terminal: `terminal`. The real program under kill -9: `ledger`. The map of crates: `arrows`.
+//! All others: the real program from outside, each about what it is named after.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and tell their figures")]
 
 mod e2e {
     mod arrows;
     mod daemon;
+    mod explain;
     mod export;
     mod faults;
     mod fold;
