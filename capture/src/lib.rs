@@ -25,3 +25,14 @@ pub mod runs;
 pub mod serve;
 pub mod telemetry;
 pub mod terminal;
+
+/// The program.
+#[must_use]
+pub fn main() -> std::process::ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    // Agents wait for their hooks: no command line is parsed for them.
+    if arguments.next().is_some_and(|verb| verb == hook::VERB) {
+        return hook::main(arguments);
+    }
+    commands::main()
+}
