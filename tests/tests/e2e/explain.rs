@@ -101,7 +101,7 @@ fn a_hook_that_was_called_is_seen() {
     std::fs::write(aside, "{}").unwrap();
     let (code, out, _) = said(&machine, &["doctor"]);
     assert!(code == Some(1) && out.contains("✗ hooks ") && out.contains("put aside"), "{out}");
-    let metrics = String::from_utf8(server.client.get("/metrics").unwrap().body.into()).unwrap();
+    let metrics = String::from_utf8(server.client.get("/metrics").unwrap().body).unwrap();
     for line in ["capture_source_trouble{source=\"hooks\"} 1", "capture_hook_deliveries_total{provider=\"claude\"} 1"] {
         assert!(metrics.lines().any(|l| l == line), "{line}");
     }

@@ -105,17 +105,18 @@ fn play(name: &str) -> (Timestamp, Vec<Kept>) {
 
 /// How a session stood at the moment of each of its changes, from the log up to then: what it
 /// changed to. Of several changes at one moment the last counts.
-fn check_the_past(name: &str, kept: &Kept) {
+fn check_the_past(name: &str, kept: &Kept) -> usize {
     let changes: Vec<_> = kept
         .events
         .iter()
-        .filter_map(|event| match &event.payload {
-            Payload::StatusChanged(change) => Some((event.created_at, change.to)),
-            _ => None,
+        .filter_map(|event| {
+            let Payload::StatusChanged(change) = &event.payload else { return None };
+            Some((event.created_at, change.to))
         })
         .collect();
     let told_late = kept.events.iter().filter(|e| !e.derived).map(SessionState::moment_of);
     let told_late = !told_late.is_sorted();
+    let mut checked = 0;
     for (index, (at, to)) in changes.iter().enumerate() {
         if told_late || changes.get(index + 1).is_some_and(|next| next.0 <= *at) {
             continue;
@@ -128,12 +129,15 @@ fn check_the_past(name: &str, kept: &Kept) {
         let (status, account) = then.account(*at);
         assert_eq!(status.state, *to, "{name}: at {at}\n{account:#?}\n{}", show(kept));
         assert_eq!(account.claims[0].state, *to, "{name}: at {at}");
+        checked += 1;
     }
+    checked
 }
 
 fn check(name: &str) {
     let (now, kept) = play(name);
-    kept.iter().for_each(|kept| check_the_past(name, kept));
+    let checked: usize = kept.iter().map(|kept| check_the_past(name, kept)).sum();
+    println!("{name}: {checked} past moments");
     assert!(kept.iter().any(|k| !k.events.is_empty()), "{name}: nothing was kept");
     let wrong: Vec<(String, &Kept)> =
         kept.iter().filter_map(|kept| Some((compare(name, kept, now).err()?, kept))).collect();
