@@ -185,4 +185,7 @@ fn the_spool_keeps_deliveries_until_they_are_removed() {
     assert!(spool.get(second.id).is_err());
     fs::remove_file(&path).unwrap();
     assert_eq!(spool.waiting(), [first.id]);
+    let contents = spool.contents();
+    assert!(contents.oldest.is_some());
+    assert_eq!(Contents { oldest: None, ..contents }, Contents { waiting: 1, oldest: None, aside: 1 });
 }

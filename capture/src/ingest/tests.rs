@@ -19,6 +19,7 @@ use projections::{Rules, Session, SessionState};
 use super::*;
 
 mod failures;
+mod heard;
 mod hosts;
 mod processes;
 mod properties;
