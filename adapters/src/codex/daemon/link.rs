@@ -98,7 +98,16 @@ impl From<Error> for End {
                 Self::Closed
             }
             Error::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => Self::Closed,
-            other => Self::Trouble(other.to_string()),
+            Error::Io(_)
+            | Error::Tls(_)
+            | Error::Capacity(_)
+            | Error::Protocol(_)
+            | Error::WriteBufferFull(_)
+            | Error::Utf8(_)
+            | Error::AttackAttempt
+            | Error::Url(_)
+            | Error::Http(_)
+            | Error::HttpFormat(_) => Self::Trouble(error.to_string()),
         }
     }
 }
