@@ -91,7 +91,7 @@ fn main() -> ExitCode {
         Err(error) => return failed(&format!("cannot find the program itself: {error}")),
     };
     match own.file_name().and_then(|name| name.to_str()) {
-        Some("capture") => return capture_itself(),
+        Some("capture") => return capture::main(),
         Some("claude" | "codex" | "gemini") => {
             let Some(part) = tests::text_from_env(agent::PART) else { return ExitCode::FAILURE };
             return agent::main(Path::new(&part));
@@ -112,15 +112,6 @@ fn main() -> ExitCode {
             Err(error) => failed(&format!("{}: {error}", dir.display())),
         },
     }
-}
-
-/// The same entry as `capture` has.
-fn capture_itself() -> ExitCode {
-    let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|verb| verb == capture::hook::VERB) {
-        return capture::hook::main(arguments);
-    }
-    capture::commands::main()
 }
 
 fn failed(words: &str) -> ExitCode {
