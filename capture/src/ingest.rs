@@ -357,6 +357,9 @@ impl Ingest {
 
     /// Takes an input into the open transaction.
     pub fn take(&mut self, input: Input) {
+        if matches!(&input, Input::Protocol(told) if self.is_moot(told)) {
+            return;
+        }
         let rows_before = self.committed.len();
         let live = !matches!(&input, Input::Batch(prepared) if prepared.batch.backfill);
         match self.try_take(&input) {

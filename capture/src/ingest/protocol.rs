@@ -37,15 +37,26 @@ impl Ingest {
         }
     }
 
-    fn keep_only(&mut self, provider: Provider, sessions: &BTreeSet<Arc<str>>) -> Result<(), Failure> {
-        let left: Vec<usize> = self
-            .sessions
+    /// Whether there is nothing to withdraw: a commit of nothing would only delay the next one.
+    pub(super) fn is_moot(&self, input: &ProtocolInput) -> bool {
+        match input {
+            ProtocolInput::Claims { .. } => false,
+            ProtocolInput::Only { provider, sessions } => self.left(*provider, sessions).is_empty(),
+        }
+    }
+
+    /// The sessions a daemon's claim stands of, but these.
+    fn left(&self, provider: Provider, sessions: &BTreeSet<Arc<str>>) -> Vec<usize> {
+        self.sessions
             .all_loaded()
             .filter(|(_, state)| state.session.provider == provider && state.is_claimed_by(Source::Protocol))
             .filter(|(slot, _)| !sessions.contains(&self.sessions.known(*slot).provider_session_id))
             .map(|(slot, _)| slot)
-            .collect();
-        for slot in left {
+            .collect()
+    }
+
+    fn keep_only(&mut self, provider: Provider, sessions: &BTreeSet<Arc<str>>) -> Result<(), Failure> {
+        for slot in self.left(provider, sessions) {
             let words = Some("the daemon that said so is gone".to_owned());
             let signal = Signal::new(Claim::Withdrawn, Confidence::High, words);
             self.inject(slot, Source::Protocol, (self.clock)(), "daemon-gone", signal.into())?;
