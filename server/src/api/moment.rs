@@ -1,6 +1,9 @@
 //! How a session stood at a moment, and why: the fold of its log up to then.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use events::{SessionId, Timestamp};
 use projections::{Account, SessionState, Status};
@@ -18,6 +21,10 @@ use super::sessions::target;
 
 /// So many events are folded before another reader of the store gets its turn.
 const PAGE: usize = 1000;
+/// What the board tells is in the store after so long, unless the store does not work.
+const COMMITTED_WITHIN: Duration = Duration::from_secs(1);
+/// Until then the store is looked at this often.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// A session's status at a moment.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +37,12 @@ pub struct Moment {
     pub status: Status,
     /// All claims held then, and the rule that decided.
     pub account: Account,
+}
+
+/// How far the log was that a session's JSON was made from.
+#[derive(Deserialize)]
+struct Told {
+    last_sequence: u64,
 }
 
 /// `GET /api/v1/sessions/{id}/status`
@@ -50,9 +63,24 @@ pub(crate) fn status(app: &App, call: Call) -> Reply {
     })
 }
 
-/// As it was stored last.
+/// As it stands. The board may be ahead of the store by what is committed next: that is waited for,
+/// so that nobody is told two things.
 async fn present(app: &App, id: SessionId) -> Result<(Status, Account), ApiError> {
-    match app.read(move |reader| reader.state(id)).await? {
+    let told = app.board.get(id).and_then(|entry| {
+        let json = entry.json.as_ref()?;
+        serde_json::from_str::<Told>(json.as_str()).ok()
+    });
+    let told = told.map_or(0, |told| told.last_sequence);
+    let asked = Instant::now();
+    let state = loop {
+        let state = app.read(move |reader| reader.state(id)).await?;
+        let behind = state.as_ref().is_some_and(|state| state.session.last_sequence < told);
+        if !behind || asked.elapsed() >= COMMITTED_WITHIN {
+            break state;
+        }
+        tokio::time::sleep(AGAIN).await;
+    };
+    match state {
         Some(mut state) => {
             state.set_rules(app.rules);
             Ok(state.account(Timestamp::MIN))

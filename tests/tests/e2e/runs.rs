@@ -105,7 +105,8 @@ fn a_run_is_watched_spoken_to_and_seen_to_end() {
     assert_eq!(here.run("mine").unwrap()["exit_code"], 3);
     assert_eq!(here.input("mine", &json!({ "text": "x" })).0, 409, "nobody is there any more");
     let asked = here.machine.command(&["explain", gone["id"].as_str().unwrap()]).output().unwrap();
-    assert!(String::from_utf8_lossy(&asked.stdout).contains("exited"));
+    let (out, err) = (String::from_utf8_lossy(&asked.stdout), String::from_utf8_lossy(&asked.stderr));
+    assert!(out.contains("exited"), "{out}{err}");
 }
 
 #[test]
