@@ -35,8 +35,10 @@ fn a_past_time_is_explained_as_it_was() {
     append(&path, &answer(&id, &uuid(1, 2), &cwd, "done"));
     reaches(&server, &id, "waiting");
 
-    let history = server.client.json(&format!("/api/v1/sessions/{id}/status/history")).unwrap();
-    let change = history.as_array().unwrap().iter().find(|c| c["to"] == "running").unwrap().clone();
+    let change = eventually("the change is stored", || {
+        let history = server.client.json(&format!("/api/v1/sessions/{id}/status/history"))?;
+        history.as_array()?.iter().find(|c| c["to"] == "running").cloned()
+    });
     let at = change["at"].as_str().unwrap();
     let (code, out, err) = said(&machine, &["explain", &id, "--at", at, "--json"]);
     assert_eq!(code, Some(0), "{err}");
