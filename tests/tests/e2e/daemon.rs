@@ -197,6 +197,6 @@ fn a_socket_that_is_a_link_is_not_connected_to() {
         .unwrap();
     let server = machine.serve();
     let _known = server.session(THREAD);
-    eventually("the link is told of", || row(&server)?["detail"].as_str()?.contains("is a link").then_some(()));
+    eventually("the link is told of", || row(&server)?["trouble"].as_str()?.contains("is a link").then_some(()));
     assert_eq!(daemon.connections(), 0);
 }
