@@ -5,7 +5,7 @@
 //! daemon of every home on one thread and hands on claims of the source `protocol`.
 //!
 //! It listens. It says who it is, asks once for the threads that are loaded and their status, and
-//! sends nothing else, ever ([`wire::Say`] has no words for more): it subscribes to no thread, which
+//! sends nothing else, ever (`wire::Say` has no words for more): it subscribes to no thread, which
 //! would make it one of those asked for permission, and answers nothing it is asked.
 //!
 //! A daemon calls itself after the first client that comes. So a new socket is left alone until
