@@ -274,6 +274,18 @@ impl Observer {
         }
     }
 
+    /// Whether the program takes pastes as such (mode 2004).
+    #[must_use]
+    pub fn takes_pastes(&self) -> bool {
+        self.terminal.screen().bracketed_paste()
+    }
+
+    /// Whether it wants cursor keys in their application form (mode 1).
+    #[must_use]
+    pub fn application_cursor(&self) -> bool {
+        self.terminal.screen().application_cursor()
+    }
+
     /// Bytes that draw the screen as it stands on a terminal of the same size, modes included.
     #[must_use]
     pub fn repaint(&self) -> Vec<u8> {

@@ -58,6 +58,8 @@ const BACKFILL_AGE: Duration = Duration::from_millis(600);
 const LULL: Duration = Duration::from_millis(50);
 /// While the store does not work, the wish to end is looked for this often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// What a host or a hook told longer ago than this is history: its own clock says when it was, ms.
+const LATE_MS: i64 = 2_000;
 /// After a failed commit the next try comes this much later.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 

@@ -312,15 +312,15 @@ impl Reading {
 
     fn answer(&mut self, Asked { ask, reply }: Asked) {
         self.parse();
-        let application = |reading: &mut Self| reading.mode(b"1");
         let typed = match ask {
             Ask::Screen => return reply(as_json(self.ask(Observer::picture))),
             Ask::Explain => return reply(as_json(self.ask(Observer::explain))),
             Ask::Type { text, paste } => {
-                Ok(if paste && self.mode(b"2004") { keys::paste(&text) } else { text.into_bytes() })
+                let taken = paste && self.ask(Observer::takes_pastes).unwrap_or(false);
+                Ok(if taken { keys::paste(&text) } else { text.into_bytes() })
             }
             Ask::Keys { keys } => {
-                let application = application(self);
+                let application = self.ask(Observer::application_cursor).unwrap_or(false);
                 keys.iter().map(|key| keys::bytes(key, application)).collect::<Result<Vec<_>, _>>().map(|k| k.concat())
             }
             Ask::Interrupt => Ok(match self.begin.hello.provider {
@@ -332,12 +332,6 @@ impl Reading {
             Ok(bytes) => self.send(FromScreen::Type(bytes, reply)),
             Err(why) => reply(Err(why)),
         }
-    }
-
-    /// Whether the program turned this private mode on, as what would draw its screen anew says.
-    fn mode(&mut self, wanted: &[u8]) -> bool {
-        let bytes = self.ask(Observer::repaint).unwrap_or_default();
-        has_mode(&bytes, wanted)
     }
 
     fn send(&self, news: FromScreen) {
@@ -384,24 +378,6 @@ fn only_scrolls(bytes: &[u8]) -> bool {
         let end = parameters.iter().position(|b| !b.is_ascii_digit() && !matches!(b, b';' | b':'));
         end.is_some_and(|end| matches!(parameters[end], b'm' | b'K'))
     })
-}
-
-/// Whether bytes for a terminal turn this private mode on: `ESC [ ? 1 ; 2004 h`.
-fn has_mode(bytes: &[u8], wanted: &[u8]) -> bool {
-    let mut on = false;
-    let mut rest = bytes;
-    while let Some(at) = memchr::memmem::find(rest, b"\x1b[?") {
-        rest = &rest[at + 3..];
-        let Some(end) = rest.iter().position(|b| !b.is_ascii_digit() && *b != b';') else { return on };
-        if rest[..end].split(|b| *b == b';').any(|mode| mode == wanted) {
-            on = match rest[end] {
-                b'h' => true,
-                b'l' => false,
-                _ => on,
-            };
-        }
-    }
-    on
 }
 
 #[cfg(test)]

@@ -5,10 +5,7 @@ use std::sync::Arc;
 use adapters::delivery::{Agent, Delivery, decode::decode};
 use events::{Claim, Confidence, Signal, Source};
 
-use super::{Failure, Ingest};
-
-/// What a hook said longer ago than this is history, ms.
-const LATE_MS: i64 = 2_000;
+use super::{Failure, Ingest, LATE_MS};
 
 impl Ingest {
     pub(super) fn apply_delivery(&mut self, delivery: &Delivery) -> Result<(), Failure> {

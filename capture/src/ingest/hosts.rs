@@ -15,10 +15,8 @@ use events::{
     SessionId, SessionStarted, Signal, Source, State, Timestamp, Topic,
 };
 
-use super::{Failure, Ingest, link::AWAITED_RUN};
+use super::{Failure, Ingest, LATE_MS, link::AWAITED_RUN};
 
-/// What a host told longer ago than this is history: its own clock says when it was, ms.
-const LATE_MS: i64 = 2_000;
 /// A session that began this much before its run may still be the run's, ms.
 const BEFORE_MS: i64 = 2_000;
 /// The screen shows work this close to the prompt that began it, ms.

@@ -3,12 +3,18 @@ use crate::host::wake;
 use events::RunId;
 
 #[test]
-fn modes_are_found_in_what_draws_a_screen() {
-    assert!(has_mode(b"\x1b[?25l\x1b[?1;2004h", b"2004"));
-    assert!(has_mode(b"\x1b[?1;2004h", b"1"));
-    assert!(!has_mode(b"\x1b[?2004h\x1b[?2004l", b"2004"));
-    assert!(!has_mode(b"\x1b[?12h\x1b[1h", b"1"));
-    assert!(!has_mode(b"\x1b[?", b"1"));
+fn modes_are_those_the_program_turned_on() {
+    let after = |bytes: &[u8]| {
+        let size = Size { rows: 10, columns: 40 };
+        let mut observer = Observer::new(size, Provider::Unknown, Arc::default(), clock());
+        observer.output(bytes, clock());
+        (observer.takes_pastes(), observer.application_cursor())
+    };
+    assert!(after(b"\x1b[?25l\x1b[?1;2004h").0);
+    assert!(after(b"\x1b[?1;2004h").1);
+    assert!(!after(b"\x1b[?2004h\x1b[?2004l").0);
+    assert!(!after(b"\x1b[?12h\x1b[1h").1);
+    assert!(!after(b"\x1b[?").1);
 }
 
 fn clock() -> Timestamp {
