@@ -14,6 +14,9 @@ use crate::{
     talk::{OpenCall, Phase},
 };
 
+/// A hook of a call may be told so long before the message that makes the call, ms.
+const BEFORE_MESSAGE_MS: i64 = 1_000;
+
 impl SessionState {
     pub(super) fn take(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {
         if speaks(&event.payload) && event.source == Source::Transcript && event.agent_id.is_none() {
@@ -362,7 +365,7 @@ impl SessionState {
                 self.talk_at = at;
                 let certain = signal.strength == events::Confidence::High;
                 if self.turn.is_some() && signal.strength == events::Confidence::Low {
-                    self.likely_end = Some((at, *outcome));
+                    self.likely_end = (!self.goes_on(at)).then_some((at, *outcome));
                 } else if self.turn.is_some() {
                     self.end_turn(*outcome, None, *pending_subagents, certain, at, out);
                 } else if let Phase::Ended { pending_subagents: pending, certain: sure, .. } = &mut self.talk.phase {
@@ -439,6 +442,9 @@ impl SessionState {
                 if event.source == Source::Registry {
                     self.goodbye_at = None;
                 }
+                if self.likely_end.is_some_and(|(end, _)| self.goes_on(end)) {
+                    self.likely_end = None;
+                }
                 let ready = *state == State::Waiting
                     && event.agent_id.is_none()
                     && signal.strength == events::Confidence::High
@@ -467,6 +473,14 @@ impl SessionState {
             }
             Claim::Withdrawn => self.withdraw(event.source, event.agent_id.as_deref(), signal.key.as_deref()),
         }
+    }
+
+    /// Whether a hook told of a tool or a request when the turn was likely to end: a message may be
+    /// written before the calls it makes.
+    fn goes_on(&self, end: Timestamp) -> bool {
+        let calls = |h: &&Held| h.state == State::WaitingApproval || h.reason == Some(Reason::Tool);
+        let hooks = self.held.iter().filter(|h| h.source == Source::Hook && h.agent.is_none());
+        hooks.filter(calls).any(|h| h.said_at.unwrap_or(h.at) >= end.plus_ms(-BEFORE_MESSAGE_MS))
     }
 
     fn withdraw(&mut self, source: Source, agent: Option<&str>, key: Option<&str>) {

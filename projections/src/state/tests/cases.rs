@@ -523,6 +523,12 @@ fn a_likely_end_counts_only_after_silence() {
         &[on(0.0, prompt("go")), on(1.0, likely()), on(1.2, call("c", ToolKind::Execute, "ls")), until(9.0)],
         &opened,
     );
+    // A hook that tells of a call shows that the turn goes on, before the message or behind it.
+    let asks = || claims_why(Hook, WaitingApproval, Some(Reason::Tool));
+    let asked = [&opened[..], &["1.2 waiting_approval tool"]].concat();
+    check(&[on(0.0, prompt("go")), on(1.0, likely()), on(1.2, asks()), until(9.0)], &asked);
+    let called = [&opened[..], &["0.9 waiting_approval tool"]].concat();
+    check(&[on(0.0, prompt("go")), on(0.9, asks()), on(1.0, likely()), until(9.0)], &called);
     // Another source's word is no going on.
     check(&[on(0.0, prompt("go")), on(1.0, likely()), on(1.2, said(Heartbeat {}).by(Hook)), until(9.0)], &ended);
 }
