@@ -7,6 +7,7 @@
 //!
 //! [`decode`] says what a payload means. Pure but for the spool.
 
+pub mod answer;
 pub mod decode;
 
 use std::{

@@ -19,11 +19,11 @@ pub use cursor::{Cursor, FileKey};
 pub use event::{Confidence, Event, NewEvent, Origin, Repeat, Severity, TextRef, WireError};
 pub use id::{EventId, Identity, ParseIdError, RunId, SessionId, TurnId};
 pub use payload::{
-    Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, AssistantDelta, AssistantMessage, Block,
-    CompactTrigger, ContextCompacted, ErrorClass, ErrorReported, Heartbeat, Kind, Payload, PromptOrigin,
-    QuestionAnswered, QuestionAsked, SessionExited, SessionForked, SessionStarted, StartKind, StatusChanged, Stop,
-    ToolCall, ToolKind, ToolOutcome, ToolResult, Topic, TurnCompleted, TurnOutcome, TurnStarted, TurnTrigger,
-    Unrecognized, UsageReported, UserPrompt,
+    Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, AssistantDelta, AssistantMessage,
+    Block, CompactTrigger, ContextCompacted, DecidedBy, DecidedVia, ErrorClass, ErrorReported, Heartbeat, Kind,
+    Payload, PromptOrigin, QuestionAnswered, QuestionAsked, SessionExited, SessionForked, SessionStarted, StartKind,
+    StatusChanged, Stop, ToolCall, ToolKind, ToolOutcome, ToolResult, Topic, TurnCompleted, TurnOutcome, TurnStarted,
+    TurnTrigger, Unrecognized, UsageReported, UserPrompt,
 };
 pub use provider::{Provider, Source};
 pub use status::{Reason, State};

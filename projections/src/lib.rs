@@ -7,6 +7,7 @@
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
+pub mod approval;
 pub mod session;
 pub mod shorten;
 pub mod state;
@@ -15,6 +16,7 @@ pub mod summary;
 pub mod talk;
 pub mod turn;
 
+pub use approval::Approval;
 pub use session::{Evidence, Health, OpenTurn, Session, Status, Summary, TranscriptView, Usage};
 pub use state::{Conclusion, Rules, SessionState};
 pub use status::{Account, Weighed};

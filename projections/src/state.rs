@@ -4,6 +4,7 @@
 //! [`Conclusion`]s: what capture itself concludes (turns, status changes, exits) and writes into
 //! the log as derived events, which a later fold ignores because it concludes them again.
 
+mod approvals;
 mod take;
 
 use std::{collections::VecDeque, sync::Arc};
@@ -15,7 +16,7 @@ use events::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Account, Health, OpenTurn, Session, Status, Summary, Turn, Usage,
+    Account, Approval, Health, OpenTurn, Session, Status, Summary, Turn, Usage,
     status::{self, Case, Held, Process},
     summary,
     talk::Talk,
@@ -79,6 +80,8 @@ pub struct Conclusion {
     pub payload: Payload,
     /// A finished turn, to be kept.
     pub turn: Option<Turn>,
+    /// An approval that was opened or closed, to be kept.
+    pub approval: Option<Box<Approval>>,
 }
 
 /// One session as its events leave it.
@@ -105,6 +108,9 @@ pub struct SessionState {
     recent: VecDeque<Turn>,
     own_title: bool,
     started: bool,
+    /// Requests for permission: the pending ones, and the last that were closed.
+    #[serde(default)]
+    approvals: Vec<Approval>,
 }
 
 impl SessionState {
@@ -170,6 +176,7 @@ impl SessionState {
             recent: VecDeque::new(),
             own_title: false,
             started: false,
+            approvals: Vec::new(),
         }
     }
 
@@ -333,6 +340,7 @@ impl SessionState {
             .into_iter()
             .chain(ready)
             .chain(likely)
+            .chain(self.approvals_due())
             .chain(status::next_change(&case, &self.session.status, self.clock))
             .min()
     }
@@ -366,7 +374,7 @@ impl SessionState {
         let before = &self.session.status;
         if !first && state == before.state && (state == State::Running || reason == before.reason) {
             self.session.status.reason = reason;
-            self.approvals_anew();
+            self.settle_approvals(at, out);
             return;
         }
         let mut status = status::decide(&self.case(), at);
@@ -382,9 +390,9 @@ impl SessionState {
             evidence,
         }
         .into();
-        out.push(Conclusion { at, turn_id, payload, turn: None });
+        out.push(Conclusion { at, turn_id, payload, turn: None, approval: None });
         self.session.status = status;
-        self.approvals();
+        self.settle_approvals(at, out);
     }
 
     /// The session as it stands, with evidence, activity and summary brought up to date.
@@ -418,28 +426,6 @@ impl SessionState {
     #[must_use]
     pub fn moment_of(event: &Event) -> Timestamp {
         if event.derived { event.created_at } else { time_of(event) }
-    }
-
-    /// One dialog right after another is another approval, though the state stays what it was.
-    fn approvals_anew(&mut self) {
-        if self.session.status.state == State::WaitingApproval {
-            let asked = self.held.iter().find(|h| h.state == State::WaitingApproval).map(|h| h.event.to_string());
-            if asked.is_some() && self.session.pending_approvals.first() != asked.as_ref() {
-                self.approvals();
-            }
-        }
-    }
-
-    /// While a source says that a dialog is open, there is an approval; the claim's event names it.
-    fn approvals(&mut self) {
-        self.session.pending_approvals.clear();
-        if self.session.status.state == State::WaitingApproval {
-            let claims = self.held.iter().filter(|h| h.state == State::WaitingApproval);
-            self.session.pending_approvals.extend(claims.map(|h| h.event.to_string()).take(1));
-            if let Some(turn) = &mut self.turn {
-                turn.approvals += 1;
-            }
-        }
     }
 }
 

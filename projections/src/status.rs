@@ -8,7 +8,7 @@
 
 mod account;
 
-use events::{Confidence, EventId, Reason, Source, State, Timestamp};
+use events::{Confidence, Dialog, EventId, Reason, Source, State, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -51,6 +51,9 @@ pub struct Held {
     /// What the dialog is about, when the claim was read from one.
     #[serde(default)]
     pub subject: Option<String>,
+    /// The dialog it was read from.
+    #[serde(default)]
+    pub dialog: Option<Box<Dialog>>,
     /// The event that made it.
     pub event: EventId,
 }

@@ -1,9 +1,12 @@
-//! The store: one SQLite file with the event log, texts, cursors, turns and snapshots.
+//! The store: one SQLite file with the event log, texts, cursors, turns, approvals,
+//! the record of decisions, and snapshots.
 //!
 //! The only crate that names rusqlite. One [`Writer`] (held by a lock file) commits events, texts,
 //! derived events, snapshots and cursors in one transaction; any number of [`Reader`]s look on.
 //! It decides nothing about what events mean. Start at [`schema`] for the tables.
 
+pub mod approvals;
+pub mod audit;
 pub mod lock;
 pub mod reader;
 mod rows;
@@ -11,6 +14,8 @@ pub mod schema;
 pub mod text;
 pub mod writer;
 
+pub use approvals::ApprovalFilter;
+pub use audit::{AuditCheck, AuditEntry, AuditHash, AuditHead};
 pub use lock::{InstanceLock, LockError};
 pub use reader::{ReadError, Reader, SessionFilter};
 pub use text::{PackedText, TEXT_CAP_BYTES};

@@ -64,7 +64,7 @@ impl Reader {
         Self { path: Arc::new(path), pool: Arc::default() }
     }
 
-    fn with<T>(
+    pub(crate) fn with<T>(
         &self,
         what: &'static str,
         read: impl FnOnce(&Connection) -> Result<T, ReadError>,

@@ -75,6 +75,24 @@ CREATE TABLE usage (
   PRIMARY KEY (session, model)
 ) STRICT, WITHOUT ROWID;
 ",
+    // 2: approvals, and the chain of what was decided. AUTOINCREMENT: a number is never given twice,
+    // so that rows that are missing at the end are noticed too.
+    "
+CREATE TABLE approvals (
+  id TEXT PRIMARY KEY,
+  session INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  opened_at INTEGER NOT NULL,
+  approval TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX approvals_by_time ON approvals (opened_at, id);
+CREATE INDEX approvals_pending ON approvals (state, opened_at) WHERE state = 1;
+CREATE TABLE audit (
+  sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+  body TEXT NOT NULL,
+  hash BLOB NOT NULL
+) STRICT;
+",
 ];
 
 /// The version this program writes.

@@ -75,6 +75,12 @@ pub struct CommitError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionRow(i64);
 
+impl SessionRow {
+    pub(crate) const fn number(self) -> i64 {
+        self.0
+    }
+}
+
 /// A session the store knows.
 #[derive(Debug, Clone)]
 pub struct Known {
@@ -144,6 +150,10 @@ impl Writer {
         migrate(&mut connection).map_err(|source| OpenError::Migration { path: path.clone(), source })?;
         connection.set_prepared_statement_cache_capacity(64);
         Ok(Self { connection, path, files: HashMap::new(), files_before: None, _lock: lock })
+    }
+
+    pub(crate) const fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     /// A reader of this store.

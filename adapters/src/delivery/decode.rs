@@ -10,10 +10,11 @@
 use std::sync::Arc;
 
 use events::{
-    ApprovalKind, Claim, Confidence, Dialog, Identity, NewEvent, Origin, Payload, Provider, Reason, Repeat,
-    SessionStarted, Signal, Source, StartKind, State, Timestamp,
+    ApprovalKind, ApprovalRequested, Claim, Confidence, Dialog, Identity, NewEvent, Origin, Payload, Provider, Reason,
+    Repeat, SessionStarted, Signal, Source, StartKind, State, Timestamp,
 };
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::Delivery;
 
@@ -21,8 +22,12 @@ use super::Delivery;
 const CONFIRMED_MS: i64 = 500;
 /// The work of a sub-agent is believed for so long: its end may fire no hook, ms.
 const SUBAGENT_MS: i64 = 60_000;
-/// At most so much of a command or a file name is kept, characters.
+/// At most so much of a command or a file name is kept in a claim, characters.
 const SUBJECT_CHARS: usize = 400;
+/// A request with more input than this is told without it, bytes: nobody decides on it by a rule.
+const INPUT_BYTES: usize = 64 << 10;
+/// At most so many files of a request are named.
+const PATHS: usize = 200;
 
 /// What a delivery says.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +67,9 @@ struct Called {
 struct ToolInput {
     command: Option<Words>,
     file_path: Option<String>,
+    notebook_path: Option<String>,
     path: Option<String>,
+    dir_path: Option<String>,
     url: Option<String>,
     plan: Option<String>,
     questions: Vec<Question>,
@@ -138,6 +145,9 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
         payloads.push((started.into(), false));
     }
     for said in said {
+        if let Some(about) = said.asks_for() {
+            payloads.push((called.request(delivery, about).into(), true));
+        }
         payloads.push((said.signal(delivery, &called, agent.is_some()).into(), true));
     }
     let events = payloads.into_iter().enumerate().map(|(index, (payload, of_agent))| NewEvent {
@@ -180,6 +190,20 @@ enum Said {
 }
 
 impl Said {
+    /// What somebody is asked for; that a notification says so again is no second request.
+    const fn asks_for(&self) -> Option<ApprovalKind> {
+        match *self {
+            Self::Asks { about, certain: false } => Some(about),
+            Self::Questions { certain: false } => Some(ApprovalKind::Question),
+            Self::Asks { .. }
+            | Self::Questions { .. }
+            | Self::Works(_)
+            | Self::Rests(_)
+            | Self::Answered
+            | Self::Nothing => None,
+        }
+    }
+
     fn signal(&self, delivery: &Delivery, called: &Called, of_agent: bool) -> Signal {
         let later = |certain: bool| (!certain).then(|| delivery.at.plus_ms(CONFIRMED_MS));
         let state = |state, reason| Claim::State { state, reason: Some(reason) };
@@ -206,7 +230,7 @@ impl Said {
             words: Some(called.words()),
             holds_from,
             // Gemini CLI asks for one thing at a time, and names it otherwise when it is done.
-            key: (keyed && delivery.provider != Provider::Gemini).then(|| called.key()).flatten(),
+            key: called.key_of(delivery.provider).filter(|_| keyed),
             dialog: asks.then(|| {
                 let about = if let Self::Asks { about, .. } = self { Some(*about) } else { None };
                 Box::new(Dialog { about, subject: called.subject(), ..Dialog::default() })
@@ -217,8 +241,9 @@ impl Said {
 
 const fn reason_of(about: ApprovalKind) -> Reason {
     match about {
-        ApprovalKind::Command => Reason::Tool,
-        ApprovalKind::Edit => Reason::Edit,
+        ApprovalKind::Command | ApprovalKind::Read => Reason::Tool,
+        ApprovalKind::Edit | ApprovalKind::Write => Reason::Edit,
+        ApprovalKind::Question => Reason::Question,
         ApprovalKind::Plan => Reason::Plan,
         ApprovalKind::Mcp => Reason::Mcp,
         ApprovalKind::Fetch => Reason::Fetch,
@@ -239,6 +264,54 @@ impl Called {
             words.push_str(what);
         }
         words
+    }
+
+    /// The key of its claims. Gemini CLI asks for one thing at a time, and names it otherwise when it
+    /// is done.
+    fn key_of(&self, provider: Provider) -> Option<String> {
+        (provider != Provider::Gemini).then(|| self.key()).flatten()
+    }
+
+    /// The request as an approval, to the byte.
+    fn request(&self, delivery: &Delivery, about: ApprovalKind) -> ApprovalRequested {
+        let input = input_of(&delivery.payload);
+        let long = |text: &str| text.len() > INPUT_BYTES;
+        let command = match &self.tool_input.command {
+            Some(Words::One(command)) if about == ApprovalKind::Command => Some(command.clone()),
+            // Word by word it is no text of a shell; whoever judges has the input.
+            Some(Words::One(_) | Words::Many(_) | Words::Else(_)) | None => {
+                self.details.command.clone().filter(|_| about == ApprovalKind::Command)
+            }
+        };
+        let cut = input.is_some_and(long) || command.as_deref().is_some_and(long);
+        ApprovalRequested {
+            approval_id: Identity::of(Provider::Capture, "approval", &[&delivery.id.to_bytes()]).event_id().to_string(),
+            about: Some(about),
+            call_id: None,
+            tool: self.tool_name.clone().or_else(|| self.details.tool_name.clone()),
+            command: command.filter(|command| !long(command)),
+            paths: self.paths(),
+            url: self.tool_input.url.clone().or_else(|| self.details.urls.first().cloned()),
+            input: input.filter(|input| !long(input)).map(str::to_owned),
+            cut,
+            cwd: self.cwd.clone(),
+            dialog: self.subject().map(|subject| Box::new(Dialog { subject: Some(subject), ..Dialog::default() })),
+            delivery: Some(delivery.id.to_string()),
+            key: self.key_of(delivery.provider),
+        }
+    }
+
+    /// The files a tool wants; those a patch names stand in its text.
+    fn paths(&self) -> Vec<String> {
+        let input = &self.tool_input;
+        if let ("apply_patch", Some(Words::One(patch))) = (self.tool(), &input.command) {
+            const MARKS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+            let named =
+                |line: &str| MARKS.iter().find_map(|mark| line.trim_end().strip_prefix(mark).map(str::to_owned));
+            return patch.lines().filter_map(named).take(PATHS).collect();
+        }
+        let named = [&input.file_path, &input.notebook_path, &input.path, &input.dir_path, &self.details.file_path];
+        named.into_iter().flatten().cloned().collect()
     }
 
     /// Names a request: the same for the request and for the result of what it was about.
@@ -283,13 +356,25 @@ impl Called {
     /// What a request for this tool asks for.
     fn about(&self) -> ApprovalKind {
         match self.tool() {
-            "Edit" | "MultiEdit" | "Write" | "NotebookEdit" | "apply_patch" => ApprovalKind::Edit,
+            "Edit" | "MultiEdit" | "NotebookEdit" | "apply_patch" | "replace" => ApprovalKind::Edit,
+            "Write" | "write_file" => ApprovalKind::Write,
+            "Read" | "Glob" | "Grep" | "LS" | "NotebookRead" | "read_file" | "list_directory" => ApprovalKind::Read,
             "WebFetch" | "WebSearch" => ApprovalKind::Fetch,
             "ExitPlanMode" => ApprovalKind::Plan,
             name if name.starts_with("mcp__") || self.mcp_server.is_some() => ApprovalKind::Mcp,
             _ => ApprovalKind::Command,
         }
     }
+}
+
+/// The input of the tool as it was handed over.
+fn input_of(payload: &RawValue) -> Option<&str> {
+    #[derive(Deserialize)]
+    struct Input<'p> {
+        #[serde(borrow)]
+        tool_input: Option<&'p RawValue>,
+    }
+    serde_json::from_str::<Input<'_>>(payload.get()).ok()?.tool_input.map(RawValue::get)
 }
 
 fn claude(called: &Called) -> Vec<Said> {

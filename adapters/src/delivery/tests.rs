@@ -25,6 +25,7 @@ fn said(provider: Provider, event: &str, more: &str) -> Vec<String> {
     decoded
         .events
         .iter()
+        .filter(|event| !matches!(event.payload, Payload::ApprovalRequested(_)))
         .map(|event| {
             assert_eq!((event.source, event.created_at, event.observed_at), (Source::Hook, Some(at(0)), at(5)));
             let signal = match &event.payload {
@@ -95,6 +96,77 @@ fn what_claude_code_says() {
     assert_eq!(claude("SomethingNew", ""), Vec::<String>::new());
 }
 
+/// The request of a payload: kind, tool, command, paths, URL, input, and whether it is cut.
+#[track_caller]
+fn requests(provider: Provider, event: &str, more: &str, expected: &str) {
+    let payload = format!("{{\"hook_event_name\":\"{event}\",\"session_id\":\"s\",\"cwd\":\"/p\"{more}}}");
+    let delivery = delivery(provider, &payload);
+    let decoded = decode(&delivery, at(5)).unwrap();
+    let asked: Vec<String> = decoded
+        .events
+        .iter()
+        .filter_map(|event| if let Payload::ApprovalRequested(asked) = &event.payload { Some(asked) } else { None })
+        .map(|asked| {
+            assert_eq!(
+                (asked.delivery.as_deref(), asked.cwd.as_deref()),
+                (Some(&*delivery.id.to_string()), Some("/p"))
+            );
+            let mut line = asked.about.map(|a| a.to_string()).unwrap_or_default();
+            for (name, value) in
+                [("tool", &asked.tool), ("$", &asked.command), ("url", &asked.url), ("input", &asked.input)]
+            {
+                line += &value.as_ref().map(|v| format!(" {name} {v}")).unwrap_or_default();
+            }
+            line += &asked.paths.iter().map(|path| format!(" path {path}")).collect::<String>();
+            line + if asked.cut { " cut" } else { "" }
+        })
+        .collect();
+    assert_eq!(asked.join("; "), expected);
+}
+
+#[test]
+fn what_is_asked_for() {
+    let claude = |more: &str, expected| requests(Provider::Claude, "PermissionRequest", more, expected);
+    claude(BASH, r#"command tool Bash $ touch x input {"command":"touch x","description":"Create a file"}"#);
+    claude(
+        r#","tool_name":"Write","tool_input":{"file_path":"/p/a"}"#,
+        r#"write tool Write input {"file_path":"/p/a"} path /p/a"#,
+    );
+    claude(
+        r#","tool_name":"WebFetch","tool_input":{"url":"https://a/b"}"#,
+        r#"fetch tool WebFetch url https://a/b input {"url":"https://a/b"}"#,
+    );
+    claude(
+        r#","tool_name":"AskUserQuestion","tool_input":{"questions":[{"question":"Which?"}]}"#,
+        r#"question tool AskUserQuestion input {"questions":[{"question":"Which?"}]}"#,
+    );
+    // Words are no text of a shell.
+    claude(
+        r#","tool_name":"Bash","tool_input":{"command":["a","b"]}"#,
+        r#"command tool Bash input {"command":["a","b"]}"#,
+    );
+    let long = format!(r#","tool_name":"Bash","tool_input":{{"command":"{}"}}"#, "x".repeat(70_000));
+    claude(&long, "command tool Bash cut");
+    requests(
+        Provider::Codex,
+        "PermissionRequest",
+        r#","tool_name":"apply_patch","tool_input":{"command":"*** Begin Patch\n*** Update File: a\n*** Move to: ../b\n@@\n+ *** Add File: c\n*** End Patch"}"#,
+        r#"edit tool apply_patch input {"command":"*** Begin Patch\n*** Update File: a\n*** Move to: ../b\n@@\n+ *** Add File: c\n*** End Patch"} path a path ../b"#,
+    );
+    requests(Provider::Codex, "PreToolUse", BASH, "");
+    requests(
+        Provider::Gemini,
+        "Notification",
+        r#","notification_type":"ToolPermission","details":{"type":"exec","command":"echo hi"}"#,
+        "command $ echo hi",
+    );
+    // A reminder is no second request.
+    requests(Provider::Claude, "Notification", r#","notification_type":"permission_prompt""#, "");
+    // What is said twice is not understood.
+    let twice = r#"{"hook_event_name":"PermissionRequest","session_id":"s","tool_name":"Bash","tool_input":{"command":"ls","command":"rm"}}"#;
+    assert!(decode(&delivery(Provider::Claude, twice), at(5)).is_err());
+}
+
 #[test]
 fn what_codex_says() {
     let codex = |event: &str, more: &str| said(Provider::Codex, event, more);
@@ -132,10 +204,9 @@ fn a_request_and_its_end_have_one_key() {
     let key = |event: &str, more: &str| {
         let payload = format!("{{\"hook_event_name\":\"{event}\",\"session_id\":\"s\"{more}}}");
         let decoded = decode(&delivery(Provider::Claude, &payload), at(0)).unwrap();
-        match &decoded.events[0].payload {
-            Payload::Signal(signal) => signal.key.clone().unwrap(),
-            other => panic!("{other:?}"),
-        }
+        let claims = decoded.events.iter().map(|event| &event.payload);
+        let mut keys = claims.filter_map(|p| if let Payload::Signal(signal) = p { signal.key.clone() } else { None });
+        keys.next().unwrap()
     };
     assert_eq!(key("PermissionRequest", BASH), key("PostToolUse", BASH));
     assert_ne!(key("PermissionRequest", BASH), key("PermissionRequest", &BASH.replace("touch x", "touch y")));

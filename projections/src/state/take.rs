@@ -63,6 +63,7 @@ impl SessionState {
                 if !result.detail {
                     let call = self.talk.returned(&result.call_id);
                     self.answered(call.as_ref(), event.created_at.min(at));
+                    self.call_returned(call.as_ref(), result.outcome, at, out);
                     if let Some(turn) = &mut self.turn {
                         turn.tool_errors += u32::from(result.outcome != events::ToolOutcome::Ok);
                     }
@@ -115,17 +116,8 @@ impl SessionState {
             }
             Payload::Annotation(note) => self.annotate(note.topic, &note.value),
             Payload::Signal(signal) => self.take_signal(event, signal, at, out),
-            Payload::ApprovalRequested(asked) => {
-                if !self.session.pending_approvals.contains(&asked.approval_id) {
-                    self.session.pending_approvals.push(asked.approval_id.clone());
-                }
-                if let Some(turn) = &mut self.turn {
-                    turn.approvals += 1;
-                }
-            }
-            Payload::ApprovalResolved(resolved) => {
-                self.session.pending_approvals.retain(|a| *a != resolved.approval_id)
-            }
+            Payload::ApprovalRequested(asked) => self.take_request(event, asked, at, out),
+            Payload::ApprovalResolved(resolved) => self.take_resolution(resolved, at),
             Payload::Heartbeat(_) => self.talk_at = at,
             Payload::TurnStarted(_)
             | Payload::TurnCompleted(_)
@@ -279,6 +271,7 @@ impl SessionState {
             turn_id: Some(id.into()),
             payload: TurnStarted { trigger, number }.into(),
             turn: None,
+            approval: None,
         });
     }
 
@@ -351,6 +344,7 @@ impl SessionState {
             turn_id: Some(turn.id),
             payload: TurnCompleted { outcome, number: turn.number, duration_ms }.into(),
             turn: Some(turn.clone()),
+            approval: None,
         });
         if self.recent.len() == RECENT_TURNS {
             self.recent.pop_front();
@@ -432,6 +426,7 @@ impl SessionState {
                     said_at: Some(said_at),
                     key: signal.key.clone(),
                     words,
+                    dialog: signal.dialog.clone(),
                     subject: signal
                         .dialog
                         .as_deref()
@@ -471,7 +466,12 @@ impl SessionState {
                 // A goodbye: the process goes within moments. What it last said holds until then.
                 self.goodbye_at = Some(at);
             }
-            Claim::Withdrawn => self.withdraw(event.source, event.agent_id.as_deref(), signal.key.as_deref()),
+            Claim::Withdrawn => {
+                self.withdraw(event.source, event.agent_id.as_deref(), signal.key.as_deref());
+                if event.source == Source::Hook && signal.key.is_some() {
+                    self.request_answered(signal.key.as_deref(), at);
+                }
+            }
         }
     }
 
@@ -516,6 +516,7 @@ impl SessionState {
             turn_id: None,
             payload: SessionExited { reason: Some(how), code: None }.into(),
             turn: None,
+            approval: None,
         });
     }
 }

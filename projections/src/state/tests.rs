@@ -10,10 +10,11 @@ use events::{
 
 use super::*;
 use events::{
-    AssistantMessage, Block, ErrorClass, PromptOrigin, SessionExited, SessionStarted, Signal, Stop, ToolKind, Topic,
-    TurnStarted, TurnTrigger,
+    ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, AssistantMessage, Block, DecidedBy, Dialog,
+    ErrorClass, PromptOrigin, SessionExited, SessionStarted, Signal, Stop, ToolKind, Topic, TurnStarted, TurnTrigger,
 };
 
+mod approvals;
 mod cases;
 mod properties;
 
@@ -146,6 +147,40 @@ fn registry(state: State) -> Said {
     claims(Source::Registry, state)
 }
 
+/// A hook's request for a command, with the claim that comes with it.
+fn requests(id: &str, command: &str) -> [Said; 2] {
+    let claim = Claim::State { state: State::WaitingApproval, reason: Some(Reason::Tool) };
+    let claim = Signal {
+        key: Some(format!("key of {command}")),
+        ..Signal::new(claim, Confidence::High, Some("PermissionRequest".into()))
+    };
+    let asked = ApprovalRequested {
+        approval_id: id.into(),
+        about: Some(ApprovalKind::Command),
+        command: Some(command.into()),
+        input: Some("{}".into()),
+        key: claim.key.clone(),
+        ..ApprovalRequested::default()
+    };
+    [said(asked).by(Source::Hook), said(claim).by(Source::Hook)]
+}
+
+fn decides(id: &str, allowed: bool) -> Said {
+    let resolved = ApprovalResolved {
+        approval_id: id.into(),
+        allowed: Some(allowed),
+        by: Some(DecidedBy::Policy),
+        ..ApprovalResolved::default()
+    };
+    said(resolved).by(Source::Runtime)
+}
+
+fn sees_dialog(subject: &str) -> Said {
+    let claim = Claim::State { state: State::WaitingApproval, reason: Some(Reason::Tool) };
+    let dialog = Dialog { subject: Some(subject.into()), ..Dialog::default() };
+    said(Signal { dialog: Some(Box::new(dialog)), ..Signal::new(claim, Confidence::High, None) }).by(Source::Pty)
+}
+
 fn withdrawn(source: Source) -> Said {
     signal(source, Confidence::High, Claim::Withdrawn)
 }
@@ -234,7 +269,13 @@ impl Tape {
     }
 
     fn transitions(&self) -> Vec<String> {
-        self.conclusions.iter().map(show).collect()
+        self.conclusions.iter().filter(|c| c.approval.is_none()).map(show).collect()
+    }
+
+    /// What was concluded of approvals: `second kind "subject" state [allowed] [outcome]`.
+    fn approvals(&self) -> Vec<String> {
+        let rows = self.conclusions.iter().filter_map(|c| c.approval.as_deref().map(|a| (c.at, a)));
+        rows.map(|(at, a)| format!("{} {}", at.since_ms(START) as f64 / 1000.0, stands_so(a))).collect()
     }
 
     /// `state reason [activity]`.
@@ -244,6 +285,18 @@ impl Tape {
         let activity = status.activity.as_deref().map(|a| format!(" [{a}]")).unwrap_or_default();
         format!("{} {reason}{activity}", status.state)
     }
+}
+
+fn stands_so(approval: &Approval) -> String {
+    let mut line = format!("{} {}", approval.kind.map_or("-", ApprovalKind::as_str), approval.state);
+    for word in [
+        approval.subject.as_ref().map(|s| format!("`{s}`")),
+        approval.allowed.map(|allowed| if allowed { "yes".to_owned() } else { "no".to_owned() }),
+        approval.outcome.map(|o| o.to_string()),
+    ] {
+        line += &word.map(|w| format!(" {w}")).unwrap_or_default();
+    }
+    line
 }
 
 /// A conclusion on one line, with the second it was made for.

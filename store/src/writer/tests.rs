@@ -1,9 +1,10 @@
 use events::{
-    Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, AssistantDelta, AssistantMessage, Block, Claim,
-    CompactTrigger, Confidence, ContextCompacted, ErrorClass, ErrorReported, EventId, FileKey, Heartbeat, Kind,
-    Payload, PromptOrigin, QuestionAnswered, QuestionAsked, Reason, SessionExited, SessionForked, SessionStarted,
-    Severity, Signal, Source, StartKind, State, StatusChanged, Stop, ToolCall, ToolKind, ToolOutcome, ToolResult,
-    Topic, TurnCompleted, TurnId, TurnOutcome, TurnStarted, TurnTrigger, Unrecognized, UserPrompt,
+    Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, AssistantDelta, AssistantMessage,
+    Block, Claim, CompactTrigger, Confidence, ContextCompacted, DecidedBy, DecidedVia, ErrorClass, ErrorReported,
+    EventId, FileKey, Heartbeat, Kind, Payload, PromptOrigin, QuestionAnswered, QuestionAsked, Reason, SessionExited,
+    SessionForked, SessionStarted, Severity, Signal, Source, StartKind, State, StatusChanged, Stop, ToolCall, ToolKind,
+    ToolOutcome, ToolResult, Topic, TurnCompleted, TurnId, TurnOutcome, TurnStarted, TurnTrigger, Unrecognized,
+    UserPrompt,
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -127,9 +128,34 @@ fn payloads() -> Vec<Payload> {
             detail: true,
         }
         .into(),
-        ApprovalRequested { approval_id: "a".into(), about: Some(ApprovalKind::Edit), call_id: text(), tool: text() }
-            .into(),
-        ApprovalResolved { approval_id: "a".into(), allowed: Some(false) }.into(),
+        ApprovalRequested {
+            approval_id: "a".into(),
+            about: Some(ApprovalKind::Edit),
+            call_id: text(),
+            tool: text(),
+            command: text(),
+            paths: vec!["p".into()],
+            url: text(),
+            input: text(),
+            cut: true,
+            cwd: text(),
+            dialog: Some(Box::default()),
+            delivery: text(),
+            key: text(),
+        }
+        .into(),
+        ApprovalResolved {
+            approval_id: "a".into(),
+            allowed: Some(false),
+            state: Some(ApprovalState::Denied),
+            by: Some(DecidedBy::Person),
+            via: Some(DecidedVia::Keys),
+            rule: text(),
+            message: text(),
+            rewrite: text(),
+            outcome: Some(ToolOutcome::Denied),
+        }
+        .into(),
         StatusChanged {
             from: Some(State::Running),
             to: State::WaitingApproval,

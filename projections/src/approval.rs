@@ -1,0 +1,171 @@
+//! Approvals: what an agent asked leave for, and what came of it.
+
+use events::{
+    ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Choice, Confidence, DecidedBy, DecidedVia,
+    Provider, SessionId, Source, Timestamp, ToolOutcome,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One request for permission.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Approval {
+    /// Names it.
+    pub id: String,
+    /// Whose session.
+    pub session_id: SessionId,
+    /// The agent.
+    pub provider: Provider,
+    /// The agent's helper that asks, when it is not the agent itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// What it is about; absent when nobody said.
+    pub kind: Option<ApprovalKind>,
+    /// How it stands.
+    pub state: ApprovalState,
+    /// The agent's name of the tool.
+    pub tool: Option<String>,
+    /// The call it is about, by the agent's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+    /// The command, every byte of it; absent when it is known from a screen only.
+    pub command: Option<String>,
+    /// The files it wants.
+    pub paths: Vec<String>,
+    /// What is to be fetched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// What it is about in the words of whoever told, which may be cut.
+    pub subject: Option<String>,
+    /// What is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// The answers a dialog offers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<Choice>,
+    /// The tool's input, JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    /// Whether all of it is known, to the byte; no rule decides on less.
+    pub exact: bool,
+    /// Where it would happen.
+    pub cwd: Option<String>,
+    /// Who told of it.
+    pub source: Source,
+    /// How sure it is that the agent asks.
+    pub confidence: Confidence,
+    /// The delivery of the hook that asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<String>,
+    /// The key of the claim that stands beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// When it was asked.
+    pub opened_at: Timestamp,
+    /// When it was closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<Timestamp>,
+    /// How long somebody was waited for, ms; while it is pending, absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<u64>,
+    /// Whether it was allowed; absent when nobody can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<bool>,
+    /// Who decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<DecidedBy>,
+    /// How the decision reached the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<DecidedVia>,
+    /// The rule that decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Why, or what the agent was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The command that ran in place of the one that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewrite: Option<String>,
+    /// What the agent did next: how the call ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<ToolOutcome>,
+    /// Since when nobody sees the request any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) gone_at: Option<Timestamp>,
+}
+
+/// At most so much of a command stands in one line about it, characters.
+const SUBJECT_CHARS: usize = 200;
+
+impl Approval {
+    /// As it was asked for.
+    #[must_use]
+    pub fn of(
+        asked: &ApprovalRequested,
+        (session_id, provider): (SessionId, Provider),
+        agent_id: Option<&str>,
+        (source, confidence): (Source, Confidence),
+        at: Timestamp,
+    ) -> Self {
+        let dialog = asked.dialog.as_deref();
+        let subject = asked
+            .command
+            .clone()
+            .or_else(|| asked.paths.first().cloned())
+            .or_else(|| asked.url.clone())
+            .or_else(|| dialog.and_then(|d| d.subject.clone()))
+            .map(|subject| crate::shorten::one_line(&subject, SUBJECT_CHARS));
+        Self {
+            id: asked.approval_id.clone(),
+            session_id,
+            provider,
+            agent_id: agent_id.map(str::to_owned),
+            kind: asked.about,
+            state: ApprovalState::Pending,
+            tool: asked.tool.clone(),
+            call_id: asked.call_id.clone(),
+            command: asked.command.clone(),
+            paths: asked.paths.clone(),
+            url: asked.url.clone(),
+            subject,
+            question: dialog.and_then(|d| d.question.clone()),
+            options: dialog.map(|d| d.options.clone()).unwrap_or_default(),
+            input: asked.input.clone(),
+            exact: asked.input.is_some() && !asked.cut,
+            cwd: asked.cwd.clone(),
+            source,
+            confidence,
+            delivery: asked.delivery.clone(),
+            key: asked.key.clone(),
+            opened_at: at,
+            closed_at: None,
+            waited_ms: None,
+            allowed: None,
+            by: None,
+            via: None,
+            rule: None,
+            message: None,
+            rewrite: None,
+            outcome: None,
+            gone_at: None,
+        }
+    }
+
+    /// Takes over what was decided, or what is known of the end.
+    pub(crate) fn close(&mut self, resolved: &ApprovalResolved, at: Timestamp) {
+        self.state = resolved.state.unwrap_or(match resolved.allowed {
+            Some(true) => ApprovalState::Allowed,
+            Some(false) => ApprovalState::Denied,
+            None => ApprovalState::AnsweredElsewhere,
+        });
+        self.closed_at = Some(at.max(self.opened_at));
+        self.waited_ms = u64::try_from(at.since_ms(self.opened_at)).ok().or(Some(0));
+        self.allowed = resolved.allowed;
+        self.by = resolved.by;
+        self.via = resolved.via;
+        self.rule.clone_from(&resolved.rule);
+        self.message.clone_from(&resolved.message);
+        self.rewrite.clone_from(&resolved.rewrite);
+        self.gone_at = None;
+    }
+}

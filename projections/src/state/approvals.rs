@@ -1,0 +1,323 @@
+//! The approvals of a session: opened by a request that a hook tells, else by a dialog that
+//! somebody sees; closed when it is decided, or when the agent goes on, whoever answered.
+
+use events::{
+    ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Confidence, Dialog, Event, Reason, Source, State,
+    Timestamp, ToolOutcome, TurnOutcome,
+};
+
+use super::{Conclusion, SessionState};
+use crate::{
+    Approval,
+    shorten::one_line,
+    status::Held,
+    talk::{OpenCall, Phase},
+};
+
+/// A request that nobody sees any more is closed after so long: between two dialogs there is none
+/// for a moment, ms.
+const GONE_MS: i64 = 1_000;
+/// At most so many approvals are remembered with the session, the closed ones included.
+const APPROVALS: usize = 48;
+/// So many closed ones of them, to learn what the agent did next.
+const CLOSED: usize = 16;
+
+impl Held {
+    /// Whether the claim says that somebody is asked something.
+    fn asks(&self) -> bool {
+        self.state == State::WaitingApproval || self.state == State::Waiting && self.reason == Some(Reason::Question)
+    }
+}
+
+impl Approval {
+    fn is_pending(&self) -> bool {
+        self.state == ApprovalState::Pending
+    }
+
+    /// Whether it is known only because somebody sees a dialog.
+    fn is_only_seen(&self) -> bool {
+        self.input.is_none() && self.command.is_none() && self.delivery.is_none()
+    }
+
+    /// Whether the claim was made with this request.
+    fn is_claimed_by(&self, held: &Held) -> bool {
+        !self.is_only_seen() && held.source == Source::Hook && held.key == self.key && held.asks()
+    }
+
+    /// Whether this is the call it is about.
+    fn is_about(&self, call: &OpenCall) -> bool {
+        match &self.call_id {
+            Some(id) => *id == call.call_id,
+            None => self.subject.is_some() && self.subject == call.title,
+        }
+    }
+}
+
+impl SessionState {
+    /// The approvals that are remembered, oldest first; closed ones are not for long.
+    pub fn approvals(&self) -> impl Iterator<Item = &Approval> {
+        self.approvals.iter()
+    }
+
+    /// An approval that is remembered.
+    #[must_use]
+    pub fn approval(&self, id: &str) -> Option<&Approval> {
+        self.approvals.iter().find(|a| a.id == id)
+    }
+
+    pub(super) fn take_request(
+        &mut self,
+        event: &Event,
+        asked: &ApprovalRequested,
+        at: Timestamp,
+        out: &mut Vec<Conclusion>,
+    ) {
+        if self.approvals.iter().any(|a| a.id == asked.approval_id) {
+            return;
+        }
+        // What was seen of the same dialog before its request came is told better now.
+        let turn_id = self.turn.as_ref().map(|t| t.id);
+        for seen in self.approvals.iter_mut().filter(|a| a.is_pending() && a.is_only_seen()) {
+            let resolved = ApprovalResolved {
+                approval_id: seen.id.clone(),
+                state: Some(ApprovalState::Withdrawn),
+                message: Some(format!("its request is {}", asked.approval_id)),
+                ..ApprovalResolved::default()
+            };
+            seen.close(&resolved, at);
+            let approval = Some(Box::new(seen.clone()));
+            out.push(Conclusion { at, turn_id, payload: resolved.into(), turn: None, approval });
+        }
+        let of = (self.session.id, self.session.provider);
+        let agent = event.agent_id.as_deref();
+        let mut approval = Approval::of(asked, of, agent, (event.source, event.confidence), at);
+        approval.cwd = approval.cwd.or_else(|| self.session.cwd.clone());
+        self.open_approval(approval);
+    }
+
+    fn open_approval(&mut self, approval: Approval) {
+        if let Some(turn) = &mut self.turn {
+            turn.approvals += 1;
+        }
+        self.approvals.push(approval);
+        let closed = self.approvals.iter().filter(|a| !a.is_pending()).count();
+        let leaves = if closed > CLOSED || self.approvals.len() > APPROVALS && closed > 0 {
+            self.approvals.iter().position(|a| !a.is_pending())
+        } else {
+            (self.approvals.len() > APPROVALS).then_some(0)
+        };
+        if let Some(leaves) = leaves {
+            self.approvals.remove(leaves);
+        }
+    }
+
+    /// A decision, or the end of a request that was told.
+    pub(super) fn take_resolution(&mut self, resolved: &ApprovalResolved, at: Timestamp) {
+        let Some(approval) = self.approvals.iter_mut().find(|a| a.id == resolved.approval_id) else { return };
+        if let Some(outcome) = resolved.outcome {
+            approval.outcome = Some(outcome);
+            return;
+        }
+        if !approval.is_pending() {
+            return;
+        }
+        approval.close(resolved, at);
+        let approval = approval.clone();
+        self.held.retain(|h| !approval.is_claimed_by(h));
+    }
+
+    /// What hooks claimed under this key is over.
+    pub(super) fn request_answered(&mut self, key: Option<&str>, at: Timestamp) {
+        let its_own = |a: &&mut Approval| a.is_pending() && a.source == Source::Hook && a.key.as_deref() == key;
+        for approval in self.approvals.iter_mut().filter(its_own) {
+            approval.gone_at = Some(at.plus_ms(-GONE_MS));
+        }
+    }
+
+    /// A call returned: what was asked for it is answered, and what was decided had this outcome.
+    pub(super) fn call_returned(
+        &mut self,
+        call: Option<&OpenCall>,
+        outcome: ToolOutcome,
+        at: Timestamp,
+        out: &mut Vec<Conclusion>,
+    ) {
+        let last = self.talk.calls.is_empty();
+        let turn_id = self.turn.as_ref().map(|t| t.id);
+        for approval in &mut self.approvals {
+            let its_own = call.is_some_and(|c| approval.is_about(c));
+            let resolved = if approval.is_pending() && (its_own || last) {
+                let (state, allowed) = match outcome {
+                    ToolOutcome::Ok | ToolOutcome::Error => (ApprovalState::AnsweredElsewhere, Some(true)),
+                    ToolOutcome::Denied | ToolOutcome::Blocked => (ApprovalState::AnsweredElsewhere, Some(false)),
+                    ToolOutcome::Cancelled => (ApprovalState::Withdrawn, None),
+                };
+                let resolved = ApprovalResolved {
+                    approval_id: approval.id.clone(),
+                    allowed: allowed.filter(|_| its_own),
+                    state: Some(state),
+                    ..ApprovalResolved::default()
+                };
+                approval.close(&resolved, at);
+                approval.outcome = its_own.then_some(outcome);
+                resolved
+            } else if its_own && approval.by.is_some() && approval.outcome.is_none() {
+                approval.outcome = Some(outcome);
+                ApprovalResolved {
+                    approval_id: approval.id.clone(),
+                    outcome: Some(outcome),
+                    ..ApprovalResolved::default()
+                }
+            } else {
+                continue;
+            };
+            let row = Some(Box::new(approval.clone()));
+            out.push(Conclusion { at, turn_id, payload: resolved.into(), turn: None, approval: row });
+        }
+    }
+
+    /// When a request that nobody sees any more is closed.
+    pub(super) fn approvals_due(&self) -> Option<Timestamp> {
+        self.approvals.iter().filter(|a| a.is_pending()).filter_map(|a| a.gone_at).map(|at| at.plus_ms(GONE_MS)).min()
+    }
+
+    /// Brings the approvals in line with the status.
+    pub(super) fn settle_approvals(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
+        let waits = self.session.status.state == State::WaitingApproval;
+        if waits {
+            self.see_dialog(at, out);
+        }
+        if self.approvals.is_empty() {
+            return;
+        }
+        let question = self.session.status.reason == Some(Reason::Question);
+        let over = self.is_gone() || !self.talk.is_open();
+        let denied = matches!(self.talk.phase, Phase::Ended { outcome: TurnOutcome::Denied, .. });
+        let lost = self.session.status.state == State::Unknown;
+        let turn_id = self.turn.as_ref().map(|t| t.id);
+        for approval in self.approvals.iter_mut().filter(|a| a.is_pending()) {
+            let seen = waits
+                || question && approval.kind == Some(ApprovalKind::Question)
+                || self.held.iter().any(|h| approval.is_claimed_by(h));
+            if seen {
+                approval.gone_at = None;
+                continue;
+            }
+            let gone_at = *approval.gone_at.get_or_insert(at);
+            if !over && gone_at.plus_ms(GONE_MS) > at {
+                continue;
+            }
+            let state = if lost {
+                ApprovalState::Expired
+            } else if over && !denied {
+                ApprovalState::Withdrawn
+            } else {
+                ApprovalState::AnsweredElsewhere
+            };
+            let resolved = ApprovalResolved {
+                approval_id: approval.id.clone(),
+                allowed: (over && denied).then_some(false),
+                state: Some(state),
+                ..ApprovalResolved::default()
+            };
+            approval.close(&resolved, gone_at);
+            let approval = Some(Box::new(approval.clone()));
+            out.push(Conclusion { at, turn_id, payload: resolved.into(), turn: None, approval });
+        }
+        let pending = || self.approvals.iter().filter(|a| a.is_pending()).map(|a| &a.id);
+        if !pending().eq(&self.session.pending_approvals) {
+            self.session.pending_approvals = pending().cloned().collect();
+        }
+    }
+
+    /// Somebody sees a dialog: there is an approval, also when no hook told of it.
+    fn see_dialog(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
+        if self.approvals.iter().any(|a| a.is_pending() && !a.is_only_seen()) {
+            return;
+        }
+        let counts =
+            |h: &&Held| h.state == State::WaitingApproval && h.agent.is_none() && h.holds_from.is_none_or(|t| t <= at);
+        let claims = || self.held.iter().filter(counts);
+        // The one that shows what it is about says more than one that knows of a dialog.
+        let Some(claim) = claims().find(|h| h.dialog.is_some()).or_else(|| claims().next()) else { return };
+        let dialog = claim.dialog.clone();
+        let subject = dialog.as_ref().and_then(|d| d.subject.as_deref());
+        let before = self.approvals.iter().find(|a| a.is_pending());
+        if let Some(before) = before {
+            let told = before.question.is_some() || before.subject.is_some();
+            let same = dialog.is_none() || told && shown(subject) == before.subject;
+            if same {
+                return;
+            }
+            // The same dialog, told better; or another one right after it.
+            let id = before.id.clone();
+            let turn_id = self.turn.as_ref().map(|t| t.id);
+            if let Some(before) = self.approvals.iter_mut().find(|a| a.id == id) {
+                let state = if told { ApprovalState::AnsweredElsewhere } else { ApprovalState::Withdrawn };
+                let resolved = ApprovalResolved { approval_id: id, state: Some(state), ..ApprovalResolved::default() };
+                before.close(&resolved, at);
+                let approval = Some(Box::new(before.clone()));
+                out.push(Conclusion { at, turn_id, payload: resolved.into(), turn: None, approval });
+            }
+        }
+        let (source, event) = (claim.source, claim.event.to_string());
+        if self.approvals.iter().any(|a| a.id == event) {
+            return;
+        }
+        let asker = self.talk.likely_asker();
+        let about = dialog.as_ref().and_then(|d| d.about).or_else(|| kind_of(self.session.status.reason));
+        let asked = ApprovalRequested {
+            approval_id: event,
+            about,
+            call_id: asker.filter(|_| self.talk.calls.len() == 1).map(|c| c.call_id.clone()),
+            tool: asker.map(|c| c.name.clone()),
+            cwd: self.session.cwd.clone(),
+            dialog: Some(Box::new(Dialog {
+                subject: subject.map(str::to_owned).or_else(|| asker.and_then(|c| c.title.clone())),
+                ..dialog.as_deref().cloned().unwrap_or_default()
+            })),
+            ..ApprovalRequested::default()
+        };
+        let of = (self.session.id, self.session.provider);
+        // Read from a screen or guessed from a call: never exact, and never more than this sure.
+        let approval = Approval::of(&asked, of, None, (source, Confidence::Medium), at);
+        self.open_approval(approval.clone());
+        let turn_id = self.turn.as_ref().map(|t| t.id);
+        out.push(Conclusion { at, turn_id, payload: asked.into(), turn: None, approval: Some(Box::new(approval)) });
+    }
+}
+
+fn shown(subject: Option<&str>) -> Option<String> {
+    subject.map(|s| one_line(s, 200))
+}
+
+fn kind_of(reason: Option<Reason>) -> Option<ApprovalKind> {
+    match reason? {
+        Reason::Tool => Some(ApprovalKind::Command),
+        Reason::Edit => Some(ApprovalKind::Edit),
+        Reason::Plan => Some(ApprovalKind::Plan),
+        Reason::Mcp => Some(ApprovalKind::Mcp),
+        Reason::Fetch => Some(ApprovalKind::Fetch),
+        Reason::Trust => Some(ApprovalKind::Trust),
+        Reason::Thinking
+        | Reason::Streaming
+        | Reason::Retrying
+        | Reason::Compacting
+        | Reason::Subagents
+        | Reason::NewSession
+        | Reason::TurnComplete
+        | Reason::Question
+        | Reason::Interrupted
+        | Reason::Denied
+        | Reason::Error
+        | Reason::Auth
+        | Reason::Quota
+        | Reason::Background
+        | Reason::Quiet
+        | Reason::Clean
+        | Reason::Failed
+        | Reason::Killed
+        | Reason::NoEvidence
+        | Reason::Lost => None,
+    }
+}
