@@ -1,0 +1,122 @@
+//! Approvals at work: who waits for which decision, what the policy says, and how an answer reaches
+//! the agent.
+//!
+//! One thread, the desk, owns the pending approvals and the hooks that wait. It is told of approvals
+//! after their commit, asks the policy only when somebody waits for the answer, and answers only what
+//! was committed with its row of the record. Whatever goes wrong ends in no answer: then the agent
+//! asks its user itself.
+
+mod desk;
+mod files;
+mod judge;
+
+use std::{sync::Arc, thread::JoinHandle, time::Duration};
+
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use events::RunId;
+use projections::Approval;
+use server::{ApprovalAsk, Refusal};
+use store::Reader;
+use tokio::sync::oneshot;
+
+use crate::{
+    ingest::{Input, Undecided},
+    runs::{Answered, Runs},
+};
+
+pub use judge::{Judge, Judged};
+
+/// Things the desk may be told and has not taken up yet.
+const TOLD: usize = 4_096;
+/// Hooks that went away are looked for this often.
+const SWEEP_EVERY: Duration = Duration::from_secs(5);
+
+/// A handle on the desk; clones share it.
+#[derive(Clone)]
+pub struct Approvals {
+    told: Sender<Told>,
+}
+
+/// What the desk is told.
+enum Told {
+    /// An approval was opened or closed; it is committed.
+    Changed(Box<Approval>),
+    /// A hook waits for the decision on its delivery.
+    Hold { delivery: RunId, people: bool, reply: oneshot::Sender<Option<String>> },
+    /// Somebody asks, or decides.
+    Asked { ask: ApprovalAsk, reply: oneshot::Sender<Result<String, Refusal>> },
+    /// A decision is committed, or there was nothing to decide.
+    Decided { id: String, outcome: Result<Box<Approval>, Undecided>, way: Box<desk::Way> },
+    /// A person's decision is recorded; keys may be pressed.
+    Press { id: String, pressing: Box<desk::Pressing> },
+    /// Keys were pressed, or not.
+    Pressed { id: String, pressing: Box<desk::Pressing>, outcome: Result<Answered, Refusal> },
+    /// The server ends.
+    Stop,
+}
+
+/// What the desk works with.
+pub struct Parts {
+    /// The way to ingest, which commits decisions.
+    pub inputs: Sender<Input>,
+    /// What is stored.
+    pub reader: Reader,
+    /// Where dialogs of runs can be answered.
+    pub runs: Runs,
+    /// Runs the keys that are pressed.
+    pub runtime: tokio::runtime::Handle,
+    /// What the user's policy says.
+    pub judge: Arc<dyn Judge>,
+}
+
+impl Approvals {
+    /// A desk that is not at work yet: what it is told meanwhile waits.
+    #[must_use]
+    pub fn new() -> (Self, Waiting) {
+        let (told, inbox) = bounded(TOLD);
+        (Self { told }, Waiting { inbox })
+    }
+
+    /// An approval was opened or closed. Never waits: an approval that gets lost here is one that
+    /// nobody decides from here.
+    pub fn changed(&self, approval: Approval) {
+        self.tell(Told::Changed(Box::new(approval)));
+    }
+
+    /// A hook waits for a decision; it is told `None` when there is none.
+    pub fn hold(&self, delivery: RunId, people: bool, reply: oneshot::Sender<Option<String>>) {
+        self.tell(Told::Hold { delivery, people, reply });
+    }
+
+    /// Somebody asks, or decides.
+    pub fn ask(&self, ask: ApprovalAsk, reply: oneshot::Sender<Result<String, Refusal>>) {
+        self.tell(Told::Asked { ask, reply });
+    }
+
+    /// Ends the desk: whoever waits gets no answer.
+    pub fn stop(&self) {
+        self.tell(Told::Stop);
+    }
+
+    fn tell(&self, told: Told) {
+        if let Err(TrySendError::Full(_)) = self.told.try_send(told) {
+            tracing::warn!("the desk of approvals does not keep up: one thing it was told is lost, and nothing is answered for it");
+        }
+    }
+}
+
+/// What waits for the desk to begin.
+pub struct Waiting {
+    inbox: Receiver<Told>,
+}
+
+impl Waiting {
+    /// Begins.
+    ///
+    /// # Errors
+    /// When the thread cannot be made.
+    pub fn start(self, approvals: &Approvals, parts: Parts) -> std::io::Result<JoinHandle<()>> {
+        let desk = desk::Desk::new(parts, approvals.clone());
+        std::thread::Builder::new().name("approvals".into()).spawn(move || desk.run(&self.inbox, SWEEP_EVERY))
+    }
+}

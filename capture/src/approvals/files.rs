@@ -1,0 +1,105 @@
+//! The files a request is about: scripts it runs, files it changes. What they hold is part of what is
+//! decided; when it changes before the decision, the decision is void.
+
+use std::{
+    fs::OpenOptions,
+    io::Read,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use projections::Approval;
+use serde::Serialize;
+
+/// At most so many files are looked at.
+const FILES: usize = 16;
+/// A larger file is known by its size alone, bytes.
+const LARGEST: u64 = 4 << 20;
+
+/// A file as it was when somebody looked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileMark {
+    /// Its path.
+    pub path: PathBuf,
+    /// How many bytes it has; absent when there is no such file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// The BLAKE3 hash of what it holds; absent when it is too large or cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+}
+
+/// The files of a request as they are now.
+#[must_use]
+pub fn marks(approval: &Approval) -> Vec<FileMark> {
+    let Some(cwd) = approval.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute()) else { return Vec::new() };
+    // Any word of a command may be a file it runs. Words are split roughly: too many files do no harm.
+    let words = approval.command.as_deref().unwrap_or_default();
+    let words = words.split(|c: char| c.is_whitespace() || "'\"`;|&<>()=,".contains(c)).filter(|w| !w.is_empty());
+    let named = words.map(|word| (cwd.join(word), false));
+    let wanted = approval.paths.iter().map(|path| (cwd.join(path), true));
+    let mut marks: Vec<FileMark> = Vec::new();
+    for (path, always) in wanted.chain(named) {
+        if marks.len() == FILES {
+            break;
+        }
+        if marks.iter().any(|mark| mark.path == path) {
+            continue;
+        }
+        let mark = mark(path);
+        if always || mark.size.is_some() {
+            marks.push(mark);
+        }
+    }
+    marks
+}
+
+fn mark(path: PathBuf) -> FileMark {
+    let nothing = |path| FileMark { path, size: None, hash: None };
+    // Not a fifo that would be waited for, and only what is a file.
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let Ok(file) = OpenOptions::new().read(true).custom_flags(flags).open(&path) else { return nothing(path) };
+    let Some(about) = file.metadata().ok().filter(std::fs::Metadata::is_file) else { return nothing(path) };
+    let mut bytes = Vec::new();
+    let small = about.len() <= LARGEST && file.take(LARGEST + 1).read_to_end(&mut bytes).is_ok();
+    FileMark { path, size: Some(about.len()), hash: small.then(|| blake3::hash(&bytes).to_hex().to_string()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use events::{ApprovalRequested, Confidence, Provider, SessionId, Source, Timestamp};
+
+    fn approval(cwd: &Path, command: &str, paths: &[&str]) -> Approval {
+        let asked = ApprovalRequested {
+            command: Some(command.into()),
+            paths: paths.iter().map(|p| (*p).to_owned()).collect(),
+            cwd: Some(cwd.to_str().unwrap().into()),
+            ..ApprovalRequested::default()
+        };
+        let of = (SessionId::from_bits(1), Provider::Claude);
+        Approval::of(&asked, of, None, (Source::Hook, Confidence::High), Timestamp::MIN)
+    }
+
+    #[test]
+    fn scripts_and_targets_are_marked() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.sh"), "one").unwrap();
+        let asked = approval(dir.path(), "bash ./a.sh 'a.sh'; ls >b.txt", &["new.txt"]);
+        let before = marks(&asked);
+        let names: Vec<_> = before.iter().map(|m| (m.path.strip_prefix(dir.path()).unwrap().to_owned(), m.size)).collect();
+        assert_eq!(names, [("new.txt".into(), None), ("./a.sh".into(), Some(3)), ("a.sh".into(), Some(3))]);
+        assert_eq!(marks(&asked), before);
+        std::fs::write(dir.path().join("a.sh"), "two").unwrap();
+        assert_ne!(marks(&asked), before);
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        assert_eq!(marks(&approval(dir.path(), "cat fifo .", &[])), []);
+        assert_eq!(marks(&approval(Path::new("relative"), "cat a", &["b"])), []);
+    }
+}

@@ -1,0 +1,173 @@
+//! Decisions: closed in the log, with a row of the record in the same transaction. Whoever decided is
+//! told after the commit, and only then is the agent: what is not recorded is not answered.
+
+use std::{
+    fs,
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
+
+use events::{ApprovalResolved, ApprovalState, Event, Payload, SessionId, Source, Timestamp};
+use projections::Approval;
+use serde::Serialize;
+use serde_json::Value;
+use store::AuditHead;
+
+use super::{Failure, Ingest};
+
+/// Where the end of the record is kept beside the database.
+pub const HEAD_FILE: &str = "audit.head";
+
+/// A decision that is to be made.
+pub struct Decide {
+    /// Whose approval.
+    pub session: SessionId,
+    /// What was decided; names the approval.
+    pub resolved: ApprovalResolved,
+    /// Who decided, from where, on what grounds: for the record.
+    pub evidence: Value,
+    /// Is told after the commit: the approval as it stands now, or why there is nothing to decide.
+    pub done: Box<dyn FnOnce(Result<Approval, Undecided>) + Send>,
+    outcome: Mutex<Option<Result<Approval, Undecided>>>,
+}
+
+/// Why nothing was decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Undecided {
+    /// There is no such approval.
+    Unknown,
+    /// It is closed already.
+    Closed(ApprovalState),
+}
+
+impl Decide {
+    /// A decision.
+    #[must_use]
+    pub fn new(
+        session: SessionId,
+        resolved: ApprovalResolved,
+        evidence: Value,
+        done: Box<dyn FnOnce(Result<Approval, Undecided>) + Send>,
+    ) -> Self {
+        Self { session, resolved, evidence, done, outcome: Mutex::default() }
+    }
+
+    fn settle(&self, outcome: Result<Approval, Undecided>) {
+        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+    }
+
+    pub(super) fn tell(self) {
+        let outcome = self.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (self.done)(outcome.unwrap_or(Err(Undecided::Unknown)));
+    }
+}
+
+/// Something of an approval that is only recorded.
+pub struct Record {
+    /// What happened: `asked`, `delivered`, `refused`.
+    pub what: &'static str,
+    /// The approval it is about.
+    pub approval: Box<Approval>,
+    /// The grounds.
+    pub evidence: Value,
+    /// Is told after the commit.
+    pub done: Box<dyn FnOnce() + Send>,
+}
+
+/// A row of the record.
+#[derive(Serialize)]
+struct Row<'a> {
+    at: Timestamp,
+    what: &'static str,
+    approval: &'a Approval,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    evidence: &'a Value,
+}
+
+impl Ingest {
+    pub(super) fn apply_decide(&mut self, decide: &Decide) -> Result<(), Failure> {
+        let id = &decide.resolved.approval_id;
+        let Some(slot) = self.sessions.find(decide.session) else {
+            decide.settle(Err(Undecided::Unknown));
+            return Ok(());
+        };
+        let state = self.sessions.state(&self.writer, slot)?;
+        match state.approval(id).map(|approval| approval.state) {
+            None => decide.settle(Err(Undecided::Unknown)),
+            Some(ApprovalState::Pending) => {
+                let now = (self.clock)();
+                self.inject(slot, Source::Runtime, now, "decision", decide.resolved.clone().into())?;
+                match self.sessions.state(&self.writer, slot)?.approval(id).cloned() {
+                    Some(approval) => {
+                        self.record("decided", &approval, &decide.evidence)?;
+                        decide.settle(Ok(approval));
+                    }
+                    None => decide.settle(Err(Undecided::Unknown)),
+                }
+            }
+            Some(closed) => decide.settle(Err(Undecided::Closed(closed))),
+        }
+        Ok(())
+    }
+
+    pub(super) fn apply_record(&mut self, record: &Record) -> Result<(), Failure> {
+        self.record(record.what, &record.approval, &record.evidence)
+    }
+
+    /// Adds a row to the record.
+    fn record(&mut self, what: &'static str, approval: &Approval, evidence: &Value) -> Result<(), Failure> {
+        let row = Row { at: (self.clock)(), what, approval, evidence };
+        let body = serde_json::to_string(&row).unwrap_or_default();
+        self.audited = Some(self.writer.audit(&body)?);
+        Ok(())
+    }
+
+    /// Keeps an approval that an event of the log opened or closed.
+    pub(super) fn keep_told(&mut self, slot: usize, event: &Event) -> Result<(), Failure> {
+        let id = match &event.payload {
+            Payload::ApprovalRequested(asked) => &asked.approval_id,
+            Payload::ApprovalResolved(resolved) => &resolved.approval_id,
+            _ => return Ok(()),
+        };
+        let approval = self.sessions.loaded(slot).and_then(|state| state.approval(id)).cloned();
+        approval.map_or(Ok(()), |approval| self.keep_approval(slot, approval, event.history))
+    }
+
+    /// Keeps an approval as it stands now, and records how it ended when nobody decided it here.
+    pub(super) fn keep_approval(&mut self, slot: usize, approval: Approval, history: bool) -> Result<(), Failure> {
+        self.writer.put_approval(self.sessions.known(slot).row, &approval)?;
+        if !history && approval.state != ApprovalState::Pending {
+            match (approval.by, approval.outcome) {
+                (None, _) => self.record("closed", &approval, &Value::Null)?,
+                (Some(_), Some(_)) => self.record("outcome", &approval, &Value::Null)?,
+                (Some(_), None) => {}
+            }
+        }
+        self.changed_approvals.push(approval);
+        Ok(())
+    }
+
+    /// After the commit: who waits for approvals is told, and the end of the record is kept.
+    pub(super) fn tell_approvals(&mut self) {
+        for approval in self.changed_approvals.drain(..) {
+            (self.desk)(approval);
+        }
+        if let Some(head) = self.audited.take()
+            && let Some(data) = self.writer.path().parent()
+            && let Err(error) = keep_head(data, head)
+        {
+            tracing::warn!(%error, "the end of the record of decisions cannot be kept beside it");
+        }
+    }
+}
+
+/// Writes the end of the record beside the database, whole or not at all.
+fn keep_head(data: &Path, head: AuditHead) -> std::io::Result<()> {
+    let path = data.join(HEAD_FILE);
+    let begun = path.with_extension("head.part");
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&begun)?;
+    file.write_all(serde_json::to_string(&head)?.as_bytes())?;
+    fs::rename(&begun, &path)
+}
