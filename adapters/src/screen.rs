@@ -16,6 +16,7 @@ mod judge;
 mod keys;
 mod rules;
 mod signals;
+mod standing;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ use serde::{Deserialize, Serialize};
 
 pub use explain::{Check, Explanation, FileUsed, Need, Outcome, RegionText, RuleOutcome};
 pub use rules::{RuleError, Rules};
+pub use standing::{Standing, StandingOption};
 
 use crate::host::frame::{ScreenClaim, Told};
 use judge::{Change, Judge};
@@ -104,6 +106,8 @@ pub struct Observer {
     moved: bool,
     /// It shows work and has stood still for long.
     still: bool,
+    /// The mark that was told last, and when.
+    marked: Option<(String, Timestamp)>,
     told: Vec<(Timestamp, Told)>,
 }
 
@@ -123,7 +127,7 @@ impl Observer {
     pub fn new(size: Size, provider: Provider, rules: Arc<Rules>, now: Timestamp) -> Self {
         Self {
             terminal: Terminal::new(size),
-            judge: Judge::new(Arc::new(rules.select(provider, None))),
+            judge: Judge::new(Arc::new(rules.select(provider, None)), u64::try_from(now.as_millisecond()).unwrap_or(0)),
             rules,
             provider,
             version: None,
@@ -138,6 +142,7 @@ impl Observer {
             answered: false,
             still: false,
             moved: false,
+            marked: None,
             told: Vec::new(),
         }
     }
@@ -146,7 +151,7 @@ impl Observer {
     pub fn output(&mut self, bytes: &[u8], now: Timestamp) {
         self.now = now;
         self.output_at = now;
-        if self.terminal.feed(bytes) {
+        if self.feed(bytes) {
             self.skipped_bytes = 0;
         }
         self.take_signals(now);
@@ -193,7 +198,7 @@ impl Observer {
         if self.judge.current.is_some() {
             self.tell(now, Told::Withdrawn);
         }
-        self.judge = Judge::new(Arc::new(self.rules.select(provider, None)));
+        self.judge = Judge::new(Arc::new(self.rules.select(provider, None)), self.judge.appearance + 1);
         self.dirty_since.get_or_insert(now);
     }
 
@@ -202,6 +207,7 @@ impl Observer {
         self.now = now;
         if self.look_due().is_some_and(|due| due <= now) {
             self.frame = Frame::of(&self.terminal);
+            self.watch();
             self.dirty_since = None;
             self.looked_at = now;
             self.moved = false;
@@ -323,6 +329,8 @@ impl Observer {
         match self.judge.look(&View::new(&self.frame, &set), now) {
             Some(Change::Claimed(claim)) => {
                 self.answered = false;
+                let mark = claim.dialog.as_ref().and_then(|dialog| dialog.mark.clone());
+                self.marked = mark.map(|mark| (mark, now));
                 self.tell(now, Told::Claim(claim));
             }
             Some(Change::Withdrawn) => self.tell(now, Told::Withdrawn),

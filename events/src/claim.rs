@@ -56,6 +56,11 @@ pub struct Dialog {
     /// The answers it offers, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<Choice>,
+    /// Tells this dialog from every other of its run: from one with other words, and from one with the
+    /// same words that came before or after it. Who answers names the mark, so that what was decided for
+    /// one dialog never reaches another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
 }
 
 /// An answer a dialog offers.
@@ -69,6 +74,24 @@ pub struct Choice {
     /// Whether the cursor is on it, so that Enter gives it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub selected: bool,
+    /// What it means for the approval that is asked for; absent where the rules do not say, as for a
+    /// question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
+}
+
+/// What an option of a dialog means for the approval it asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// What is asked for is allowed, this time.
+    AllowOnce,
+    /// It is allowed, and so is more than what is asked for: later, elsewhere, of its kind.
+    AllowAlways,
+    /// It is refused.
+    Deny,
+    /// Something else, or not known.
+    Other,
 }
 
 /// The things a source can claim.

@@ -14,7 +14,7 @@ pub mod schema;
 pub mod status;
 pub mod time;
 
-pub use claim::{Choice, Claim, Dialog, Signal};
+pub use claim::{Answer, Choice, Claim, Dialog, Signal};
 pub use cursor::{Cursor, FileKey};
 pub use event::{Confidence, Event, NewEvent, Origin, Repeat, Severity, TextRef, WireError};
 pub use id::{EventId, Identity, ParseIdError, RunId, SessionId, TurnId};

@@ -1,9 +1,13 @@
-//! Reads a dialog off a frame: what it asks, about what, and the answers it offers.
+//! Reads a dialog off a frame: what it asks, about what, the answers it offers, and what tells it
+//! from every other dialog.
 
-use events::{Choice, Dialog};
+use std::borrow::Cow;
+
+use events::{Answer, Choice, Dialog};
+use regex::Regex;
 
 use super::{
-    form::{DialogRule, Pattern},
+    form::{DialogRule, Pattern, Rule},
     rules::group,
     view::View,
 };
@@ -12,6 +16,10 @@ use super::{
 const MAX_TEXT: usize = 2000;
 /// The most options that are read.
 const MAX_OPTIONS: usize = 32;
+/// The most lines one option has.
+const MAX_LINES: usize = 6;
+/// So much of a hash is in a mark, in hexadecimal digits.
+const MARK: usize = 24;
 
 /// A dialog, and the keys that answer it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,6 +27,10 @@ pub(crate) struct Reading {
     pub(crate) dialog: Dialog,
     /// For each option the keys that give it at once.
     pub(crate) keys: Vec<Vec<String>>,
+    /// Every word of it, without the cursor; absent when the rule does not say where it begins and ends.
+    pub(crate) whole: Option<String>,
+    /// How many dialogs went away before.
+    pub(crate) appearance: u64,
 }
 
 impl Reading {
@@ -29,11 +41,13 @@ impl Reading {
             && a.question == b.question
             && a.subject == b.subject
             && a.options.iter().map(|o| &o.label).eq(b.options.iter().map(|o| &o.label))
+            && self.whole == other.whole
+            && (self.whole.is_none() || self.appearance == other.appearance)
     }
 }
 
 /// Reads the dialog of a rule that matched.
-pub(crate) fn read(rule: &DialogRule, view: &View<'_>) -> Reading {
+pub(crate) fn read(rule: &Rule, form: &DialogRule, view: &View<'_>, appearance: u64) -> Reading {
     let first = |patterns: &[Pattern]| {
         patterns.iter().find_map(|p| {
             let text = tidy(group(&p.regex, view.region(&p.place.name)?)?);
@@ -42,17 +56,27 @@ pub(crate) fn read(rule: &DialogRule, view: &View<'_>) -> Reading {
     };
     let mut reading = Reading {
         dialog: Dialog {
-            about: rule.about,
-            question: first(&rule.question),
-            subject: first(&rule.subject),
+            about: form.about,
+            question: first(&form.question),
+            subject: first(&form.subject),
             options: Vec::new(),
+            mark: None,
         },
         keys: Vec::new(),
+        whole: whole(form, view),
+        appearance,
     };
-    let Some(options) = &rule.options else { return reading };
-    let Some(text) = view.region(&options.place.name) else { return reading };
-    let Some(regex) = options.regex.regex() else { return reading };
-    for found in regex.captures_iter(text).take(MAX_OPTIONS) {
+    read_options(&mut reading, form, view);
+    reading.dialog.mark = Some(mark(&rule.name, &reading));
+    reading
+}
+
+fn read_options(reading: &mut Reading, form: &DialogRule, view: &View<'_>) {
+    let Some(pattern) = &form.options else { return };
+    let Some(text) = view.region(&pattern.place.name) else { return };
+    let Some(regex) = pattern.regex.regex() else { return };
+    let text = if form.wraps { Cow::Owned(unwrapped(text, regex)) } else { Cow::Borrowed(text) };
+    for found in regex.captures_iter(&text).take(MAX_OPTIONS) {
         let of = |name| found.name(name).map(|m| m.as_str().trim()).filter(|t| !t.is_empty());
         let Some(label) = of("label") else { continue };
         // A list above the dialog, in a plan say, looks the same; the options begin with the last 1.
@@ -60,18 +84,108 @@ pub(crate) fn read(rule: &DialogRule, view: &View<'_>) -> Reading {
             reading.dialog.options.clear();
             reading.keys.clear();
         }
-        let digit = of("digit").filter(|_| rule.digits_answer);
+        let digit = of("digit").filter(|_| form.digits_answer);
         let keys: Vec<String> = [of("key"), digit].into_iter().flatten().map(str::to_owned).collect();
-        let selected = of("cursor").is_some();
-        reading.dialog.options.push(Choice { label: tidy(label), key: keys.first().cloned(), selected });
+        let label = tidy(label);
+        reading.dialog.options.push(Choice {
+            key: keys.first().cloned(),
+            selected: of("cursor").is_some(),
+            answer: answer(form, &label),
+            label,
+        });
         reading.keys.push(keys);
     }
-    reading
+}
+
+/// What an option means. What two expressions understand in two ways is understood by none.
+fn answer(form: &DialogRule, label: &str) -> Option<Answer> {
+    if form.answers.is_empty() {
+        return None;
+    }
+    let fits = form.answers.iter().filter(|(_, e)| e.regex().is_some_and(|regex| regex.is_match(label)));
+    let mut fits = fits.map(|(answer, _)| *answer);
+    let first = fits.next().unwrap_or(Answer::Other);
+    Some(if fits.all(|other| other == first) { first } else { Answer::Other })
+}
+
+/// The text with each option on one line. What stands between two options belongs to the first; what
+/// is below the last one does when it begins no further left than its label.
+fn unwrapped(text: &str, options: &Regex) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    // Whether the last of these lines is an option that may go on, and how many lines it has; where
+    // its label begins; lines that belong to it when another option follows.
+    let mut open: Option<(usize, usize)> = None;
+    let mut loose: Vec<&str> = Vec::new();
+    for line in text.split('\n') {
+        let body = tidy(line);
+        if let Some(found) = options.captures(line) {
+            if let (Some(option), Some(_)) = (lines.last_mut(), open) {
+                for more in loose.drain(..) {
+                    go_on(option, more);
+                }
+            }
+            lines.extend(loose.drain(..).map(str::to_owned));
+            let label = found.name("label").map_or(0, |m| line[..m.start()].chars().count());
+            open = Some((1, label));
+            lines.push(line.to_owned());
+        } else if let Some((count, label)) = open.filter(|(count, _)| !body.is_empty() && *count < MAX_LINES) {
+            let indent = line.chars().take_while(|c| is_frame(*c)).count();
+            open = Some((count + 1, label));
+            match lines.last_mut().filter(|_| loose.is_empty() && indent >= label) {
+                Some(option) => go_on(option, line),
+                None => loose.push(line),
+            }
+        } else {
+            lines.extend(loose.drain(..).map(str::to_owned));
+            lines.push(line.to_owned());
+            open = None;
+        }
+    }
+    lines.extend(loose.into_iter().map(str::to_owned));
+    lines.join("\n")
+}
+
+fn go_on(option: &mut String, line: &str) {
+    option.truncate(option.trim_end_matches(is_frame).len());
+    option.push(' ');
+    option.push_str(line.trim_matches(is_frame));
+}
+
+/// Every word of the dialog, without the cursor: what stands before the label or digit of an option.
+pub(crate) fn whole(form: &DialogRule, view: &View<'_>) -> Option<String> {
+    let text = view.region(&form.whole.as_ref()?.name)?;
+    let Some(regex) = form.options.as_ref().and_then(|p| p.regex.regex()) else { return Some(text.to_owned()) };
+    let (mut out, mut from) = (String::with_capacity(text.len()), 0);
+    for found in regex.captures_iter(text) {
+        let Some(begin) = found.name("digit").or_else(|| found.name("label")) else { continue };
+        if found.name("cursor").is_none_or(|cursor| cursor.end() <= begin.start()) {
+            out.push_str(&text[from..found.get(0).map_or(from, |all| all.start())]);
+            from = begin.start();
+        }
+    }
+    out.push_str(&text[from..]);
+    Some(out)
+}
+
+/// What tells this dialog from every other of the run.
+fn mark(rule: &str, reading: &Reading) -> String {
+    let mut hash = blake3::Hasher::new();
+    let dialog = &reading.dialog;
+    let parts = [Some(rule), dialog.question.as_deref(), dialog.subject.as_deref(), reading.whole.as_deref()];
+    for part in parts.into_iter().chain(dialog.options.iter().map(|o| Some(o.label.as_str()))) {
+        let part = part.unwrap_or_default();
+        hash.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    hash.update(&reading.appearance.to_le_bytes());
+    hash.finalize().to_hex().chars().take(MARK).collect()
+}
+
+fn is_frame(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{2500}'..='\u{257f}')
 }
 
 /// The text of a box: without its frame, each line without the blanks around it.
 fn tidy(text: &str) -> String {
-    let frame = |c: char| c.is_whitespace() || matches!(c, '\u{2500}'..='\u{257f}');
-    let lines = text.split('\n').map(|line| line.trim_matches(frame)).filter(|line| !line.is_empty());
+    let lines = text.split('\n').map(|line| line.trim_matches(is_frame)).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join("\n").chars().take(MAX_TEXT).collect()
 }

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use events::{ApprovalKind, Confidence, Provider, Reason, State};
+use events::{Answer, ApprovalKind, Confidence, Provider, Reason, State};
 use regex::Regex;
 use semver::VersionReq;
 use serde::Deserialize;
@@ -18,6 +18,9 @@ use super::rules::RuleError;
 
 /// The largest compiled expression, in bytes: far more than a rule needs.
 const MAX_EXPRESSION: usize = 1 << 20;
+
+/// A dialog is like one that is like another, no further than this.
+const MAX_LIKES: usize = 8;
 
 /// Regions every screen has.
 pub(crate) const BUILT_IN: [&str; 4] = ["title", "osc_state", "screen", "cursor"];
@@ -121,6 +124,16 @@ pub(crate) struct DialogRule {
     pub(crate) options: Option<Pattern>,
     /// Whether a digit answers at once.
     pub(crate) digits_answer: bool,
+    /// All of the dialog, for its mark.
+    pub(crate) whole: Option<Place>,
+    /// Whether the lines below an option may belong to it.
+    pub(crate) wraps: bool,
+    /// What an option means whose label matches.
+    pub(crate) answers: Vec<(Answer, Arc<Expression>)>,
+    /// The versions it may be answered of by keys; none when it may not.
+    pub(crate) tested: Arc<[VersionReq]>,
+    /// The key that denies, wherever the cursor is.
+    pub(crate) deny_key: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -128,6 +141,8 @@ pub(crate) struct DialogRule {
 struct FileForm {
     provider: Spanned<String>,
     versions: Option<Spanned<String>>,
+    #[serde(default)]
+    tested: Vec<Spanned<String>>,
     version: Option<PatternForm>,
     #[serde(default)]
     regions: BTreeMap<String, Spanned<RegionForm>>,
@@ -200,13 +215,26 @@ struct DialogForm {
     subject: Vec<PatternForm>,
     options: Option<PatternForm>,
     digits_answer: Option<bool>,
+    whole: Option<Spanned<String>>,
+    wraps: Option<bool>,
+    answers: Option<AnswersForm>,
+    answerable: Option<bool>,
+    deny_key: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize, Clone, Default)]
+#[serde(deny_unknown_fields, default)]
+struct AnswersForm {
+    allow_once: Vec<Spanned<String>>,
+    allow_always: Vec<Spanned<String>>,
+    deny: Vec<Spanned<String>>,
 }
 
 /// Reads a file. Its expressions are compiled, and wrong ones an error, only when `compile` says so.
 pub(crate) fn read(name: &str, text: &str, compile: bool) -> Result<RuleFile, RuleError> {
     let form: FileForm = toml::from_str(text)
         .map_err(|e| wrong(name, text, e.span().map_or(0, |span| span.start), e.message().to_owned()))?;
-    Reader { name, text, compile }.file(form)
+    Reader { name, text, compile, tested: Arc::default() }.file(form)
 }
 
 /// An error at a byte of a file.
@@ -224,6 +252,8 @@ struct Reader<'a> {
     name: &'a str,
     text: &'a str,
     compile: bool,
+    /// The versions of the agent whose dialogs were answered by keys in a test.
+    tested: Arc<[VersionReq]>,
 }
 
 impl Reader<'_> {
@@ -259,13 +289,13 @@ impl Reader<'_> {
         forms.iter().map(|f| self.pattern(f)).collect()
     }
 
-    fn file(&self, form: FileForm) -> Result<RuleFile, RuleError> {
-        let versions = match &form.versions {
-            Some(text) => {
-                VersionReq::parse(text.get_ref()).or_else(|e| self.wrong(text.span().start, e.to_string()))?
-            }
-            None => VersionReq::STAR,
-        };
+    fn range(&self, text: &Spanned<String>) -> Result<VersionReq, RuleError> {
+        VersionReq::parse(text.get_ref()).or_else(|e| self.wrong(text.span().start, e.to_string()))
+    }
+
+    fn file(&mut self, form: FileForm) -> Result<RuleFile, RuleError> {
+        let versions = form.versions.as_ref().map_or(Ok(VersionReq::STAR), |text| self.range(text))?;
+        self.tested = form.tested.iter().map(|text| self.range(text)).collect::<Result<_, _>>()?;
         let mut regions = BTreeMap::new();
         for (name, region) in &form.regions {
             if BUILT_IN.contains(&name.as_str()) {
@@ -331,9 +361,15 @@ impl Reader<'_> {
             return self.wrong(form.name.span().start, "a rule needs something that must match: `all` or `any`");
         }
         let dialog = match &form.dialog {
-            Some(dialog) => Some(self.dialog(&self.inherit(dialog.get_ref(), dialogs)?)?),
+            Some(dialog) => Some(self.dialog(&self.inherit(dialog.get_ref(), dialogs, 0)?)?),
             None => None,
         };
+        if let (Some(read), Some(form)) = (&dialog, &form.dialog)
+            && !read.tested.is_empty()
+            && (read.whole.is_none() || read.answers.is_empty() || read.options.is_none())
+        {
+            return self.wrong(form.span().start, "a dialog that is answerable needs `whole`, `options` and `answers`");
+        }
         let then = match &form.then {
             Some(then) => Some(Then {
                 state: self.word(&then.state)?,
@@ -360,11 +396,17 @@ impl Reader<'_> {
     }
 
     /// What a dialog does not say itself it has from the one it is `like`.
-    fn inherit(&self, own: &DialogForm, dialogs: &BTreeMap<String, DialogForm>) -> Result<DialogForm, RuleError> {
+    fn inherit(
+        &self,
+        own: &DialogForm,
+        dialogs: &BTreeMap<String, DialogForm>,
+        depth: usize,
+    ) -> Result<DialogForm, RuleError> {
         let Some(like) = &own.like else { return Ok(own.clone()) };
-        let Some(base) = dialogs.get(like.get_ref()) else {
+        let Some(base) = dialogs.get(like.get_ref()).filter(|_| depth < MAX_LIKES) else {
             return self.wrong(like.span().start, format!("there is no dialog `{}`", like.get_ref()));
         };
+        let base = self.inherit(base, dialogs, depth + 1)?;
         let or =
             |own: &Vec<PatternForm>, base: &Vec<PatternForm>| if own.is_empty() { base.clone() } else { own.clone() };
         Ok(DialogForm {
@@ -374,6 +416,11 @@ impl Reader<'_> {
             subject: or(&own.subject, &base.subject),
             options: own.options.clone().or_else(|| base.options.clone()),
             digits_answer: own.digits_answer.or(base.digits_answer),
+            whole: own.whole.clone().or_else(|| base.whole.clone()),
+            wraps: own.wraps.or(base.wraps),
+            answers: own.answers.clone().or_else(|| base.answers.clone()),
+            answerable: own.answerable.or(base.answerable),
+            deny_key: own.deny_key.clone().or_else(|| base.deny_key.clone()),
         })
     }
 
@@ -391,7 +438,31 @@ impl Reader<'_> {
             subject: self.patterns(&form.subject)?,
             options,
             digits_answer: form.digits_answer.unwrap_or(true),
+            whole: form.whole.as_ref().map(place),
+            wraps: form.wraps.unwrap_or(false),
+            answers: form.answers.as_ref().map_or(Ok(Vec::new()), |answers| self.answers(answers))?,
+            tested: if form.answerable == Some(true) { Arc::clone(&self.tested) } else { Arc::default() },
+            deny_key: form.deny_key.as_ref().map(|key| self.deny_key(key)).transpose()?,
         })
+    }
+
+    fn answers(&self, form: &AnswersForm) -> Result<Vec<(Answer, Arc<Expression>)>, RuleError> {
+        let of = |answer, texts: &[Spanned<String>]| {
+            texts.iter().map(|text| Ok((answer, self.regex(text)?))).collect::<Result<Vec<_>, RuleError>>()
+        };
+        let mut answers = of(Answer::AllowOnce, &form.allow_once)?;
+        answers.extend(of(Answer::AllowAlways, &form.allow_always)?);
+        answers.extend(of(Answer::Deny, &form.deny)?);
+        Ok(answers)
+    }
+
+    /// Which option a digit or a letter stands for changes from dialog to dialog; only a key that is
+    /// never an option's number may deny.
+    fn deny_key(&self, key: &Spanned<String>) -> Result<String, RuleError> {
+        if key.get_ref() != "esc" {
+            return self.wrong(key.span().start, "the key that denies can only be `esc`");
+        }
+        Ok(key.get_ref().clone())
     }
 }
 

@@ -96,6 +96,11 @@ impl Guard {
         }
     }
 
+    /// Whether nothing that was begun waits for its end.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.place == Place::Ground && self.held.is_empty()
+    }
+
     /// Bytes are missing: whatever was begun is over.
     pub(crate) fn lost(&mut self) {
         self.place = Place::Ground;

@@ -61,11 +61,13 @@ pub(crate) struct Judge {
     pub(crate) current: Option<Current>,
     /// When time alone changes something.
     pub(crate) deadline: Option<Timestamp>,
+    /// Counts the dialogs that went away.
+    pub(crate) appearance: u64,
 }
 
 impl Judge {
-    pub(crate) fn new(set: Arc<RuleSet>) -> Self {
-        Self { since: vec![None; set.rules.len()], set, current: None, deadline: None }
+    pub(crate) fn new(set: Arc<RuleSet>, appearance: u64) -> Self {
+        Self { since: vec![None; set.rules.len()], set, current: None, deadline: None, appearance }
     }
 
     /// Goes on with other rules; what is claimed stands until they say something else.
@@ -109,6 +111,10 @@ impl Judge {
             }
         }
         if let Some(current) = &mut self.current {
+            if !current_matches && current.gone_since.is_none() && current.reading.is_some() {
+                // Should the same words come back they are another dialog.
+                self.appearance += 1;
+            }
             current.gone_since = if current_matches { None } else { Some(current.gone_since.unwrap_or(now)) };
         }
         match winner {
@@ -136,7 +142,7 @@ impl Judge {
                 return None;
             }
         }
-        let reading = rule.dialog.as_ref().map(|d| dialog::read(d, view));
+        let reading = self.read(rule, view);
         let claim = claim_of(&set, rule, reading.as_ref(), view);
         self.take_over(Current { rule: at, over: false, gone_since: None, claim, reading, other: None })
     }
@@ -144,10 +150,12 @@ impl Judge {
     /// The same rule goes on: only its dialog may be another.
     fn same(&mut self, rule: &Rule, view: &View<'_>, now: Timestamp) -> Option<Change> {
         let set = Arc::clone(&self.set);
+        let mut reading = self.read(rule, view)?;
         let current = self.current.as_mut()?;
-        let reading = dialog::read(rule.dialog.as_ref()?, view);
-        if current.reading.as_ref().is_some_and(|told| told.is_same(&reading)) {
+        if let Some(told) = current.reading.as_ref().filter(|told| told.is_same(&reading)) {
             current.other = None;
+            // Without a text of its own that tells them apart, it is the one that was told.
+            reading.dialog.mark.clone_from(&told.dialog.mark);
             current.claim.dialog = Some(Box::new(reading.dialog.clone()));
             current.reading = Some(reading);
             return None;
@@ -167,6 +175,35 @@ impl Judge {
         current.claim = claim.clone();
         current.reading = Some(reading);
         Some(Change::Claimed(claim))
+    }
+
+    /// The dialog of a rule, as it stands in this frame.
+    pub(crate) fn read(&self, rule: &Rule, view: &View<'_>) -> Option<Reading> {
+        Some(dialog::read(rule, rule.dialog.as_ref()?, view, self.appearance))
+    }
+
+    /// The dialog that was told and of which every word is still on the screen.
+    pub(crate) fn watched(&self) -> Option<(&Rule, &Reading)> {
+        let current = self.current.as_ref().filter(|c| !c.over)?;
+        let reading = current.reading.as_ref().filter(|r| r.whole.is_some() && r.appearance == self.appearance)?;
+        Some((&self.set.rules[current.rule], reading))
+    }
+
+    /// The dialog that was told, as this frame has it, when it stands there and nothing else.
+    pub(crate) fn standing(&self, view: &View<'_>) -> Result<(&Rule, Reading), &'static str> {
+        let current =
+            self.current.as_ref().filter(|c| !c.over && c.claim.dialog.is_some()).ok_or("no dialog is open")?;
+        let rule = &self.set.rules[current.rule];
+        let told = current.reading.as_ref().ok_or("no dialog is open")?;
+        if told.whole.is_none() {
+            return Err("its rule does not say where the dialog begins and ends");
+        }
+        let shown = self.set.rules.iter().find(|rule| matches(rule, view)).ok_or("the dialog is not on the screen")?;
+        let fresh = self.read(rule, view).ok_or("the dialog is not on the screen")?;
+        if shown.name != rule.name || current.gone_since.is_some() || current.other.is_some() || !told.is_same(&fresh) {
+            return Err("the screen shows something else than what was told of it");
+        }
+        Ok((rule, fresh))
     }
 
     /// No rule matches.

@@ -91,10 +91,11 @@ mod tests {
     use super::*;
 
     fn check(typed: &[u8], expected: Option<&str>) {
-        let option = |label: &str, selected| Choice { label: label.into(), key: None, selected };
+        let option = |label: &str, selected| Choice { label: label.into(), selected, ..Choice::default() };
         let reading = Reading {
             dialog: Dialog { options: vec![option("Yes", true), option("No", false)], ..Dialog::default() },
             keys: vec![vec!["y".into(), "1".into()], vec!["esc".into()]],
+            ..Reading::default()
         };
         assert_eq!(meaning(&reading, typed, &mut false).as_deref(), expected, "{typed:?}");
     }

@@ -165,13 +165,14 @@ impl RuleFile {
     fn places(&self) -> impl Iterator<Item = &form::Place> {
         let rules = self.rules.iter().flat_map(|rule| {
             let dialog = rule.dialog.iter().flat_map(|d| d.question.iter().chain(&d.subject).chain(&d.options));
-            rule.all.iter().chain(&rule.any).chain(&rule.none).chain(dialog)
+            let whole = rule.dialog.iter().filter_map(|d| d.whole.as_ref());
+            rule.all.iter().chain(&rule.any).chain(&rule.none).chain(dialog).map(|p| &p.place).chain(whole)
         });
         let regions = self.regions.values().filter_map(|cut| match cut {
             Cut::Above(place, _) => Some(place),
             Cut::Last(_) | Cut::Bottom(_) | Cut::From(..) | Cut::Find(_) => None,
         });
-        rules.chain(&self.version).map(|p| &p.place).chain(regions)
+        rules.chain(self.version.iter().map(|p| &p.place)).chain(regions)
     }
 }
 

@@ -40,6 +40,17 @@ impl Terminal {
         std::mem::take(&mut self.guard.cleared)
     }
 
+    /// Whether no control sequence, character or synchronized update is half there.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.guard.is_at_rest() && !self.signals().updating
+    }
+
+    /// The flags of the kitty keyboard protocol that the program set.
+    pub(crate) fn keyboard(&self) -> u16 {
+        let screen = usize::from(self.screen().alternate_screen());
+        self.signals().keyboard[screen].last().copied().unwrap_or(0)
+    }
+
     /// Bytes are missing: what was begun is broken off.
     pub(crate) fn lost(&mut self) {
         self.guard.lost();

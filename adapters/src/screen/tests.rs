@@ -2,13 +2,14 @@
 
 mod engine;
 mod faults;
+mod marks;
 mod model;
 mod properties;
 mod screens;
 
 use std::sync::{Arc, OnceLock};
 
-use events::{Provider, Timestamp};
+use events::{Provider, State, Timestamp};
 
 use super::{Observer, Rules, Size};
 use crate::host::frame::{ScreenClaim, Told};

@@ -3,7 +3,7 @@
 
 use std::{fs, path::PathBuf};
 
-use events::{Provider, State};
+use events::{Answer, Provider};
 
 use super::*;
 
@@ -100,7 +100,14 @@ fn each_screen_is_read_as_it_should() {
         if !screen.options.is_empty() {
             let options = dialog.options.iter().map(|o| {
                 let mark = if o.selected { '>' } else { ' ' };
-                format!("{mark}{} {}", o.key.as_deref().unwrap_or("-"), o.label)
+                let means = match o.answer {
+                    None => "",
+                    Some(Answer::AllowOnce) => " = allow_once",
+                    Some(Answer::AllowAlways) => " = allow_always",
+                    Some(Answer::Deny) => " = deny",
+                    Some(Answer::Other) => " = other",
+                };
+                format!("{mark}{} {}{means}", o.key.as_deref().unwrap_or("-"), o.label)
             });
             expect("options", Some(options.collect::<Vec<_>>().join("\n")), Some(screen.options.join("\n")));
         }

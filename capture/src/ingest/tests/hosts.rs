@@ -38,7 +38,7 @@ fn name(n: u128) -> String {
 
 fn says(state: State, reason: Option<Reason>, subject: Option<&str>) -> Told {
     let dialog = subject.map(|subject| {
-        let options = vec![Choice { label: "Yes".into(), key: Some("1".into()), selected: true }];
+        let options = vec![Choice { label: "Yes".into(), key: Some("1".into()), selected: true, ..Choice::default() }];
         Box::new(Dialog { subject: Some(subject.into()), options, ..Dialog::default() })
     });
     Told::Claim(ScreenClaim {

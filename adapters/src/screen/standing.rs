@@ -1,0 +1,155 @@
+//! The dialog that stands on the screen at this moment, for whoever is to answer it by keys.
+//!
+//! What the screen claims is as old as its last look. Here the screen is looked at anew, after
+//! every byte that was taken in, and whatever is not beyond doubt is said to be no dialog. While a
+//! dialog stands, each step of what the program writes is looked at too ([`Observer::feed`]): one
+//! that goes and comes again between two looks is another.
+
+use events::{Answer, Timestamp};
+
+use super::{
+    Observer, dialog, rules,
+    view::{Frame, View},
+};
+
+/// A chunk of more steps than this is not looked at step by step: the dialog counts as gone.
+const MOST_STEPS: usize = 2048;
+
+/// A dialog that stands on the screen and may be answered by keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// Tells it from every other.
+    pub mark: String,
+    /// Since when it is told of.
+    pub since: Timestamp,
+    /// The key that denies, wherever the cursor is.
+    pub deny_key: Option<String>,
+    /// The answers it offers, in order.
+    pub options: Vec<StandingOption>,
+}
+
+/// An answer it offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandingOption {
+    /// What it means.
+    pub answer: Option<Answer>,
+    /// The keys that give it at once.
+    pub keys: Vec<String>,
+    /// Whether the cursor is on it.
+    pub selected: bool,
+}
+
+impl Observer {
+    /// The mark of the dialog that was told last and is open as far as the last look knows.
+    #[must_use]
+    pub fn mark(&self) -> Option<&str> {
+        self.judge.current.as_ref()?.claim.dialog.as_ref()?.mark.as_deref()
+    }
+
+    /// Whether every word of the dialog that was told has been on the screen since.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.judge.watched().is_some_and(|(_, told)| self.shows(told, &Frame::of(&self.terminal)))
+    }
+
+    /// The dialog that stands on the screen, after all that was taken in, and that was told.
+    ///
+    /// # Errors
+    /// When there is none, when it is not beyond doubt which, or when it must not be answered by
+    /// keys: why.
+    pub fn standing(&self) -> Result<Standing, &'static str> {
+        if self.skipped_bytes > 0 {
+            return Err("not all that the program wrote was read");
+        }
+        if !self.terminal.is_at_rest() {
+            return Err("the program is drawing");
+        }
+        let frame = Frame::of(&self.terminal);
+        let (rule, reading) = self.judge.standing(&View::new(&frame, &self.judge.set))?;
+        let form = rule.dialog.as_ref().ok_or("no dialog is open")?;
+        if form.tested.is_empty() {
+            return Err("keys for this kind of dialog were never tested");
+        }
+        let version = self.version().and_then(rules::version).ok_or("the version of the agent is not known")?;
+        if !form.tested.iter().any(|range| range.matches(&version)) {
+            return Err("keys were never tested with this version of the agent");
+        }
+        if self.answered {
+            return Err("a key that answers it was typed already");
+        }
+        if reading.dialog.options.iter().filter(|option| option.selected).count() != 1 {
+            return Err("the cursor is on none of its options");
+        }
+        let keys = reading.keys.into_iter();
+        let option = |(choice, keys): (&events::Choice, Vec<String>)| StandingOption {
+            answer: choice.answer,
+            keys,
+            selected: choice.selected,
+        };
+        let mark = reading.dialog.mark.ok_or("the dialog has no mark")?;
+        let since = self.marked.as_ref().filter(|(told, _)| *told == mark).ok_or("the dialog was not told of")?.1;
+        Ok(Standing {
+            since,
+            options: reading.dialog.options.iter().zip(keys).map(option).collect(),
+            mark,
+            deny_key: form.deny_key.clone(),
+        })
+    }
+
+    /// The flags of the kitty keyboard protocol that the program set.
+    #[must_use]
+    pub fn keyboard(&self) -> u16 {
+        self.terminal.keyboard()
+    }
+
+    /// Takes in bytes; whether the screen was cleared by them. While a dialog stands they are taken
+    /// step by step, a step being a control sequence with the text behind it: the same however the
+    /// bytes were cut into chunks.
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> bool {
+        if self.judge.watched().is_none() {
+            return self.terminal.feed(bytes);
+        }
+        let (mut rest, mut cleared, mut steps) = (bytes, false, 0);
+        while let Some(&first) = rest.first() {
+            if self.judge.watched().is_none() || steps > MOST_STEPS {
+                if steps > MOST_STEPS {
+                    self.judge.appearance += 1;
+                }
+                return self.terminal.feed(rest) || cleared;
+            }
+            if first == 0x1b {
+                self.watch_terminal();
+            }
+            let next = rest[1..].iter().position(|b| *b == 0x1b).map_or(rest.len(), |at| at + 1);
+            let line = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
+            let (step, after) = rest.split_at(next.min(line));
+            cleared |= self.terminal.feed(step);
+            if step.ends_with(b"\n") {
+                self.watch_terminal();
+            }
+            (rest, steps) = (after, steps + 1);
+        }
+        cleared
+    }
+
+    fn watch_terminal(&mut self) {
+        let frame = Frame::of(&self.terminal);
+        // The last look saw it there.
+        if frame.text != self.frame.text && self.judge.watched().is_some_and(|(_, told)| !self.shows(told, &frame)) {
+            self.judge.appearance += 1;
+        }
+    }
+
+    /// The frame that is looked at now.
+    pub(super) fn watch(&mut self) {
+        if self.judge.watched().is_some_and(|(_, told)| !self.shows(told, &self.frame)) {
+            self.judge.appearance += 1;
+        }
+    }
+
+    fn shows(&self, told: &dialog::Reading, frame: &Frame) -> bool {
+        let Some((rule, _)) = self.judge.watched() else { return false };
+        let view = View::new(frame, &self.judge.set);
+        rule.dialog.as_ref().and_then(|form| dialog::whole(form, &view)) == told.whole
+    }
+}
