@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use events::Provider;
 
 pub use self::{
-    command::{Command, Unspeakable},
+    command::{APPROVER, Command, Unspeakable},
     plan::{Done, Plan, Wish},
     status::{EventState, State, Status},
 };

@@ -15,16 +15,19 @@ use std::{sync::Arc, thread::JoinHandle, time::Duration};
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use events::RunId;
 use projections::Approval;
+use serde_json::value::RawValue;
 use server::{ApprovalAsk, Refusal};
 use store::Reader;
 use tokio::sync::oneshot;
 
+use adapters::host::frame::Answered;
+
 use crate::{
     ingest::{Input, Undecided},
-    runs::{Answered, Runs},
+    runs::Runs,
 };
 
-pub use judge::{Judge, Judged};
+pub use judge::{AskEverything, Judge, Judged};
 
 /// Things the desk may be told and has not taken up yet.
 const TOLD: usize = 4_096;
@@ -42,7 +45,7 @@ enum Told {
     /// An approval was opened or closed; it is committed.
     Changed(Box<Approval>),
     /// A hook waits for the decision on its delivery.
-    Hold { delivery: RunId, people: bool, reply: oneshot::Sender<Option<String>> },
+    Hold { delivery: RunId, people: bool, payload: Option<Box<RawValue>>, reply: oneshot::Sender<Option<String>> },
     /// Somebody asks, or decides.
     Asked { ask: ApprovalAsk, reply: oneshot::Sender<Result<String, Refusal>> },
     /// A decision is committed, or there was nothing to decide.
@@ -83,9 +86,16 @@ impl Approvals {
         self.tell(Told::Changed(Box::new(approval)));
     }
 
-    /// A hook waits for a decision; it is told `None` when there is none.
-    pub fn hold(&self, delivery: RunId, people: bool, reply: oneshot::Sender<Option<String>>) {
-        self.tell(Told::Hold { delivery, people, reply });
+    /// A hook waits for a decision; it is told `None` when there is none. With what it was called
+    /// with, it asks before the agent's own rules do, and only whether something is forbidden.
+    pub fn hold(
+        &self,
+        delivery: RunId,
+        people: bool,
+        payload: Option<Box<RawValue>>,
+        reply: oneshot::Sender<Option<String>>,
+    ) {
+        self.tell(Told::Hold { delivery, people, payload, reply });
     }
 
     /// Somebody asks, or decides.
@@ -100,7 +110,9 @@ impl Approvals {
 
     fn tell(&self, told: Told) {
         if let Err(TrySendError::Full(_)) = self.told.try_send(told) {
-            tracing::warn!("the desk of approvals does not keep up: one thing it was told is lost, and nothing is answered for it");
+            tracing::warn!(
+                "the desk of approvals does not keep up: one thing it was told is lost, and nothing is answered for it"
+            );
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What people type. Data goes to standard output, everything else to standard error.
 
+mod approvals;
 mod attach;
+mod audit;
 mod doctor;
 mod events;
 mod explain;
@@ -69,6 +71,14 @@ enum Verb {
     Wait(wait::Arguments),
     /// Explain why a session's status is what it is, or was at a past time.
     Explain(explain::Arguments),
+    /// List what agents ask leave for.
+    Approvals(approvals::Arguments),
+    /// Allow what an agent asks leave for.
+    Approve(approvals::Approve),
+    /// Deny what an agent asks leave for.
+    Deny(approvals::Deny),
+    /// The record of decisions: verify, show or export it.
+    Audit(audit::Arguments),
     /// Show what the terminal of a run shows now.
     Screen(screen::Arguments),
     /// Type into a run: text, keys or an interrupt.
@@ -210,6 +220,10 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Events(arguments) => events::run(&context()?, &arguments),
         Verb::Wait(arguments) => wait::run(&context()?, &arguments),
         Verb::Explain(arguments) => explain::run(&context()?, &arguments),
+        Verb::Approvals(arguments) => approvals::list(&context()?, &arguments),
+        Verb::Approve(arguments) => approvals::approve(&context()?, &arguments),
+        Verb::Deny(arguments) => approvals::deny(&context()?, &arguments),
+        Verb::Audit(arguments) => audit::run(&context()?, &arguments),
         Verb::Screen(arguments) => screen::run(&context()?, &arguments),
         Verb::Send(arguments) => send::run(&context()?, &arguments),
         Verb::Export(arguments) => export::run(&context()?, &arguments),

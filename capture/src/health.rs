@@ -61,7 +61,11 @@ impl Hooks {
             Some((provider, std::path::absolute(home).ok()?))
         };
         let agents = AGENTS.iter().copied().filter_map(home).collect();
-        Self { spool: Spool::of(data), agents, command: Command { program, data_dir: Some(data.to_owned()) } }
+        Self {
+            spool: Spool::of(data),
+            agents,
+            command: Command { program, data_dir: Some(data.to_owned()), approver: None },
+        }
     }
 
     /// A row for the spool, and one for each agent that has a home here or was heard of.

@@ -1,6 +1,10 @@
 //! `capture hook`: what an agent's hooks call. It must cost the agent nothing: no command line
 //! parser, no configuration, no waiting for the server, and no word on any output, whatever goes
 //! wrong. The delivery is in the spool before the server is told of it.
+//!
+//! With `--approver SECONDS`, which the user put into the agent's settings, a request for permission
+//! waits for a decision, and is answered on standard output. Without one, or when anything goes wrong,
+//! there is no word either, and the agent asks its user itself.
 
 use std::{
     ffi::OsString,
@@ -9,11 +13,15 @@ use std::{
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
     process::ExitCode,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use adapters::{
-    delivery::{Agent, Delivery, PAYLOAD_BYTES, Spool},
+    delivery::{
+        Agent, Delivery, PAYLOAD_BYTES, Spool,
+        answer::{Answer, answer, is_asked},
+    },
+    hooks::APPROVER,
     process::{RUN_VARIABLE, nearest_agent},
 };
 use events::{Provider, RunId};
@@ -27,6 +35,13 @@ use crate::{clock, places};
 
 /// The server has so long to take the call, and so long to answer it.
 const WITHIN: Duration = Duration::from_millis(80);
+
+/// What the policy says is waited for at most so long.
+const POLICY_WITHIN: Duration = Duration::from_secs(2);
+/// A server that ended is asked again this often: it may have been started anew.
+const AGAIN: Duration = Duration::from_millis(500);
+/// A decision is no longer than this, bytes.
+const ANSWER_BYTES: u64 = 1 << 20;
 
 /// The word it is called by.
 pub const VERB: &str = "hook";
@@ -46,9 +61,12 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
         .and_then(|word| word.parse().ok())
         .ok_or_else(|| anyhow::anyhow!("no provider"))?;
     let mut data: Option<PathBuf> = None;
+    let mut approver: Option<u64> = None;
     while let Some(word) = arguments.next() {
         if word == "--data-dir" {
             data = arguments.next().map(PathBuf::from);
+        } else if word == APPROVER {
+            approver = arguments.next().and_then(|word| word.to_str()?.parse().ok());
         }
     }
     let data = places::data_dir(data.as_deref())?;
@@ -64,27 +82,88 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
     let run = places::variable(RUN_VARIABLE).and_then(|run| run.to_str()?.parse().ok());
     let delivery = Delivery { id: RunId::mint(at, random), provider, at, agent, run, payload };
     Spool::of(&data).put(&delivery)?;
-    tell(&data, delivery.id)?;
+    let told = tell(&data, delivery.id);
+    if let Some(seconds) = approver.filter(|_| is_asked(provider, &delivery.payload)) {
+        let patience = if provider == Provider::Gemini { 0 } else { seconds };
+        if let Some(text) = wait(&data, &delivery, Duration::from_secs(patience)) {
+            io::stdout().lock().write_all(text.as_bytes())?;
+        }
+        return Ok(());
+    }
+    told?;
     Ok(())
+}
+
+/// Waits for the decision on a request; gives the agent's own words for it.
+fn wait(data: &Path, delivery: &Delivery, patience: Duration) -> Option<String> {
+    let begun = Instant::now();
+    let people = !patience.is_zero();
+    let until = begun + if people { patience } else { POLICY_WITHIN };
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return None;
+        }
+        match asked(data, delivery, left, people) {
+            Ok(decided) => {
+                let decided: Answer = serde_json::from_slice(&decided?).ok()?;
+                return answer(delivery.provider, &delivery.payload, &decided);
+            }
+            // Nobody there from the start is nobody who would decide.
+            Err(_) if begun.elapsed() < AGAIN => return None,
+            // Nobody sends on this channel: it is a wait.
+            Err(_) => drop(crossbeam_channel::after(AGAIN.min(left)).recv()),
+        }
+    }
+}
+
+/// Asks the server for the decision; `None` when it says that there is none.
+fn asked(data: &Path, delivery: &Delivery, left: Duration, people: bool) -> io::Result<Option<Vec<u8>>> {
+    #[derive(serde::Serialize)]
+    struct Patience<'a> {
+        wait_ms: u128,
+        people: bool,
+        /// Of an agent that asks before its own rules do; nothing else tells of it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        payload: Option<&'a RawValue>,
+    }
+    let payload = (delivery.provider == Provider::Gemini).then_some(&*delivery.payload);
+    let body = serde_json::to_string(&Patience { wait_ms: left.as_millis(), people, payload })?;
+    let path = format!("/api/v1/deliveries/{}/answer", delivery.id);
+    let stream = post(data, &path, &body, left + WITHIN)?;
+    let mut text = Vec::new();
+    stream.take(ANSWER_BYTES).read_to_end(&mut text)?;
+    let head = text.windows(4).position(|w| w == b"\r\n\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
+    // Whether the body is whole shows when it is parsed.
+    match text.get(9..12) {
+        Some(b"200") => Ok(Some(text.split_off(head + 4))),
+        Some(b"204") => Ok(None),
+        _ => Err(io::ErrorKind::ConnectionRefused.into()),
+    }
 }
 
 /// Tells the server that there is a delivery; it finds it by itself otherwise, a little later.
 fn tell(data: &Path, id: RunId) -> io::Result<()> {
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // A server that does not come to accepting must not hold up the agent.
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(WITHIN))?;
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(WITHIN))?;
-    rustix::net::connect(&socket, &SocketAddrUnix::new(data.join("capture.sock"))?)?;
-    let mut stream = UnixStream::from(socket);
-    let body = format!("{{\"id\":\"{id}\"}}");
-    let request = format!(
-        "POST /api/v1/deliveries HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(request.as_bytes())?;
+    let mut stream = post(data, "/api/v1/deliveries", &format!("{{\"id\":\"{id}\"}}"), WITHIN)?;
     // The first bytes of the answer say that it was heard.
     let heard = stream.read(&mut [0; 64]);
     stream.shutdown(Shutdown::Both).ok();
     heard.map(|_| ())
+}
+
+/// Sends a request to the server's socket; the answer is to come within this time.
+fn post(data: &Path, path: &str, body: &str, within: Duration) -> io::Result<UnixStream> {
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    // A server that does not come to accepting must not hold up the agent.
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(WITHIN))?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(within))?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(data.join("capture.sock"))?)?;
+    let mut stream = UnixStream::from(socket);
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes())?;
+    Ok(stream)
 }

@@ -7,6 +7,7 @@
 //! further meanwhile.
 
 mod apply;
+mod approvals;
 mod deliveries;
 mod hosts;
 mod link;
@@ -40,6 +41,7 @@ use store::{CommitError, PackedText, ReadError, Writer};
 
 use crate::heard::Heard;
 
+pub use approvals::{Decide, HEAD_FILE, Record, Undecided};
 use hosts::Host;
 pub use hosts::HostInput;
 pub use protocol::ProtocolInput;
@@ -99,6 +101,10 @@ pub enum Input {
     Telemetry(TelemetryInput),
     /// What an agent's daemon says.
     Protocol(ProtocolInput),
+    /// An approval was decided.
+    Decide(Box<Decide>),
+    /// Something of an approval is to be recorded.
+    Record(Box<Record>),
     /// Commit and end.
     Stop,
 }
@@ -141,6 +147,9 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 /// Is told which session a run hosts.
 pub type Hosting = Box<dyn Fn(RunId, SessionId) + Send>;
 
+/// Is told of each approval that was opened or closed, after the commit.
+pub type Desk = Box<dyn Fn(projections::Approval) + Send>;
+
 /// The ingest thread's state.
 pub struct Ingest {
     writer: Writer,
@@ -168,6 +177,12 @@ pub struct Ingest {
     hosts: HashMap<RunId, Host>,
     /// Is told which session a run hosts.
     hosting: Hosting,
+    /// Is told of approvals.
+    desk: Desk,
+    /// Approvals the open transaction changes.
+    changed_approvals: Vec<projections::Approval>,
+    /// The end of the record, when the open transaction adds to it.
+    audited: Option<store::AuditHead>,
     /// Agents that ran without a session when last looked: (pid, start ticks).
     lonely: Vec<(u32, u64)>,
     ignore: Vec<PathBuf>,
@@ -215,6 +230,8 @@ pub struct Parts {
     pub clock: Clock,
     /// Is told which session a run hosts.
     pub hosting: Hosting,
+    /// Is told of approvals.
+    pub desk: Desk,
     /// Limits of the status rules.
     pub rules: projections::Rules,
     /// Sessions that begin in or below these directories are not captured.
@@ -227,7 +244,7 @@ impl Ingest {
     /// # Errors
     /// When the store cannot be read.
     pub fn new(parts: Parts) -> Result<Self, ReadError> {
-        let Parts { writer, board, gauges, processes, clock, hosting, rules, ignore } = parts;
+        let Parts { writer, board, gauges, processes, clock, hosting, desk, rules, ignore } = parts;
         let sessions = Sessions::load(&writer, rules)?;
         let position = writer.position()?;
         let mut ingest = Self {
@@ -249,6 +266,9 @@ impl Ingest {
             resting: HashMap::new(),
             hosts: HashMap::new(),
             hosting,
+            desk,
+            changed_approvals: Vec::new(),
+            audited: None,
             lonely: Vec::new(),
             ignore,
         };
@@ -394,6 +414,8 @@ impl Ingest {
             Input::Delivery(delivery, _) => self.apply_delivery(delivery),
             Input::Telemetry(told) => self.apply_telemetry(&told.events),
             Input::Protocol(told) => self.apply_protocol(told),
+            Input::Decide(decide) => self.apply_decide(decide),
+            Input::Record(record) => self.apply_record(record),
             Input::Stop => Ok(()),
         }
     }
@@ -481,6 +503,7 @@ impl Ingest {
         self.tell(entries);
         self.committed.clear();
         self.sessions.settle();
+        self.tell_approvals();
         for input in std::mem::take(&mut self.open) {
             match input {
                 Input::SetCapture(id, _, reply) => reply(Ok(self.sessions.find(id).is_some())),
@@ -489,6 +512,8 @@ impl Ingest {
                     self.gauges.heard.delivery(delivery.provider, delivery.at);
                     stored(decode(&delivery, delivery.at).map(|_| ()));
                 }
+                Input::Decide(decide) => decide.tell(),
+                Input::Record(record) => (record.done)(),
                 Input::Telemetry(told) => (told.stored)(self.strange(&told.events)),
                 Input::Protocol(ProtocolInput::Claims { events, stored }) => stored(self.unknown(&events)),
                 Input::Protocol(ProtocolInput::Only { .. })
@@ -527,6 +552,8 @@ impl Ingest {
             self.gauges.stuck.store(true, Ordering::Relaxed);
             self.writer.rollback();
             self.committed.clear();
+            self.changed_approvals.clear();
+            self.audited = None;
             self.open_since = None;
             self.rows = 0;
             self.pause(wait);
@@ -635,9 +662,12 @@ impl Ingest {
     }
 }
 
-/// Whether an event says that an approval is waited for from now on.
+/// Whether somebody waits for what an event says: an approval is waited for, or was decided.
 fn needs_somebody(event: &Event) -> bool {
-    matches!(&event.payload, Payload::StatusChanged(change) if change.to == events::State::WaitingApproval)
+    match &event.payload {
+        Payload::StatusChanged(change) => change.to == events::State::WaitingApproval,
+        payload => matches!(payload, Payload::ApprovalRequested(_) | Payload::ApprovalResolved(_)),
+    }
 }
 
 /// So many of the newest sessions have their JSON in memory from the start.

@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
+pub mod approvals;
 pub mod client;
 pub mod clock;
 pub mod commands;

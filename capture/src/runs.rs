@@ -59,6 +59,8 @@ struct Live {
     asks: mpsc::Sender<Question>,
     /// Tells a connection from the one before it.
     connection: u64,
+    /// The dialog on its screen.
+    dialog: Option<Box<events::Dialog>>,
 }
 
 struct Question {
@@ -201,6 +203,28 @@ impl Runs {
         })
     }
 
+    /// STUB
+    pub async fn answer(
+        &self,
+        _run: RunId,
+        _mark: String,
+        _answer: adapters::host::frame::DialogAnswer,
+    ) -> Result<adapters::host::frame::Answered, Refusal> {
+        Err(Refusal::Conflict("stub".into()))
+    }
+
+    /// STUB
+    #[must_use]
+    pub fn run_of(&self, session: SessionId) -> Option<RunId> {
+        self.find(&RunTarget::Session(session)).ok().filter(|(_, asks)| asks.is_some()).map(|(run, _)| run.id)
+    }
+
+    /// The dialog that stands on the screen of a run.
+    #[must_use]
+    pub fn dialog_of(&self, run: RunId) -> Option<events::Dialog> {
+        self.table().live.get(&run)?.dialog.as_deref().cloned()
+    }
+
     /// Talks with a host until it goes, or the server ends.
     pub async fn attend(self, connection: HostConnection, peer: Peer, cancel: CancellationToken) {
         tokio::select! {
@@ -316,7 +340,7 @@ impl Runs {
         if let Some(before) = before {
             described = Described { hello: described.hello, state: "running", ..before };
         }
-        table.live.insert(hello.run, Live { described, asks, connection });
+        table.live.insert(hello.run, Live { described, asks, connection, dialog: None });
         connection
     }
 
@@ -331,8 +355,14 @@ impl Runs {
         let Some(live) = table.live.get_mut(&run) else { return };
         let described = &mut live.described;
         match &frame.told {
-            Told::Claim(claim) => described.screen_state = Some(claim.state),
-            Told::Withdrawn => described.screen_state = None,
+            Told::Claim(claim) => {
+                described.screen_state = Some(claim.state);
+                live.dialog.clone_from(&claim.dialog);
+            }
+            Told::Withdrawn => {
+                described.screen_state = None;
+                live.dialog = None;
+            }
             Told::Gap { frames } => described.frames_lost += frames,
             Told::Exited { code, signal } => {
                 described.state = "exited";
@@ -340,6 +370,7 @@ impl Runs {
                 described.exit_signal = *signal;
                 described.ended_at = Some(frame.at);
                 described.screen_state = None;
+                live.dialog = None;
             }
             Told::Notification { .. } | Told::Bell | Told::Answered { .. } | Told::Unknown => {}
         }

@@ -20,6 +20,7 @@ use store::Writer;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    approvals::{self, Approvals},
     clock,
     config::Config,
     daemons,
@@ -100,6 +101,7 @@ struct Service {
     checkpoints: Option<(Sender<()>, JoinHandle<()>)>,
     spool: Option<(Sender<()>, JoinHandle<()>)>,
     daemons: Daemons,
+    approvals: (Approvals, JoinHandle<()>),
 }
 
 impl Service {
@@ -128,6 +130,7 @@ impl Service {
         let program = std::env::current_exe().context("cannot find the program itself")?;
         let hooks = health::Hooks::new(data, &homes, program);
         let linker = Linker::start(homes, inputs.clone()).context("cannot start a thread")?;
+        let (approvals, desk) = Approvals::new();
         let ingest = Ingest::new(ingest::Parts {
             writer,
             board: board.clone(),
@@ -135,6 +138,10 @@ impl Service {
             processes: Box::new(linker),
             clock: Arc::new(clock::now),
             hosting,
+            desk: {
+                let approvals = approvals.clone();
+                Box::new(move |approval| approvals.changed(approval))
+            },
             rules: options.config.rules(),
             ignore: options.config.ignore.clone(),
         })?;
@@ -160,6 +167,17 @@ impl Service {
             let at_the_other_end = if from.ip().is_loopback() { holders_of_tcp(from, to) } else { return true };
             !at_the_other_end.is_empty() && !at_the_other_end.into_iter().any(descends_from_agent)
         }));
+        let desk = desk.start(
+            &approvals,
+            approvals::Parts {
+                inputs: inputs.clone(),
+                reader: reader.clone(),
+                runs: runs.clone(),
+                runtime: runtime.handle().clone(),
+                judge: Arc::new(approvals::AskEverything),
+            },
+        );
+        let desk = desk.context("cannot start a thread")?;
         let telemeter = Telemeter::new(inputs.clone(), Arc::clone(&gauges));
         let daemons = daemons::follow(codex_homes, inputs.clone()).context("cannot start a thread")?;
         let health = health::health(health::Observed {
@@ -172,7 +190,14 @@ impl Service {
         });
         let serving = runtime.block_on(server::serve(config, board, reader, health, cancel.clone()))?;
         let deliveries = Deliveries::new(data, inputs.clone());
-        runtime.spawn(carry_out(asked, inputs.clone(), runs, deliveries.clone(), telemeter, cancel.clone()));
+        let hands = Hands {
+            inputs: inputs.clone(),
+            runs,
+            deliveries: deliveries.clone(),
+            telemeter,
+            approvals: approvals.clone(),
+        };
+        runtime.spawn(carry_out(asked, hands, cancel.clone()));
 
         let sink = {
             let inputs = inputs.clone();
@@ -189,7 +214,19 @@ impl Service {
             token_file: endpoint::token_file(data),
         };
         endpoint.store(data)?;
-        Ok(Self { endpoint, data: data.clone(), serving, files, inputs, ingest, gauges, checkpoints, spool, daemons })
+        Ok(Self {
+            endpoint,
+            data: data.clone(),
+            serving,
+            files,
+            inputs,
+            ingest,
+            gauges,
+            checkpoints,
+            spool,
+            daemons,
+            approvals: (approvals, desk),
+        })
     }
 
     /// Sources first, then what they still have under way, then the server.
@@ -202,6 +239,9 @@ impl Service {
             drop(stop);
             thread.join().ok();
         }
+        let (approvals, desk) = self.approvals;
+        approvals.stop();
+        desk.join().ok();
         self.inputs.send(Input::Stop).ok();
         if self.ingest.join().is_err() {
             tracing::error!("the ingest thread panicked; what was not committed is read again at the next start");
@@ -225,15 +265,18 @@ fn collect_config(config: &Config) -> adapters::collect::Config {
     collect
 }
 
-/// Hands the server's commands to ingest.
-async fn carry_out(
-    mut asked: tokio::sync::mpsc::Receiver<Command>,
+/// Who carries out the server's commands.
+struct Hands {
     inputs: Sender<Input>,
     runs: Runs,
     deliveries: Deliveries,
     telemeter: Telemeter,
-    cancel: CancellationToken,
-) {
+    approvals: Approvals,
+}
+
+/// Hands the server's commands to ingest.
+async fn carry_out(mut asked: tokio::sync::mpsc::Receiver<Command>, hands: Hands, cancel: CancellationToken) {
+    let Hands { inputs, runs, deliveries, telemeter, approvals } = hands;
     // The conversations with hosts and the questions to them end with this task.
     let mut tasks = tokio::task::JoinSet::new();
     loop {
@@ -257,6 +300,8 @@ async fn carry_out(
                     reply.send(if taken.unwrap_or(false) { Ok(()) } else { Err(gone()) }).ok();
                 });
             }
+            Command::Hold { delivery, people, payload, reply } => approvals.hold(delivery, people, payload, reply),
+            Command::Approvals { ask, reply } => approvals.ask(ask, reply),
             Command::Runs { reply } => {
                 reply.send(runs.list()).ok();
             }

@@ -1,6 +1,7 @@
 //! The handlers, by what they are about.
 
 pub(crate) mod admin;
+pub(crate) mod approvals;
 pub(crate) mod history;
 pub(crate) mod moment;
 pub(crate) mod otlp;

@@ -1,10 +1,11 @@
 //! What the server cannot answer itself: it asks capture, over a bounded channel.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt, net::SocketAddr};
 
-use events::{RunId, SessionId};
+use events::{ApprovalState, RunId, SessionId};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::oneshot,
@@ -38,6 +39,25 @@ pub enum Command {
         /// Takes the answer: it is under way.
         reply: oneshot::Sender<Result<(), Refusal>>,
     },
+    /// A hook waits for the decision on what it delivered.
+    Hold {
+        /// The delivery.
+        delivery: RunId,
+        /// Waits for a person too; else only for what a rule says.
+        people: bool,
+        /// What the hook was called with, when nothing else tells of the request.
+        payload: Option<Box<RawValue>>,
+        /// Takes the answer, JSON for the hook; `None` when the agent is to ask its user itself.
+        /// Dropped by the client when it waits no longer.
+        reply: oneshot::Sender<Option<String>>,
+    },
+    /// Asks something about approvals.
+    Approvals {
+        /// What.
+        ask: ApprovalAsk,
+        /// Takes the answer, JSON.
+        reply: oneshot::Sender<Result<String, Refusal>>,
+    },
     /// Asks for the runs that are known, as JSON.
     Runs {
         /// Takes the answer.
@@ -59,6 +79,74 @@ pub enum Command {
         /// Takes the answer in the encoding of the message, once what was told is stored.
         reply: oneshot::Sender<Result<Vec<u8>, TelemetryRefusal>>,
     },
+}
+
+/// What can be asked about approvals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ApprovalAsk {
+    /// Which there are, the newest first.
+    List {
+        /// Only those that stand like this.
+        state: Option<ApprovalState>,
+        /// Only those of this session.
+        session: Option<SessionId>,
+        /// At most so many.
+        limit: usize,
+    },
+    /// One, by its id or the beginning of it.
+    One(String),
+    /// To decide one.
+    Decide(String, Box<Decision>),
+}
+
+/// A person's decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// Which way.
+    pub verdict: Verdict,
+    /// What the agent is told when it is denied.
+    pub message: Option<String>,
+    /// For how much.
+    pub scope: DecisionScope,
+    /// The answers to questions, by question.
+    pub answers: Option<BTreeMap<String, String>>,
+    /// Who decided.
+    pub who: Who,
+}
+
+/// Which way a person decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It may.
+    Allow,
+    /// It may not.
+    Deny,
+}
+
+/// How much a decision is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionScope {
+    /// This request.
+    #[default]
+    Once,
+    /// The same request again in the same session, while the server runs.
+    Session,
+}
+
+/// Who is at the other end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Who {
+    /// The process, as the kernel says; known on the Unix socket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<i32>,
+    /// Its user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// Where the connection came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<SocketAddr>,
 }
 
 /// A message of OpenTelemetry.

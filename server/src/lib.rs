@@ -40,7 +40,8 @@ pub use access::{Token, TokenError, Tokens};
 pub use api::moment::Moment;
 pub use board::{Board, SessionEntry};
 pub use command::{
-    Command, HostConnection, HostStream, Input, Refusal, RunAsk, RunTarget, Telemetry, TelemetryKind, TelemetryRefusal,
+    ApprovalAsk, Command, Decision, DecisionScope, HostConnection, HostStream, Input, Refusal, RunAsk, RunTarget,
+    Telemetry, TelemetryKind, TelemetryRefusal, Verdict, Who,
 };
 pub use config::{Config, Exposure, Health, Limits, Peer, PeerCheck, SourceHealth, TcpCheck};
 pub use frame::Frame;

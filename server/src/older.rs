@@ -208,6 +208,7 @@ fn event(frame: &Frame, kind: Kind, said: &mut Vec<Said>) -> Result<(), ApiError
     if kind == Kind::ApprovalResolved
         && let Ok(event) = Event::from_json(frame.json.as_str())
         && let Payload::ApprovalResolved(resolved) = event.payload
+        && resolved.outcome.is_none()
     {
         let content = Content::Decision { approval: resolved.approval_id, allowed: resolved.allowed };
         say(said, "approval-decision", frame.session, content)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use projections::{Session, Turn, Usage};
+use projections::{Approval, Session, Turn, Usage};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
@@ -117,6 +117,7 @@ fn schemas() -> Map<String, Value> {
     settings.definitions_path = "/components/schemas".into();
     let mut generator = settings.for_serialize().into_generator();
     generator.subschema_for::<Session>();
+    generator.subschema_for::<Approval>();
     generator.subschema_for::<Turn>();
     generator.subschema_for::<Usage>();
     generator.subschema_for::<StatusChange>();

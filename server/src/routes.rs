@@ -9,7 +9,7 @@ use http::Method;
 
 use crate::{
     access::Scope,
-    api::{admin, history, moment, otlp, runs, sessions, site, streams, wait},
+    api::{admin, approvals, history, moment, otlp, runs, sessions, site, streams, wait},
     app::App,
     call::{Call, Reply},
     older,
@@ -99,6 +99,12 @@ const WAIT: &[Param] = &[
     param("timeout_ms", "answer 408 after so long (default 30000, cap 3600000)"),
 ];
 
+const APPROVALS: &[Param] = &[
+    param("state", "only those that stand like this: `pending`, `allowed`, …"),
+    param("session", "only those of this session: our id or the agent's"),
+    LIMIT,
+];
+
 const MOMENT: &[Param] =
     &[param("at", "as it was then, RFC 3339; without it as it is, one of the future as it will be if nothing happens")];
 
@@ -168,6 +174,10 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/texts/{hash}", Scope::Read, &[], Gives::Text("text/plain"), history::text, "the whole text an event's text_ref points to"),
     get("/api/v1/host", Scope::Ingest, &[], Gives::Upgrade, runs::host, "the host of a run connects (Unix socket only)"),
     act(Method::POST, "/api/v1/deliveries", Scope::Ingest, Gives::Json, runs::delivery, "a hook put a delivery in the spool"),
+    act(Method::POST, "/api/v1/deliveries/{id}/answer", Scope::Ingest, Gives::Json, approvals::hold, "a hook waits for the decision on what it delivered; 204 for none"),
+    get("/api/v1/approvals", Scope::Read, APPROVALS, Gives::List("approvals", "Approval"), approvals::list, "what agents ask leave for, the newest first"),
+    get("/api/v1/approvals/{id}", Scope::Read, &[], Gives::One("Approval"), approvals::one, "one of them, with all that is needed to decide"),
+    act(Method::POST, "/api/v1/approvals/{id}/decision", Scope::Control, Gives::One("Approval"), approvals::decide, "allows or denies one; 409 when it is closed or cannot be answered from here"),
     get("/api/v1/runs", Scope::Read, &[], Gives::Json, runs::list, "the processes capture started"),
     get("/api/v1/runs/{id}", Scope::Read, &[], Gives::Json, runs::one, "one of them, by its id or name"),
     get("/api/v1/runs/{id}/screen", Scope::Read, &[], Gives::Json, runs::screen, "its terminal's screen as it stands"),

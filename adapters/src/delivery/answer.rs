@@ -38,15 +38,21 @@ struct Asked {
 /// What an agent is told that was denied without a word.
 const DENIED: &str = "denied through capture";
 
+/// The event whose hook can answer a request for permission.
+#[must_use]
+pub const fn asking_event(provider: Provider) -> Option<&'static str> {
+    match provider {
+        Provider::Claude | Provider::Codex => Some("PermissionRequest"),
+        Provider::Gemini => Some("BeforeTool"),
+        Provider::Pi | Provider::Capture | Provider::Unknown => None,
+    }
+}
+
 /// Whether this call of a hook asks for a decision that its answer can give.
 #[must_use]
 pub fn is_asked(provider: Provider, payload: &RawValue) -> bool {
-    let event = match provider {
-        Provider::Claude | Provider::Codex => "PermissionRequest",
-        Provider::Gemini => "BeforeTool",
-        Provider::Pi | Provider::Capture | Provider::Unknown => return false,
-    };
-    serde_json::from_str::<Asked>(payload.get()).is_ok_and(|asked| asked.hook_event_name == event)
+    let asked = serde_json::from_str::<Asked>(payload.get()).ok();
+    asked.is_some_and(|asked| asking_event(provider) == Some(asked.hook_event_name.as_str()))
 }
 
 /// Whether the agent takes another command in place of the one it asked for.

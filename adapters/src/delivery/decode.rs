@@ -173,6 +173,15 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
     Ok(Decoded { session: Arc::clone(&session), cwd: called.cwd.clone(), events: events.collect() })
 }
 
+/// The call of a tool that a hook tells of before the agent asks anybody for it: the agent's id of the
+/// session, and the call as a request. `None` when it tells of none.
+#[must_use]
+pub fn call_of(delivery: &Delivery) -> Option<(String, ApprovalRequested)> {
+    let called: Called = serde_json::from_str(delivery.payload.get()).ok()?;
+    let before = delivery.provider == Provider::Gemini && called.hook_event_name == "BeforeTool";
+    before.then(|| (called.session_id.clone(), called.request(delivery, called.about())))
+}
+
 /// One thing a hook says.
 enum Said {
     /// It works.
@@ -361,7 +370,10 @@ impl Called {
             "Read" | "Glob" | "Grep" | "LS" | "NotebookRead" | "read_file" | "list_directory" => ApprovalKind::Read,
             "WebFetch" | "WebSearch" => ApprovalKind::Fetch,
             "ExitPlanMode" => ApprovalKind::Plan,
-            name if name.starts_with("mcp__") || self.mcp_server.is_some() => ApprovalKind::Mcp,
+            "web_fetch" | "google_web_search" => ApprovalKind::Fetch,
+            "exit_plan_mode" => ApprovalKind::Plan,
+            "ask_user" => ApprovalKind::Question,
+            name if name.starts_with("mcp_") || self.mcp_server.is_some() => ApprovalKind::Mcp,
             _ => ApprovalKind::Command,
         }
     }

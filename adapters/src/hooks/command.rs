@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use events::Provider;
 
+use crate::delivery::answer::asking_event;
+
 /// What every command of ours ends with: a comment for the shell, the name tag for us.
 pub const MARK: &str = " # capture-hook";
 
@@ -14,6 +16,9 @@ const VERB: &str = "hook";
 /// milliseconds; this is for a machine that swaps.
 const PATIENCE_S: u64 = 5;
 
+/// The option of entries that answer requests for permission.
+pub const APPROVER: &str = "--approver";
+
 /// What is run for an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
@@ -21,6 +26,9 @@ pub struct Command {
     pub program: PathBuf,
     /// The data directory, an absolute path; `None` when the program finds it by itself.
     pub data_dir: Option<PathBuf>,
+    /// Requests for permission wait for a decision, and so long for a person's, seconds; `None` when
+    /// they are only told of.
+    pub approver: Option<u32>,
 }
 
 /// A path that cannot stand in a settings file.
@@ -44,16 +52,38 @@ impl Command {
         if let Some(dir) = &self.data_dir {
             line += &format!(" --data-dir {}", quoted(dir)?);
         }
+        if let Some(seconds) = self.approver {
+            line += &format!(" {APPROVER} {seconds}");
+        }
         Ok(line + MARK)
     }
 }
 
-/// How long the agent waits for our entry, in the unit of its settings.
-pub(super) fn patience(provider: Provider) -> u64 {
+/// How long an entry with this command waits for a person, seconds; `None` when it waits for nobody.
+pub(super) fn approver(line: &str) -> Option<u32> {
+    let (_, seconds) = line.strip_suffix(MARK)?.rsplit_once(' ')?;
+    let seconds = seconds.parse().ok()?;
+    line.ends_with(&format!(" {APPROVER} {seconds}{MARK}")).then_some(seconds)
+}
+
+/// The command of one event: only the one that asks for permission waits for an answer.
+pub(super) fn of_event(line: &str, provider: Provider, event: &str) -> String {
+    match approver(line) {
+        Some(seconds) if asking_event(provider) != Some(event) => {
+            let waits = format!(" {APPROVER} {seconds}{MARK}");
+            format!("{}{MARK}", line.strip_suffix(&waits).unwrap_or(line))
+        }
+        Some(_) | None => line.to_owned(),
+    }
+}
+
+/// How long the agent waits for an entry with this command, in the unit of its settings.
+pub(super) fn patience(provider: Provider, line: &str) -> u64 {
+    let seconds = PATIENCE_S + u64::from(approver(line).unwrap_or(0));
     match provider {
-        // Gemini CLI counts milliseconds, the others seconds.
+        // Gemini CLI counts milliseconds, the others seconds. No person is waited for there.
         Provider::Gemini => PATIENCE_S * 1000,
-        Provider::Claude | Provider::Codex | Provider::Pi | Provider::Capture | Provider::Unknown => PATIENCE_S,
+        Provider::Claude | Provider::Codex | Provider::Pi | Provider::Capture | Provider::Unknown => seconds,
     }
 }
 
@@ -93,7 +123,7 @@ mod tests {
     use super::*;
 
     fn check(program_path: &str, data: Option<&str>, line: &str) {
-        let command = Command { program: program_path.into(), data_dir: data.map(PathBuf::from) };
+        let command = Command { program: program_path.into(), data_dir: data.map(PathBuf::from), approver: None };
         let written = command.line(Provider::Claude).unwrap();
         assert_eq!(written, line);
         assert!(is_ours(&written));
@@ -119,6 +149,23 @@ mod tests {
     }
 
     #[test]
+    fn only_the_event_that_asks_waits_for_an_answer() {
+        let line = |approver| {
+            let command =
+                Command { program: "/bin/capture".into(), data_dir: Some("/d --approver 7".into()), approver };
+            command.line(Provider::Claude).unwrap()
+        };
+        let waits = line(Some(600));
+        assert_eq!(waits, "'/bin/capture' hook claude --data-dir '/d --approver 7' --approver 600 # capture-hook");
+        assert_eq!((approver(&waits), approver(&line(None))), (Some(600), None));
+        assert_eq!(of_event(&waits, Provider::Claude, "PermissionRequest"), waits);
+        assert_eq!(of_event(&waits, Provider::Claude, "PreToolUse"), line(None));
+        assert_eq!(of_event(&line(None), Provider::Claude, "PermissionRequest"), line(None));
+        assert_eq!((patience(Provider::Claude, &waits), patience(Provider::Claude, &line(None))), (605, 5));
+        assert_eq!(patience(Provider::Gemini, &waits), 5_000);
+    }
+
+    #[test]
     fn what_is_not_ours_is_not_taken_for_it() {
         for line in ["capture hook claude", "'/bin/capture' hook claude", "echo '# capture-hook'", "# capture-hook-2"] {
             assert!(!is_ours(line), "{line}");
@@ -130,7 +177,7 @@ mod tests {
     #[test]
     fn paths_that_settings_cannot_hold_are_refused() {
         use std::os::unix::ffi::OsStringExt;
-        let line = |program: PathBuf| Command { program, data_dir: None }.line(Provider::Codex);
+        let line = |program: PathBuf| Command { program, data_dir: None, approver: None }.line(Provider::Codex);
         assert!(matches!(line("capture".into()), Err(Unspeakable::Relative(_))));
         let bytes = std::ffi::OsString::from_vec(b"/bin/\xff".to_vec());
         assert!(matches!(line(bytes.into()), Err(Unspeakable::NotText(_))));

@@ -13,7 +13,7 @@ use jsonc_parser::{
 
 use super::{
     catalogue,
-    command::{is_ours, patience},
+    command::{is_ours, of_event, patience},
     text::{Container, Dialect, Form, Problem, Style, insert, member, parse, remove, replace},
 };
 
@@ -57,13 +57,15 @@ pub(super) fn dialect(provider: Provider) -> Dialect {
     }
 }
 
-/// A handler as we want it.
-pub(super) fn handler(provider: Provider, command: &str) -> Vec<(&'static str, Form)> {
+/// A handler as we want it for an event.
+fn handler(provider: Provider, command: &str, event: &str) -> Vec<(&'static str, Form)> {
     // Gemini CLI shows the name while a hook runs, and turns hooks off by it.
     let name = (provider == Provider::Gemini).then(|| ("name", Form::Text(NAME.into())));
-    [("type", Form::Text("command".into())), ("command", Form::Text(command.into()))]
+    let command = of_event(command, provider, event);
+    let timeout = patience(provider, &command);
+    [("type", Form::Text("command".into())), ("command", Form::Text(command))]
         .into_iter()
-        .chain([("timeout", Form::Number(patience(provider)))])
+        .chain([("timeout", Form::Number(timeout))])
         .chain(name)
         .collect()
 }
@@ -74,7 +76,7 @@ pub(super) const NAME: &str = "capture";
 /// The text with exactly one handler of ours for each event of the catalogue, as it should be.
 pub(super) fn install(text: &str, provider: Provider, command: &str) -> Result<String, Problem> {
     let dialect = dialect(provider);
-    let wanted = handler(provider, command);
+    let wanted = |event: &str| handler(provider, command, event);
     let mut text = text.to_owned();
     refuse_other_shapes(&text, dialect, provider)?;
     // One edit at a time, each on a fresh look: the file is small, and spans are never stale.
@@ -123,13 +125,13 @@ pub(super) fn keep(text: &str, dialect: Dialect) -> Keep {
 /// For each handler of ours that counts: its event, its command, and whether it is as it should be
 /// but for the command.
 pub(super) fn ours(root: &Object<'_>, provider: Provider) -> Vec<(String, String, bool)> {
-    let wanted = handler(provider, "");
     found(root)
         .into_iter()
         .filter(|f| !is_stray(f, provider))
         .map(|f| {
-            let other = wanted.iter().filter(|(name, _)| *name != "command");
-            let same = other.into_iter().all(|(name, form)| has(f.handler.1, name, form));
+            let wanted = handler(provider, f.command, f.event.1);
+            let same =
+                wanted.iter().filter(|(name, _)| *name != "command").all(|(name, form)| has(f.handler.1, name, form));
             (f.event.1.to_owned(), f.command.to_owned(), same)
         })
         .collect()
@@ -189,10 +191,15 @@ fn is_stray(found: &Found<'_, '_>, provider: Provider) -> bool {
 }
 
 /// Makes one member of one handler what it should be.
-fn renew(text: &str, dialect: Dialect, wanted: &[(&'static str, Form)]) -> Result<Option<String>, Problem> {
+fn renew(
+    text: &str,
+    dialect: Dialect,
+    wanted: &impl Fn(&str) -> Vec<(&'static str, Form)>,
+) -> Result<Option<String>, Problem> {
     let root = parse(text, dialect)?;
     for found in found(&root) {
         let handler = found.handler.1;
+        let wanted = wanted(found.event.1);
         let Some((name, form)) = wanted.iter().find(|(name, form)| !has(handler, name, form)) else { continue };
         return Ok(Some(match member(handler, name) {
             Some(property) => replace(text, (&property.value).into(), &form.plain()),
@@ -222,21 +229,25 @@ fn has(handler: &Object<'_>, name: &str, form: &Form) -> bool {
 }
 
 /// Adds what is missing: all of `hooks`, or one event.
-fn add(text: &str, provider: Provider, wanted: &[(&'static str, Form)]) -> Result<Option<String>, Problem> {
+fn add(
+    text: &str,
+    provider: Provider,
+    wanted: &impl Fn(&str) -> Vec<(&'static str, Form)>,
+) -> Result<Option<String>, Problem> {
     let root = parse(text, dialect(provider))?;
     let style = Style::of(text, &root);
-    let group = || Form::Object(vec![(HOOKS, Form::Array(vec![Form::Object(wanted.to_vec())]))]);
+    let group = |event| Form::Object(vec![(HOOKS, Form::Array(vec![Form::Object(wanted(event))]))]);
     let Some(Value::Object(hooks)) = member(&root, HOOKS).map(|property| &property.value) else {
-        let events = catalogue(provider).iter().map(|event| (*event, Form::Array(vec![group()]))).collect();
+        let events = catalogue(provider).iter().map(|event| (*event, Form::Array(vec![group(event)]))).collect();
         let item = Form::Named(HOOKS, Box::new(Form::Object(events)));
         return Ok(Some(insert(text, &style, &(&root).into(), &item)));
     };
     let there: Vec<&str> = found(&root).iter().map(|found| found.event.1).collect();
     let Some(missing) = catalogue(provider).iter().find(|event| !there.contains(event)) else { return Ok(None) };
     Ok(Some(match member(hooks, missing).map(|property| &property.value) {
-        Some(Value::Array(array)) => insert(text, &style, &array.into(), &group()),
+        Some(Value::Array(array)) => insert(text, &style, &array.into(), &group(missing)),
         _ => {
-            let item = Form::Named(missing, Box::new(Form::Array(vec![group()])));
+            let item = Form::Named(missing, Box::new(Form::Array(vec![group(missing)])));
             insert(text, &style, &hooks.into(), &item)
         }
     }))

@@ -11,7 +11,7 @@ use jsonc_parser::ast::Value;
 
 use super::{
     Command, Error, LARGEST, catalogue,
-    command::{is_ours, program},
+    command::{approver, is_ours, of_event, program},
     file, place,
     plan::split,
     settings::{self, NAME, dialect, look},
@@ -93,18 +93,22 @@ impl Status {
     /// When they cannot be read.
     pub fn read(provider: Provider, home: &Path, command: &Command) -> Result<Self, Error> {
         let path = place(provider, home).ok_or(Error::NoHooks(provider))?;
-        let line = command.line(provider)?;
         let seen = file::look(&path)?;
         let (_, text) = seen.content.as_ref().map_or(Ok(("", "")), |content| split(&seen.path, &content.bytes))?;
         let text = if text.trim().is_empty() { "{}" } else { text };
         let root = parse(text, dialect(provider)).map_err(|problem| Error::content(&seen.path, problem))?;
         let ours = settings::ours(&root, provider);
+        // Whether they answer requests is the user's choice, and no reason to install them anew.
+        let approver = ours.iter().find_map(|(_, command, _)| approver(command));
+        let line = Command { approver, ..command.clone() }.line(provider)?;
         let events: Vec<_> = catalogue(provider)
             .iter()
             .map(|event| {
                 let state = match ours.iter().find(|(of, ..)| of == event) {
                     None => EventState::Missing,
-                    Some((_, command, same)) if *same && *command == line => EventState::Installed,
+                    Some((_, command, same)) if *same && *command == of_event(&line, provider, event) => {
+                        EventState::Installed
+                    }
                     Some(_) => EventState::OutOfDate,
                 };
                 (*event, state)
@@ -119,6 +123,15 @@ impl Status {
         let mut remarks = remarks(provider, home);
         if state != State::NotInstalled && provider == Provider::Codex && !trusted_any(home, &[&path, &seen.path]) {
             remarks.push("Codex was not told yet to trust any of them, and runs none before".into());
+        }
+        if let Some(seconds) = approver {
+            remarks.push(match (provider, seconds) {
+                (Provider::Gemini, _) => "calls of tools are held against your policy, which may deny them".into(),
+                (_, 0) => "requests for permission are held against your policy".into(),
+                (_, _) => format!(
+                    "requests for permission are held against your policy, and wait {seconds} s for `capture approve`"
+                ),
+            });
         }
         Ok(Self { provider, path, state, events, programs, hindrances, remarks })
     }

@@ -71,7 +71,7 @@ impl Place {
 }
 
 fn command(program: &str) -> Command {
-    Command { program: program.into(), data_dir: None }
+    Command { program: program.into(), data_dir: None, approver: None }
 }
 
 fn install(program: &str) -> Wish {

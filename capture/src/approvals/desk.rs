@@ -7,17 +7,21 @@ use std::{
 };
 
 use adapters::{
-    delivery::answer::{Answer, takes_rewrite},
-    host::frame::DialogAnswer,
+    delivery::{
+        Delivery,
+        answer::{Answer, takes_rewrite},
+        decode::call_of,
+    },
+    host::frame::{Answered, DialogAnswer},
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use events::{
     ApprovalKind, ApprovalResolved, ApprovalState, Confidence, DecidedBy, DecidedVia, Dialog, Provider, RunId,
-    SessionId,
+    SessionId, Source, Timestamp,
 };
 use projections::{Approval, Session};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 use server::{ApprovalAsk, Decision, DecisionScope, Refusal, Verdict, Who};
 use store::{ApprovalFilter, Reader};
 use tokio::sync::oneshot;
@@ -27,6 +31,7 @@ use super::{
     files::{FileMark, marks},
 };
 use crate::{
+    clock,
     ingest::{Decide, Input, Record, Undecided},
     runs::Runs,
 };
@@ -175,7 +180,8 @@ impl Desk {
     fn take(&mut self, told: Told) {
         match told {
             Told::Changed(approval) => self.changed(*approval),
-            Told::Hold { delivery, people, reply } => self.hold(delivery, people, reply),
+            Told::Hold { delivery, payload: Some(payload), reply, .. } => self.forbid(delivery, payload, reply),
+            Told::Hold { delivery, people, payload: None, reply } => self.hold(delivery, people, reply),
             Told::Asked { ask, reply } => self.asked(ask, reply),
             Told::Decided { id, outcome, way } => self.decided(&id, outcome.map(|a| *a), *way),
             Told::Press { id, pressing } => self.press(id, pressing),
@@ -222,6 +228,27 @@ impl Desk {
         if let Some(id) = id.map(|open| open.approval.id.clone()) {
             self.consider(&id);
         }
+    }
+
+    /// A call of a tool that the agent has not asked anybody for yet. Only what a rule denies is
+    /// answered; all else is the agent's own to decide.
+    fn forbid(&self, delivery: RunId, payload: Box<RawValue>, reply: oneshot::Sender<Option<String>>) {
+        let Some((session, mut approval)) = called(delivery, payload, clock::now()) else {
+            reply.send(None).ok();
+            return;
+        };
+        let session = self.reader.find(&session).ok().flatten().and_then(|id| self.session(id));
+        approval.session_id = session.as_ref().map_or(approval.session_id, |session| session.id);
+        let judged = self.judge.judge(&approval, session.as_ref());
+        if judged.allow != Some(false) {
+            reply.send(None).ok();
+            return;
+        }
+        let answer = refusal(Some(&told_by(&judged.rule, &judged.reason)));
+        let text = serde_json::to_string(&answer).ok();
+        let evidence = json!({ "rule": judged.rule, "reason": judged.reason, "answer": answer });
+        // Told only when it is recorded.
+        self.record("forbidden", &approval, evidence, Box::new(move || drop(reply.send(text))));
     }
 
     /// Whether somebody waits for the answer to this approval.
@@ -374,12 +401,7 @@ impl Desk {
         reply.send(answer).ok();
     }
 
-    fn list(
-        &self,
-        state: Option<ApprovalState>,
-        session: Option<SessionId>,
-        limit: usize,
-    ) -> Result<String, Refusal> {
+    fn list(&self, state: Option<ApprovalState>, session: Option<SessionId>, limit: usize) -> Result<String, Refusal> {
         let filter = ApprovalFilter { state, session, limit };
         let approvals = self.reader.approvals(&filter).map_err(|error| Refusal::Failed(error.to_string()))?;
         #[derive(Serialize)]
@@ -450,8 +472,14 @@ impl Desk {
         match self.prepare(approval, &decision) {
             Ok(Some((run, mark))) => {
                 let evidence = evidence(&decision.who, &decision, &self.open[&approval.id].files);
-                let pressing =
-                    Pressing { approval: approval.clone(), decision, run, mark, person: reply, evidence: evidence.clone() };
+                let pressing = Pressing {
+                    approval: approval.clone(),
+                    decision,
+                    run,
+                    mark,
+                    person: reply,
+                    evidence: evidence.clone(),
+                };
                 if let Some(open) = self.open.get_mut(&approval.id) {
                     open.busy = true;
                 }
@@ -546,7 +574,7 @@ impl Desk {
     }
 
     /// Keys were pressed, or not.
-    fn pressed(&mut self, id: &str, pressing: Pressing, outcome: Result<crate::runs::Answered, Refusal>) {
+    fn pressed(&mut self, id: &str, pressing: Pressing, outcome: Result<Answered, Refusal>) {
         let Pressing { approval, decision, person, evidence, .. } = pressing;
         if let Some(open) = self.open.get_mut(id) {
             open.busy = false;
@@ -570,6 +598,15 @@ impl Desk {
         };
         person.send(Err(refused)).ok();
     }
+}
+
+/// What a hook that is called before every tool tells of: the agent's id of the session, and the call
+/// as a request.
+fn called(id: RunId, payload: Box<RawValue>, at: Timestamp) -> Option<(String, Approval)> {
+    let delivery = Delivery { id, provider: Provider::Gemini, at, agent: None, run: None, payload };
+    let (session, asked) = call_of(&delivery)?;
+    let of = (SessionId::mint(at, Provider::Gemini, &session), Provider::Gemini);
+    Some((session, Approval::of(&asked, of, None, (Source::Hook, Confidence::High), at)))
 }
 
 const fn allowance(rewrite: Option<String>, answers: Option<BTreeMap<String, String>>) -> Answer {

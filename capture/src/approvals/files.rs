@@ -18,7 +18,7 @@ const LARGEST: u64 = 4 << 20;
 
 /// A file as it was when somebody looked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FileMark {
+pub(super) struct FileMark {
     /// Its path.
     pub path: PathBuf,
     /// How many bytes it has; absent when there is no such file.
@@ -31,7 +31,7 @@ pub struct FileMark {
 
 /// The files of a request as they are now.
 #[must_use]
-pub fn marks(approval: &Approval) -> Vec<FileMark> {
+pub(super) fn marks(approval: &Approval) -> Vec<FileMark> {
     let Some(cwd) = approval.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute()) else { return Vec::new() };
     // Any word of a command may be a file it runs. Words are split roughly: too many files do no harm.
     let words = approval.command.as_deref().unwrap_or_default();
@@ -87,7 +87,8 @@ mod tests {
         std::fs::write(dir.path().join("a.sh"), "one").unwrap();
         let asked = approval(dir.path(), "bash ./a.sh 'a.sh'; ls >b.txt", &["new.txt"]);
         let before = marks(&asked);
-        let names: Vec<_> = before.iter().map(|m| (m.path.strip_prefix(dir.path()).unwrap().to_owned(), m.size)).collect();
+        let names: Vec<_> =
+            before.iter().map(|m| (m.path.strip_prefix(dir.path()).unwrap().to_owned(), m.size)).collect();
         assert_eq!(names, [("new.txt".into(), None), ("./a.sh".into(), Some(3)), ("a.sh".into(), Some(3))]);
         assert_eq!(marks(&asked), before);
         std::fs::write(dir.path().join("a.sh"), "two").unwrap();

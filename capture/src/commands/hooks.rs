@@ -30,7 +30,7 @@ pub(super) struct Arguments {
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
     /// Put an entry for each event that tells something into the agents' settings.
-    Install(Change),
+    Install(Install),
     /// Take our entries out again; all else stays.
     Uninstall(Change),
     /// Say what is installed, and what keeps it from running.
@@ -42,6 +42,19 @@ struct Which {
     /// Only these agents; otherwise all that have a home here.
     #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of(AGENTS, |p: Provider| p.as_str()))]
     provider: Vec<Provider>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Install {
+    #[command(flatten)]
+    change: Change,
+    /// Have requests for permission decided: by your policy (`capture policy`), and by `capture
+    /// approve`, for which they wait so many seconds.
+    ///
+    /// Claude Code shows its dialog meanwhile; whoever answers first decides. Codex shows none while it
+    /// waits; 0 asks only the policy. Gemini CLI can only be told to deny.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "600", value_parser = clap::value_parser!(u32).range(0..=3600))]
+    approver: Option<u32>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -71,7 +84,10 @@ enum Go {
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.verb {
-        Verb::Install(change) => make(context, change, &Wish::Install(command(context)?)),
+        Verb::Install(install) => {
+            let command = Command { approver: install.approver, ..command(context)? };
+            make(context, &install.change, &Wish::Install(command))
+        }
         Verb::Uninstall(change) => make(context, change, &Wish::Uninstall),
         Verb::Status(which) => status(context, which),
     }
@@ -104,7 +120,7 @@ fn command(context: &Context) -> anyhow::Result<Command> {
     let usual = places::home().is_ok_and(|home| context.data == home.join(".local/share/capture"));
     let found = places::data_dir(None).is_ok_and(|dir| dir == context.data);
     let data_dir = (!usual || !found).then(|| context.data.clone());
-    Ok(Command { program, data_dir })
+    Ok(Command { program, data_dir, approver: None })
 }
 
 fn make(context: &Context, change: &Change, wish: &Wish) -> anyhow::Result<()> {

@@ -114,7 +114,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 const TICK: Duration = Duration::from_secs(1);
 
 /// Tells of changes of any session's status, as long as the stream lasts.
-fn follow(client: &Client) -> anyhow::Result<Receiver<()>> {
+pub(super) fn follow(client: &Client) -> anyhow::Result<Receiver<()>> {
     let stream = client.stream("/api/stream/status")?;
     let (told, news) = bounded(1);
     // Ends with the stream, or with the program.

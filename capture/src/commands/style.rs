@@ -27,6 +27,11 @@ fn said_by_state(state: State, reason: Reason) -> bool {
     )
 }
 
+/// A text in a colour, where the terminal shows colours.
+pub(super) fn painted(text: &str, code: &str) -> String {
+    if colours() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+}
+
 /// How long ago, in the largest unit that fits.
 pub(super) fn age(then: Timestamp, now: Timestamp) -> String {
     let seconds = now.since_ms(then).max(0) / 1000;

@@ -238,10 +238,11 @@ impl Ingest {
         if let (true, None, Some(turn)) = (adds, state.open_turn(), state.recent_turns().next_back()) {
             self.writer.put_turn(row, turn)?;
         }
+        self.keep_told(slot, &event)?;
         pending.push((slot, event, packed));
         self.sessions.mark(slot);
         for conclusion in conclusions {
-            let event = self.derive(slot, conclusion, observed_at)?;
+            let event = self.derive(slot, conclusion, observed_at, history)?;
             derived.push((slot, event));
         }
         if let Some((pid, start)) = process.filter(|p| Some(*p) != process_before) {
@@ -260,10 +261,19 @@ impl Ingest {
     }
 
     /// Gives a conclusion its place in the log.
-    fn derive(&mut self, slot: usize, conclusion: Conclusion, observed_at: Timestamp) -> Result<Event, Failure> {
+    fn derive(
+        &mut self,
+        slot: usize,
+        mut conclusion: Conclusion,
+        observed_at: Timestamp,
+        history: bool,
+    ) -> Result<Event, Failure> {
         let known = self.sessions.known(slot).clone();
         if let Some(turn) = &conclusion.turn {
             self.writer.put_turn(known.row, turn)?;
+        }
+        if let Some(approval) = conclusion.approval.take() {
+            self.keep_approval(slot, *approval, history)?;
         }
         let state = self.sessions.state(&self.writer, slot)?;
         state.session.last_sequence += 1;
@@ -328,7 +338,7 @@ impl Ingest {
     ) -> Result<(), Failure> {
         let mut derived = Vec::new();
         for conclusion in conclusions {
-            derived.push((slot, self.derive(slot, conclusion, now)?));
+            derived.push((slot, self.derive(slot, conclusion, now, history)?));
         }
         let mut pending = Vec::new();
         self.tell_parent(slot, now, &mut pending, &mut derived)?;

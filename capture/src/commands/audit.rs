@@ -1,0 +1,176 @@
+//! `capture audit`: the record of decisions, looked through, shown and exported. Read from the store
+//! itself, so that it can be looked through when no server runs.
+
+use std::io::Write;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use store::{AuditHead, Reader};
+
+use super::{Context, Failed, style};
+use crate::{ingest::HEAD_FILE, terminal::safe};
+
+#[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Look through the whole record: whether a row was changed, taken out or put in.
+    Verify {
+        /// The end of the record as you kept it, `SEQUENCE:HASH`; `audit verify` prints it.
+        #[arg(long, value_name = "HEAD")]
+        head: Option<String>,
+    },
+    /// Show the last rows.
+    Show {
+        /// Only rows about this approval: its id, or the end of it.
+        approval: Option<String>,
+        /// At most so many.
+        #[arg(long, default_value_t = 50)]
+        limit: usize,
+    },
+    /// Print all rows, JSON, one a line, with their hashes.
+    Export,
+}
+
+/// Rows are read so many at a time.
+const PAGE: usize = 1_000;
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let database = context.data.join("capture.db");
+    if !database.exists() {
+        return Err(Failed::NotFound(format!("there is no record in {}", context.data.display())).into());
+    }
+    let reader = Reader::new(database);
+    match &arguments.verb {
+        Verb::Verify { head } => verify(context, &reader, head.as_deref()),
+        Verb::Show { approval, limit } => show(context, &reader, approval.as_deref(), *limit),
+        Verb::Export => export(&reader),
+    }
+}
+
+fn verify(context: &Context, reader: &Reader, given: Option<&str>) -> anyhow::Result<()> {
+    #[derive(Serialize)]
+    struct Verified {
+        whole: bool,
+        rows: u64,
+        head: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        broken: Option<String>,
+    }
+    let file = context.data.join(HEAD_FILE);
+    let kept = match given {
+        Some(text) => Some(head_of(text).ok_or_else(|| Failed::Usage(format!("`{}` is no SEQUENCE:HASH", safe(text))))?),
+        None => std::fs::read_to_string(&file).ok().and_then(|text| serde_json::from_str(&text).ok()),
+    };
+    let check = reader.check_audit(kept)?;
+    let head = format!("{}:{}", check.head.sequence, check.head.hash);
+    let whole = check.broken.is_none();
+    if context.json {
+        let verified = Verified { whole, rows: check.rows, head, broken: check.broken.clone() };
+        context.print_json(&verified)?;
+    } else if whole {
+        super::print_line(&format!("the record is whole: {} rows, its end is {head}", check.rows))?;
+    }
+    match check.broken {
+        None => Ok(()),
+        Some(broken) => Err(Failed::Other(format!("the record of decisions is damaged: {broken}")).into()),
+    }
+}
+
+fn head_of(text: &str) -> Option<AuditHead> {
+    let (sequence, hash) = text.split_once(':')?;
+    Some(AuditHead { sequence: sequence.parse().ok()?, hash: hash.parse().ok()? })
+}
+
+/// What is read of a row for people.
+#[derive(serde::Deserialize)]
+struct Row {
+    at: events::Timestamp,
+    what: String,
+    approval: projections::Approval,
+}
+
+fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize) -> anyhow::Result<()> {
+    let wanted = approval.map(str::to_ascii_uppercase);
+    let mut rows = std::collections::VecDeque::new();
+    let mut after = 0;
+    loop {
+        let page = reader.audit(after, PAGE)?;
+        let Some(last) = page.last() else { break };
+        after = last.sequence;
+        for entry in page {
+            let row: Option<Row> = serde_json::from_str(&entry.body).ok();
+            let fits = |id: &str| row.as_ref().is_some_and(|row| row.approval.id.ends_with(id));
+            if wanted.as_deref().is_none_or(fits) {
+                rows.push_back((entry, row));
+                if rows.len() > limit {
+                    rows.pop_front();
+                }
+            }
+        }
+    }
+    if context.json {
+        #[derive(Serialize)]
+        struct Rows<'a> {
+            rows: Vec<Exported<'a>>,
+        }
+        let rows = rows.iter().map(|(entry, _)| exported(entry)).collect::<Result<_, _>>()?;
+        return context.print_json(&Rows { rows });
+    }
+    for (entry, row) in &rows {
+        let Some(Row { at, what, approval }) = row else {
+            super::print_line(&format!("{:>6}  {}", entry.sequence, safe(&entry.body)))?;
+            continue;
+        };
+        let subject = approval.subject.as_deref().or(approval.tool.as_deref()).unwrap_or("?");
+        let mut words = vec![what.clone()];
+        if what == "decided" || what == "closed" {
+            words.push(approval.state.to_string());
+        }
+        words.extend(approval.by.map(|by| format!("by {by}")));
+        words.extend(approval.rule.as_deref().map(|rule| format!("({})", safe(rule))));
+        words.extend(approval.outcome.filter(|_| what == "outcome").map(|outcome| outcome.to_string()));
+        super::print_line(&format!(
+            "{:>6}  {}  {}  {}  {}",
+            entry.sequence,
+            style::local(*at),
+            style::short(&approval.id),
+            words.join(" "),
+            safe(subject),
+        ))?;
+    }
+    if rows.is_empty() {
+        super::print_line("nothing was decided yet")?;
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Exported<'a> {
+    sequence: u64,
+    hash: String,
+    row: &'a RawValue,
+}
+
+fn exported(entry: &store::AuditEntry) -> Result<Exported<'_>, serde_json::Error> {
+    Ok(Exported { sequence: entry.sequence, hash: entry.hash.to_string(), row: serde_json::from_str(&entry.body)? })
+}
+
+fn export(reader: &Reader) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    let mut after = 0;
+    loop {
+        let page = reader.audit(after, PAGE)?;
+        let Some(last) = page.last() else { return Ok(out.flush()?) };
+        after = last.sequence;
+        for entry in &page {
+            serde_json::to_writer(&mut out, &exported(entry)?)?;
+            out.write_all(b"\n")?;
+        }
+    }
+}
