@@ -1,0 +1,103 @@
+//! Text that is safe to show on any terminal and in any page, and tells what was hidden in it.
+
+use serde::Serialize;
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+
+/// A text as it may be shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Shown {
+    /// The text; what would not show as what it is stands as an escape (`\u{202e}`). Nothing is cut.
+    pub text: String,
+    /// How many characters the original has.
+    pub length: usize,
+    /// How many of them were escaped.
+    pub hidden: usize,
+    /// How many of them are not ASCII, escaped or not.
+    pub non_ascii: usize,
+}
+
+/// Makes a text safe to show. Newlines and tabs stay.
+#[must_use]
+pub fn show(text: &str) -> Shown {
+    let mut shown = Shown { text: String::with_capacity(text.len()), length: 0, hidden: 0, non_ascii: 0 };
+    for c in text.chars() {
+        shown.length += 1;
+        shown.non_ascii += usize::from(!c.is_ascii());
+        if shows(c) {
+            shown.text.push(c);
+        } else {
+            shown.hidden += 1;
+            shown.text.extend(c.escape_unicode());
+        }
+    }
+    shown
+}
+
+/// Whether a character shows as what it is, by itself.
+fn shows(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_graphic() || matches!(c, ' ' | '\n' | '\t');
+    }
+    let unseen = matches!(
+        c.general_category(),
+        GeneralCategory::Control
+            | GeneralCategory::Format
+            | GeneralCategory::LineSeparator
+            | GeneralCategory::ParagraphSeparator
+            | GeneralCategory::SpaceSeparator
+            | GeneralCategory::PrivateUse
+            | GeneralCategory::Surrogate
+            | GeneralCategory::Unassigned
+    );
+    !unseen && !is_blank(c)
+}
+
+/// Letters and marks that show as nothing: fillers of Hangul and Khmer, variation selectors, the
+/// empty pattern of Braille.
+const fn is_blank(c: char) -> bool {
+    matches!(
+        c,
+        '\u{34f}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{17b4}'
+            | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{ffa0}'
+            | '\u{e0100}'..='\u{e01ef}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, shown: &str, hidden: usize, non_ascii: usize) {
+        let found = show(text);
+        assert_eq!((found.text.as_str(), found.hidden, found.non_ascii), (shown, hidden, non_ascii), "{text:?}");
+        assert_eq!(found.length, text.chars().count());
+    }
+
+    #[test]
+    fn what_prints_stays() {
+        check("ls -la\n\tx", "ls -la\n\tx", 0, 0);
+        check("日本 é", "日本 é", 0, 3);
+    }
+
+    #[test]
+    fn what_hides_is_shown() {
+        check("a\rb", "a\\u{d}b", 1, 0);
+        check("\u{1b}[31m\u{7f}\u{9b}", "\\u{1b}[31m\\u{7f}\\u{9b}", 3, 1);
+        check("# \u{202e}ls\u{202c}", "# \\u{202e}ls\\u{202c}", 2, 2);
+        check(
+            "a\u{200b}\u{feff}\u{2028}\u{2029}\u{e000}\u{378}\u{a0}",
+            "a\\u{200b}\\u{feff}\\u{2028}\\u{2029}\\u{e000}\\u{378}\\u{a0}",
+            7,
+            7,
+        );
+        check("\u{e0041}\u{3164}\u{fe0f}", "\\u{e0041}\\u{3164}\\u{fe0f}", 3, 3);
+    }
+}

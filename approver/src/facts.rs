@@ -1,0 +1,136 @@
+//! What has to be looked up in the world. `capture` looks on the disk, tests state what is so.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Component, Path, PathBuf},
+};
+
+/// What has to be looked up in the world to decide.
+pub trait Facts {
+    /// The file a bare command word means on the PATH recorded at start, links resolved.
+    fn program(&self, word: &str) -> Option<PathBuf>;
+
+    /// The path with links resolved. What is not there keeps its name below what is. `None` when it
+    /// cannot be told, for instance with `..` behind something that is not there.
+    fn canonical(&self, path: &Path) -> Option<PathBuf>;
+
+    /// The bytes of a file, when it has `cap` at most.
+    fn read(&self, path: &Path, cap: usize) -> Content;
+
+    /// The secrets in and below a directory, without following links.
+    fn secrets_below(&self, dir: &Path) -> Below;
+
+    /// Whether the path is private to `capture`: its data, its configuration.
+    fn is_private(&self, path: &Path) -> bool;
+
+    /// The user's home, which is no workspace.
+    fn home(&self) -> Option<PathBuf>;
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// There is no such file.
+    Missing,
+    /// It is there and cannot be read: a directory, too long, not ours to read.
+    Unreadable,
+    /// Its bytes.
+    Bytes(Vec<u8>),
+}
+
+/// What was found below a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Below {
+    /// Nothing secret.
+    Nothing,
+    /// These.
+    Secrets(Vec<PathBuf>),
+    /// There is more than was looked at.
+    TooMuch,
+}
+
+/// Facts that are stated instead of looked up: for tests.
+#[derive(Debug, Clone, Default)]
+pub struct Stated {
+    /// Command words and the files they mean.
+    pub programs: BTreeMap<String, PathBuf>,
+    /// Files and what they hold.
+    pub files: BTreeMap<PathBuf, Vec<u8>>,
+    /// Links and where they lead, both absolute.
+    pub links: BTreeMap<PathBuf, PathBuf>,
+    /// Private directories.
+    pub private: BTreeSet<PathBuf>,
+    /// The user's home.
+    pub home: Option<PathBuf>,
+}
+
+impl Stated {
+    /// Facts of a machine whose programs are all in `/usr/bin`.
+    #[must_use]
+    pub fn usual(programs: &[&str]) -> Self {
+        let programs = programs.iter().map(|name| ((*name).to_owned(), Path::new("/usr/bin").join(name))).collect();
+        Self { programs, home: Some("/home/dev".into()), ..Self::default() }
+    }
+
+    /// The same with one more file.
+    #[must_use]
+    pub fn with_file(mut self, path: &str, content: &str) -> Self {
+        self.files.insert(path.into(), content.into());
+        self
+    }
+
+    /// The same with one more link.
+    #[must_use]
+    pub fn with_link(mut self, path: &str, to: &str) -> Self {
+        self.links.insert(path.into(), to.into());
+        self
+    }
+}
+
+impl Facts for Stated {
+    fn program(&self, word: &str) -> Option<PathBuf> {
+        self.programs.get(word).cloned()
+    }
+
+    fn canonical(&self, path: &Path) -> Option<PathBuf> {
+        let mut done = PathBuf::new();
+        for part in path.components() {
+            match part {
+                Component::CurDir => {}
+                Component::ParentDir => {
+                    done.pop();
+                }
+                Component::RootDir | Component::Prefix(_) | Component::Normal(_) => done.push(part),
+            }
+            if let Some(to) = self.links.get(&done) {
+                done = to.clone();
+            }
+        }
+        done.is_absolute().then_some(done)
+    }
+
+    fn read(&self, path: &Path, cap: usize) -> Content {
+        match self.files.get(path) {
+            Some(bytes) if bytes.len() <= cap => Content::Bytes(bytes.clone()),
+            Some(_) => Content::Unreadable,
+            None if self.files.keys().any(|file| file.starts_with(path)) => Content::Unreadable,
+            None => Content::Missing,
+        }
+    }
+
+    fn secrets_below(&self, dir: &Path) -> Below {
+        let below = |file: &&PathBuf| {
+            file.strip_prefix(dir).is_ok_and(|rest| rest.as_os_str().is_empty() || crate::is_secret(rest))
+        };
+        let found: Vec<_> = self.files.keys().filter(below).filter(|f| crate::is_secret(f)).cloned().collect();
+        if found.is_empty() { Below::Nothing } else { Below::Secrets(found) }
+    }
+
+    fn is_private(&self, path: &Path) -> bool {
+        self.private.iter().any(|dir| path.starts_with(dir))
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        self.home.clone()
+    }
+}

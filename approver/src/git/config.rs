@@ -1,0 +1,311 @@
+//! The repository's own configuration: every key must be one that runs nothing.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Content, Facts};
+
+/// Longer files are not read, bytes.
+const MAX: usize = 256 * 1024;
+
+/// Keys that are harmless, or outweighed by what the safe form sets. Of a key with a name in its
+/// middle (`branch.main.remote`) the name is left out.
+const HARMLESS: &[&str] = &[
+    "core.repositoryformatversion",
+    "core.filemode",
+    "core.logallrefupdates",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "core.symlinks",
+    "core.autocrlf",
+    "core.eol",
+    "core.safecrlf",
+    "core.quotepath",
+    "core.abbrev",
+    "core.untrackedcache",
+    "core.preloadindex",
+    "core.hookspath",
+    "core.longpaths",
+    "core.protectntfs",
+    "core.protecthfs",
+    "core.commitgraph",
+    "core.multipackindex",
+    "core.sparsecheckout",
+    "core.sparsecheckoutcone",
+    "core.editor",
+    "core.pager",
+    "core.trustctime",
+    "core.checkstat",
+    "core.bigfilethreshold",
+    "core.fscache",
+    "core.sharedrepository",
+    "index.version",
+    "index.threads",
+    "index.sparse",
+    "index.skiphash",
+    "feature.manyfiles",
+    "extensions.objectformat",
+    "extensions.refstorage",
+    "extensions.worktreeconfig",
+    "extensions.noop",
+    "extensions.relativeworktrees",
+    "remote.fetch",
+    "remote.url",
+    "remote.pushurl",
+    "remote.push",
+    "remote.tagopt",
+    "remote.prune",
+    "remote.prunetags",
+    "remote.gh-resolved",
+    "remote.skipdefaultupdate",
+    "remote.mirror",
+    "remote.pushdefault",
+    "remote.followremotehead",
+    "branch.remote",
+    "branch.merge",
+    "branch.rebase",
+    "branch.pushremote",
+    "branch.description",
+    "branch.vscode-merge-base",
+    "branch.gh-merge-base",
+    "branch.github-pr-owner-number",
+    "branch.autosetupmerge",
+    "branch.autosetuprebase",
+    "user.name",
+    "user.email",
+    "user.signingkey",
+    "user.useconfigonly",
+    "author.name",
+    "author.email",
+    "committer.name",
+    "committer.email",
+    "commit.gpgsign",
+    "commit.template",
+    "commit.verbose",
+    "tag.gpgsign",
+    "gpg.format",
+    "init.defaultbranch",
+    "pull.rebase",
+    "pull.ff",
+    "push.default",
+    "push.autosetupremote",
+    "push.followtags",
+    "fetch.prune",
+    "fetch.prunetags",
+    "fetch.parallel",
+    "fetch.writecommitgraph",
+    "merge.conflictstyle",
+    "merge.ff",
+    "merge.renamelimit",
+    "merge.log",
+    "rebase.autostash",
+    "rebase.autosquash",
+    "rebase.updaterefs",
+    "rerere.enabled",
+    "rerere.autoupdate",
+    "gc.auto",
+    "gc.autodetach",
+    "gc.writecommitgraph",
+    "maintenance.auto",
+    "maintenance.strategy",
+    "receive.denycurrentbranch",
+    "pack.threads",
+    "pack.windowmemory",
+    "color.ui",
+    "color.diff",
+    "color.status",
+    "color.branch",
+    "diff.renames",
+    "diff.renamelimit",
+    "diff.algorithm",
+    "diff.colormoved",
+    "diff.mnemonicprefix",
+    "diff.noprefix",
+    "status.showuntrackedfiles",
+    "status.branch",
+    "status.short",
+    "log.date",
+    "log.decorate",
+    "blame.date",
+    "advice.detachedhead",
+    "submodule.url",
+    "submodule.active",
+    "submodule.branch",
+    "submodule.ignore",
+    "submodule.path",
+    "submodule.fetchjobs",
+    "lfs.repositoryformatversion",
+    "lfs.access",
+    "gui.wmstate",
+    "gui.geometry",
+    "url.insteadof",
+    "url.pushinsteadof",
+];
+
+/// Looks at the configuration of the repository in which git would run.
+///
+/// # Errors
+/// A sentence that names what may run something, or says that it cannot be told.
+pub(super) fn check(cwd: &Path, workspace: &Path, facts: &dyn Facts) -> Result<(), String> {
+    let Some(top) = cwd.ancestors().find(|dir| facts.read(&dir.join(".git"), MAX) != Content::Missing) else {
+        // git says that there is none; with the safe form it takes no bare one for one.
+        return Ok(());
+    };
+    if top != workspace {
+        return Err(format!("The repository in `{}` is not the session's own.", top.display()));
+    }
+    let dot_git = top.join(".git");
+    if facts.canonical(&dot_git).as_ref() != Some(&dot_git) {
+        return Err("`.git` is a link.".into());
+    }
+    let mut files = Vec::new();
+    let common = match facts.read(&dot_git, MAX) {
+        Content::Unreadable | Content::Missing => dot_git,
+        Content::Bytes(bytes) => {
+            let own = pointed(&bytes, "gitdir: ", top).and_then(|path| facts.canonical(&path));
+            let own = own.ok_or("It cannot be told where the repository is.")?;
+            files.push(own.join("config.worktree"));
+            worktree(&own, &dot_git, facts)?
+        }
+    };
+    if facts.read(&common.join("objects/info/alternates"), MAX) != Content::Missing {
+        return Err("The repository takes objects from another one.".into());
+    }
+    files.extend([common.join("config"), common.join("config.worktree")]);
+    for file in files {
+        match facts.read(&file, MAX) {
+            Content::Missing => {}
+            Content::Unreadable => return Err(format!("`{}` cannot be read.", file.display())),
+            Content::Bytes(bytes) => keys(&bytes, &file)?,
+        }
+    }
+    Ok(())
+}
+
+/// The repository to which a linked worktree belongs. It must know of the worktree, or else any
+/// directory could pose as one.
+fn worktree(own: &Path, dot_git: &Path, facts: &dyn Facts) -> Result<PathBuf, String> {
+    let odd = || "`.git` is a file that names no worktree of a repository.".to_owned();
+    let Content::Bytes(common) = facts.read(&own.join("commondir"), MAX) else { return Err(odd()) };
+    let common = pointed(&common, "", own).and_then(|path| facts.canonical(&path)).ok_or_else(odd)?;
+    let Content::Bytes(back) = facts.read(&own.join("gitdir"), MAX) else { return Err(odd()) };
+    let back = pointed(&back, "", own).and_then(|path| facts.canonical(&path));
+    let belongs = own.parent() == Some(&common.join("worktrees")) && back.as_deref() == Some(dot_git);
+    if belongs { Ok(common) } else { Err(odd()) }
+}
+
+fn pointed(bytes: &[u8], prefix: &str, from: &Path) -> Option<PathBuf> {
+    let text = std::str::from_utf8(bytes).ok()?.strip_prefix(prefix)?;
+    let path = text.strip_suffix('\n').unwrap_or(text);
+    (!path.is_empty() && !path.contains('\n')).then(|| from.join(path))
+}
+
+/// Goes through the keys of a configuration. What is not written as git writes it is not understood.
+fn keys(bytes: &[u8], file: &Path) -> Result<(), String> {
+    let bad = |line: usize| format!("Line {line} of `{}` is not understood.", file.display());
+    let text = std::str::from_utf8(bytes).map_err(|_| bad(0))?;
+    let mut section = None;
+    for (index, line) in text.split('\n').enumerate() {
+        let line = line.strip_suffix('\r').unwrap_or(line).trim_matches([' ', '\t']);
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            continue;
+        }
+        if let Some(head) = line.strip_prefix('[') {
+            section = Some(heading(head).ok_or_else(|| bad(index + 1))?);
+            continue;
+        }
+        let section = section.as_deref().ok_or_else(|| bad(index + 1))?;
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        let key = key.trim_matches([' ', '\t']);
+        let plain = key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        // A value that goes on in the next line would hide what that is.
+        if key.is_empty() || !plain || value.ends_with('\\') {
+            return Err(bad(index + 1));
+        }
+        let name = format!("{section}.{}", key.to_ascii_lowercase());
+        let runs = name.starts_with("submodule.") && value.trim_start().starts_with('!');
+        if runs || !HARMLESS.contains(&name.as_str()) {
+            return Err(format!("`{name}` in `{}` may run something.", file.display()));
+        }
+    }
+    Ok(())
+}
+
+/// `core]`, `remote "origin"]`: the section's name, without that of its part.
+fn heading(head: &str) -> Option<String> {
+    let head = head.strip_suffix(']')?;
+    let (name, part) = match head.split_once(' ') {
+        Some((name, part)) => (name, part.strip_prefix('"')?.strip_suffix('"')?),
+        None => (head, ""),
+    };
+    let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    (plain && !part.contains(['"', ']', '\\'])).then(|| name.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Stated;
+
+    fn check_keys(text: &str) -> Result<(), String> {
+        keys(text.as_bytes(), Path::new("config"))
+    }
+
+    #[test]
+    fn what_git_writes_by_itself_is_harmless() {
+        let text = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tlogallrefupdates = true\n[remote \"origin\"]\n\turl = https://x.test/a.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"feature/x\"]\n\tremote = origin\n\tmerge = refs/heads/x\n";
+        assert_eq!(check_keys(text), Ok(()));
+    }
+
+    #[test]
+    fn what_may_run_something_is_named() {
+        for (text, key) in [
+            ("[filter \"x\"]\nclean = touch pwned\n", "filter.clean"),
+            ("[include]\n\tpath = evil\n", "include.path"),
+            ("[includeIf \"gitdir:x\"]\npath=evil\n", "includeif.path"),
+            ("[alias]\nst = !touch\n", "alias.st"),
+            ("[core]\nworktree = /\n", "core.worktree"),
+            ("[diff \"x\"]\ntextconv = touch\n", "diff.textconv"),
+            ("[diff]\nexternal = touch\n", "diff.external"),
+            ("[remote \"o\"]\npromisor = true\n", "remote.promisor"),
+            ("[extensions]\npartialClone = o\n", "extensions.partialclone"),
+            ("[hook \"x\"]\ncommand = touch\n", "hook.command"),
+            ("[pretty]\noneline = %G?\n", "pretty.oneline"),
+            ("[gpg]\nprogram = x\n", "gpg.program"),
+        ] {
+            assert!(check_keys(text).unwrap_err().contains(key), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_written_plainly_is_not_understood() {
+        for text in [
+            "[core] fsmonitor = x\n",
+            "x = y\n",
+            "[core]\nabbrev = 7\\\n[filter \"x\"]\n",
+            "[core\n",
+            "[filter.x]\nclean = y\n",
+            "[a \"b\\\"c\"]\n",
+            "[core]\n\"a = b\n",
+        ] {
+            assert!(check_keys(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_the_sessions_own_repository() {
+        let facts = Stated::default().with_file("/w/.git/config", "").with_file("/w/sub/.git/config", "");
+        assert_eq!(check(Path::new("/w/src"), Path::new("/w"), &facts), Ok(()));
+        assert!(check(Path::new("/w/sub"), Path::new("/w"), &facts).is_err());
+        let linked = Stated::default()
+            .with_file("/w/.git", "gitdir: /main/.git/worktrees/w\n")
+            .with_file("/main/.git/worktrees/w/commondir", "../..\n")
+            .with_file("/main/.git/worktrees/w/gitdir", "/w/.git\n")
+            .with_file("/main/.git/config", "[core]\n\tfilemode = true\n");
+        assert_eq!(check(Path::new("/w"), Path::new("/w"), &linked), Ok(()));
+        let posing = Stated::default()
+            .with_file("/w/.git", "gitdir: /w/x\n")
+            .with_file("/w/x/commondir", "../y\n")
+            .with_file("/w/x/gitdir", "/w/.git\n");
+        assert!(check(Path::new("/w"), Path::new("/w"), &posing).is_err());
+    }
+}

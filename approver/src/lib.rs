@@ -1,0 +1,26 @@
+//! Decides whether what an agent wants to do is allowed, denied, or a person is asked.
+//!
+//! A [`Request`] goes in, a [`Decision`] comes out. [`Policy`] holds the rules: a preset, what the
+//! user wrote, and what a repository adds, which can only be stricter. A command line is understood
+//! on its syntax tree ([`shell`]), each of its commands is held against tables of what is known to
+//! read only ([`tools`]), and git is written anew so that no configuration of a repository runs
+//! anything ([`git`]). Whatever is not understood is asked about.
+//!
+//! No I/O, no clock, no environment: what has to be looked up in the world is asked of [`Facts`].
+//! `README.md` is the manual of the policy file and of the tables.
+
+#![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
+
+pub mod display;
+mod facts;
+mod git;
+mod paths;
+mod policy;
+mod request;
+mod shell;
+mod tools;
+
+pub use facts::{Below, Content, Facts, Stated};
+pub use paths::{is_protected, is_secret};
+pub use policy::{Explained, Explanation, Policy, PolicyError, Preset, Tried, rule_for};
+pub use request::{Decision, Kind, Request, Shell, Verdict};

@@ -1,0 +1,184 @@
+//! Which files may be read or changed unasked: those inside the workspace that are no secret and do
+//! not decide what runs later. The lists are data, `secrets.toml`.
+
+use std::{
+    path::{Component, Path, PathBuf},
+    sync::LazyLock,
+};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use serde::Deserialize;
+
+use crate::{Below, Facts, Request};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Lists {
+    secret: Vec<String>,
+    protected: Vec<String>,
+}
+
+struct Sets {
+    secret: GlobSet,
+    protected: GlobSet,
+}
+
+#[expect(clippy::panic, reason = "the list is part of the program, and a test reads it")]
+static SETS: LazyLock<Sets> = LazyLock::new(|| {
+    let lists: Lists =
+        toml::from_str(include_str!("../secrets.toml")).unwrap_or_else(|error| panic!("secrets.toml: {error}"));
+    let set = |globs: &[String]| {
+        let mut set = GlobSetBuilder::new();
+        for glob in globs {
+            let glob = GlobBuilder::new(glob).case_insensitive(true).literal_separator(true).build();
+            set.add(glob.unwrap_or_else(|error| panic!("secrets.toml: {error}")));
+        }
+        set.build().unwrap_or_else(|error| panic!("secrets.toml: {error}"))
+    };
+    Sets { secret: set(&lists.secret), protected: set(&lists.protected) }
+});
+
+/// Whether a path is on the list of secrets.
+#[must_use]
+pub fn is_secret(path: &Path) -> bool {
+    SETS.secret.is_match(path)
+}
+
+/// Whether a path is on the list of what decides what runs later, or of secrets.
+#[must_use]
+pub fn is_protected(path: &Path) -> bool {
+    SETS.protected.is_match(path) || is_secret(path)
+}
+
+/// Where a command runs, and what it may touch.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// The session's workspace, links resolved.
+    pub(crate) workspace: PathBuf,
+    /// Where relative paths count from: one directory, or those before and after a `cd`.
+    pub(crate) bases: Vec<PathBuf>,
+}
+
+impl Place {
+    /// The place of a request.
+    ///
+    /// # Errors
+    /// A sentence, when the directories cannot be told or are too wide to be a workspace.
+    pub(crate) fn new(request: &Request, facts: &dyn Facts) -> Result<Self, String> {
+        let told = |path: &Path| path.is_absolute().then(|| facts.canonical(path)).flatten();
+        let workspace = told(&request.workspace).ok_or("It cannot be told where the workspace is.")?;
+        let cwd = told(&request.cwd).ok_or("It cannot be told in which directory it would run.")?;
+        if workspace.parent().is_none() || facts.home().is_some_and(|home| home.starts_with(&workspace)) {
+            return Err("The workspace is the home directory or holds it, so being inside it means nothing.".into());
+        }
+        if facts.is_private(&workspace) || is_secret(&workspace) {
+            return Err("The workspace is a private place.".into());
+        }
+        Ok(Self { workspace, bases: vec![cwd] })
+    }
+
+    /// The place after `cd`, when that stays inside.
+    pub(crate) fn moved(&self, dir: &str, facts: &dyn Facts) -> Result<Self, String> {
+        let mut bases = self.bases.clone();
+        for base in &self.bases {
+            bases.push(self.inside(&base.join(dir), dir, facts)?);
+        }
+        Ok(Self { workspace: self.workspace.clone(), bases })
+    }
+
+    /// Whether what is written may be read, wherever it counts from; the resolved paths.
+    pub(crate) fn readable(&self, written: &str, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
+        if written == "/dev/null" {
+            return Ok(Vec::new());
+        }
+        self.bases
+            .iter()
+            .map(|base| {
+                let path = self.inside(&base.join(written), written, facts)?;
+                let secret = is_secret(Path::new(written)) || is_secret(&path) || facts.is_private(&path);
+                if secret { Err(format!("`{written}` may hold secrets.")) } else { Ok(path) }
+            })
+            .collect()
+    }
+
+    /// Whether what is written may be changed.
+    pub(crate) fn editable(&self, written: &str, facts: &dyn Facts) -> Result<(), String> {
+        for path in self.readable(written, facts)? {
+            if path == self.workspace || is_protected(Path::new(written)) || is_protected(&path) {
+                return Err(format!("`{written}` decides what runs later."));
+            }
+        }
+        if written == "/dev/null" { Err("`/dev/null` is no file of the workspace.".into()) } else { Ok(()) }
+    }
+
+    /// Whether all below what was resolved may be read. Of what a reader passes over by itself
+    /// (`visible`), hidden secrets do not count.
+    pub(crate) fn readable_below(dirs: &[PathBuf], visible: bool, facts: &dyn Facts) -> Result<(), String> {
+        for dir in dirs {
+            match facts.secrets_below(dir) {
+                Below::Nothing => {}
+                Below::TooMuch => {
+                    return Err(format!("There is too much below `{}` to know that no secret is.", dir.display()));
+                }
+                Below::Secrets(found) => {
+                    let seen = |path: &&PathBuf| !visible || !is_hidden(path.strip_prefix(dir).unwrap_or(path));
+                    if let Some(secret) = found.iter().find(seen) {
+                        return Err(format!("`{}` may hold secrets and would be read.", secret.display()));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn inside(&self, path: &Path, written: &str, facts: &dyn Facts) -> Result<PathBuf, String> {
+        let path = facts.canonical(path).ok_or_else(|| format!("It cannot be told what `{written}` is."))?;
+        if path.starts_with(&self.workspace) { Ok(path) } else { Err(format!("`{written}` is outside the workspace.")) }
+    }
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.components().any(|part| match part {
+        Component::Normal(name) => name.as_encoded_bytes().starts_with(b"."),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_known_however_they_are_written() {
+        for path in [
+            ".env",
+            "a/.env.local",
+            "./.ENV",
+            "/home/dev/.ssh/id_ed25519",
+            "id_rsa",
+            "server.pem",
+            "x/../.aws/config",
+            "/proc/self/environ",
+            "prod.tfstate",
+            ".netrc",
+            "a/credentials.json",
+            ".bash_history",
+            "config/secrets.yml",
+        ] {
+            assert!(is_secret(Path::new(path)), "{path}");
+        }
+        for path in ["src/main.rs", "README.md", "environment.md", "docs/keys.md", "src/secret_list.rs", "identity.rs"]
+        {
+            assert!(!is_secret(Path::new(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_decides_what_runs_later_is_protected() {
+        for path in [".git/config", "sub/.git/hooks/x", ".claude/settings.json", "AGENTS.md", ".github/workflows/a.yml"]
+        {
+            assert!(is_protected(Path::new(path)), "{path}");
+        }
+        assert!(!is_protected(Path::new(".github/ISSUE_TEMPLATE.md")) && !is_protected(Path::new("Cargo.toml")));
+    }
+}

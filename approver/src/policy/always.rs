@@ -1,0 +1,83 @@
+//! "Always": the narrowest rule that would allow just this again.
+
+use crate::{Kind, Request, shell};
+
+/// The TOML of the rules that would allow just this again, in this directory, of this agent. `None`
+/// when the request is not fully understood, or is of a kind that is no thing to be allowed for good.
+#[must_use]
+pub fn rule_for(request: &Request) -> Option<String> {
+    let cwd = globset::escape(request.cwd.to_str()?);
+    let bodies = match request.kind {
+        Kind::Command => commands(request.command.as_deref()?)?,
+        Kind::Read | Kind::Edit | Kind::Write => vec![files(request)?],
+        Kind::Fetch => vec![address(request.url.as_deref()?)?],
+        Kind::Mcp => {
+            vec![format!("kind = \"mcp\"\ntool = {}", quoted(&globset::escape(request.tool.as_deref()?)))]
+        }
+        Kind::Plan | Kind::Question | Kind::Trust => return None,
+    };
+    let mut text = String::new();
+    for (title, body) in bodies.iter().map(|body| (name(body), body)) {
+        let agent = request.agent.as_str();
+        text.push_str(&format!(
+            "[[rule]]\nname = {}\ndecision = \"allow\"\nagent = \"{agent}\"\ncwd = {}\n{body}\n\n",
+            quoted(&title),
+            quoted(&cwd)
+        ));
+    }
+    text.truncate(text.trim_end().len() + 1);
+    Some(text)
+}
+
+/// A name for a rule, from what it says: short, and another for another.
+fn name(body: &str) -> String {
+    let words: String = body.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { ' ' }).collect();
+    let words: Vec<&str> = words.split_whitespace().skip(1).take(4).collect();
+    // FNV-1a: only to tell names apart.
+    let hash = body.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    format!("always {} {:08x}", words.join(" "), hash >> 32)
+}
+
+fn commands(text: &str) -> Option<Vec<String>> {
+    let line = shell::understand(text).ok()?;
+    let mut all = Vec::new();
+    for command in &line.commands {
+        let words = command.texts();
+        // A word that a rule would take for more than itself.
+        if words.iter().any(|word| matches!(*word, "*" | "...")) || words.first() == Some(&"cd") {
+            return None;
+        }
+        let words: Vec<_> = words.into_iter().map(quoted).collect();
+        let body = format!("command = [{}]", words.join(", "));
+        if !all.contains(&body) {
+            all.push(body);
+        }
+    }
+    Some(all)
+}
+
+fn files(request: &Request) -> Option<String> {
+    let mut paths = Vec::new();
+    for path in &request.paths {
+        paths.push(quoted(&globset::escape(request.cwd.join(path).to_str()?)));
+    }
+    let kind = match request.kind {
+        Kind::Read => "read",
+        Kind::Edit => "edit",
+        Kind::Write => "write",
+        Kind::Command | Kind::Mcp | Kind::Fetch | Kind::Plan | Kind::Question | Kind::Trust => return None,
+    };
+    (!paths.is_empty()).then(|| format!("kind = \"{kind}\"\npaths = [{}]", paths.join(", ")))
+}
+
+fn address(text: &str) -> Option<String> {
+    let url = url::Url::parse(text).ok()?;
+    let Some(url::Host::Domain(host)) = url.host() else { return None };
+    let plain =
+        url.scheme() == "https" && url.username().is_empty() && url.password().is_none() && url.port().is_none();
+    (plain && host.contains('.')).then(|| format!("kind = \"fetch\"\ndomain = {}", quoted(host)))
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}

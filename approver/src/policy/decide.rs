@@ -1,0 +1,193 @@
+//! What all rules say of all parts of a request: the strictest counts.
+
+use std::path::Path;
+
+use super::{
+    Explained, Explanation, Policy, Tried,
+    rule::{Part, Rule},
+};
+use crate::{
+    Decision, Facts, Kind, Request, Verdict,
+    paths::Place,
+    shell::{self, Line, Simple, Then},
+    tools,
+};
+
+/// The name of what decides when no rule matches.
+const DEFAULT: &str = "default";
+
+pub(super) fn explain(policy: &Policy, request: &Request, facts: &dyn Facts) -> Explanation {
+    if request.kind == Kind::Command {
+        command(policy, request, facts)
+    } else {
+        let place = Place::new(request, facts);
+        let part = Part::Other { place: place.as_ref().map_err(String::as_str) };
+        let judged = judge(policy, request, &part, facts, "No rule allows this.");
+        conclude(vec![judged.explained(Vec::new())], None, Vec::new(), None)
+    }
+}
+
+fn command(policy: &Policy, request: &Request, facts: &dyn Facts) -> Explanation {
+    let text = request.command.as_deref().unwrap_or_default();
+    let place = Place::new(request, facts);
+    let understood = shell::understand(text).and_then(|line| wrapped(&line, &place, facts).map(|()| line));
+    let line = match understood {
+        Ok(line) => line,
+        Err(why) => {
+            let judged = judge(policy, request, &Part::Text { text, why: &why }, facts, &why);
+            return conclude(vec![judged.explained(vec![text.to_owned()])], Some(why), Vec::new(), None);
+        }
+    };
+    let wrapper: Vec<String> = line.wrapper.iter().flatten().map(|word| word.text.clone()).collect();
+    let places = places(&line, &place, facts);
+    let (mut parts, mut rewrites) = (Vec::new(), Vec::new());
+    for (command, place) in line.commands.iter().zip(&places) {
+        let known = place.clone().and_then(|place| tools::judge(command, &place, facts));
+        let part = Part::Command {
+            command,
+            place: place.as_ref().map_err(String::as_str),
+            known: known.as_ref().map_err(String::as_str),
+            wrapper: &wrapper,
+        };
+        let otherwise = known.as_ref().err().map_or("No rule allows this.", String::as_str);
+        let judged = judge(policy, request, &part, facts, otherwise);
+        // Whoever allowed a command by its words wanted just these.
+        let rewrite = known.ok().and_then(|known| known.rewrite).filter(|_| judged.by_tables);
+        rewrites.push(rewrite);
+        parts.push(judged.explained(command.texts().into_iter().map(str::to_owned).collect()));
+    }
+    let rewrite = rewrites.iter().any(Option::is_some).then(|| line.render(&rewrites));
+    conclude(parts, None, wrapper, rewrite)
+}
+
+/// Whether the shell around a line is a program outside the workspace.
+fn wrapped(line: &Line, place: &Result<Place, String>, facts: &dyn Facts) -> Result<(), String> {
+    let Some(shell) = line.wrapper.iter().flatten().next() else { return Ok(()) };
+    let Ok(place) = place else { return Ok(()) };
+    let name = shell.text.as_str();
+    let file = if name.contains('/') { facts.canonical(Path::new(name)) } else { facts.program(name) };
+    tools::outside(name, file, place)
+}
+
+/// Where each command of a line runs. Only a `cd` that begins the line and must succeed is followed.
+fn places(line: &Line, place: &Result<Place, String>, facts: &dyn Facts) -> Vec<Result<Place, String>> {
+    let changes = |command: &Simple| command.texts().first().is_some_and(|word| *word == "cd");
+    let Some((first, rest)) = line.commands.split_first() else { return Vec::new() };
+    let mut all = vec![place.clone()];
+    let mut behind = place.clone();
+    if changes(first) && !rest.is_empty() {
+        behind = match (first.then, first.texts().as_slice()) {
+            (Then::And, ["cd", dir]) => behind.and_then(|place| place.moved(dir, facts)),
+            _ => Err("A `cd` is only followed at the beginning, with `&&` behind it.".into()),
+        };
+        all = vec![behind.clone().and(place.clone())];
+    }
+    if rest.iter().any(changes) {
+        let lost = Err("A `cd` is only followed at the beginning, with `&&` behind it.".to_owned());
+        return vec![lost; line.commands.len()];
+    }
+    all.resize(line.commands.len(), behind);
+    all
+}
+
+/// What the rules say of one part.
+struct Judged {
+    verdict: Verdict,
+    rule: String,
+    reason: String,
+    tried: Vec<Tried>,
+    /// Allowed since the tables know it.
+    by_tables: bool,
+}
+
+impl Judged {
+    fn explained(self, words: Vec<String>) -> Explained {
+        Explained { words, verdict: self.verdict, rule: self.rule, reason: self.reason, tried: self.tried }
+    }
+}
+
+fn judge(policy: &Policy, request: &Request, part: &Part<'_>, facts: &dyn Facts, otherwise: &str) -> Judged {
+    let mut tried = Vec::new();
+    let stricter: Vec<&Rule> =
+        policy.repositories.iter().filter_map(|rules| first(rules, request, part, facts, &mut tried)).collect();
+    let own = first(&policy.own, request, part, facts, &mut tried);
+    let mut judged = match own {
+        Some(rule) => Judged { by_tables: rule.known.is_some(), ..Judged::by(rule) },
+        None => Judged {
+            verdict: Verdict::Ask,
+            rule: DEFAULT.into(),
+            reason: otherwise.to_owned(),
+            tried: Vec::new(),
+            by_tables: false,
+        },
+    };
+    for rule in stricter {
+        if rule.decision > judged.verdict || rule.decision == Verdict::Ask && judged.rule == DEFAULT {
+            judged = Judged::by(rule);
+        }
+    }
+    Judged { tried, ..judged }
+}
+
+impl Judged {
+    fn by(rule: &Rule) -> Self {
+        let reason = rule.reason.clone().unwrap_or_else(|| {
+            match rule.decision {
+                Verdict::Allow => "A rule allows it.",
+                Verdict::Ask => "A rule wants a person to decide.",
+                Verdict::Deny => "A rule forbids it.",
+            }
+            .into()
+        });
+        Self { verdict: rule.decision, rule: rule.name.clone(), reason, tried: Vec::new(), by_tables: false }
+    }
+}
+
+/// The first rule that matches; what was tried goes into the account.
+fn first<'a>(
+    rules: &'a [Rule],
+    request: &Request,
+    part: &Part<'_>,
+    facts: &dyn Facts,
+    tried: &mut Vec<Tried>,
+) -> Option<&'a Rule> {
+    for rule in rules {
+        let result = rule.matches(request, part, facts);
+        let matched = result.is_ok();
+        let why = result.unwrap_or_else(|why| why);
+        tried.push(Tried { rule: rule.name.clone(), decision: rule.decision, matched, why });
+        if matched {
+            return Some(rule);
+        }
+    }
+    None
+}
+
+/// Deny beats ask beats allow; of equals the first is named. `rewrite` is `Some(None)` when one is
+/// needed and cannot be written.
+fn conclude(
+    parts: Vec<Explained>,
+    not_understood: Option<String>,
+    wrapper: Vec<String>,
+    rewrite: Option<Option<String>>,
+) -> Explanation {
+    let strictest = parts.iter().rev().max_by_key(|part| part.verdict);
+    let mut decision = match strictest {
+        Some(part) => {
+            Decision { verdict: part.verdict, rewrite: None, rule: part.rule.clone(), reason: part.reason.clone() }
+        }
+        None => Decision { verdict: Verdict::Ask, rewrite: None, rule: DEFAULT.into(), reason: "It is empty.".into() },
+    };
+    if decision.verdict == Verdict::Allow {
+        match rewrite {
+            None => {}
+            Some(Some(text)) => decision.rewrite = Some(text),
+            Some(None) => {
+                decision.verdict = Verdict::Ask;
+                decision.rule = DEFAULT.into();
+                decision.reason = "Its safe form cannot be written.".into();
+            }
+        }
+    }
+    Explanation { decision, not_understood, wrapper, parts }
+}

@@ -1,0 +1,212 @@
+//! The file of a policy: TOML, strictly read.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use events::Provider;
+use globset::{Glob, GlobBuilder, GlobMatcher};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{
+    Policy, Preset,
+    rule::{Known, Pattern, Rule},
+};
+use crate::{Kind, Verdict};
+
+/// A policy file that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}:{line}:{column}: {message}", path.display())]
+pub struct PolicyError {
+    /// The file.
+    pub path: PathBuf,
+    /// Counted from 1.
+    pub line: usize,
+    /// Counted from 1, in characters.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    version: Spanned<i64>,
+    preset: Option<Spanned<String>>,
+    #[serde(default)]
+    rule: Vec<Spanned<RawRule>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRule {
+    name: String,
+    decision: Verdict,
+    reason: Option<String>,
+    agent: Option<Provider>,
+    kind: Option<Kinds>,
+    tool: Option<String>,
+    command: Option<Vec<String>>,
+    paths: Option<Vec<String>>,
+    cwd: Option<String>,
+    domain: Option<String>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    known: Option<Known>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Kinds {
+    One(Kind),
+    Many(Vec<Kind>),
+}
+
+/// Whose file it is.
+#[derive(Clone, Copy)]
+enum Whose {
+    Preset(Preset),
+    User,
+    Repository,
+}
+
+pub(super) fn preset(preset: Preset) -> Result<Policy, PolicyError> {
+    let path = PathBuf::from(format!("{preset}.toml"));
+    Ok(Policy { own: rules(preset.text(), &path, Whose::Preset(preset))?, repositories: Vec::new() })
+}
+
+pub(super) fn user(text: &str, path: &Path) -> Result<Policy, PolicyError> {
+    Ok(Policy { own: rules(text, path, Whose::User)?, repositories: Vec::new() })
+}
+
+pub(super) fn repository(text: &str, path: &Path) -> Result<Vec<Rule>, PolicyError> {
+    rules(text, path, Whose::Repository)
+}
+
+fn rules(text: &str, path: &Path, whose: Whose) -> Result<Vec<Rule>, PolicyError> {
+    let fail = |at: usize, message: String| {
+        let before = text.get(..at).unwrap_or(text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        PolicyError { path: path.to_owned(), line, column, message }
+    };
+    let file: File = toml::from_str(text)
+        .map_err(|error| fail(error.span().map_or(0, |span| span.start), error.message().replace('\n', " ")))?;
+    if *file.version.get_ref() != 1 {
+        return Err(fail(file.version.span().start, "only version 1 is known".into()));
+    }
+    let mut all = Vec::<Rule>::new();
+    for raw in file.rule {
+        let at = raw.span().start;
+        let rule = compile(raw.into_inner(), whose).map_err(|message| fail(at, message))?;
+        if all.iter().any(|other| other.name == rule.name) {
+            return Err(fail(at, format!("there is another rule `{}`", rule.name)));
+        }
+        all.push(rule);
+    }
+    if let Some(name) = file.preset {
+        let at = name.span().start;
+        if matches!(whose, Whose::Repository) {
+            return Err(fail(at, "a repository chooses no preset".into()));
+        }
+        let below: Preset = name.get_ref().parse().map_err(|error| fail(at, error))?;
+        all.extend(preset(below)?.own);
+    }
+    Ok(all)
+}
+
+fn compile(raw: RawRule, whose: Whose) -> Result<Rule, String> {
+    let mut kinds = match raw.kind {
+        None => None,
+        Some(Kinds::One(kind)) => Some(vec![kind]),
+        Some(Kinds::Many(kinds)) => Some(kinds),
+    };
+    let mut only = |implied: &[Kind], key: &str| match &kinds {
+        None => {
+            kinds = Some(implied.to_vec());
+            Ok(())
+        }
+        Some(given) if given.iter().all(|kind| implied.contains(kind)) => Ok(()),
+        Some(_) => Err(format!("rule `{}`: `{key}` does not fit this `kind`", raw.name)),
+    };
+    if raw.command.is_some() {
+        only(&[Kind::Command], "command")?;
+    }
+    match raw.known {
+        None => {}
+        Some(Known::Command) => only(&[Kind::Command], "known")?,
+        Some(Known::Read) => only(&[Kind::Read], "known")?,
+        Some(Known::Edit) => only(&[Kind::Edit, Kind::Write], "known")?,
+    }
+    let allows = raw.decision == Verdict::Allow;
+    if raw.domain.is_some() && allows {
+        only(&[Kind::Fetch], "domain")?;
+    }
+    if allows {
+        if matches!(whose, Whose::Repository) {
+            return Err(format!("rule `{}`: a repository can only deny or ask", raw.name));
+        }
+        for kind in kinds.as_deref().unwrap_or_default() {
+            let enough = match kind {
+                Kind::Command => raw.command.is_some() || raw.known.is_some(),
+                Kind::Read | Kind::Edit | Kind::Write => raw.paths.is_some() || raw.known.is_some(),
+                Kind::Fetch => raw.domain.is_some(),
+                Kind::Mcp => raw.tool.is_some(),
+                Kind::Plan | Kind::Question => true,
+                Kind::Trust => raw.cwd.is_some(),
+            };
+            if !enough {
+                return Err(format!("rule `{}` would allow too much: it needs a condition that says what", raw.name));
+            }
+        }
+        if kinds.as_ref().is_none_or(Vec::is_empty) {
+            return Err(format!("rule `{}` would allow too much: it needs a `kind`", raw.name));
+        }
+    } else if raw.known.is_some() {
+        return Err(format!("rule `{}`: `known` is only for rules that allow", raw.name));
+    }
+    let name = match whose {
+        Whose::Preset(preset) => format!("{preset}/{}", raw.name),
+        Whose::Repository => format!("repository/{}", raw.name),
+        Whose::User => raw.name,
+    };
+    let globs = |globs: Vec<String>| globs.iter().map(|text| glob(text, allows)).collect::<Result<Vec<_>, _>>();
+    Ok(Rule {
+        command: raw
+            .command
+            .map(|words| Pattern::new(&words))
+            .transpose()
+            .map_err(|e| format!("rule `{name}`: {e}"))?,
+        paths: raw.paths.map(globs).transpose()?,
+        cwd: raw.cwd.map(|text| glob(&text, allows)).transpose()?,
+        tool: raw.tool.map(|text| glob(&text, allows)).transpose()?,
+        domain: raw.domain.map(domain).transpose()?,
+        decision: raw.decision,
+        reason: raw.reason,
+        agent: raw.agent,
+        kinds,
+        labels: raw.labels,
+        known: raw.known,
+        name,
+    })
+}
+
+/// A glob; what denies or asks is matched without regard to case.
+fn glob(text: &str, exact: bool) -> Result<GlobMatcher, String> {
+    let glob: Result<Glob, _> = GlobBuilder::new(text).literal_separator(true).case_insensitive(!exact).build();
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| format!("`{text}` is no glob: {error}"))
+}
+
+fn domain(text: String) -> Result<String, String> {
+    let host = text.strip_prefix("*.").unwrap_or(&text);
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+    let is = host.contains('.') && host.chars().all(plain) && !host.starts_with('.') && !host.ends_with('.');
+    let number = host.chars().all(|c| c.is_ascii_digit() || c == '.');
+    if is && !number {
+        Ok(text)
+    } else {
+        Err(format!("`{text}` is no host such as `docs.rs` or `*.docs.rs`, in small letters"))
+    }
+}

@@ -1,0 +1,351 @@
+//! One rule against one thing that is asked for.
+//!
+//! A rule that allows matches only what is fully understood; one that denies or asks matches
+//! wherever there is a sign of what it names.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use events::Provider;
+use globset::GlobMatcher;
+use serde::Deserialize;
+
+use crate::{
+    Facts, Kind, Request, Verdict,
+    paths::{Place, is_protected, is_secret},
+    shell::Simple,
+    tools,
+};
+
+/// A rule, ready to be held against requests.
+#[derive(Debug, Clone)]
+pub(super) struct Rule {
+    pub(super) name: String,
+    pub(super) decision: Verdict,
+    pub(super) reason: Option<String>,
+    pub(super) agent: Option<Provider>,
+    pub(super) kinds: Option<Vec<Kind>>,
+    pub(super) tool: Option<GlobMatcher>,
+    pub(super) command: Option<Pattern>,
+    pub(super) paths: Option<Vec<GlobMatcher>>,
+    pub(super) cwd: Option<GlobMatcher>,
+    pub(super) domain: Option<String>,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) known: Option<Known>,
+}
+
+/// What is known without being spelled out in a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Known {
+    /// A command that the tables of tools know to read only.
+    Command,
+    /// Reading files of the workspace that are no secret.
+    Read,
+    /// Changing files of the workspace that are neither secret nor decide what runs.
+    Edit,
+}
+
+/// What is judged at once.
+pub(super) enum Part<'a> {
+    /// One command of a line that is understood.
+    Command {
+        command: &'a Simple,
+        /// Where it runs; or why that cannot be told, or why the line as a whole is not followed.
+        place: Result<&'a Place, &'a str>,
+        /// What the tables know of it.
+        known: Result<&'a tools::Known, &'a str>,
+        /// The shell around the line.
+        wrapper: &'a [String],
+    },
+    /// A line that is not understood: its text, and why.
+    Text { text: &'a str, why: &'a str },
+    /// Something else than a command.
+    Other { place: Result<&'a Place, &'a str> },
+}
+
+/// The words of a command in a rule.
+#[derive(Debug, Clone)]
+pub(super) struct Pattern {
+    words: Vec<PatternWord>,
+    /// Any number of plain words may follow.
+    open: bool,
+}
+
+#[derive(Debug, Clone)]
+enum PatternWord {
+    Exactly(String),
+    /// One plain word that is no option.
+    Any,
+}
+
+impl Pattern {
+    /// # Errors
+    /// When it has no first word, or `...` elsewhere than at the end.
+    pub(super) fn new(words: &[String]) -> Result<Self, String> {
+        let (open, words) = match words.split_last() {
+            Some((last, rest)) if last == "..." => (true, rest),
+            Some(_) | None => (false, words),
+        };
+        match words.first().map(String::as_str) {
+            None | Some("*" | "...") => return Err("`command` begins with the name of a program".into()),
+            Some(_) => {}
+        }
+        if words.iter().any(|word| word == "...") {
+            return Err("`...` is the last word of `command`".into());
+        }
+        let word = |word: &String| if word == "*" { PatternWord::Any } else { PatternWord::Exactly(word.clone()) };
+        Ok(Self { words: words.iter().map(word).collect(), open })
+    }
+
+    /// Whether these are exactly the words.
+    fn allows(&self, words: &[&str]) -> bool {
+        let enough = if self.open { words.len() >= self.words.len() } else { words.len() == self.words.len() };
+        enough
+            && self.words.iter().zip(words).all(|(pattern, word)| match pattern {
+                PatternWord::Exactly(text) => text == word,
+                PatternWord::Any => is_plain(word) && !word.starts_with('-'),
+            })
+            && words[self.words.len()..].iter().all(|word| is_plain(word))
+    }
+
+    /// Whether the words are there in this order, whatever stands between them. With `anchored` the
+    /// first must be the first.
+    fn shows(&self, words: &[&str], anchored: bool) -> bool {
+        let named: Vec<&str> = self.words.iter().filter_map(PatternWord::exactly).collect();
+        let Some((first, rest)) = named.split_first() else { return false };
+        let is_first =
+            |word: &&str| word.rsplit('/').next().unwrap_or(word).eq_ignore_ascii_case(first) || word == first;
+        let starts = words.iter().enumerate().filter(|(_, word)| is_first(word)).map(|(at, _)| at);
+        starts.filter(|at| !anchored || *at == 0).any(|at| {
+            let mut later = words[at + 1..].iter();
+            rest.iter().all(|named| later.any(|word| word == named))
+        })
+    }
+}
+
+impl PatternWord {
+    fn exactly(&self) -> Option<&str> {
+        match self {
+            Self::Exactly(text) => Some(text),
+            Self::Any => None,
+        }
+    }
+}
+
+fn is_plain(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "_./:,=+@%-".contains(c))
+}
+
+impl Rule {
+    /// Whether it matches; why, or why not.
+    pub(super) fn matches(&self, request: &Request, part: &Part<'_>, facts: &dyn Facts) -> Result<String, String> {
+        if self.agent.is_some_and(|agent| agent != request.agent) {
+            return Err("It is for another agent.".into());
+        }
+        if self.kinds.as_ref().is_some_and(|kinds| !kinds.contains(&request.kind)) {
+            return Err("It is for another kind of request.".into());
+        }
+        if let Some((key, _)) = self.labels.iter().find(|(key, value)| request.labels.get(*key) != Some(value)) {
+            return Err(format!("The label `{key}` is another."));
+        }
+        if self.tool.as_ref().is_some_and(|tool| !request.tool.as_ref().is_some_and(|name| tool.is_match(name))) {
+            return Err("It is for another tool.".into());
+        }
+        if let Some(cwd) = &self.cwd {
+            let real = facts.canonical(&request.cwd);
+            if !cwd.is_match(&request.cwd) && !real.is_some_and(|real| cwd.is_match(real)) {
+                return Err("It is for another directory.".into());
+            }
+        }
+        match self.decision {
+            Verdict::Allow => self.allows(request, part, facts)?,
+            Verdict::Ask | Verdict::Deny => self.shows(request, part, facts)?,
+        }
+        Ok("All its conditions hold.".into())
+    }
+
+    fn allows(&self, request: &Request, part: &Part<'_>, facts: &dyn Facts) -> Result<(), String> {
+        match part {
+            Part::Text { why, .. } => return Err((*why).to_owned()),
+            Part::Command { command, place, known, .. } => {
+                let place = place.map_err(str::to_owned)?;
+                if let Some(pattern) = &self.command {
+                    if !pattern.allows(&command.texts()) {
+                        return Err("Its words are others.".into());
+                    }
+                    runs(command, place, facts)?;
+                }
+                if self.known.is_some() {
+                    let known = known.map_err(str::to_owned)?;
+                    if known.rewrite.is_some() && !request.takes_rewrite {
+                        return Err("It is only safe rewritten, and this agent does not take that.".into());
+                    }
+                }
+                if let Some(globs) = &self.paths {
+                    let known = known.map_err(str::to_owned)?;
+                    if known.paths.is_empty() {
+                        return Err("It names no path.".into());
+                    }
+                    every(globs, &known.paths, &place.workspace)?;
+                }
+            }
+            Part::Other { place } => {
+                if self.known.is_some() || self.paths.is_some() {
+                    self.files(request, place.map_err(str::to_owned)?, facts)?;
+                }
+                if let Some(domain) = &self.domain {
+                    let url = request.url.as_deref().ok_or("It names no address.")?;
+                    if !is_at(url, domain) {
+                        return Err("Its address is another, or no plain https.".into());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn files(&self, request: &Request, place: &Place, facts: &dyn Facts) -> Result<(), String> {
+        if request.paths.is_empty() {
+            return Err("It names no file.".into());
+        }
+        let edits = matches!(request.kind, Kind::Edit | Kind::Write);
+        for path in &request.paths {
+            let written = path.to_str().ok_or("The name of a file is no text.")?;
+            if self.known.is_some() {
+                if edits { place.editable(written, facts)? } else { place.readable(written, facts).map(|_| ())? }
+            }
+            if let Some(globs) = &self.paths {
+                let from = place.bases.first().ok_or("There is no directory.")?;
+                let real = facts.canonical(&from.join(path)).ok_or("It cannot be told what file it is.")?;
+                let kept = |path: &Path| if edits { is_protected(path) } else { is_secret(path) };
+                if kept(path) || kept(&real) || facts.is_private(&real) {
+                    return Err(format!("No pattern allows `{written}`."));
+                }
+                every(globs, &[real], &place.workspace)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is a sign of everything the rule names.
+    fn shows(&self, request: &Request, part: &Part<'_>, facts: &dyn Facts) -> Result<(), String> {
+        let seen = Seen::new(request, part, facts);
+        if self.command.as_ref().is_some_and(|pattern| {
+            !seen.commands.iter().any(|(words, anchored)| {
+                pattern.shows(&words.iter().map(String::as_str).collect::<Vec<_>>(), *anchored)
+            })
+        }) {
+            return Err("Its words are others.".into());
+        }
+        if let Some(globs) = &self.paths {
+            let hit = |path: &PathBuf| globs.iter().any(|glob| glob.is_match(path));
+            if !seen.paths.iter().any(hit) {
+                return Err("It names none of these paths.".into());
+            }
+        }
+        if let Some(domain) = &self.domain {
+            let host = domain.strip_prefix("*.").unwrap_or(domain);
+            let named = |text: &String| text.to_ascii_lowercase().contains(host);
+            if !request.url.iter().chain(seen.commands.iter().flat_map(|(words, _)| words)).any(named) {
+                return Err("It names another address.".into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a rule that denies or asks looks at.
+struct Seen {
+    /// Words, and whether the first is surely the program.
+    commands: Vec<(Vec<String>, bool)>,
+    /// Everything that may be a path: as written, from the workspace, resolved.
+    paths: Vec<PathBuf>,
+}
+
+impl Seen {
+    fn new(request: &Request, part: &Part<'_>, facts: &dyn Facts) -> Self {
+        let mut seen = Self { commands: Vec::new(), paths: Vec::new() };
+        match part {
+            Part::Command { command, known, wrapper, .. } => {
+                let words: Vec<_> = command.texts().into_iter().map(str::to_owned).collect();
+                // What is not known may run what it is given.
+                seen.commands.push((words, known.is_ok() || is_tool(command)));
+                if !wrapper.is_empty() {
+                    seen.commands.push((wrapper.to_vec(), true));
+                }
+            }
+            Part::Text { text, .. } => {
+                let joined = text.replace(['\'', '"', '\\'], "");
+                seen.commands = [*text, &joined].map(|text| (split(text), false)).into();
+            }
+            Part::Other { .. } => {}
+        }
+        let written = request.paths.iter().cloned();
+        let words = seen.commands.iter().flat_map(|(words, _)| words).map(PathBuf::from);
+        // `--file=x`
+        let values =
+            seen.commands.iter().flat_map(|(words, _)| words).filter_map(|w| Some(w.split_once('=')?.1.into()));
+        for path in written.chain(words).chain(values).collect::<Vec<PathBuf>>() {
+            let real = facts.canonical(&request.cwd.join(&path));
+            let workspace = facts.canonical(&request.workspace);
+            if let (Some(real), Some(workspace)) = (&real, &workspace) {
+                seen.paths.extend(real.strip_prefix(workspace).ok().map(Path::to_owned));
+            }
+            seen.paths.extend(real);
+            seen.paths.push(path);
+        }
+        seen
+    }
+}
+
+fn is_tool(command: &Simple) -> bool {
+    command.texts().first().is_some_and(|name| tools::tool(name).is_some() || *name == "git")
+}
+
+/// All words of a text that is not understood.
+fn split(text: &str) -> Vec<String> {
+    let apart = |c: char| !(c.is_ascii_alphanumeric() || "_./:=+@%-~*".contains(c)) && c.is_ascii();
+    text.split(apart).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// Whether the program is a bare name of one outside the workspace, or the shell's own.
+fn runs(command: &Simple, place: &Place, facts: &dyn Facts) -> Result<(), String> {
+    let Some(first) = command.words.first() else { return Err("It has no words.".into()) };
+    if first.bare && tools::tool(&first.text).is_some_and(|tool| tool.builtin) {
+        return Ok(());
+    }
+    if command.words.iter().any(|word| word.zsh) {
+        return Err("zsh may take a word of it for a pattern.".into());
+    }
+    tools::resolved(first, place, facts)
+}
+
+fn every(globs: &[GlobMatcher], paths: &[PathBuf], workspace: &Path) -> Result<(), String> {
+    for path in paths {
+        let inside = path.strip_prefix(workspace).unwrap_or(path);
+        if !globs.iter().any(|glob| glob.is_match(inside) || glob.is_match(path)) {
+            return Err(format!("`{}` is none of its paths.", path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether an address is one of a host, by https, with nothing else that could mislead.
+fn is_at(address: &str, domain: &str) -> bool {
+    let Ok(url) = url::Url::parse(address) else { return false };
+    let plain = url.scheme() == "https"
+        && url.username().is_empty()
+        && url.password().is_none()
+        && url.port().is_none()
+        && !address.contains(['\\', '@', '\t', '\n', '\r'])
+        && address.is_ascii();
+    let Some(url::Host::Domain(host)) = url.host() else { return false };
+    plain
+        && match domain.strip_prefix("*.") {
+            Some(above) => host.strip_suffix(above).is_some_and(|part| part.len() > 1 && part.ends_with('.')),
+            None => host == domain,
+        }
+}

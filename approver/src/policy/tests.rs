@@ -1,0 +1,303 @@
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use events::Provider;
+
+use super::*;
+use crate::{Kind, Shell, Stated};
+
+fn request(command: &str) -> Request {
+    Request {
+        agent: Provider::Claude,
+        kind: Kind::Command,
+        tool: Some("Bash".into()),
+        command: Some(command.into()),
+        cwd: "/home/dev/w".into(),
+        workspace: "/home/dev/w".into(),
+        paths: Vec::new(),
+        url: None,
+        labels: BTreeMap::new(),
+        takes_rewrite: true,
+        shell: Shell::Bash,
+    }
+}
+
+fn facts() -> Stated {
+    Stated::usual(&["ls", "cat", "grep", "rg", "git", "env", "cargo", "make", "rm", "timeout", "bash", "wc", "find"])
+        .with_file("/home/dev/w/.git/config", "[core]\n\tbare = false\n")
+        .with_link("/home/dev/w/out", "/etc")
+}
+
+fn file(kind: Kind, path: &str) -> Request {
+    Request { kind, command: None, paths: vec![path.into()], ..request("") }
+}
+
+fn fetch(url: &str) -> Request {
+    Request { kind: Kind::Fetch, command: None, url: Some(url.into()), ..request("") }
+}
+
+fn policy(rules: &str) -> Policy {
+    Policy::parse(&format!("version = 1\n{rules}"), Path::new("policy.toml")).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[track_caller]
+fn check(policy: &Policy, request: &Request, verdict: Verdict, rule: &str) {
+    let decision = policy.decide(request, &facts());
+    assert_eq!((decision.verdict, decision.rule.as_str()), (verdict, rule), "{request:?}: {}", decision.reason);
+}
+
+#[test]
+fn presets() {
+    let (none, reads, edits) = (
+        Policy::preset(Preset::AskEverything),
+        Policy::preset(Preset::ReadOnly),
+        Policy::preset(Preset::WorkspaceEdits),
+    );
+    check(&none, &request("ls"), Verdict::Ask, "default");
+    check(&reads, &request("ls | wc -l"), Verdict::Allow, "read-only/tools");
+    check(&reads, &request("ls | make"), Verdict::Ask, "default");
+    check(&reads, &file(Kind::Read, "src/main.rs"), Verdict::Allow, "read-only/files");
+    check(&reads, &file(Kind::Read, ".env"), Verdict::Ask, "default");
+    check(&reads, &file(Kind::Read, "out/passwd"), Verdict::Ask, "default");
+    check(&reads, &file(Kind::Edit, "src/main.rs"), Verdict::Ask, "default");
+    check(&edits, &file(Kind::Edit, "src/main.rs"), Verdict::Allow, "workspace-edits/edits");
+    check(&edits, &file(Kind::Write, "/home/dev/w/new.txt"), Verdict::Allow, "workspace-edits/edits");
+    check(&edits, &request("ls"), Verdict::Allow, "read-only/tools");
+    for path in [
+        "/etc/hosts",
+        "../x",
+        "out/x",
+        ".git/hooks/pre-commit",
+        "AGENTS.md",
+        ".claude/settings.json",
+        ".env",
+        "a/../.git/config",
+        ".",
+    ] {
+        check(&edits, &file(Kind::Write, path), Verdict::Ask, "default");
+    }
+    check(&edits, &Request { paths: vec![], ..file(Kind::Write, "") }, Verdict::Ask, "default");
+    check(&edits, &fetch("https://docs.rs/"), Verdict::Ask, "default");
+}
+
+#[test]
+fn the_first_rule_that_matches_counts_and_the_preset_is_below() {
+    let policy = policy(
+        "preset = \"read-only\"\n[[rule]]\nname = \"no ls\"\ndecision = \"deny\"\ncommand = [\"ls\"]\n[[rule]]\nname = \"tests\"\ndecision = \"allow\"\ncommand = [\"cargo\", \"test\", \"...\"]\n",
+    );
+    check(&policy, &request("ls"), Verdict::Deny, "no ls");
+    check(&policy, &request("cat x"), Verdict::Allow, "read-only/tools");
+    check(&policy, &request("cargo test --workspace -p x"), Verdict::Allow, "tests");
+    check(&policy, &request("cargo test 'a b'"), Verdict::Ask, "default");
+    check(&policy, &request("cargo testx"), Verdict::Ask, "default");
+    check(&policy, &request("cat x && cargo test && ls"), Verdict::Deny, "no ls");
+    check(&policy, &request("cat x && cargo build && cargo test"), Verdict::Ask, "default");
+    check(&policy, &request("cargo test $(x)"), Verdict::Ask, "default");
+    check(&policy, &request("./cargo test"), Verdict::Ask, "default");
+    check(&policy, &request("ls $(x)"), Verdict::Deny, "no ls");
+}
+
+#[test]
+fn what_denies_is_found_however_it_is_written() {
+    let policy = policy(
+        "[[rule]]\nname = \"rm\"\ndecision = \"deny\"\ncommand = [\"rm\", \"...\"]\n[[rule]]\nname = \"push\"\ndecision = \"deny\"\ncommand = [\"git\", \"push\"]\n",
+    );
+    for text in [
+        "rm x",
+        "/bin/rm x",
+        "r\\m x",
+        "'rm' x",
+        "r''m x",
+        "timeout 5 rm x",
+        "bash -c 'rm x'",
+        "ls; rm x",
+        "ls $(rm x)",
+        "ls\nrm x",
+        "if true; then rm x; fi",
+        "X=1 rm x",
+        "bash -c \"r\\m $x\"",
+        "git -C x push",
+        "git push --force",
+        "RM x",
+    ] {
+        assert_eq!(policy.decide(&request(text), &facts()).verdict, Verdict::Deny, "{text}");
+    }
+    for text in ["ls rm", "git log push-x", "git status", "lsrm"] {
+        assert_eq!(policy.decide(&request(text), &facts()).verdict, Verdict::Ask, "{text}");
+    }
+}
+
+#[test]
+fn addresses() {
+    let policy = policy(
+        "[[rule]]\nname = \"docs\"\ndecision = \"allow\"\ndomain = \"docs.rs\"\n[[rule]]\nname = \"py\"\ndecision = \"allow\"\ndomain = \"*.python.org\"\n[[rule]]\nname = \"evil\"\ndecision = \"deny\"\ndomain = \"evil.test\"\n",
+    );
+    check(&policy, &fetch("https://docs.rs/x"), Verdict::Allow, "docs");
+    check(&policy, &fetch("https://docs.python.org/3/"), Verdict::Allow, "py");
+    for url in [
+        "http://docs.rs/",
+        "https://docs.rs:8443/",
+        "https://x@docs.rs/",
+        "https://docs.rs.other.test/",
+        "https://python.org.other.test/",
+        "https://127.0.0.1/",
+        "https://xdocs.rs/",
+        "https://python.org/",
+        "https://docs.rs\\@other.test/",
+        "https://other.test/docs.rs",
+        "docs.rs",
+        "https://docs.rs./",
+        "https://dоcs.rs/",
+    ] {
+        check(&policy, &fetch(url), Verdict::Ask, "default");
+    }
+    for url in ["https://evil.test/", "http://a:b@EVIL.test:1/", "https://docs.rs/?x=evil.test"] {
+        let verdict = policy.decide(&fetch(url), &facts()).verdict;
+        assert!(verdict == Verdict::Deny || url.contains("docs.rs"), "{url}");
+    }
+    check(&policy, &request("wget https://evil.test/x"), Verdict::Deny, "evil");
+}
+
+#[test]
+fn conditions() {
+    let policy = policy(
+        "[[rule]]\nname = \"codex\"\ndecision = \"allow\"\ncommand = [\"make\", \"*\"]\nagent = \"codex\"\n[[rule]]\nname = \"lab\"\ndecision = \"allow\"\nkind = \"mcp\"\ntool = \"mcp__github__get_*\"\nlabels = { team = \"a\" }\n[[rule]]\nname = \"docs\"\ndecision = \"allow\"\nkind = [\"edit\", \"write\"]\npaths = [\"docs/**\"]\n",
+    );
+    check(&policy, &request("make x"), Verdict::Ask, "default");
+    check(&policy, &Request { agent: Provider::Codex, ..request("make x") }, Verdict::Allow, "codex");
+    check(&policy, &Request { agent: Provider::Codex, ..request("make -f") }, Verdict::Ask, "default");
+    let mcp = Request { kind: Kind::Mcp, tool: Some("mcp__github__get_issue".into()), ..request("") };
+    check(&policy, &mcp, Verdict::Ask, "default");
+    check(&policy, &Request { labels: [("team".into(), "a".into())].into(), ..mcp }, Verdict::Allow, "lab");
+    check(&policy, &file(Kind::Edit, "docs/a/b.md"), Verdict::Allow, "docs");
+    check(&policy, &file(Kind::Edit, "docs/../src/x"), Verdict::Ask, "default");
+    check(&policy, &file(Kind::Edit, "docs/AGENTS.md"), Verdict::Ask, "default");
+}
+
+#[test]
+fn a_repository_can_only_be_stricter() {
+    let add = |rules: &str| {
+        Policy::preset(Preset::ReadOnly)
+            .with_repository(&format!("version = 1\n{rules}"), Path::new(".capture/policy.toml"))
+    };
+    let policy = add("[[rule]]\nname = \"x\"\ndecision = \"ask\"\ncommand = [\"ls\"]\n").unwrap();
+    check(&policy, &request("ls"), Verdict::Ask, "repository/x");
+    check(&policy, &request("cat x"), Verdict::Allow, "read-only/tools");
+    let error = add("[[rule]]\nname = \"x\"\ndecision = \"allow\"\ncommand = [\"ls\"]\n").unwrap_err();
+    assert!(error.message.contains("only deny or ask") && error.line == 2, "{error}");
+    assert!(add("preset = \"read-only\"\n").is_err());
+    let own = "[[rule]]\nname = \"no\"\ndecision = \"deny\"\ncommand = [\"ls\"]\n";
+    let both = self::policy(own)
+        .with_repository(
+            "version = 1\n[[rule]]\nname = \"x\"\ndecision = \"ask\"\ncommand = [\"ls\"]\n",
+            Path::new("p"),
+        )
+        .unwrap();
+    check(&both, &request("ls"), Verdict::Deny, "no");
+}
+
+#[test]
+fn errors_name_the_place() {
+    for (text, line, column, says) in [
+        ("version = 1\nwhatever = 2\n", 2, 1, "whatever"),
+        ("version = 2\n", 1, 11, "version 1"),
+        ("version = 1\n[[rule]]\nname = \"a\"\ndecision = \"maybe\"\n", 4, 12, "maybe"),
+        ("version = 1\n\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\n", 3, 1, "too much"),
+        ("version = 1\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\ncommand = [\"*\"]\n", 2, 1, "program"),
+        (
+            "version = 1\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\nkind = \"read\"\ncommand = [\"ls\"]\n",
+            2,
+            1,
+            "does not fit",
+        ),
+        (
+            "version = 1\n[[rule]]\nname = \"a\"\ndecision = \"deny\"\nknown = \"read\"\n",
+            2,
+            1,
+            "only for rules that allow",
+        ),
+        ("version = 1\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\ndomain = \"https://x.y\"\n", 2, 1, "host"),
+        ("version = 1\npreset = \"no\"\n", 2, 10, "no preset"),
+    ] {
+        let error = Policy::parse(text, Path::new("p.toml")).expect_err(text);
+        assert!(error.message.contains(says), "{error}");
+        assert_eq!((error.line, error.column), (line, column), "{error}");
+    }
+}
+
+#[test]
+fn always_means_just_this() {
+    for request in [
+        request("make 'a b' '--x=[1]'"),
+        request("cargo test && make x"),
+        request("bash -lc 'make x'"),
+        file(Kind::Edit, "src/[a].rs"),
+        file(Kind::Read, "a b"),
+        fetch("https://docs.rs/x"),
+        Request { kind: Kind::Mcp, tool: Some("mcp__a__[b]".into()), ..request("") },
+    ] {
+        let text = rule_for(&request).unwrap_or_else(|| panic!("{request:?}"));
+        let policy = policy(&text);
+        assert_eq!(policy.decide(&request, &facts()).verdict, Verdict::Allow, "{text}");
+        let other = Request { cwd: "/home/dev/w/src".into(), ..request.clone() };
+        assert_eq!(policy.decide(&other, &facts()).verdict, Verdict::Ask, "{text}");
+        assert_eq!(
+            policy.decide(&Request { agent: Provider::Gemini, ..request }, &facts()).verdict,
+            Verdict::Ask,
+            "{text}"
+        );
+    }
+    let policy = policy(&rule_for(&request("make a")).unwrap());
+    for text in ["make", "make b", "make a b", "make a; ls", "make a $x", "make 'a b'"] {
+        assert_eq!(policy.decide(&request(text), &facts()).verdict, Verdict::Ask, "{text}");
+    }
+    for text in ["make $x", "make '*'", "make ...", "cd x && make", ""] {
+        assert_eq!(rule_for(&request(text)), None, "{text}");
+    }
+    assert_eq!(rule_for(&fetch("http://docs.rs/")), None);
+}
+
+#[test]
+fn git_needs_its_safe_form() {
+    let policy = Policy::preset(Preset::ReadOnly);
+    let facts = facts();
+    let facts = Stated {
+        files: [(PathBuf::from("/home/dev/w/.git/config"), b"[core]\n\tfilemode = true\n".to_vec())].into(),
+        ..facts
+    };
+    let decision = policy.decide(&request("git diff 'a b' | wc -l"), &facts);
+    assert_eq!(decision.verdict, Verdict::Allow, "{}", decision.reason);
+    let rewrite = decision.rewrite.unwrap();
+    assert!(
+        rewrite.starts_with("env -u ")
+            && rewrite.ends_with("'a b' | wc -l")
+            && rewrite.contains(" diff --no-ext-diff "),
+        "{rewrite}"
+    );
+    let without = Request { takes_rewrite: false, ..request("git diff") };
+    assert_eq!(policy.decide(&without, &facts).verdict, Verdict::Ask);
+    assert_eq!(policy.decide(&request("git diff"), &self::facts()).verdict, Verdict::Ask, "core.bare is not harmless");
+    let wrapped = policy.decide(&request("bash -lc 'git log -5'"), &facts).rewrite.unwrap();
+    assert!(wrapped.starts_with("bash -lc '") || wrapped.starts_with("bash -lc \""), "{wrapped}");
+}
+
+#[test]
+fn an_account_tells_every_rule() {
+    let account = Policy::preset(Preset::ReadOnly).explain(&request("bash -lc 'ls | make'"), &facts());
+    assert_eq!(account.wrapper, ["bash", "-lc"]);
+    assert_eq!(account.parts.len(), 2);
+    assert!(account.parts[0].tried[0].matched && !account.parts[1].tried[0].matched);
+    assert!(account.parts[1].tried[0].why.contains("`make`"), "{account:?}");
+    let account = Policy::preset(Preset::ReadOnly).explain(&request("ls $x"), &facts());
+    assert!(account.not_understood.unwrap().contains("variable"));
+}
+
+#[test]
+fn a_workspace_that_means_nothing_allows_nothing() {
+    for workspace in ["/", "/home", "/home/dev"] {
+        let request = Request { workspace: workspace.into(), ..request("ls") };
+        assert_eq!(Policy::preset(Preset::ReadOnly).decide(&request, &facts()).verdict, Verdict::Ask, "{workspace}");
+    }
+}

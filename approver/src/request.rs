@@ -1,0 +1,115 @@
+//! What is asked, and what is answered.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use events::Provider;
+use serde::{Deserialize, Serialize};
+
+/// What an agent asks to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The agent that asks.
+    pub agent: Provider,
+    /// What sort of thing it asks for.
+    pub kind: Kind,
+    /// The agent's own name of the tool.
+    pub tool: Option<String>,
+    /// The command line, exactly as the shell would get it.
+    pub command: Option<String>,
+    /// The directory in which it would happen. Absolute.
+    pub cwd: PathBuf,
+    /// What the session works on: the top of its repository. Absolute.
+    pub workspace: PathBuf,
+    /// The files a tool would read or write. Relative ones count from `cwd`.
+    pub paths: Vec<PathBuf>,
+    /// The address a tool would fetch.
+    pub url: Option<String>,
+    /// What the user's run or session is labelled with.
+    pub labels: BTreeMap<String, String>,
+    /// Whether the agent runs a rewritten command instead of its own.
+    pub takes_rewrite: bool,
+    /// The shell that would run the command.
+    pub shell: Shell,
+}
+
+/// What sort of thing is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Run a command line.
+    Command,
+    /// Read files.
+    Read,
+    /// Change files that are there.
+    Edit,
+    /// Write whole files.
+    Write,
+    /// Call a tool of an MCP server.
+    Mcp,
+    /// Fetch from the network.
+    Fetch,
+    /// Go on with a plan.
+    Plan,
+    /// Answer a question.
+    Question,
+    /// Trust a directory.
+    Trust,
+}
+
+/// The shell that runs a command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shell {
+    /// bash.
+    Bash,
+    /// zsh.
+    Zsh,
+    /// A POSIX shell.
+    Sh,
+    /// Not known: what any of them would do differently counts.
+    Unknown,
+}
+
+/// What is decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Allow, deny or ask.
+    pub verdict: Verdict,
+    /// What must run instead of the command, when it is allowed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rewrite: Option<String>,
+    /// The rule that decided: its name, or that of a preset's rule (`read-only/tools`), or `default`.
+    pub rule: String,
+    /// Why, in one sentence.
+    pub reason: String,
+}
+
+/// The outcome. The order is that of strictness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It may happen without a question.
+    Allow,
+    /// A person decides.
+    Ask,
+    /// It must not happen.
+    Deny,
+}
+
+impl Verdict {
+    /// The one spelling used everywhere.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}

@@ -1,0 +1,111 @@
+//! What a command line says, or why that is not understood.
+//!
+//! The text must pass [`raw`], a white list of characters outside quotes; then it is parsed as bash
+//! would ([`line`]), and every word is unquoted ([`words`]). What is left is the part of the
+//! language in which bash, zsh and POSIX shells agree: plain and quoted words, pipes, lists, and
+//! redirections to nothing. Owns the analysis of syntax; knows no program and no rule.
+
+mod line;
+mod raw;
+mod words;
+
+use serde::Serialize;
+
+pub(crate) use line::understand;
+
+/// Longer command lines are not looked at, bytes.
+pub(crate) const MAX_BYTES: usize = 4096;
+/// Lines of more commands are not looked at.
+pub(crate) const MAX_COMMANDS: usize = 10;
+
+/// A command line that is understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// Its simple commands, in order.
+    pub(crate) commands: Vec<Simple>,
+    /// The shell around it, when it was the word of `bash -c`: its words before that one.
+    pub(crate) wrapper: Option<Vec<Word>>,
+}
+
+/// A simple command: words, and redirections to nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Simple {
+    /// At least one.
+    pub(crate) words: Vec<Word>,
+    /// As they are written: `2>/dev/null`, `>/dev/null`, `2>&1`.
+    pub(crate) redirects: Vec<&'static str>,
+    /// What joins it to the next command.
+    pub(crate) then: Then,
+}
+
+/// A word as the program gets it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Word {
+    /// Without its quotes.
+    pub(crate) text: String,
+    /// Whether it was written without any quote or escape.
+    pub(crate) bare: bool,
+    /// Whether it has an unquoted `~` or `^`, which zsh may read as a pattern.
+    pub(crate) zsh: bool,
+}
+
+/// What joins a command to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// `|`
+    Pipe,
+    /// `&&`
+    And,
+    /// `||`
+    Or,
+    /// `;`
+    Next,
+    /// It is the last one.
+    End,
+}
+
+impl Then {
+    /// As it is written, with its blanks.
+    pub(crate) const fn written(self) -> &'static str {
+        match self {
+            Self::Pipe => " | ",
+            Self::And => " && ",
+            Self::Or => " || ",
+            Self::Next => "; ",
+            Self::End => "",
+        }
+    }
+}
+
+impl Simple {
+    /// The words' texts.
+    pub(crate) fn texts(&self) -> Vec<&str> {
+        self.words.iter().map(|word| word.text.as_str()).collect()
+    }
+}
+
+impl Line {
+    /// The line written anew. A command may be replaced by other words.
+    pub(crate) fn render(&self, replaced: &[Option<Vec<String>>]) -> Option<String> {
+        let mut text = String::new();
+        for (index, command) in self.commands.iter().enumerate() {
+            let words = match replaced.get(index) {
+                Some(Some(words)) => shlex::try_join(words.iter().map(String::as_str)).ok()?,
+                Some(None) | None => shlex::try_join(command.texts()).ok()?,
+            };
+            text.push_str(&words);
+            for redirect in &command.redirects {
+                text.push(' ');
+                text.push_str(redirect);
+            }
+            text.push_str(command.then.written());
+        }
+        match &self.wrapper {
+            None => Some(text),
+            Some(words) => shlex::try_join(words.iter().map(|word| word.text.as_str()).chain([text.as_str()])).ok(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! The syntax tree of a line, held against the few forms that are understood.
+
+use brush_parser::{Parser, ParserOptions, ast};
+
+use super::{Line, MAX_COMMANDS, Simple, Then, Word, raw, words::unquote};
+
+/// Understands a line; one `bash -c` around it is taken off.
+///
+/// # Errors
+/// A sentence that names what is not understood.
+pub(crate) fn understand(text: &str) -> Result<Line, String> {
+    let line = parse(text)?;
+    let Some((wrapper, inner)) = unwrap(&line) else { return Ok(line) };
+    let inner = parse(&inner)?;
+    if unwrap(&inner).is_some() {
+        return Err("It is a shell within a shell.".into());
+    }
+    Ok(Line { wrapper: Some(wrapper), ..inner })
+}
+
+/// The words of `bash -c WORD` before the last, and the last, when that is all there is.
+fn unwrap(line: &Line) -> Option<(Vec<Word>, String)> {
+    let [Simple { words, redirects, .. }] = line.commands.as_slice() else { return None };
+    let [shell, option, inner] = words.as_slice() else { return None };
+    let name = shell.text.strip_prefix("/usr/bin/").or(shell.text.strip_prefix("/bin/")).unwrap_or(&shell.text);
+    let wraps = shell.bare
+        && matches!(name, "bash" | "sh" | "zsh")
+        && matches!(option.text.as_str(), "-c" | "-lc")
+        && redirects.is_empty();
+    wraps.then(|| (vec![shell.clone(), option.clone()], inner.text.clone()))
+}
+
+fn parse(text: &str) -> Result<Line, String> {
+    raw::check(text)?;
+    let options = ParserOptions::default();
+    let mut parser = Parser::new(std::io::Cursor::new(text), &options);
+    let program = parser.parse_program().map_err(|_| "It is no command line that can be parsed.".to_owned())?;
+    let [list] = program.complete_commands.as_slice() else {
+        return Err(match program.complete_commands.len() {
+            0 => "It is empty.",
+            _ => "It has more than one line.",
+        }
+        .into());
+    };
+    let mut commands = Vec::new();
+    let last = list.0.len().saturating_sub(1);
+    for (index, ast::CompoundListItem(and_or, separator)) in list.0.iter().enumerate() {
+        match separator {
+            ast::SeparatorOperator::Sequence => {}
+            ast::SeparatorOperator::Async => return Err("It has a command in the background.".into()),
+        }
+        pipeline(&and_or.first, &options, &mut commands)?;
+        for more in &and_or.additional {
+            let (then, next) = match more {
+                ast::AndOr::And(next) => (Then::And, next),
+                ast::AndOr::Or(next) => (Then::Or, next),
+            };
+            join(&mut commands, then);
+            pipeline(next, &options, &mut commands)?;
+        }
+        if index < last {
+            join(&mut commands, Then::Next);
+        }
+    }
+    if commands.is_empty() {
+        return Err("It is empty.".into());
+    }
+    Ok(Line { commands, wrapper: None })
+}
+
+fn join(commands: &mut [Simple], then: Then) {
+    if let Some(last) = commands.last_mut() {
+        last.then = then;
+    }
+}
+
+fn pipeline(pipeline: &ast::Pipeline, options: &ParserOptions, commands: &mut Vec<Simple>) -> Result<(), String> {
+    if pipeline.bang {
+        return Err("It has a `!`.".into());
+    }
+    if pipeline.timed.is_some() {
+        return Err("It has `time`.".into());
+    }
+    for (index, command) in pipeline.seq.iter().enumerate() {
+        if index > 0 {
+            join(commands, Then::Pipe);
+        }
+        if commands.len() == MAX_COMMANDS {
+            return Err(format!("It has more than {MAX_COMMANDS} commands."));
+        }
+        commands.push(simple(command, options)?);
+    }
+    Ok(())
+}
+
+fn simple(command: &ast::Command, options: &ParserOptions) -> Result<Simple, String> {
+    let command = match command {
+        ast::Command::Simple(command) => command,
+        ast::Command::Compound(..) => return Err("It has control flow, a group or a subshell.".into()),
+        ast::Command::Function(_) => return Err("It defines a function.".into()),
+        ast::Command::ExtendedTest(..) => return Err("It has `[[`.".into()),
+    };
+    let mut simple = Simple { words: Vec::new(), redirects: Vec::new(), then: Then::End };
+    // `export a=b` is no assignment to the parser's mind but one of its words.
+    let mut item = |item: &ast::CommandPrefixOrSuffixItem, prefix: bool| {
+        match item {
+            ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) if prefix => {
+                let _ = redirect;
+                return Err("It has a redirection before the command.".to_owned());
+            }
+            ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
+                simple.redirects.push(self::redirect(redirect, options)?);
+            }
+            ast::CommandPrefixOrSuffixItem::AssignmentWord(..) if prefix => {
+                return Err("It has an assignment.".to_owned());
+            }
+            ast::CommandPrefixOrSuffixItem::Word(word) | ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
+                simple.words.push(unquote(&word.value, options)?);
+            }
+            ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => {
+                return Err("It has a process substitution.".to_owned());
+            }
+        }
+        Ok(())
+    };
+    for prefix in command.prefix.iter().flat_map(|prefix| &prefix.0) {
+        item(prefix, true)?;
+    }
+    if let Some(word) = &command.word_or_name {
+        item(&ast::CommandPrefixOrSuffixItem::Word(word.clone()), false)?;
+    }
+    for suffix in command.suffix.iter().flat_map(|suffix| &suffix.0) {
+        item(suffix, false)?;
+    }
+    if simple.words.is_empty() { Err("It has a command without words.".into()) } else { Ok(simple) }
+}
+
+fn redirect(redirect: &ast::IoRedirect, options: &ParserOptions) -> Result<&'static str, String> {
+    use ast::{IoFileRedirectKind as Kind, IoFileRedirectTarget as Target, IoRedirect as Io};
+    match redirect {
+        Io::File(fd, Kind::Write, Target::Filename(word)) => {
+            let word = unquote(&word.value, options)?;
+            match (fd, word.text.as_str(), word.bare) {
+                (None, "/dev/null", true) => Ok(">/dev/null"),
+                (Some(2), "/dev/null", true) => Ok("2>/dev/null"),
+                (_, target, _) => Err(format!("It writes to `{target}`.")),
+            }
+        }
+        Io::File(Some(2), Kind::DuplicateOutput, Target::Fd(1)) => Ok("2>&1"),
+        Io::File(Some(2), Kind::DuplicateOutput, Target::Duplicate(word)) if word.value == "1" => Ok("2>&1"),
+        Io::File(..) | Io::OutputAndError(..) => Err("It has a redirection.".into()),
+        Io::HereDocument(..) => Err("It has a here-document.".into()),
+        Io::HereString(..) => Err("It has a here-string.".into()),
+    }
+}

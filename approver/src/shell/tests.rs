@@ -1,0 +1,131 @@
+use super::*;
+
+fn words(text: &str) -> Vec<Vec<String>> {
+    let line = understand(text).unwrap_or_else(|why| panic!("{text}: {why}"));
+    line.commands.iter().map(|c| c.texts().into_iter().map(str::to_owned).collect()).collect()
+}
+
+#[track_caller]
+fn check(text: &str, expected: &[&[&str]]) {
+    assert_eq!(words(text), expected, "{text}");
+}
+
+#[track_caller]
+fn refuse(text: &str, what: &str) {
+    let why = understand(text).expect_err(text);
+    assert!(why.contains(what), "{text}: {why}");
+}
+
+#[test]
+fn plain_and_quoted_words() {
+    check("ls -la src", &[&["ls", "-la", "src"]]);
+    check("grep 'a b' \"c d\" e\\ f", &[&["grep", "a b", "c d", "e f"]]);
+    check(r#"echo a'b'"c"\d "" ''"#, &[&["echo", "abcd", "", ""]]);
+    check(r#"grep "foo\.bar\"x" "end$""#, &[&["grep", r#"foo\.bar"x"#, "end$"]]);
+    check(
+        r"find . \( -name '*.rs' \) ! -name x \;",
+        &[&["find", ".", "(", "-name", "*.rs", ")", "!", "-name", "x", ";"]],
+    );
+    check("[ -d src ] && git diff HEAD~1 HEAD^", &[&["[", "-d", "src", "]"], &["git", "diff", "HEAD~1", "HEAD^"]]);
+    check("dd if=x --a=b", &[&["dd", "if=x", "--a=b"]]);
+}
+
+#[test]
+fn lists_and_pipes_are_taken_apart() {
+    check("a|b && c||d;e;", &[&["a"], &["b"], &["c"], &["d"], &["e"]]);
+    let line = understand("ls 2>/dev/null | wc -l > /dev/null 2>&1 || true").unwrap();
+    let joined: Vec<_> = line.commands.iter().map(|c| (c.redirects.clone(), c.then)).collect();
+    assert_eq!(
+        joined,
+        [(vec!["2>/dev/null"], Then::Pipe), (vec![">/dev/null", "2>&1"], Then::Or), (vec![], Then::End)]
+    );
+}
+
+#[test]
+fn one_shell_around_it_is_taken_off() {
+    for shell in ["bash -lc", "sh -c", "/bin/zsh -lc", "/usr/bin/bash -c"] {
+        let line = understand(&format!("{shell} 'ls -la | wc'")).unwrap();
+        assert_eq!((line.commands.len(), line.wrapper.map(|w| w.len())), (2, Some(2)), "{shell}");
+    }
+    refuse("bash -c 'bash -c ls'", "shell within a shell");
+    refuse("bash -c 'ls $x'", "variable");
+    // Not the form that is taken off.
+    for text in ["bash -c ls x", "bash -x -c ls", "bash -c ls >/dev/null", "./bash -c ls", "bash -c ls; ls"] {
+        assert_eq!(understand(text).unwrap().wrapper, None, "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_understood_is_named() {
+    for (text, what) in [
+        ("", "empty"),
+        ("  ", "empty"),
+        ("ls\nls", "more than one line"),
+        ("ls\t", "tab"),
+        ("ls\r", "U+000D"),
+        ("ls é", "U+00E9"),
+        ("ls $x", "variable"),
+        ("ls \"$x\"", "variable"),
+        ("ls $1", "expansion"),
+        ("ls $(x)", "command substitution"),
+        ("ls `x`", "command substitution"),
+        ("ls \"`x`\"", "command substitution"),
+        ("ls $'x'", "quote with `$`"),
+        ("ls $\"x\"", "quote with `$`"),
+        ("cat <<E", "here-document"),
+        ("cat <<<x", "here-document"),
+        ("cat <x", "input"),
+        ("cat <(x)", "process substitution"),
+        ("ls &", "background"),
+        ("ls & ls", "background"),
+        ("ls |& x", "background"),
+        ("ls > x", "writes to `x`"),
+        ("ls >> x", "redirection"),
+        ("ls >| /dev/null", "redirection"),
+        ("ls >/dev/null/x", "writes to"),
+        (">/dev/null ls", "before the command"),
+        ("ls 3>/dev/null", "writes to"),
+        ("a=b ls", "assignment"),
+        ("a=b", "assignment"),
+        ("ls *", "pattern"),
+        ("ls a?b", "pattern"),
+        ("ls [ab]", "pattern"),
+        ("ls {a,b}", "brace"),
+        ("ls ~", "home directory"),
+        ("ls ~x", "home directory"),
+        ("ls =x", "zsh"),
+        ("ls a^b", "unquoted"),
+        ("(ls)", "parenthesis"),
+        ("ls # x", "comment"),
+        ("! ls", "`!`"),
+        ("ls a!b", "`!`"),
+        ("echo \"a!\"", "`!`"),
+        ("time ls", "time"),
+        ("if ls", "parsed"),
+        ("[[ a ]]", "pattern"),
+        ("ls 'x", "quote that does not end"),
+        ("ls \"x", "quote that does not end"),
+        ("ls x\\", "backslash"),
+        ("ls;;ls", "parsed"),
+        ("| ls", "parsed"),
+        ("ls; ls; ls; ls; ls; ls; ls; ls; ls; ls; ls", "more than 10"),
+    ] {
+        refuse(text, what);
+    }
+    refuse(&format!("echo {}", "a".repeat(MAX_BYTES)), "longer");
+}
+
+#[test]
+fn a_line_is_written_anew_with_the_same_meaning() {
+    let text = r#"bash -lc 'grep "a b" x\;y | head -5 2>/dev/null; ls'"#;
+    let line = understand(text).unwrap();
+    let again = line.render(&[]).unwrap();
+    assert_eq!(
+        understand(&again).unwrap().commands.iter().map(Simple::texts).collect::<Vec<_>>(),
+        line.commands.iter().map(Simple::texts).collect::<Vec<_>>()
+    );
+    assert_eq!(
+        line.render(&[None, Some(vec!["a'b".into()])]).unwrap(),
+        understand(text).unwrap().render(&[None, Some(vec!["a'b".into()])]).unwrap()
+    );
+}

@@ -1,0 +1,101 @@
+//! Words without their quotes, by the parser's own account of their pieces.
+
+use brush_parser::{
+    ParserOptions,
+    word::{WordPiece, WordPieceWithSource, parse},
+};
+
+use super::Word;
+
+/// Unquotes a word.
+///
+/// # Errors
+/// A sentence that names the piece that is not understood.
+pub(super) fn unquote(raw: &str, options: &ParserOptions) -> Result<Word, String> {
+    let pieces = parse(raw, options).map_err(|_| format!("The word `{raw}` is not understood."))?;
+    let mut word = Word { text: String::new(), bare: true, zsh: false };
+    let mut end = 0;
+    for WordPieceWithSource { piece, start_index, end_index } in pieces {
+        if start_index != end {
+            return Err(format!("The word `{raw}` is not understood."));
+        }
+        end = end_index;
+        take(piece, &mut word)?;
+    }
+    // Every character of it must be accounted for.
+    if end != raw.chars().count() {
+        return Err(format!("The word `{raw}` is not understood."));
+    }
+    Ok(word)
+}
+
+fn take(piece: WordPiece, word: &mut Word) -> Result<(), String> {
+    match piece {
+        WordPiece::Text(text) => {
+            if let Some(c) = text.chars().find(|c| !is_plain(*c)) {
+                let alone = matches!(text.as_str(), "!" | "[" | "]");
+                if !alone {
+                    return Err(format!("It has an unquoted `{c}`."));
+                }
+            }
+            word.zsh |= text.contains(['~', '^']);
+            word.text.push_str(&text);
+        }
+        WordPiece::SingleQuotedText(text) => {
+            word.bare = false;
+            word.text.push_str(&text);
+        }
+        WordPiece::EscapeSequence(text) => {
+            word.bare = false;
+            word.text.push_str(escaped(&text)?);
+        }
+        WordPiece::DoubleQuotedSequence(pieces) => {
+            word.bare = false;
+            let last = pieces.len().saturating_sub(1);
+            for (index, piece) in pieces.into_iter().enumerate() {
+                match piece.piece {
+                    WordPiece::Text(text) => word.text.push_str(&quoted(text, index == last)?),
+                    WordPiece::EscapeSequence(text) => word.text.push_str(escaped(&text)?),
+                    other => return Err(refusal(&other)),
+                }
+            }
+        }
+        other => return Err(refusal(&other)),
+    }
+    Ok(())
+}
+
+const fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | ',' | '+' | '@' | '%' | '=' | '~' | '^')
+}
+
+/// What an escape stands for.
+fn escaped(sequence: &str) -> Result<&str, String> {
+    let rest = sequence.strip_prefix('\\').unwrap_or_default();
+    let one = rest.len() == 1 && rest.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
+    if one { Ok(rest) } else { Err("It has an escape that is not understood.".into()) }
+}
+
+/// Text in double quotes: a backslash before a plain character is itself, a `$` only at the end.
+fn quoted(text: String, last: bool) -> Result<String, String> {
+    let body = if last { text.strip_suffix('$').unwrap_or(&text) } else { &text };
+    match body.chars().find(|c| matches!(c, '$' | '`' | '!' | '"')) {
+        Some(c) => Err(format!("It has a `{c}` in double quotes.")),
+        None => Ok(text),
+    }
+}
+
+fn refusal(piece: &WordPiece) -> String {
+    let what = match piece {
+        WordPiece::AnsiCQuotedText(_) | WordPiece::GettextDoubleQuotedSequence(_) => "a quote with `$`",
+        WordPiece::TildeExpansion(_) => "a home directory (`~`)",
+        WordPiece::ParameterExpansion(_) => "a variable",
+        WordPiece::CommandSubstitution(_) | WordPiece::BackquotedCommandSubstitution(_) => "a command substitution",
+        WordPiece::ArithmeticExpression(_) => "arithmetic",
+        WordPiece::Text(_)
+        | WordPiece::SingleQuotedText(_)
+        | WordPiece::DoubleQuotedSequence(_)
+        | WordPiece::EscapeSequence(_) => "a quote in a quote",
+    };
+    format!("It has {what}.")
+}

@@ -1,0 +1,213 @@
+//! Programs whose arguments are a language: find, test, printf, command.
+
+use serde::Deserialize;
+
+use super::scripts::Sort;
+
+/// Whose arguments they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Grammar {
+    /// `find`: starting points, then an expression.
+    Find,
+    /// `test`.
+    Test,
+    /// `[`, which ends with `]`.
+    Bracket,
+    /// `printf` of the shell.
+    Printf,
+    /// `command -v`.
+    Command,
+    /// `cd`, whose directory is minded elsewhere.
+    Cd,
+}
+
+/// Judges the arguments; `read` is told of every path.
+///
+/// # Errors
+/// A sentence that says what is not known.
+pub(super) fn judge(
+    grammar: Grammar,
+    words: &[&str],
+    read: &mut dyn FnMut(&str) -> Result<(), String>,
+) -> Result<(), String> {
+    match grammar {
+        Grammar::Find => find(words, read),
+        Grammar::Test => test(words, read),
+        Grammar::Bracket => match words.split_last() {
+            Some((&"]", words)) => test(words, read),
+            Some(_) | None => Err("`[` does not end with `]`.".into()),
+        },
+        Grammar::Printf => printf(words),
+        Grammar::Command => match words {
+            ["-v" | "-V", name] if !name.starts_with('-') => Ok(()),
+            _ => Err("`command` is only known as `command -v NAME`.".into()),
+        },
+        Grammar::Cd => match words {
+            [dir] if !dir.starts_with('-') && !dir.is_empty() => read(dir),
+            _ => Err("`cd` is only known with one directory.".into()),
+        },
+    }
+}
+
+/// Primaries of find that stand alone, and those with a value.
+const ALONE: &[&str] = &[
+    "-print",
+    "-print0",
+    "-prune",
+    "-empty",
+    "-quit",
+    "-readable",
+    "-writable",
+    "-executable",
+    "-ls",
+    "-depth",
+    "-xdev",
+    "-mount",
+    "-true",
+    "-false",
+    "-not",
+    "-o",
+    "-or",
+    "-a",
+    "-and",
+    "!",
+    "(",
+    ")",
+    "-noleaf",
+    "-daystart",
+];
+const WITH_TEXT: &[&str] =
+    &["-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-lname", "-ilname", "-perm", "-printf"];
+const WITH_WORD: &[&str] = &["-type", "-xtype", "-user", "-group", "-regextype", "-fstype"];
+const WITH_NUMBER: &[&str] = &[
+    "-maxdepth",
+    "-mindepth",
+    "-mtime",
+    "-mmin",
+    "-atime",
+    "-amin",
+    "-ctime",
+    "-cmin",
+    "-size",
+    "-links",
+    "-inum",
+    "-uid",
+    "-gid",
+];
+const WITH_PATH: &[&str] = &["-newer", "-anewer", "-cnewer", "-samefile"];
+
+fn find(words: &[&str], read: &mut dyn FnMut(&str) -> Result<(), String>) -> Result<(), String> {
+    let begins = |word: &&&str| !word.starts_with('-') && !matches!(**word, "!" | "(" | ")" | ",");
+    let starts = words.iter().take_while(begins).count();
+    for start in &words[..starts] {
+        read(start)?;
+    }
+    if starts == 0 {
+        read(".")?;
+    }
+    let mut words = words[starts..].iter().copied();
+    while let Some(word) = words.next() {
+        if ALONE.contains(&word) {
+            continue;
+        }
+        let of = |all: &[&str]| all.contains(&word);
+        if !of(WITH_TEXT) && !of(WITH_WORD) && !of(WITH_NUMBER) && !of(WITH_PATH) {
+            return Err(format!("`{word}` of `find` is not known to be safe."));
+        }
+        let value = words.next().ok_or_else(|| format!("`{word}` of `find` is without its value."))?;
+        if of(WITH_PATH) {
+            read(value)?;
+        } else if of(WITH_WORD) && !Sort::Word.holds(value) || of(WITH_NUMBER) && !Sort::Number.holds(value) {
+            return Err(format!("`{word} {value}` of `find` is not known to be safe."));
+        }
+    }
+    Ok(())
+}
+
+/// Shells evaluate the subscripts in what `-v` and `-R` name, and zsh the numbers that are compared.
+fn test(words: &[&str], read: &mut dyn FnMut(&str) -> Result<(), String>) -> Result<(), String> {
+    let number = |text: &str| !text.is_empty() && text.len() < 19 && text.bytes().all(|b| b.is_ascii_digit());
+    match words {
+        ["!", rest @ ..] if !rest.is_empty() => test(rest, read),
+        [
+            "-b" | "-c" | "-d" | "-e" | "-f" | "-g" | "-h" | "-L" | "-p" | "-r" | "-s" | "-S" | "-u" | "-w" | "-x",
+            path,
+        ] => read(path),
+        ["-n" | "-z", _] => Ok(()),
+        [_, "=" | "!=", _] => Ok(()),
+        [a, "-nt" | "-ot" | "-ef", b] => read(a).and_then(|()| read(b)),
+        [a, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge", b] if number(a) && number(b) => Ok(()),
+        _ => Err("This form of `test` is not known to be safe.".into()),
+    }
+}
+
+/// Only `%s`: zsh evaluates what other conversions are given.
+fn printf(words: &[&str]) -> Result<(), String> {
+    let Some(format) = words.first() else { return Err("`printf` is without its format.".into()) };
+    let mut rest = *format;
+    let mut safe = !format.starts_with('-');
+    while let Some(at) = rest.find('%') {
+        rest = rest[at + 1..].trim_start_matches(|c: char| c == '-' || c == '.' || c.is_ascii_digit());
+        safe &= rest.starts_with(['s', '%', 'b', 'q']);
+        rest = rest.get(1..).unwrap_or_default();
+    }
+    if safe { Ok(()) } else { Err("This format of `printf` is not known to be safe.".into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(grammar: Grammar, words: &str) -> bool {
+        judge(grammar, &words.split(' ').collect::<Vec<_>>(), &mut |_| Ok(())).is_ok()
+    }
+
+    #[test]
+    fn find_only_looks() {
+        for words in [
+            ". -name *.rs",
+            "-type f",
+            "src tests -type f ( -name a -o -name b ) -print",
+            ". -mtime -3 -size +10k",
+            ". ! -name x",
+        ] {
+            assert!(check(Grammar::Find, words), "{words}");
+        }
+        for words in [
+            ". -exec id ;",
+            ". -delete",
+            ". -execdir id ;",
+            ". -ok id ;",
+            ". -fprint x",
+            ". -fls x",
+            ". -fprintf x y",
+            ". -fprint0 x",
+            ". -files0-from x",
+            "-L .",
+            ". -name",
+            ". -follow",
+            "-P .",
+            ". -type $x",
+            ". -maxdepth 1e",
+        ] {
+            assert_eq!(check(Grammar::Find, words), words.ends_with("1e"), "{words}");
+        }
+    }
+
+    #[test]
+    fn test_evaluates_nothing() {
+        assert!(check(Grammar::Test, "-f x") && check(Grammar::Bracket, "-d src ]") && check(Grammar::Test, "1 -eq 2"));
+        for words in ["-v a[$(x)]", "-R x", "a -eq b", "a[$(x)] -eq 1", "-f x -a -v y", "-t a[x]", "-o x"] {
+            assert!(!check(Grammar::Test, words), "{words}");
+        }
+    }
+
+    #[test]
+    fn printf_prints_text() {
+        assert!(check(Grammar::Printf, "%s\\n x") && check(Grammar::Printf, "%-10s|%%"));
+        for words in ["-v x %s", "%d a[x]", "%n", "%(%s)T 1", "%*s 3 x"] {
+            assert!(!check(Grammar::Printf, words), "{words}");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! One simple command against the tables.
+
+use std::path::PathBuf;
+
+use super::{Below, Tool, git, grammar, scripts::Sort, tool};
+use crate::{
+    Content, Facts,
+    paths::Place,
+    shell::{Simple, Word},
+};
+
+/// A command that is known to read only.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// The paths it reads, links resolved.
+    pub(crate) paths: Vec<PathBuf>,
+    /// The words that must run instead.
+    pub(crate) rewrite: Option<Vec<String>>,
+}
+
+/// Whether the command is known to read only, and nothing it should not.
+///
+/// # Errors
+/// A sentence that says why not.
+pub(crate) fn judge(command: &Simple, place: &Place, facts: &dyn Facts) -> Result<Known, String> {
+    let Some((first, words)) = command.words.split_first() else { return Err("It has no words.".into()) };
+    let name = first.text.as_str();
+    if name == "git" {
+        resolved(first, place, facts)?;
+        return crate::git::judge(words, place, facts);
+    }
+    let Some(tool) = tool(name) else { return Err(format!("`{name}` is not known to read only.")) };
+    if !first.bare {
+        return Err(format!("`{name}` is not written plainly."));
+    }
+    if !tool.builtin {
+        resolved(first, place, facts)?;
+    }
+    if let Some(word) = words.iter().find(|word| word.zsh) {
+        return Err(format!("zsh may take `{}` for a pattern.", word.text));
+    }
+    let mut reading = Reading { name, place, facts, paths: Vec::new() };
+    reading.judge(tool, words)?;
+    Ok(Known { paths: reading.paths, rewrite: None })
+}
+
+/// Whether a command word is a bare name of a program outside the workspace.
+///
+/// # Errors
+/// A sentence that says why not.
+pub(crate) fn resolved(word: &Word, place: &Place, facts: &dyn Facts) -> Result<(), String> {
+    let name = word.text.as_str();
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '+' | '-');
+    if !word.bare || name.is_empty() || name.starts_with(['-', '.']) || !name.chars().all(plain) {
+        return Err(format!("`{name}` is no plain name of a program."));
+    }
+    outside(name, facts.program(name), place)
+}
+
+/// Whether a program's file is there, outside the workspace.
+pub(crate) fn outside(name: &str, file: Option<PathBuf>, place: &Place) -> Result<(), String> {
+    match file {
+        None => Err(format!("There is no program `{name}`.")),
+        Some(file) if file.starts_with(&place.workspace) => Err(format!("`{name}` is a file of the workspace.")),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Judges a subcommand of git by its table; the paths it names.
+///
+/// # Errors
+/// A sentence that says why it is not known.
+pub(crate) fn judge_git(
+    name: &str,
+    words: &[Word],
+    place: &Place,
+    facts: &dyn Facts,
+) -> Result<(&'static Tool, Vec<PathBuf>), String> {
+    let Some(tool) = git(name) else { return Err(format!("`git {name}` is not known to read only.")) };
+    let name = format!("git {name}");
+    let mut reading = Reading { name: &name, place, facts, paths: Vec::new() };
+    reading.judge(tool, words)?;
+    Ok((tool, reading.paths))
+}
+
+struct Reading<'a> {
+    name: &'a str,
+    place: &'a Place,
+    facts: &'a dyn Facts,
+    paths: Vec<PathBuf>,
+}
+
+/// What the words of a command are.
+#[derive(Default)]
+struct Parts<'a> {
+    options: Vec<&'a str>,
+    values: Vec<(&'a str, &'a str)>,
+    operands: Vec<&'a str>,
+}
+
+impl Reading<'_> {
+    fn judge(&mut self, tool: &Tool, words: &[Word]) -> Result<(), String> {
+        let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        self.runs_itself(tool)?;
+        if let Some(exact) = &tool.exact {
+            let typed = words.join(" ");
+            let known = exact.iter().any(|list| *list == typed) && words.iter().all(|w| !w.contains(' '));
+            if known {
+                return Ok(());
+            }
+            if tool.operands.is_empty() && tool.flags.is_empty() {
+                let shown = format!("{} {typed}", self.name);
+                return Err(format!("`{}` is not known to read only.", shown.trim_end()));
+            }
+        }
+        if let Some(grammar) = tool.grammar {
+            return grammar::judge(grammar, &words, &mut |path| self.read(path).map(|_| ()));
+        }
+        let parts = if tool.words {
+            Parts { operands: words, ..Parts::default() }
+        } else {
+            parts(tool, &words).map_err(|what| format!("{what} of `{}` is not known to be safe.", self.name))?
+        };
+        self.values(tool, &parts)?;
+        let read = self.operands(tool, &parts)?;
+        self.below(tool, &parts, read)
+    }
+
+    /// Versions of tools are chosen by files of the workspace.
+    fn runs_itself(&self, tool: &Tool) -> Result<(), String> {
+        for unless in &tool.unless {
+            for base in &self.place.bases {
+                for dir in base.ancestors().take_while(|dir| dir.starts_with(&self.place.workspace)) {
+                    let file = dir.join(&unless.file);
+                    let chosen = match self.facts.read(&file, 64 * 1024) {
+                        Content::Missing => false,
+                        Content::Unreadable => true,
+                        Content::Bytes(bytes) => String::from_utf8_lossy(&bytes).contains(&unless.holds),
+                    };
+                    if chosen {
+                        return Err(format!("`{}` may choose what `{}` runs.", file.display(), self.name));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn values(&mut self, tool: &Tool, parts: &Parts<'_>) -> Result<(), String> {
+        for (option, value) in &parts.values {
+            let sort = tool.values.get(*option).or_else(|| tool.optional.get(*option));
+            let sort = sort.and_then(|sort| Sort::parse(sort)).ok_or("The tables are wrong.")?;
+            self.value(&sort, value).map_err(|why| {
+                why.unwrap_or_else(|| {
+                    format!("The value `{value}` of `{option}` of `{}` is not known to be safe.", self.name)
+                })
+            })?;
+        }
+        Ok(())
+    }
+
+    /// `Err(None)` when the value is none of its sort.
+    fn value(&mut self, sort: &Sort, value: &str) -> Result<Vec<PathBuf>, Option<String>> {
+        if sort.is_path() {
+            if value == "-" {
+                return Ok(Vec::new());
+            }
+            return self.read(value).map_err(Some);
+        }
+        if matches!(sort, Sort::Rev) {
+            return crate::git::revision(value, self.place, self.facts).map_err(Some);
+        }
+        if sort.holds(value) { Ok(Vec::new()) } else { Err(None) }
+    }
+
+    fn read(&mut self, written: &str) -> Result<Vec<PathBuf>, String> {
+        let paths = self.place.readable(written, self.facts)?;
+        self.paths.extend(paths.iter().cloned());
+        Ok(paths)
+    }
+
+    fn operands(&mut self, tool: &Tool, parts: &Parts<'_>) -> Result<Vec<PathBuf>, String> {
+        let given = |options: &[String]| options.iter().any(|o| parts.has(o));
+        if !parts.operands.is_empty() && !tool.operands_with.is_empty() && !given(&tool.operands_with) {
+            return Err(format!("`{}` with operands is not known to read only.", self.name));
+        }
+        let mut sorts = tool.operands.iter().map(String::as_str).peekable();
+        if given(&tool.first_by) {
+            sorts.next();
+        }
+        let mut read = Vec::new();
+        for operand in &parts.operands {
+            let Some(sort) = sorts.peek().copied() else {
+                return Err(format!("`{}` with the operand `{operand}` is not known to read only.", self.name));
+            };
+            let sort = match sort.strip_suffix("...") {
+                Some(sort) => sort,
+                None => sorts.next().unwrap_or(sort),
+            };
+            let sort = Sort::parse(sort).ok_or("The tables are wrong.")?;
+            read.extend(self.value(&sort, operand).map_err(|why| {
+                why.unwrap_or_else(|| format!("The operand `{operand}` of `{}` is not known to be safe.", self.name))
+            })?);
+        }
+        Ok(read)
+    }
+
+    fn below(&mut self, tool: &Tool, parts: &Parts<'_>, mut read: Vec<PathBuf>) -> Result<(), String> {
+        let given = |options: &[String]| options.iter().any(|o| parts.has(o));
+        let mode = match tool.below {
+            _ if given(&tool.all_with) => Below::All,
+            Below::Never if given(&tool.below_with) => Below::All,
+            mode => mode,
+        };
+        if read.is_empty() && (tool.here || mode != Below::Never) {
+            read = self.place.readable(".", self.facts)?;
+            self.paths.extend(read.iter().cloned());
+        }
+        match mode {
+            Below::Never => Ok(()),
+            Below::Visible => Place::readable_below(&read, true, self.facts),
+            Below::All => Place::readable_below(&read, false, self.facts),
+        }
+    }
+}
+
+impl Parts<'_> {
+    fn has(&self, option: &str) -> bool {
+        self.options.contains(&option) || self.values.iter().any(|(name, _)| *name == option)
+    }
+}
+
+/// Takes words apart as getopt does; the option that is not known is the error.
+fn parts<'a>(tool: &'a Tool, words: &[&'a str]) -> Result<Parts<'a>, String> {
+    let mut parts = Parts::default();
+    let mut words = words.iter().copied();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            parts.operands.extend(words.by_ref());
+        } else if word == "-" || !word.starts_with('-') {
+            parts.operands.push(word);
+        } else if tool.flags.iter().any(|flag| flag == word) {
+            parts.options.push(word);
+        } else if tool.values.contains_key(word) {
+            let value = words.next().ok_or_else(|| format!("The option `{word}` without its value"))?;
+            parts.values.push((word, value));
+        } else if tool.optional.contains_key(word) {
+            parts.options.push(word);
+        } else if let Some((name, value)) = word.split_once('=').filter(|_| word.starts_with("--")) {
+            if !tool.values.contains_key(name) && !tool.optional.contains_key(name) {
+                return Err(format!("The option `{name}`"));
+            }
+            parts.values.push((name, value));
+        } else if word.starts_with("--") {
+            return Err(format!("The option `{word}`"));
+        } else if tool.number && word.bytes().skip(1).all(|b| b.is_ascii_digit()) {
+            parts.options.push(word);
+        } else {
+            bundle(tool, word, &mut words, &mut parts)?;
+        }
+    }
+    Ok(parts)
+}
+
+/// `-la`, `-n5`, `-rnA 3`.
+fn bundle<'a>(
+    tool: &'a Tool,
+    word: &'a str,
+    words: &mut impl Iterator<Item = &'a str>,
+    parts: &mut Parts<'a>,
+) -> Result<(), String> {
+    for (at, letter) in word.char_indices().skip(1) {
+        let is = |option: &&String| option.strip_prefix('-') == Some(letter.encode_utf8(&mut [0; 4]) as &str);
+        if let Some(flag) = tool.flags.iter().find(is) {
+            parts.options.push(flag);
+        } else if let Some(option) = tool.values.keys().find(is) {
+            let rest = &word[at + letter.len_utf8()..];
+            let value = if rest.is_empty() { words.next() } else { Some(rest) };
+            let value = value.ok_or_else(|| format!("The option `{option}` without its value"))?;
+            parts.values.push((option, value));
+            return Ok(());
+        } else {
+            return Err(format!("The option `-{letter}`"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,521 @@
+//! The sorts of values and operands, and the small languages among them (sed, awk, jq, formats).
+
+/// What a value or an operand must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// Anything.
+    Text,
+    /// Letters, digits and `_ . , : + - / % @ =`.
+    Word,
+    /// Digits, with a sign before and a unit behind.
+    Number,
+    /// A file that is read.
+    Path,
+    /// A revision or a path of git.
+    Rev,
+    /// One of these words.
+    OneOf(Vec<String>),
+    /// A script of sed that only prints or changes what passes.
+    Sed,
+    /// A program of awk that only prints fields.
+    Awk,
+    /// A filter of jq that only picks.
+    Jq,
+    /// A format of date.
+    Date,
+    /// A format of `git log` that verifies no signature.
+    Pretty,
+    /// A format or a sorting of references that verifies no signature.
+    Refs,
+    /// A key of git's configuration that holds no secret.
+    Key,
+}
+
+impl Sort {
+    /// As the tables name it.
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "text" => Self::Text,
+            "word" => Self::Word,
+            "number" => Self::Number,
+            "path" => Self::Path,
+            "rev" => Self::Rev,
+            "sed" => Self::Sed,
+            "awk" => Self::Awk,
+            "jq" => Self::Jq,
+            "date" => Self::Date,
+            "pretty" => Self::Pretty,
+            "refs" => Self::Refs,
+            "key" => Self::Key,
+            words => Self::OneOf(words.strip_prefix("one of ")?.split(' ').map(str::to_owned).collect()),
+        })
+    }
+
+    pub(super) const fn is_path(&self) -> bool {
+        matches!(self, Self::Path)
+    }
+
+    /// Whether a value that is no path is of this sort.
+    pub(super) fn holds(&self, value: &str) -> bool {
+        match self {
+            Self::Text => true,
+            Self::Word => !value.is_empty() && value.chars().all(is_word),
+            Self::Number => is_number(value),
+            Self::Path | Self::Rev => false,
+            Self::OneOf(words) => words.iter().any(|word| word == value),
+            Self::Sed => value.split(';').all(is_sed) && value.matches(';').count() < 10,
+            Self::Awk => is_awk(value),
+            Self::Jq => is_jq(value),
+            Self::Date => value.starts_with('+'),
+            Self::Pretty => is_pretty(value),
+            Self::Refs => !value.contains("signature") && !value.contains("contents") && !value.contains("raw"),
+            Self::Key => {
+                let key = value.to_ascii_lowercase();
+                ["user.name", "user.email", "init.defaultbranch", "core.autocrlf", "core.filemode", "core.ignorecase"]
+                    .contains(&key.as_str())
+            }
+        }
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ',' | ':' | '+' | '-' | '/' | '%' | '@' | '=')
+}
+
+fn is_number(value: &str) -> bool {
+    let digits = value.strip_prefix(['+', '-']).unwrap_or(value);
+    let unit = digits.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    digits.starts_with(|c: char| c.is_ascii_digit()) && unit.len() < 3 && unit.chars().all(|c| c.is_ascii_alphabetic())
+}
+
+/// A cursor over a script.
+struct Script<'a>(&'a str);
+
+impl Script<'_> {
+    fn eat(&mut self, text: &str) -> bool {
+        match self.0.strip_prefix(text) {
+            Some(rest) => {
+                self.0 = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn blanks(&mut self) {
+        self.0 = self.0.trim_start_matches(' ');
+    }
+
+    /// Takes what is of this sort; whether there was any.
+    fn run(&mut self, of: impl Fn(char) -> bool) -> bool {
+        let rest = self.0.trim_start_matches(of);
+        let some = rest.len() < self.0.len();
+        self.0 = rest;
+        some
+    }
+
+    /// Takes text up to a delimiter that no backslash escapes.
+    fn until(&mut self, delimiter: char) -> bool {
+        let mut escaped = false;
+        for (at, c) in self.0.char_indices() {
+            if !escaped && c == delimiter {
+                self.0 = &self.0[at + 1..];
+                return true;
+            }
+            escaped = !escaped && c == '\\';
+        }
+        false
+    }
+
+    /// Takes `/regex/`. A delimiter in brackets would not end it for sed, so there are none.
+    fn regex(&mut self) -> bool {
+        let before = self.0;
+        if !self.eat("/") || !self.until('/') {
+            return false;
+        }
+        let body = &before[1..before.len() - self.0.len() - 1];
+        !body.is_empty() && is_closed(body)
+    }
+}
+
+/// Whether brackets in a regular expression close before it ends, so that its end is where it seems.
+fn is_closed(body: &str) -> bool {
+    let body = body.replace("\\\\", "").replace("\\[", "").replace("\\]", "");
+    let (mut open, mut since) = (false, 0);
+    for c in body.chars() {
+        match (open, c) {
+            (false, '[') => (open, since) = (true, 0),
+            // `[]` and `[^]` do not close.
+            (true, ']') if since > 0 => open = false,
+            (true, '^') if since == 0 => {}
+            (true, '[') => return false,
+            _ => since += 1,
+        }
+    }
+    !open
+}
+
+/// `10,40p`, `$=`, `/x/,/y/d`, `5q`, `s/a/b/g`.
+fn is_sed(command: &str) -> bool {
+    let mut script = Script(command);
+    script.blanks();
+    if address(&mut script) && script.eat(",") && !address(&mut script) {
+        // `2,+3p`, `2,~4p`
+        let relative = script.eat("+") || script.eat("~");
+        if !relative || !script.run(|c| c.is_ascii_digit()) {
+            return false;
+        }
+    }
+    script.blanks();
+    script.eat("!");
+    script.blanks();
+    let known = if script.eat("s") {
+        let before = script.0;
+        script.eat("/") && script.until('/') && {
+            let body = &before[1..before.len() - script.0.len() - 1];
+            let closed = !body.is_empty() && is_closed(body);
+            closed && script.until('/') && {
+                script.run(|c| matches!(c, 'g' | 'p' | 'i' | 'I') || c.is_ascii_digit());
+                true
+            }
+        }
+    } else {
+        script.run_one(&['p', 'd', 'q', '='])
+    };
+    script.blanks();
+    known && script.0.is_empty()
+}
+
+impl Script<'_> {
+    fn run_one(&mut self, of: &[char]) -> bool {
+        match self.0.strip_prefix(of) {
+            Some(rest) => {
+                self.0 = rest;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+fn address(script: &mut Script<'_>) -> bool {
+    if script.eat("$") {
+        return true;
+    }
+    if script.0.starts_with('/') {
+        return script.regex() && {
+            script.eat("I");
+            true
+        };
+    }
+    script.run(|c| c.is_ascii_digit())
+}
+
+/// `{print $1, $NF}`, with `/regex/` or `NR==5` before it.
+fn is_awk(program: &str) -> bool {
+    let mut script = Script(program);
+    script.blanks();
+    if script.0.starts_with('/') {
+        if !script.regex() {
+            return false;
+        }
+    } else if script.0.starts_with("NR") || script.0.starts_with("NF") || script.0.starts_with('$') {
+        if !condition(&mut script) {
+            return false;
+        }
+        script.blanks();
+        while script.eat("&&") || script.eat("||") {
+            script.blanks();
+            if !condition(&mut script) {
+                return false;
+            }
+            script.blanks();
+        }
+    }
+    script.blanks();
+    if script.0.is_empty() {
+        return !program.trim().is_empty();
+    }
+    if !script.eat("{") {
+        return false;
+    }
+    script.blanks();
+    if !script.eat("print") {
+        return false;
+    }
+    loop {
+        script.blanks();
+        if script.eat("}") {
+            break;
+        }
+        script.eat(",");
+        script.blanks();
+        if !field(&mut script) && !string(&mut script) {
+            return false;
+        }
+    }
+    script.blanks();
+    script.0.is_empty()
+}
+
+fn condition(script: &mut Script<'_>) -> bool {
+    if !field(script) {
+        return false;
+    }
+    script.blanks();
+    let compared = ["==", "!=", ">=", "<=", ">", "<", "%"].iter().any(|op| script.eat(op));
+    script.blanks();
+    !compared || script.run(|c| c.is_ascii_digit()) || string(script)
+}
+
+fn field(script: &mut Script<'_>) -> bool {
+    if script.eat("$") {
+        return script.eat("NF") || script.run(|c| c.is_ascii_digit());
+    }
+    ["NR", "NF", "FNR"].iter().any(|name| script.eat(name))
+}
+
+fn string(script: &mut Script<'_>) -> bool {
+    script.eat("\"") && {
+        script.run(|c| c != '"' && c != '\\');
+        while script.eat("\\") {
+            if !(script.eat("t") || script.eat("n")) {
+                return false;
+            }
+            script.run(|c| c != '"' && c != '\\');
+        }
+        script.eat("\"")
+    }
+}
+
+/// Functions of jq that look at nothing but their input.
+const JQ: &[&str] = &[
+    "keys",
+    "length",
+    "type",
+    "not",
+    "first",
+    "last",
+    "add",
+    "sort",
+    "unique",
+    "reverse",
+    "flatten",
+    "tostring",
+    "tonumber",
+    "values",
+    "to_entries",
+    "from_entries",
+    "map",
+    "select",
+    "has",
+    "test",
+    "startswith",
+    "endswith",
+    "contains",
+    "join",
+    "split",
+    "sort_by",
+    "group_by",
+    "unique_by",
+    "min",
+    "max",
+    "any",
+    "all",
+    "and",
+    "or",
+    "true",
+    "false",
+    "null",
+    "empty",
+    "ascii_downcase",
+    "ascii_upcase",
+    "keys_unsorted",
+    "index",
+    "if",
+    "then",
+    "else",
+    "end",
+];
+
+fn is_jq(filter: &str) -> bool {
+    let mut script = Script(filter);
+    while let Some(c) = script.0.chars().next() {
+        if c == '"' {
+            // An interpolation is a filter again.
+            script.eat("\"");
+            script.run(|c| c != '"' && c != '\\');
+            if !script.eat("\"") {
+                return false;
+            }
+        } else if c == '.' {
+            script.run(|c| c == '.' || c.is_ascii_alphanumeric() || c == '_');
+        } else if c.is_ascii_alphabetic() || c == '_' {
+            let before = script.0;
+            script.run(|c| c.is_ascii_alphanumeric() || c == '_');
+            let word = &before[..before.len() - script.0.len()];
+            // A key of an object that is made.
+            if !JQ.contains(&word) && !script.0.trim_start().starts_with(':') {
+                return false;
+            }
+        } else if !script.run(|c| c.is_ascii_digit() || " []{}()|,:?=!<>+-*/%".contains(c)) {
+            return false;
+        }
+    }
+    !filter.is_empty()
+}
+
+fn is_pretty(format: &str) -> bool {
+    let named = ["oneline", "short", "medium", "full", "fuller", "reference", "raw", "email"].contains(&format);
+    if named {
+        return true;
+    }
+    let mut rest = format;
+    if !format.starts_with("format:") && !format.starts_with("tformat:") && !format.contains('%') {
+        return false;
+    }
+    while let Some(at) = rest.find('%') {
+        rest = rest[at + 1..].trim_start_matches(['+', '-', ' ']);
+        // `%G?` runs the program that verifies signatures.
+        if rest.starts_with('G') {
+            return false;
+        }
+        rest = rest.strip_prefix('%').unwrap_or(rest);
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(sort: &Sort, good: &[&str], bad: &[&str]) {
+        for script in good {
+            assert!(sort.holds(script), "{script:?} is a {sort:?}");
+        }
+        for script in bad {
+            assert!(!sort.holds(script), "{script:?} is no {sort:?}");
+        }
+    }
+
+    #[test]
+    fn sed_prints_and_changes_what_passes() {
+        check(
+            &Sort::Sed,
+            &[
+                "10,40p",
+                "1,5p",
+                "$p",
+                "5q",
+                "/x/p",
+                "/a/,/b/d",
+                "$=",
+                "s/a/b/",
+                "s/a/b/g",
+                "s/[0-9]*//gp",
+                "1d;$d",
+                "2,+3p",
+                "s/\\/x/y/",
+                "/a\\/b/p",
+                "1!d",
+            ],
+            &[
+                "",
+                "1e touch pwned",
+                "e",
+                "s/.*/touch pwned/e",
+                "s/a/b/w pwned",
+                "w pwned",
+                "1w pwned",
+                "r /etc/passwd",
+                "s/a/b/ge",
+                "s/[/]/;e;/",
+                "s/[]/]/e/",
+                "s|a|b|e",
+                "a\\",
+                "1,5!{p}",
+                "{p}",
+                "p;e",
+                "s/a/b/m",
+                "y/a/b/",
+                "W x",
+                "Q;e id",
+                "s/x/y/;w f",
+                "s/[[:x/]e/p",
+            ],
+        );
+    }
+
+    #[test]
+    fn awk_prints_fields() {
+        check(
+            &Sort::Awk,
+            &[
+                "{print $1}",
+                "{print $1, $NF}",
+                "{ print NR \": \" $0 }",
+                "NR==5",
+                "NR>3 {print $2}",
+                "/x/ {print}",
+                "$1 == \"a\" {print $2}",
+                "/x/",
+            ],
+            &[
+                "",
+                "BEGIN{system(\"x\")}",
+                "{print > \"x\"}",
+                "{print $1 > \"x\"}",
+                "{print $1 | \"sh\"}",
+                "BEGIN{\"x\"|getline}",
+                "{print $1}; {x}",
+                "{print system(\"x\")}",
+                "{print $(system(\"x\"))}",
+                "@load \"x\"",
+                "{print \"a\\\"; system(1)\"}",
+                "NR==1{system(\"x\")}",
+            ],
+        );
+    }
+
+    #[test]
+    fn jq_picks() {
+        check(
+            &Sort::Jq,
+            &[
+                ".",
+                ".a.b[0]",
+                ".[] | .name",
+                "keys",
+                ".scripts | keys",
+                ".[\"a b\"]",
+                "map(.x) | length",
+                "{a: .b}",
+                ".a // \"x\"",
+            ],
+            &[
+                "",
+                "env",
+                "$ENV",
+                "env.HOME",
+                "input",
+                "include \"x\"; .",
+                "import \"x\" as y; .",
+                "\"\\(env)\"",
+                "$__loc__",
+                "debug",
+                "getpath",
+                "@sh",
+            ],
+        );
+    }
+
+    #[test]
+    fn formats_verify_no_signature() {
+        check(
+            &Sort::Pretty,
+            &["oneline", "%h %s", "format:%H%n%an", "%C(red)%h%C(reset) 100%%G", "%h%x09%ad"],
+            &["%G?", "format:%h %G?", "%-G?", "%+GS", "mine", "% GK"],
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! Our words are those that bash gives to the program.
+
+use std::process::Command;
+
+use approver::{Explanation, Policy, Preset, Verdict};
+use proptest::prelude::*;
+
+use super::{facts, lists::benign, request};
+
+fn explain(text: &str) -> Explanation {
+    Policy::preset(Preset::ReadOnly).explain(&request(text), &facts())
+}
+
+/// The words of every command of a line as bash has them: each program is a function that prints
+/// its own.
+fn seen_by_bash(text: &str, programs: &[&str]) -> Vec<Vec<String>> {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("src")).unwrap();
+    // In a pipeline several print at once, so each prints to a file of its own.
+    let mut script = String::from(
+        "say() { printf '%s\\0' \"$@\" > \"$OUT/$BASHPID.$RANDOM$RANDOM\"; cat >/dev/null </dev/null; true; }\n",
+    );
+    for program in programs {
+        script.push_str(&format!("{program}() {{ say '{program}' \"$@\"; }}\n"));
+    }
+    script.push_str(text);
+    let out = tempfile::tempdir().unwrap();
+    Command::new("bash").arg("-c").arg(&script).env("OUT", out.path()).current_dir(dir.path()).output().unwrap();
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(out.path()).unwrap() {
+        let words = String::from_utf8(std::fs::read(entry.unwrap().path()).unwrap()).unwrap();
+        all.push(words.strip_suffix('\0').unwrap().split('\0').map(str::to_owned).collect());
+    }
+    all
+}
+
+/// Compares, for a line without `||` and `cd`, whose commands all run.
+fn check(text: &str) {
+    let account = explain(text);
+    if account.decision.verdict != Verdict::Allow || !account.wrapper.is_empty() || text.contains("||") {
+        return;
+    }
+    let mut ours: Vec<Vec<String>> = account.parts.iter().map(|part| part.words.clone()).collect();
+    if ours
+        .iter()
+        .any(|words| matches!(words[0].as_str(), "cd" | "printf" | "[" | "test" | "command" | "true" | "false" | "cat"))
+    {
+        ours.clear();
+    }
+    if ours.is_empty() {
+        return;
+    }
+    let names: std::collections::BTreeSet<&str> = ours.iter().map(|words| words[0].as_str()).collect();
+    let mut theirs = seen_by_bash(text, &names.into_iter().collect::<Vec<_>>());
+    ours.sort();
+    theirs.sort();
+    assert_eq!(ours, theirs, "{text}");
+}
+
+#[test]
+fn our_words_are_those_of_bash() {
+    for listed in benign() {
+        check(&listed.cmd);
+    }
+    for text in [
+        r#"echo "a\b" 'c\d' e\f "g\"h" "i\\j" "k$" a"b"'c'\d"#,
+        r"echo \! \$ \* \; \| a\ b",
+        r#"grep "\bfoo\b" README.md"#,
+        "echo a=b --c=d HEAD@ x%y a,b:c",
+        r#"echo "" '' "a  b"   c"#,
+        "echo a;echo b;",
+        "ls 2>/dev/null|wc -l>/dev/null",
+        "find . ! -name x -o \\( -name y \\)",
+    ] {
+        assert_eq!(explain(text).decision.verdict, Verdict::Allow, "{text}: {}", explain(text).decision.reason);
+        check(text);
+    }
+}
+
+#[test]
+fn the_safe_form_of_git_has_the_same_words_at_its_end() {
+    for listed in benign().into_iter().filter(|listed| listed.cmd.starts_with("git")) {
+        let decision = explain(&listed.cmd).decision;
+        let Some(rewrite) = decision.rewrite else { continue };
+        let seen = seen_by_bash(&rewrite, &["env", "wc", "head"]);
+        let (seen, ours) =
+            (seen.iter().find(|words| words[0] == "env").unwrap(), explain(&listed.cmd).parts[0].words.clone());
+        assert!(seen.ends_with(&ours[2..]), "{rewrite}");
+        assert!(seen.contains(&ours[1]) && seen.contains(&"--no-pager".to_owned()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn our_words_are_those_of_bash_for_any_quoting(pieces in prop::collection::vec(prop::sample::select(vec![
+        "a", "b-c", " ", "'", "\"", "\\", "\\\\", "'x y'", "\"x y\"", "\\ ", "\\\"", "$", "!", "=", ":", "~", "^", "%", "@", ",", ";echo ", "|echo ", "&&echo ", ">", "2>&1", "1", "/",
+    ]), 0..10)) {
+        check(&format!("echo {}", pieces.concat()));
+    }
+}

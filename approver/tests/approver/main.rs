@@ -1,0 +1,56 @@
+//! The approver from outside: lists of command lines, properties, and what bash and git really do.
+
+#![allow(missing_docs, clippy::wildcard_enum_match_arm, reason = "tests")]
+
+mod bash;
+mod git;
+mod lists;
+mod properties;
+
+use std::collections::BTreeMap;
+
+use approver::{Kind, Request, Shell, Stated};
+use events::Provider;
+
+pub(crate) const WORKSPACE: &str = "/home/dev/w";
+
+/// A request for a command line in the workspace.
+pub(crate) fn request(command: &str) -> Request {
+    Request {
+        agent: Provider::Codex,
+        kind: Kind::Command,
+        tool: Some("Bash".into()),
+        command: Some(command.into()),
+        cwd: WORKSPACE.into(),
+        workspace: WORKSPACE.into(),
+        paths: Vec::new(),
+        url: None,
+        labels: BTreeMap::new(),
+        takes_rewrite: true,
+        shell: Shell::Unknown,
+    }
+}
+
+/// A machine on which every program of the lists is there, so that nothing is refused for want of it.
+pub(crate) fn facts() -> Stated {
+    let mut names: Vec<&str> = include_str!("../../../fixtures/approver/bypass.jsonl")
+        .split(|c: char| !(c.is_ascii_alphanumeric() || "_.+-".contains(c)))
+        .chain(
+            include_str!("../../../fixtures/approver/benign.jsonl")
+                .split(|c: char| !(c.is_ascii_alphanumeric() || "_.+-".contains(c))),
+        )
+        .filter(|word| !word.is_empty())
+        .collect();
+    names.extend(["env", "bash", "sh", "zsh"]);
+    Stated::usual(&names)
+        .with_file(
+            "/home/dev/w/.git/config",
+            "[core]\n\tfilemode = true\n[remote \"origin\"]\n\turl = https://x.test/a.git\n",
+        )
+        .with_file("/home/dev/w/README.md", "hello\n")
+        .with_file("/home/dev/w/Cargo.toml", "[package]\n")
+        .with_file("/home/dev/w/src/main.rs", "fn main() {}\n")
+        .with_file("/home/dev/w/evilrepo/.git/config", "[core]\n\tfsmonitor = touch pwned\n")
+        .with_link("/home/dev/w/link-out", "/etc")
+        .with_link("/home/dev/w/link-env", "/home/dev/w/.env")
+}
