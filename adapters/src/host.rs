@@ -12,6 +12,7 @@
 //! Start at [`start`] for how it begins, at [`relay`] for what it does all the time, at [`frame`]
 //! for what it tells. Nothing here decides what a screen means ([`crate::screen`]).
 
+pub mod answer;
 pub mod child;
 pub mod frame;
 pub mod guest;

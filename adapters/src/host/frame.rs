@@ -72,6 +72,43 @@ pub enum Ask {
     },
     /// Interrupt what it does, in the way of the program.
     Interrupt,
+    /// Answer a dialog by keys, if it still stands: an [`Answered`]. An error means that nothing was
+    /// typed. Never done twice: who gets no reply does not know whether it was done, and looks.
+    Answer {
+        /// Which dialog: [`Dialog::mark`].
+        mark: String,
+        /// How.
+        answer: DialogAnswer,
+    },
+    /// Something a later version asks for; refused.
+    #[serde(other)]
+    Unknown,
+}
+
+/// How a dialog can be answered by keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DialogAnswer {
+    /// What it asks for is allowed, this time.
+    AllowOnce,
+    /// It is refused. Of the agents we know this ends the turn.
+    Deny,
+}
+
+/// What became of an answer of which at least one key was typed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    /// Whether the key that answers was typed and the dialog went away within 2 s.
+    pub applied: bool,
+    /// Keys that were typed.
+    pub keys: u32,
+    /// The mark of the dialog.
+    pub before: String,
+    /// What the screen claimed then.
+    pub after: Option<Box<ScreenClaim>>,
+    /// Why the key that answers was not typed after others were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// STUB
@@ -127,6 +164,9 @@ pub struct Hello {
     /// The file its output is recorded in.
     #[serde(default)]
     pub recording: Option<String>,
+    /// Whether this host knows [`Ask::Answer`]; older ones do not even refuse it.
+    #[serde(default)]
+    pub answers: bool,
 }
 
 /// Something that happened in a run.

@@ -14,6 +14,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, never, sele
 use events::{Provider, State, Timestamp};
 
 use super::{
+    answer::{Answering, Press, Pressed, Step},
     frame::{Ask, Hello, Told},
     keys,
     link::{Asked, Link},
@@ -65,6 +66,10 @@ pub enum FromScreen {
     Attention(String),
     /// The server wants this typed.
     Type(Vec<u8>, Reply),
+    /// A dialog with this mark was told of.
+    Stands(String),
+    /// A key of an answer, to be pressed if nothing changed.
+    Press(Press),
 }
 
 /// The way back to who asked.
@@ -109,8 +114,23 @@ impl Screen {
             let rules = load();
             let now = (begin.clock)();
             let observer = Observer::new(begin.size, begin.hello.provider, Arc::clone(&rules), now);
-            let mut reading =
-                Reading { begin, rules, observer, tell, left, lost, approval: None, carried: Vec::new(), bytes: 0 };
+            let mut reading = Reading {
+                begin,
+                rules,
+                observer,
+                tell,
+                left,
+                lost,
+                approval: None,
+                carried: Vec::new(),
+                bytes: 0,
+                parsed: 0,
+                written_at: now,
+                stood: None,
+                answering: None,
+                pressed: never(),
+                step_at: None,
+            };
             reading.run(&incoming);
             // Waits until what was told is stored.
             drop(reading);
@@ -173,6 +193,16 @@ struct Reading {
     /// Chunks drained and not parsed yet, and their bytes.
     carried: Vec<(Vec<u8>, Timestamp)>,
     bytes: usize,
+    /// So much of what the program wrote is known of here, and when it wrote last.
+    parsed: u64,
+    written_at: Timestamp,
+    /// The mark the relay was told last.
+    stood: Option<String>,
+    /// The answer that is being given, who wants to know of it, what comes of its key, and when it
+    /// goes on.
+    answering: Option<(Answering, Reply)>,
+    pressed: Receiver<Pressed>,
+    step_at: Option<Timestamp>,
 }
 
 impl Reading {
@@ -180,9 +210,16 @@ impl Reading {
         let mut asked = self.begin.asked.clone();
         loop {
             let now = (self.begin.clock)();
-            let due = self.observer.next_deadline().map_or(Duration::from_secs(3600), |at| {
-                Duration::from_millis(u64::try_from(at.since_ms(now)).unwrap_or(0))
-            });
+            let pressed = self.pressed.clone();
+            let due = self
+                .observer
+                .next_deadline()
+                .into_iter()
+                .chain(self.step_at)
+                .min()
+                .map_or(Duration::from_secs(3600), |at| {
+                    Duration::from_millis(u64::try_from(at.since_ms(now)).unwrap_or(0))
+                });
             select! {
                 recv(incoming) -> thing => match thing {
                     Ok(thing) => self.take(thing),
@@ -192,6 +229,7 @@ impl Reading {
                     Ok(question) => self.answer(question),
                     Err(_) => asked = never(),
                 },
+                recv(pressed) -> pressed => self.pressed(pressed.ok()),
                 default(due) => {}
             }
             let begun = Instant::now();
@@ -209,6 +247,7 @@ impl Reading {
             let now = (self.begin.clock)();
             self.guard(|observer| observer.advance(now));
             self.pass_on();
+            self.go_on_answering();
             if begun.elapsed() < breath {
                 // Nobody sends on this channel: it is a wait.
                 crossbeam_channel::after(breath).recv().ok();
@@ -221,6 +260,8 @@ impl Reading {
             ToScreen::Output(bytes, at) => {
                 self.left.fetch_sub(bytes.len(), Ordering::Relaxed);
                 self.bytes += bytes.len();
+                self.parsed += bytes.len() as u64;
+                self.written_at = at;
                 self.carried.push((bytes, at));
             }
             ToScreen::Input(bytes, at) => {
@@ -263,6 +304,7 @@ impl Reading {
         let now = (self.begin.clock)();
         let lost = self.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
+            self.parsed += lost;
             self.guard(|observer| observer.skipped(lost, now));
         }
         let mut behind = std::mem::take(&mut self.bytes);
@@ -282,6 +324,7 @@ impl Reading {
         let told = self.ask_mut(Observer::take).unwrap_or_default();
         for (at, told) in told {
             self.attention(&told);
+            self.stands(&told);
             self.begin.link.tell(at, told);
         }
         let replies = self.ask_mut(Observer::take_replies).unwrap_or_default();
@@ -310,9 +353,66 @@ impl Reading {
         }
     }
 
+    /// Lets the relay know of a dialog, before it is told: whoever answers it knows it from there.
+    fn stands(&mut self, told: &Told) {
+        let Told::Claim(claim) = told else { return };
+        let mark = claim.dialog.as_ref().and_then(|dialog| dialog.mark.clone());
+        if let Some(mark) = mark.filter(|mark| self.stood.as_ref() != Some(mark)) {
+            self.stood = Some(mark.clone());
+            self.send(FromScreen::Stands(mark));
+        }
+    }
+
+    /// Goes on with the answer that is being given.
+    fn go_on_answering(&mut self) {
+        let Some((mut answering, reply)) = self.answering.take() else { return };
+        let (now, written_at) = ((self.begin.clock)(), self.written_at);
+        let step = self.ask(|observer| answering.step(observer, written_at, now));
+        self.take_step(step, answering, reply);
+    }
+
+    /// What came of a key; `None` when the relay is gone.
+    fn pressed(&mut self, pressed: Option<Pressed>) {
+        self.pressed = never();
+        let Some((mut answering, reply)) = self.answering.take() else { return };
+        let now = (self.begin.clock)();
+        let pressed = pressed.unwrap_or(Pressed::No("the run is ending"));
+        let step = self.ask(|observer| answering.pressed(&pressed, observer, now).unwrap_or(Step::Wait(now)));
+        self.take_step(step, answering, reply);
+    }
+
+    fn take_step(&mut self, step: Option<Step>, answering: Answering, reply: Reply) {
+        self.step_at = None;
+        match step {
+            None => reply(Err("the screen could not be read; whether a key was typed is not known".into())),
+            Some(Step::Done(answer)) => reply(answer.and_then(|answered| as_json(Some(answered)))),
+            Some(Step::Wait(at)) => {
+                self.step_at = Some(at);
+                self.answering = Some((answering, reply));
+            }
+            Some(Step::Press { bytes }) => {
+                let (pressed, came) = bounded(1);
+                self.pressed = came;
+                let mark = answering.mark().to_owned();
+                self.answering = Some((answering, reply));
+                self.send(FromScreen::Press(Press { mark, bytes, parsed: self.parsed, pressed }));
+            }
+        }
+    }
+
     fn answer(&mut self, Asked { ask, reply }: Asked) {
         self.parse();
         let typed = match ask {
+            Ask::Answer { mark, answer } => {
+                if self.answering.is_some() {
+                    return reply(Err("another answer is being given".into()));
+                }
+                let now = (self.begin.clock)();
+                self.answering = Some((Answering::new(mark, answer, now), reply));
+                self.step_at = Some(now);
+                return;
+            }
+            Ask::Unknown => return reply(Err("this host is of an older version, and does not know how".into())),
             Ask::Screen => return reply(as_json(self.ask(Observer::picture))),
             Ask::Explain => return reply(as_json(self.ask(Observer::explain))),
             Ask::Type { text, paste } => {

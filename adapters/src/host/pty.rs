@@ -11,6 +11,7 @@ use std::{
 
 use portable_pty::{MasterPty, PtySize, native_pty_system};
 use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
     fs::{Mode, OFlags},
     process::{Pid, Signal, kill_process_group},
     termios::{InputModes, LocalModes, OptionalActions, Termios, Winsize, tcgetattr, tcsetattr},
@@ -105,6 +106,21 @@ impl Pty {
         tcgetattr(&self.master).is_ok_and(|settings| {
             !settings.local_modes.contains(LocalModes::ECHO) && settings.local_modes.contains(LocalModes::ICANON)
         })
+    }
+
+    /// Whether keys are read one by one and not shown, as a dialog reads them.
+    #[must_use]
+    pub fn takes_keys(&self) -> bool {
+        tcgetattr(&self.master)
+            .is_ok_and(|settings| !settings.local_modes.intersects(LocalModes::ECHO | LocalModes::ICANON))
+    }
+
+    /// Whether the program wrote something that was not read yet.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        let mut master = [PollFd::new(&self.master, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        !matches!(poll(&mut master, Some(&now)), Ok(0))
     }
 }
 

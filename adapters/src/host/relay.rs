@@ -119,6 +119,12 @@ pub struct Loop {
     drained: bool,
     reading: Duration,
     announcement: Option<Vec<u8>>,
+    /// So many bytes of the program were passed on.
+    passed: u64,
+    /// When somebody typed last.
+    typed: Option<Instant>,
+    /// The dialog that was told last, and the process group in the foreground then.
+    stood: Option<(String, Option<i32>)>,
 }
 
 /// What was typed and is not written yet.
@@ -171,6 +177,9 @@ impl Loop {
             drained: false,
             reading: Duration::ZERO,
             announcement: None,
+            passed: 0,
+            typed: None,
+            stood: None,
         }
     }
 }
@@ -357,6 +366,10 @@ impl Relay {
                     self.state.announcement = self.spec.notify.map(|notify| announcement(notify, &subject));
                 }
                 FromScreen::Type(bytes, reply) => self.type_for(bytes, reply),
+                FromScreen::Stands(mark) => {
+                    self.state.stood = Some((mark, self.pty.foreground().map(|group| group.as_raw_nonzero().get())));
+                }
+                FromScreen::Press(press) => self.press(&press),
             }
         }
     }

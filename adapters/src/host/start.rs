@@ -244,6 +244,7 @@ pub(super) fn hello(
         size: size.map(|size| (size.rows, size.columns)),
         socket: socket.map(|path| path.display().to_string()),
         recording: None,
+        answers: true,
     }
 }
 

@@ -100,6 +100,14 @@ impl Rules {
         Ok(rules)
     }
 
+    /// Rules of one file.
+    #[cfg(test)]
+    pub(crate) fn of(name: &str, text: &str) -> Self {
+        let mut rules = Self::default();
+        rules.add(name, text).unwrap_or_else(|error| panic!("{error}"));
+        rules
+    }
+
     /// Adds a file, read and checked against the ones before it.
     pub(crate) fn add(&mut self, name: &str, text: &str) -> Result<(), RuleError> {
         self.insert(name, text, true)

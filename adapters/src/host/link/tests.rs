@@ -20,6 +20,7 @@ fn hello() -> Hello {
         size: None,
         socket: None,
         recording: None,
+        answers: true,
     }
 }
 

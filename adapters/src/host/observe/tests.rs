@@ -37,6 +37,7 @@ fn start(provider: Provider) -> (Screen, Receiver<FromScreen>, Sender<Asked>) {
         size: None,
         socket: None,
         recording: None,
+        answers: true,
     };
     let (server, asked) = bounded(4);
     let link = Link::start(hello.clone(), Box::new(|_| None), bounded(1).0).unwrap();

@@ -7,6 +7,7 @@ use std::{
 
 use super::{LOOK_EVERY, Relay};
 use crate::host::{
+    answer::{Facts, Press, Pressed, may_press},
     guest::{Role, Typed},
     observe::{Reply, ToScreen},
 };
@@ -46,6 +47,7 @@ impl Relay {
             }
         }
         let at = (self.clock)();
+        self.state.passed += bytes.len() as u64;
         self.screen.output(bytes, at);
         if let Some(recorder) = &self.recorder {
             recorder.output(at, bytes);
@@ -72,6 +74,7 @@ impl Relay {
                 let (role, detach) = (guest.role, guest.key.find(&buffer[..read]));
                 let typed = &buffer[..detach.unwrap_or(read)];
                 if role == Role::Writer {
+                    self.state.typed = Some(Instant::now());
                     self.type_bytes(typed);
                 }
                 if detach.is_some() {
@@ -104,8 +107,44 @@ impl Relay {
         }
         let upto = self.state.keys.queued + bytes.len() as u64;
         self.state.keys.replies.push_back((upto, bytes.len(), reply));
+        self.state.typed = Some(Instant::now());
         self.type_bytes(&bytes);
         self.state.keys.wrote(0);
+    }
+
+    /// Presses a key of an answer, if nothing changed since the screen was read. Between the last look
+    /// at what the program wrote and the key there is nothing but these lines.
+    pub(super) fn press(&mut self, press: &Press) {
+        let readable = self.may_read_program();
+        if readable {
+            self.read_program();
+        }
+        let stood = self.state.stood.clone();
+        let facts = Facts {
+            stood: stood.as_ref().map(|(mark, group)| (mark.as_str(), *group)),
+            group: self.pty.foreground().map(|group| group.as_raw_nonzero().get()),
+            raw: self.pty.takes_keys(),
+            typed: self.state.typed.map(|at| at.elapsed()),
+            waiting: !self.state.keys.waiting.is_empty(),
+            runs: self.state.exited.is_none() && !self.state.stopped && !self.state.drained,
+            passed: self.state.passed,
+            unread: !readable || self.pty.has_more(),
+        };
+        let pressed = match may_press(press, &facts) {
+            Err(not) => not,
+            Ok(()) => match self.pty.master.write(&press.bytes) {
+                Ok(0) | Err(_) => Pressed::No("the program takes no keys"),
+                Ok(written) => {
+                    // Of so few bytes none is left, or the rest follows at once.
+                    self.state.keys.push(&press.bytes[written..]);
+                    self.type_on();
+                    self.screen.tell(ToScreen::Input(press.bytes.clone(), (self.clock)()));
+                    Pressed::Yes
+                }
+            },
+        };
+        // The screen waits for it; when it is gone nobody does.
+        press.pressed.try_send(pressed).ok();
     }
 
     /// Writes on what waits to be typed.

@@ -29,6 +29,7 @@ fn hello(n: u128, provider: Provider, cwd: &str) -> Hello {
         size: Some((40, 120)),
         socket: None,
         recording: None,
+        answers: true,
     }
 }
 

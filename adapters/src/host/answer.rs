@@ -1,0 +1,339 @@
+//! Answers a dialog by keys, so that no key reaches another dialog than the one that was decided.
+//!
+//! Two threads have a part in it. The one that reads the screen has the [`Answering`]: it knows which
+//! dialog stands, says which key to press, and looks what became of it. The one that has the terminal
+//! presses the key ([`may_press`]): right before, it reads all the program wrote, and when that is more
+//! than the screen knows of, nothing is typed and the screen is looked at again. Both are pure; time
+//! and what is so are arguments.
+//!
+//! What remains: a program that has a new dialog in mind, has not written a byte of it, and reads
+//! the key as the answer to that. Nobody outside the program can see this, nor could a person. Two
+//! waits make it rare: the dialog has stood for [`STOOD_MS`], and the program has written nothing
+//! for [`QUIET_MS`], so that one that draws in several writes is not taken between two of them. The
+//! other thing no screen shows is a request that replaces one with the very same words in the very
+//! same cells.
+
+use std::time::Duration;
+
+use crossbeam_channel::Sender;
+use events::{Answer, Timestamp};
+
+use super::{
+    frame::{Answered, DialogAnswer},
+    keys,
+};
+use crate::screen::{Observer, Standing};
+
+/// A dialog must have been told of for so long: one that is drawn again after a key that answered it
+/// is gone sooner.
+const STOOD_MS: i64 = 400;
+/// The program has written nothing for so long.
+const QUIET_MS: i64 = 60;
+/// The user has typed nothing for so long.
+const HANDS_OFF: Duration = Duration::from_millis(500);
+/// Before a key is pressed, all must be so within this.
+const READY_MS: i64 = 1500;
+/// After an arrow the cursor must be seen to have moved within this.
+const MOVED_MS: i64 = 500;
+/// After the last key the dialog must be gone within this.
+const GONE_MS: i64 = 2000;
+/// While something is waited for it is looked at this often.
+const AGAIN_MS: i64 = 10;
+/// At most so many arrows.
+const MOST_ARROWS: u32 = 8;
+/// A flag of the kitty keyboard protocol: Esc comes as a sequence of its own.
+const DISAMBIGUATE: u16 = 1;
+/// Another: every key does.
+const ALL_AS_SEQUENCES: u16 = 8;
+
+/// A key to press, if nothing changed.
+#[derive(Debug, Clone)]
+pub struct Press {
+    /// The dialog it is for.
+    pub mark: String,
+    /// The bytes of the key.
+    pub bytes: Vec<u8>,
+    /// So many bytes of the program the screen knows of.
+    pub parsed: u64,
+    /// Takes what came of it.
+    pub pressed: Sender<Pressed>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pressed {
+    /// It is typed.
+    Yes,
+    /// Nothing was typed: the program wrote meanwhile. Look again.
+    NotNow,
+    /// Nothing was typed, because of this.
+    No(&'static str),
+}
+
+/// What is so at the terminal, after all the program wrote was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts<'a> {
+    /// So many bytes of the program were passed on.
+    pub passed: u64,
+    /// There is more to read, or it cannot be read now.
+    pub unread: bool,
+    /// The dialog that was told last, and the process group in the foreground then.
+    pub stood: Option<(&'a str, Option<i32>)>,
+    /// The process group in the foreground now.
+    pub group: Option<i32>,
+    /// Keys come one by one and are not shown.
+    pub raw: bool,
+    /// How long ago somebody typed last.
+    pub typed: Option<Duration>,
+    /// Something typed is not yet taken by the program.
+    pub waiting: bool,
+    /// The program runs: it has not ended and is not stopped.
+    pub runs: bool,
+}
+
+/// Whether the key may be pressed. What follows must be the key and nothing before it.
+///
+/// # Errors
+/// [`Pressed::NotNow`] or [`Pressed::No`].
+pub fn may_press(press: &Press, facts: &Facts<'_>) -> Result<(), Pressed> {
+    if !facts.runs {
+        return Err(Pressed::No("the program has ended, or is stopped"));
+    }
+    if facts.unread || facts.passed != press.parsed {
+        return Err(Pressed::NotNow);
+    }
+    if facts.waiting {
+        return Err(Pressed::No("the program has not read yet what was typed before"));
+    }
+    if facts.typed.is_some_and(|ago| ago < HANDS_OFF) {
+        return Err(Pressed::No("somebody is typing"));
+    }
+    if !facts.raw {
+        return Err(Pressed::No("the terminal takes lines, not keys"));
+    }
+    match facts.stood {
+        Some((mark, group)) if mark == press.mark => {
+            if group.is_none() || group != facts.group {
+                return Err(Pressed::No("another program is in the foreground than when the dialog appeared"));
+            }
+        }
+        Some(_) | None => return Err(Pressed::NotNow),
+    }
+    Ok(())
+}
+
+/// What to do next.
+#[derive(Debug)]
+pub enum Step {
+    /// Nothing before this moment, unless the program writes.
+    Wait(Timestamp),
+    /// Press this; its [`Pressed`] is waited for.
+    Press {
+        /// The bytes of the key.
+        bytes: Vec<u8>,
+    },
+    /// It is over.
+    Done(Result<Answered, String>),
+}
+
+/// An answer that is being given.
+#[derive(Debug)]
+pub struct Answering {
+    mark: String,
+    answer: DialogAnswer,
+    stage: Stage,
+    keys: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Until then all must be as it should; not looked at before.
+    Ready { from: Timestamp, until: Timestamp },
+    /// A key was handed over; whether it is the last, and where the cursor should be after it.
+    Handed { until: Timestamp, goal: Option<usize> },
+    /// The cursor is to be seen there.
+    Moving { until: Timestamp, goal: usize },
+    /// The last key is typed.
+    Typed { until: Timestamp },
+}
+
+/// The key that comes next.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    /// It answers.
+    Last(String),
+    /// It moves the cursor to that option.
+    Arrow(&'static str, usize),
+}
+
+impl Answering {
+    /// Begins.
+    #[must_use]
+    pub fn new(mark: String, answer: DialogAnswer, now: Timestamp) -> Self {
+        Self { mark, answer, stage: Stage::Ready { from: now, until: now.plus_ms(READY_MS) }, keys: 0 }
+    }
+
+    /// The dialog it is for.
+    #[must_use]
+    pub fn mark(&self) -> &str {
+        &self.mark
+    }
+
+    /// Goes on. `parsed` is what [`Press::parsed`] will say; `written_at` when the program wrote last.
+    pub fn step(&mut self, observer: &Observer, written_at: Timestamp, now: Timestamp) -> Step {
+        match self.stage {
+            Stage::Ready { from, .. } if now < from => Step::Wait(from),
+            Stage::Ready { until, .. } => self.ready(observer, written_at, now, until),
+            Stage::Handed { .. } => Step::Wait(now.plus_ms(GONE_MS)),
+            Stage::Moving { until, goal } => self.moving(observer, now, until, goal),
+            Stage::Typed { until } => {
+                let gone = !observer.is_there() && observer.mark() != Some(&self.mark);
+                if gone || now >= until { self.done(gone, observer) } else { wait(now, until) }
+            }
+        }
+    }
+
+    /// What came of the key that was handed over.
+    pub fn pressed(&mut self, pressed: &Pressed, observer: &Observer, now: Timestamp) -> Option<Step> {
+        let Stage::Handed { until, goal } = self.stage else { return None };
+        match (pressed, goal) {
+            (Pressed::Yes, goal) => {
+                self.keys += 1;
+                self.stage = match goal {
+                    Some(goal) => Stage::Moving { until: now.plus_ms(MOVED_MS), goal },
+                    None => Stage::Typed { until: now.plus_ms(GONE_MS) },
+                };
+                None
+            }
+            (Pressed::NotNow, _) => {
+                self.stage = Stage::Ready { from: now.plus_ms(AGAIN_MS), until };
+                None
+            }
+            (Pressed::No(why), _) => Some(self.refuse(why, observer)),
+        }
+    }
+
+    fn ready(&mut self, observer: &Observer, written_at: Timestamp, now: Timestamp, until: Timestamp) -> Step {
+        let standing = match observer.standing() {
+            Ok(standing) if standing.mark == self.mark => standing,
+            Ok(_) => return self.refuse("another dialog stands there", observer),
+            // What was decided is not open any more, and will not be again.
+            Err(why) if observer.mark() != Some(&self.mark) || now >= until => return self.refuse(why, observer),
+            Err(_) => return wait(now, until),
+        };
+        let next = match next_key(&standing, self.answer) {
+            Ok(next) => next,
+            Err(why) => return self.refuse(why, observer),
+        };
+        let settled = standing.since.plus_ms(STOOD_MS).max(written_at.plus_ms(QUIET_MS));
+        if now < settled {
+            if settled > until {
+                return self.refuse("the program does not come to rest", observer);
+            }
+            return Step::Wait(settled);
+        }
+        if now >= until {
+            return self.refuse("the program does not come to rest", observer);
+        }
+        let (key, goal) = match next {
+            Next::Last(key) => (key, None),
+            Next::Arrow(..) if self.keys >= MOST_ARROWS => {
+                return self.refuse("the option is too far from the cursor", observer);
+            }
+            Next::Arrow(key, goal) => (key.to_owned(), Some(goal)),
+        };
+        match bytes(&key, observer) {
+            Ok(bytes) => {
+                self.stage = Stage::Handed { until, goal };
+                Step::Press { bytes }
+            }
+            Err(why) => self.refuse(&why, observer),
+        }
+    }
+
+    fn moving(&mut self, observer: &Observer, now: Timestamp, until: Timestamp, goal: usize) -> Step {
+        match observer.standing() {
+            Ok(standing) if standing.mark == self.mark => {
+                if standing.options.get(goal).is_some_and(|option| option.selected) {
+                    self.stage = Stage::Ready { from: now, until: now.plus_ms(READY_MS) };
+                    return Step::Wait(now);
+                }
+            }
+            Ok(_) => return self.refuse("another dialog stands there", observer),
+            Err(why) if observer.mark() != Some(&self.mark) => return self.refuse(why, observer),
+            Err(_) => {}
+        }
+        if now >= until { self.refuse("the cursor did not move as it should", observer) } else { wait(now, until) }
+    }
+
+    /// Ends without the key that answers. With arrows typed before, that is told as an answer that
+    /// was not applied.
+    fn refuse(&self, why: &str, observer: &Observer) -> Step {
+        if self.keys > 0 {
+            return Step::Done(Ok(Answered { why: Some(why.to_owned()), ..self.answered(false, observer) }));
+        }
+        Step::Done(Err(why.to_owned()))
+    }
+
+    fn done(&self, applied: bool, observer: &Observer) -> Step {
+        Step::Done(Ok(self.answered(applied, observer)))
+    }
+
+    fn answered(&self, applied: bool, observer: &Observer) -> Answered {
+        let after = observer.picture().claim.map(Box::new);
+        Answered { applied, keys: self.keys, before: self.mark.clone(), after, why: None }
+    }
+}
+
+fn wait(now: Timestamp, until: Timestamp) -> Step {
+    Step::Wait(until.min(now.plus_ms(AGAIN_MS)))
+}
+
+/// The key for an answer, as the dialog stands now.
+fn next_key(standing: &Standing, answer: DialogAnswer) -> Result<Next, &'static str> {
+    let meant = match answer {
+        DialogAnswer::AllowOnce => Answer::AllowOnce,
+        DialogAnswer::Deny => Answer::Deny,
+    };
+    let mut meaning = standing.options.iter().enumerate().filter(|(_, option)| option.answer == Some(meant));
+    let (Some((goal, option)), None) = (meaning.next(), meaning.next()) else {
+        return Err("no option, or more than one, has that meaning");
+    };
+    if answer == DialogAnswer::Deny {
+        let key = standing.deny_key.clone().ok_or("which key denies is not known")?;
+        let others = standing.options.iter().enumerate().filter(|(at, _)| *at != goal);
+        if others.into_iter().any(|(_, other)| other.keys.contains(&key)) {
+            return Err("the key that denies belongs to another option");
+        }
+        return Ok(Next::Last(key));
+    }
+    if let Some(key) = option.keys.first() {
+        let owners = standing.options.iter().filter(|other| other.keys.contains(key)).count();
+        if owners != 1 || key == "esc" {
+            return Err("the key of the option is another's too");
+        }
+        return Ok(Next::Last(key.clone()));
+    }
+    let cursor =
+        standing.options.iter().position(|option| option.selected).ok_or("where the cursor is is not known")?;
+    Ok(match cursor.cmp(&goal) {
+        std::cmp::Ordering::Equal => Next::Last("enter".to_owned()),
+        std::cmp::Ordering::Less => Next::Arrow("down", cursor + 1),
+        std::cmp::Ordering::Greater => Next::Arrow("up", cursor - 1),
+    })
+}
+
+/// What the program gets for a key, in the form it asked for.
+fn bytes(key: &str, observer: &Observer) -> Result<Vec<u8>, String> {
+    let flags = observer.keyboard();
+    if flags & ALL_AS_SEQUENCES != 0 {
+        return Err("the program takes keys in a form that was not tested".into());
+    }
+    if key == "esc" && flags & DISAMBIGUATE != 0 {
+        return Ok(b"\x1b[27u".to_vec());
+    }
+    keys::bytes(key, observer.application_cursor())
+}
+
+#[cfg(test)]
+mod tests;
