@@ -111,23 +111,6 @@ pub struct Answered {
     pub why: Option<String>,
 }
 
-/// STUB
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DialogAnswer {
-    /// It may.
-    AllowOnce,
-    /// It may not.
-    Deny,
-}
-
-/// STUB
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answered {
-    /// STUB
-    pub applied: bool,
-}
-
 /// A run and its host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
