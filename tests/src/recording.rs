@@ -1,4 +1,7 @@
-//! Recordings of real sessions with what was true meanwhile: `fixtures/recordings`.
+//! Recordings of real sessions with what was true meanwhile: `fixtures/recordings`. Here are the files
+//! and the processes of one; [`folder`] reads the format.
+
+pub mod folder;
 
 use std::{
     fs,
@@ -7,10 +10,11 @@ use std::{
 };
 
 use events::{Provider, State};
-use serde::Deserialize;
 
-/// `recording.json`.
-#[derive(Debug, Clone, Deserialize)]
+use self::folder::Folder;
+
+/// What a recording is.
+#[derive(Debug, Clone)]
 pub struct About {
     /// The agent.
     pub provider: Provider,
@@ -24,19 +28,17 @@ pub struct About {
     pub started_at: i64,
 }
 
-/// One line of `timeline.jsonl`.
-#[derive(Debug, Clone, Deserialize)]
+/// What happened, and when.
+#[derive(Debug, Clone)]
 pub struct Op {
     /// When, seconds.
     pub at: f64,
     /// What.
-    #[serde(flatten)]
     pub what: What,
 }
 
-/// What happened.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(tag = "op", rename_all = "lowercase")]
+/// What happened to processes and files.
+#[derive(Debug, Clone)]
 pub enum What {
     /// The program began for the `run`-th time.
     Spawn {
@@ -69,8 +71,26 @@ pub enum What {
     },
 }
 
-/// One line of `truth.jsonl`: from then on this was true.
-#[derive(Debug, Clone, Deserialize)]
+impl What {
+    /// That of a line; nothing when it is of something else.
+    fn of(what: folder::What) -> Option<Self> {
+        match what {
+            folder::What::Spawn { run } => Some(Self::Spawn { run }),
+            folder::What::Exit { run, .. } => Some(Self::Exit { run }),
+            folder::What::Append { path, data } => Some(Self::Append { path, data }),
+            folder::What::Write { path, data } => Some(Self::Write { path, data }),
+            folder::What::Remove { path } => Some(Self::Remove { path }),
+            folder::What::Out { .. }
+            | folder::What::In { .. }
+            | folder::What::Hook { .. }
+            | folder::What::Otlp { .. }
+            | folder::What::Other => None,
+        }
+    }
+}
+
+/// From then on this was true.
+#[derive(Debug, Clone)]
 pub struct Truth {
     /// When, seconds.
     pub at: f64,
@@ -103,20 +123,27 @@ impl Recording {
     /// Reads `fixtures/recordings/<name>`.
     #[must_use]
     pub fn load(name: &str) -> Self {
-        let dir = fixtures().join("recordings").join(name);
-        let read =
-            |file: &str| fs::read_to_string(dir.join(file)).unwrap_or_else(|e| panic!("{}/{file}: {e}", dir.display()));
-        fn lines<T: serde::de::DeserializeOwned>(text: &str) -> Vec<T> {
-            text.lines()
-                .filter(|l| !l.trim().is_empty())
-                .map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {:.200}", l)))
-                .collect()
-        }
+        let Folder { meta, timeline, truth, .. } =
+            Folder::read(&fixtures().join("recordings").join(name)).unwrap_or_else(|words| panic!("{words}"));
+        let told = |field: Option<String>, of: &str| field.unwrap_or_else(|| panic!("{name}: {of} is not told"));
+        let about = About {
+            provider: meta.provider,
+            scenario: meta.scenario,
+            cwd: told(meta.cwd, "cwd"),
+            home: told(meta.home, "home"),
+            started_at: meta.started_at.unwrap_or_else(|| panic!("{name}: started_at is not told")),
+        };
+        let op = |line: folder::Line| Some(Op { at: line.at, what: What::of(line.what)? });
+        let truth = truth.into_iter().map(|t| Truth {
+            at: t.at,
+            state: t.state,
+            reason: t.reason.map(|reason| reason.as_str().to_owned()),
+        });
         Self {
             name: name.to_owned(),
-            about: serde_json::from_str(&read("recording.json")).unwrap(),
-            timeline: lines(&read("timeline.jsonl")),
-            truth: lines(&read("truth.jsonl")),
+            about,
+            timeline: timeline.into_iter().filter_map(op).collect(),
+            truth: truth.collect(),
         }
     }
 }
@@ -130,10 +157,16 @@ impl Names {
     /// folder names.
     #[must_use]
     pub fn new(about: &About, home: &Path, project: &Path) -> Self {
+        Self::between(&about.cwd, project, &about.home, home)
+    }
+
+    /// The same, of a working directory and a home that were told.
+    #[must_use]
+    pub fn between(cwd: &str, project: &Path, old_home: &str, home: &Path) -> Self {
         let mut names = Vec::new();
-        for (old, new) in [(&about.cwd, project), (&about.home, home)] {
+        for (old, new) in [(cwd, project), (old_home, home)] {
             let new = new.to_string_lossy().into_owned();
-            names.push((old.clone(), new.clone()));
+            names.push((old.to_owned(), new.clone()));
             names.push((old.replace('/', "-"), new.replace('/', "-")));
         }
         Self(names)

@@ -6,60 +6,18 @@
 //! The figures are those of a person who looks: how long it agrees, which approvals are seen, how
 //! late, which are false.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use adapters::{
     host::frame::{ScreenClaim, Told},
     screen::{Observer, Picture, Rules, Size},
 };
 use events::{Provider, Reason, State, Timestamp};
-use serde::Deserialize;
+
+use crate::recording::folder::{Folder, Truth, What, ms};
 
 /// Milliseconds from what a screen claims to what a user is shown.
 pub const DELIVERY_MS: i64 = 120;
-
-/// `recording.json`.
-#[derive(Debug, Clone, Deserialize)]
-struct About {
-    provider: Provider,
-    scenario: String,
-    columns: u16,
-    rows: u16,
-}
-
-/// One line of `timeline.jsonl`, as far as a terminal sees it.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(tag = "op", rename_all = "lowercase")]
-enum Line {
-    Spawn {
-        at: f64,
-        run: usize,
-    },
-    Exit {
-        at: f64,
-        run: usize,
-    },
-    Out {
-        at: f64,
-        run: usize,
-        data: String,
-    },
-    In {
-        at: f64,
-        run: usize,
-        data: String,
-    },
-    #[serde(other)]
-    Other,
-}
-
-/// One line of `truth.jsonl`.
-#[derive(Debug, Clone, Deserialize)]
-struct TruthLine {
-    at: f64,
-    state: State,
-    reason: Option<Reason>,
-}
 
 /// What happened on a terminal.
 #[derive(Debug, Clone)]
@@ -85,6 +43,14 @@ pub struct Said {
     pub reason: Option<Reason>,
 }
 
+impl Said {
+    /// What a line of the truth says.
+    #[must_use]
+    pub fn of(truth: &Truth) -> Self {
+        Self { at: ms(truth.at), state: Some(truth.state), reason: truth.reason }
+    }
+}
+
 /// A recorded terminal.
 #[derive(Debug, Clone)]
 pub struct Terminal {
@@ -104,44 +70,36 @@ impl Terminal {
     /// Reads the recording in a folder.
     #[must_use]
     pub fn load(dir: &Path) -> Self {
-        let read =
-            |file: &str| fs::read_to_string(dir.join(file)).unwrap_or_else(|e| panic!("{}/{file}: {e}", dir.display()));
-        fn lines<T: serde::de::DeserializeOwned>(text: &str) -> Vec<T> {
-            text.lines()
-                .filter(|l| !l.trim().is_empty())
-                .map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l:.200}")))
-                .collect()
-        }
-        let about: About = serde_json::from_str(&read("recording.json")).unwrap();
-        let ms = |at: f64| (at * 1000.0).round() as i64;
-        let ops = lines::<Line>(&read("timeline.jsonl")).into_iter().filter_map(|line| match line {
-            Line::Spawn { at, run } => Some((ms(at), run, Op::Spawn)),
-            Line::Exit { at, run } => Some((ms(at), run, Op::Exit)),
-            Line::Out { at, run, data } => Some((ms(at), run, Op::Out(data))),
-            Line::In { at, run, data } => Some((ms(at), run, Op::In(data))),
-            Line::Other => None,
+        let folder = Folder::read(dir).unwrap_or_else(|words| panic!("{words}"));
+        let ops = folder.timeline.iter().filter_map(|line| {
+            let (run, op) = match &line.what {
+                What::Spawn { run } => (*run, Op::Spawn),
+                What::Exit { run, .. } => (*run, Op::Exit),
+                What::Out { run, data } => (*run, Op::Out(data.clone())),
+                What::In { run, data } => (*run, Op::In(data.clone())),
+                What::Append { .. }
+                | What::Write { .. }
+                | What::Remove { .. }
+                | What::Hook { .. }
+                | What::Otlp { .. }
+                | What::Other => return None,
+            };
+            Some((ms(line.at), run, op))
         });
-        let truth = lines::<TruthLine>(&read("truth.jsonl"));
         Self {
-            name: format!("{}/{}", about.provider, about.scenario),
-            provider: about.provider,
-            size: Size { rows: about.rows, columns: about.columns },
+            name: folder.name(),
+            provider: folder.meta.provider,
+            size: Size { rows: folder.meta.rows, columns: folder.meta.columns },
             ops: ops.collect(),
-            truth: truth.iter().map(|t| Said { at: ms(t.at), state: Some(t.state), reason: t.reason }).collect(),
+            truth: folder.truth.iter().map(Said::of).collect(),
         }
     }
 
     /// Every recording below `dir/<provider>/`.
     #[must_use]
     pub fn load_all(dir: &Path) -> Vec<Self> {
-        let folders = |dir: &Path| {
-            let mut paths: Vec<_> =
-                fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
-            paths.sort();
-            paths
-        };
-        let recordings = folders(dir).into_iter().flat_map(|provider| folders(&provider));
-        recordings.filter(|r| r.join("truth.jsonl").exists()).map(|r| Self::load(&r)).collect()
+        let all = Folder::all(dir).unwrap_or_else(|words| panic!("{words}"));
+        all.iter().map(|recording| Self::load(recording)).collect()
     }
 }
 

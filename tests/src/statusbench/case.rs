@@ -1,124 +1,21 @@
 //! A recording to be played: its folder read, what it can be played as, and put on the machine and
 //! into the time of the benchmark.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 use adapters::screen::Size;
-use events::{Provider, Reason, State, Timestamp};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use events::{Provider, State, Timestamp};
 use serde_json::Value;
 
 use super::Mode;
+pub use crate::recording::folder::What;
 use crate::{
-    recording::{About, Names},
+    recording::{
+        Names,
+        folder::{Folder, Meta, ms},
+    },
     terminal::{Op, Said, Terminal},
 };
-
-/// `recording.json`. What is not there was not recorded.
-#[derive(Debug, Clone, Deserialize)]
-struct Meta {
-    provider: Provider,
-    scenario: String,
-    home: Option<String>,
-    cwd: Option<String>,
-    started_at: Option<i64>,
-    columns: Option<u16>,
-    rows: Option<u16>,
-    #[serde(default)]
-    needs_pty: bool,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-struct Line {
-    at: f64,
-    #[serde(flatten)]
-    what: What,
-}
-
-/// What happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "lowercase")]
-pub enum What {
-    /// The program began.
-    Spawn {
-        /// Which run, from 0.
-        run: usize,
-    },
-    /// It ended.
-    Exit {
-        /// Which run, from 0.
-        run: usize,
-        /// Its status; negative: the signal; nothing when it is not known.
-        code: Option<i32>,
-    },
-    /// It wrote to its terminal.
-    Out {
-        /// Which run, from 0.
-        run: usize,
-        /// What.
-        data: String,
-    },
-    /// Somebody typed.
-    In {
-        /// Into which run.
-        run: usize,
-        /// What.
-        data: String,
-    },
-    /// Came to the end of a file.
-    Append {
-        /// Below the home.
-        path: String,
-        /// What.
-        data: String,
-    },
-    /// A file was written anew.
-    Write {
-        /// Below the home.
-        path: String,
-        /// All of it.
-        data: String,
-    },
-    /// A file was removed.
-    Remove {
-        /// Below the home.
-        path: String,
-    },
-    /// The agent called its hooks of this event.
-    Hook {
-        /// The agent's name of the event.
-        event: String,
-        /// What the hook is given.
-        payload: Value,
-    },
-    /// It sent telemetry.
-    Otlp {
-        /// `/v1/logs`, `/v1/traces`, `/v1/metrics`.
-        path: String,
-        /// The request.
-        payload: Value,
-    },
-    /// Something the benchmark does not play.
-    #[serde(other)]
-    Other,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-struct Sent {
-    at: f64,
-    path: String,
-    payload: Value,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-struct TruthLine {
-    at: f64,
-    state: State,
-    reason: Option<Reason>,
-}
 
 /// A recording.
 #[derive(Debug, Clone)]
@@ -142,25 +39,17 @@ impl Case {
     /// # Errors
     /// In words, when it cannot be read or a line is not of the format.
     pub fn load(dir: &Path) -> Result<Self, String> {
-        let meta: Meta = serde_json::from_str(&read(&dir.join("recording.json"))?)
-            .map_err(|error| format!("{}/recording.json: {error}", dir.display()))?;
-        let mut ops: Vec<(i64, What)> =
-            lines::<Line>(&dir.join("timeline.jsonl"))?.into_iter().map(|line| (ms(line.at), line.what)).collect();
-        let telemetry = dir.join("otlp.jsonl");
-        if telemetry.exists() {
-            let sent = lines::<Sent>(&telemetry)?.into_iter();
-            ops.extend(sent.map(|s| (ms(s.at), What::Otlp { path: s.path, payload: s.payload })));
-        }
-        ops.sort_by_key(|(at, _)| *at);
-        let truth: Vec<Said> = lines::<TruthLine>(&dir.join("truth.jsonl"))?
-            .into_iter()
-            .map(|t| Said { at: ms(t.at), state: Some(t.state), reason: t.reason })
-            .collect();
-        if truth.len() < 2 {
+        let folder = Folder::read(dir)?;
+        if folder.truth.len() < 2 {
             return Err(format!("{}/truth.jsonl: two lines at least are needed", dir.display()));
         }
-        let size = Size { rows: meta.rows.unwrap_or(40), columns: meta.columns.unwrap_or(120) };
-        let name = format!("{}/{}", meta.provider, meta.scenario);
+        let name = folder.name();
+        let Folder { meta, timeline, telemetry, truth } = folder;
+        let mut ops: Vec<(i64, What)> =
+            timeline.into_iter().chain(telemetry).map(|line| (ms(line.at), line.what)).collect();
+        ops.sort_by_key(|(at, _)| *at);
+        let size = Size { rows: meta.rows, columns: meta.columns };
+        let truth = truth.iter().map(Said::of).collect();
         Ok(Self { name, provider: meta.provider, size, ops, truth, meta })
     }
 
@@ -172,13 +61,11 @@ impl Case {
     pub fn load_all(dirs: &[&Path]) -> Result<Vec<Self>, String> {
         let mut cases: Vec<Self> = Vec::new();
         for dir in dirs {
-            for folder in folders(dir)?.iter().map(|provider| folders(provider)).collect::<Result<Vec<_>, _>>()? {
-                for recording in folder.iter().filter(|r| r.join("truth.jsonl").exists()) {
-                    let case = Self::load(recording)?;
-                    match cases.iter_mut().find(|other| other.is_other_half_of(&case)) {
-                        Some(other) => other.merge(case),
-                        None => cases.push(case),
-                    }
+            for recording in Folder::all(dir)? {
+                let case = Self::load(&recording)?;
+                match cases.iter_mut().find(|other| other.is_other_half_of(&case)) {
+                    Some(other) => other.merge(case),
+                    None => cases.push(case),
                 }
             }
         }
@@ -272,20 +159,8 @@ impl Case {
     /// `now` is second 0, ms of the wall clock.
     #[must_use]
     pub fn moved(&self, home: &Path, project: &Path, now: i64) -> Self {
-        let names = match (&self.meta.cwd, &self.meta.home) {
-            (Some(cwd), Some(old)) => Some(Names::new(
-                &About {
-                    provider: self.provider,
-                    scenario: self.meta.scenario.clone(),
-                    cwd: cwd.clone(),
-                    home: old.clone(),
-                    started_at: self.meta.started_at.unwrap_or(now),
-                },
-                home,
-                project,
-            )),
-            _ => None,
-        };
+        let names = self.meta.cwd.as_deref().zip(self.meta.home.as_deref());
+        let names = names.map(|(cwd, old)| Names::between(cwd, project, old, home));
         let path = |text: &str| names.as_ref().map_or_else(|| text.to_owned(), |names| names.rewrite(text));
         let data = |text: &str| match self.meta.started_at {
             Some(then) => shift(&path(text), then, now - then),
@@ -343,27 +218,4 @@ fn shift(text: &str, then: i64, by: i64) -> String {
     }
     out.push_str(&text[from..]);
     out
-}
-
-fn ms(seconds: f64) -> i64 {
-    (seconds * 1000.0).round() as i64
-}
-
-fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, String> {
-    let text = read(path)?;
-    let whole = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    whole
-        .map(|(i, line)| serde_json::from_str(line).map_err(|error| format!("{}:{}: {error}", path.display(), i + 1)))
-        .collect()
-}
-
-fn folders(dir: &Path) -> Result<Vec<PathBuf>, String> {
-    let entries = fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
-    let mut paths: Vec<_> = entries.filter_map(|e| Some(e.ok()?.path())).filter(|p| p.is_dir()).collect();
-    paths.sort();
-    Ok(paths)
 }
