@@ -19,7 +19,77 @@ use std::time::Duration;
 /// How often the server is asked.
 pub const POLL: Duration = Duration::from_millis(50);
 
-/// What is played of a recording.
+/// Something a recording has and a program can be told by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Transcripts and the live registry.
+    Files,
+    /// The hooks that `capture hooks install` set up.
+    Hooks,
+    /// Terminal and keys, under `capture run`.
+    Pty,
+    /// Telemetry.
+    Otlp,
+}
+
+impl Source {
+    /// All of them.
+    const ALL: [Self; 4] = [Self::Files, Self::Hooks, Self::Pty, Self::Otlp];
+
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "files" => Some(Self::Files),
+            "hooks" => Some(Self::Hooks),
+            "pty" => Some(Self::Pty),
+            "otlp" => Some(Self::Otlp),
+            _ => None,
+        }
+    }
+
+    const fn bit(self) -> u8 {
+        match self {
+            Self::Files => 1,
+            Self::Hooks => 2,
+            Self::Pty => 4,
+            Self::Otlp => 8,
+        }
+    }
+}
+
+/// Some of the sources, and at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Sources(u8);
+
+impl Sources {
+    const HOOKS: Self = Self(Source::Files.bit() | Source::Hooks.bit());
+    const ALL: Self = Self(15);
+
+    /// As they are spelled, by their bits.
+    const NAMES: [&'static str; 16] = [
+        "",
+        "files",
+        "+hooks",
+        "files+hooks",
+        "pty",
+        "files+pty",
+        "hooks+pty",
+        "files+hooks+pty",
+        "otlp",
+        "files+otlp",
+        "hooks+otlp",
+        "files+hooks+otlp",
+        "pty+otlp",
+        "files+pty+otlp",
+        "hooks+pty+otlp",
+        "files+hooks+pty+otlp",
+    ];
+
+    const fn has(self, source: Source) -> bool {
+        self.0 & source.bit() != 0
+    }
+}
+
+/// What is played of a recording. Four combinations of its sources have names of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     /// Transcripts and the live registry; no terminal, not started by capture.
@@ -30,10 +100,12 @@ pub enum Mode {
     Pty,
     /// Terminal, files, hooks, telemetry: what the recording has.
     All,
+    /// Just these, and only recordings that have each of them.
+    Of(Sources),
 }
 
 impl Mode {
-    /// All of them.
+    /// Those with names.
     pub const ALL: [Self; 4] = [Self::Files, Self::Hooks, Self::Pty, Self::All];
 
     /// As it is spelled.
@@ -44,31 +116,36 @@ impl Mode {
             Self::Hooks => "hooks",
             Self::Pty => "pty",
             Self::All => "all",
+            Self::Of(sources) => Sources::NAMES[(sources.0 & Sources::ALL.0) as usize],
         }
     }
 
-    /// The mode of that name.
+    /// The mode of that name, or of sources joined by `+` in any order; `+hooks` are hooks alone.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.as_str() == text)
+        if let Some(named) = Self::ALL.into_iter().find(|mode| mode.as_str() == text) {
+            return Some(named);
+        }
+        let words = text.strip_prefix('+').unwrap_or(text).split('+');
+        let bits = words.map(Source::parse).try_fold(0, |all, source| Some(all | source?.bit()))?;
+        let named = Self::ALL.into_iter().filter(|mode| *mode != Self::All);
+        Some(named.into_iter().find(|mode| mode.sources() == Sources(bits)).unwrap_or(Self::Of(Sources(bits))))
     }
 
-    /// Whether the agent has a terminal.
-    #[must_use]
-    pub const fn has_terminal(self) -> bool {
-        matches!(self, Self::Pty | Self::All)
+    const fn sources(self) -> Sources {
+        match self {
+            Self::Files => Sources(Source::Files.bit()),
+            Self::Hooks => Sources::HOOKS,
+            Self::Pty => Sources(Source::Pty.bit()),
+            Self::All => Sources::ALL,
+            Self::Of(sources) => sources,
+        }
     }
 
-    /// Whether files are written.
+    /// Whether this is played, where the recording has it.
     #[must_use]
-    pub const fn has_files(self) -> bool {
-        matches!(self, Self::Files | Self::Hooks | Self::All)
-    }
-
-    /// Whether hooks are installed and run.
-    #[must_use]
-    pub const fn has_hooks(self) -> bool {
-        matches!(self, Self::Hooks | Self::All)
+    pub const fn has(self, source: Source) -> bool {
+        self.sources().has(source)
     }
 }
 

@@ -28,8 +28,8 @@ struct Asked {
     /// A folder of recordings, `<provider>/<scenario>`; those of the repository when none is given.
     #[arg(long, value_name = "DIR")]
     recordings: Vec<PathBuf>,
-    /// What to play of them: files, hooks, pty, all.
-    #[arg(long, value_delimiter = ',', default_value = "files,hooks,pty,all", value_parser = mode)]
+    /// What to play of them: files, hooks (with files), pty, all; or sources joined, as `files+pty+otlp`.
+    #[arg(long, alias = "mode", value_delimiter = ',', default_value = "files,hooks,pty,all", value_parser = mode)]
     modes: Vec<Mode>,
     /// Only recordings whose `provider/scenario` begins with this.
     #[arg(long, value_name = "NAME")]
@@ -78,7 +78,7 @@ enum Making {
 }
 
 fn mode(text: &str) -> Result<Mode, String> {
-    Mode::parse(text).ok_or_else(|| "one of files, hooks, pty, all".to_owned())
+    Mode::parse(text).ok_or_else(|| "one of files, hooks, pty, all, or files, hooks, pty, otlp joined by +".to_owned())
 }
 
 fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {

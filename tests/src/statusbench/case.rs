@@ -7,7 +7,7 @@ use adapters::screen::Size;
 use events::{Provider, State, Timestamp};
 use serde_json::Value;
 
-use super::Mode;
+use super::{Mode, Source};
 pub use crate::recording::folder::What;
 use crate::{
     recording::{
@@ -91,27 +91,35 @@ impl Case {
     }
 
     fn has_terminal(&self) -> bool {
-        self.ops.iter().any(|(_, what)| matches!(what, What::Out { .. }))
+        self.any(|what| matches!(what, What::Out { .. }))
     }
 
     /// Whether the recording has what this mode plays.
     #[must_use]
     pub fn fits(&self, mode: Mode) -> bool {
-        let has = |wanted: fn(&What) -> bool| self.ops.iter().any(|(_, what)| wanted(what));
-        let files = has(|what| matches!(what, What::Append { .. } | What::Write { .. }));
-        let hooks = has(|what| matches!(what, What::Hook { .. }));
+        let has = |source: Source| match source {
+            Source::Files => self.any(|what| matches!(what, What::Append { .. } | What::Write { .. })),
+            Source::Hooks => self.any(|what| matches!(what, What::Hook { .. })),
+            Source::Pty => self.has_terminal(),
+            Source::Otlp => self.any(|what| matches!(what, What::Otlp { .. })),
+        };
+        let shown = mode.has(Source::Pty) || !self.meta.needs_pty;
         match mode {
-            Mode::Files => files && !self.meta.needs_pty,
-            Mode::Hooks => files && hooks && !self.meta.needs_pty,
-            Mode::Pty => self.has_terminal(),
-            Mode::All => self.has_terminal() && (files || hooks),
+            Mode::Files | Mode::Hooks | Mode::Pty | Mode::Of(_) => {
+                shown && Source::ALL.into_iter().all(|source| !mode.has(source) || has(source))
+            }
+            Mode::All => has(Source::Pty) && (has(Source::Files) || has(Source::Hooks)),
         }
+    }
+
+    fn any(&self, wanted: fn(&What) -> bool) -> bool {
+        self.ops.iter().any(|(_, what)| wanted(what))
     }
 
     /// For the judge. What writes nothing before the first prompt is not asked about the time before.
     #[must_use]
     pub fn judged_as(&self, mode: Mode) -> Terminal {
-        let silent = !mode.has_terminal() && self.provider != Provider::Claude;
+        let silent = !mode.has(Source::Pty) && self.provider != Provider::Claude;
         let first = self.truth.iter().position(|t| t.state == Some(State::Running)).filter(|_| silent).unwrap_or(0);
         let spawns = self.ops.iter().filter_map(|(at, what)| match what {
             What::Spawn { run } => Some((*at, *run, Op::Spawn)),
@@ -184,8 +192,10 @@ impl Case {
     }
 }
 
+const DAY_MS: i64 = 86_400_000;
+
 /// Moves the moments in a text by `by` ms: RFC 3339 in UTC with milliseconds, and numbers of 13
-/// digits within a day of `then`. Both keep their length.
+/// digits (ms) and 19 (ns) within a day of `then`. All keep their length.
 fn shift(text: &str, then: i64, by: i64) -> String {
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len());
@@ -198,9 +208,9 @@ fn shift(text: &str, then: i64, by: i64) -> String {
             let written = text.get(at..at + 24).filter(|t| digits == 4 && t.ends_with('Z'));
             let moved = if let Some(moment) = written.and_then(Timestamp::parse) {
                 Some((24, Timestamp::from_millisecond(moment.as_millisecond() + by).to_string()))
-            } else if digits == 13 {
-                let number: Option<i64> = text[at..at + 13].parse().ok();
-                number.filter(|n| (n - then).abs() < 86_400_000).map(|n| (13, (n + by).to_string()))
+            } else if let Some(unit) = [(13, 1), (19, 1_000_000)].iter().find(|u| u.0 == digits).map(|u| u.1) {
+                let number: Option<i64> = text[at..at + digits].parse().ok();
+                number.filter(|n| (n / unit - then).abs() < DAY_MS).map(|n| (digits, (n + by * unit).to_string()))
             } else {
                 None
             };

@@ -16,7 +16,7 @@ use events::{Confidence, Provider, Reason, State};
 use serde::Deserialize;
 
 use super::{
-    Mode, POLL,
+    Mode, POLL, Source,
     agent::{Files, PART, Part},
     case::{Case, What},
     report::{Outcome, judge},
@@ -134,7 +134,7 @@ fn shown(case: &Case, mode: Mode, programs: &Programs) -> Result<Vec<Shown>, Str
     let machine = Machine::new(&programs.capture.to_string_lossy());
     let server = machine.serve();
     let provider = case.provider.to_string();
-    if mode.has_hooks() {
+    if mode.has(Source::Hooks) {
         let words = ["hooks", "install", "--provider", &provider, "--yes"];
         let output = machine.command(&words).output().map_err(|error| error.to_string())?;
         if !output.status.success() {
@@ -220,10 +220,10 @@ impl<'a> Stage<'a> {
         let mut todo: Vec<(i64, &What)> = Vec::new();
         for (at, what) in &self.case.ops {
             let from = match what {
-                What::Spawn { .. } => Some(at - if self.mode.has_terminal() { RUN_MS } else { START_MS }),
-                What::In { .. } => self.mode.has_terminal().then_some(*at),
+                What::Spawn { .. } => Some(at - if self.mode.has(Source::Pty) { RUN_MS } else { START_MS }),
+                What::In { .. } => self.mode.has(Source::Pty).then_some(*at),
                 What::Append { .. } | What::Write { .. } | What::Remove { .. } => {
-                    (self.mode.has_files() && nobodys(*at)).then_some(*at)
+                    (self.mode.has(Source::Files) && nobodys(*at)).then_some(*at)
                 }
                 What::Exit { .. } | What::Out { .. } | What::Hook { .. } | What::Otlp { .. } | What::Other => None,
             };
@@ -270,10 +270,10 @@ impl<'a> Stage<'a> {
 
     fn start(&mut self, life: &Life) {
         let plays = |what: &What| match what {
-            What::Out { run, .. } => self.mode.has_terminal() && *run == life.run,
-            What::Append { .. } | What::Write { .. } | What::Remove { .. } => self.mode.has_files(),
-            What::Hook { .. } => self.mode.has_hooks(),
-            What::Otlp { .. } => self.mode == Mode::All,
+            What::Out { run, .. } => self.mode.has(Source::Pty) && *run == life.run,
+            What::Append { .. } | What::Write { .. } | What::Remove { .. } => self.mode.has(Source::Files),
+            What::Hook { .. } => self.mode.has(Source::Hooks),
+            What::Otlp { .. } => self.mode.has(Source::Otlp),
             What::Spawn { .. } | What::Exit { .. } | What::In { .. } | What::Other => false,
         };
         let ops = self.case.ops.iter().filter(|(at, what)| life.has(*at) && plays(what)).cloned();
@@ -289,7 +289,7 @@ impl<'a> Stage<'a> {
             zero: self.zero,
             end: life.end,
             code: life.code,
-            terminal: self.mode.has_terminal(),
+            terminal: self.mode.has(Source::Pty),
             ops: ops.collect(),
             telemetry: (self.client.address.clone(), self.client.token.clone()),
         };
@@ -297,7 +297,7 @@ impl<'a> Stage<'a> {
         fs::write(&file, serde_json::to_string(&part).unwrap()).unwrap();
         let name = self.case.provider.to_string();
         let dir = self.programs.dir.path();
-        if self.mode.has_terminal() {
+        if self.mode.has(Source::Pty) {
             let script = format!("exec 2>&1; \"$PROGRAM\" run -- {name}");
             let path = format!("{}:/usr/bin:/bin", dir.display());
             let more = [("PATH", path.as_str()), (PART, file.to_str().unwrap())];

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Write};
 use events::{Confidence, State};
 use serde_json::{Value, json};
 
-use super::{Mode, case::Case, play::Shown};
+use super::{Mode, Source, case::Case, play::Shown};
 use crate::terminal::{Played, Said, Score, judged, score_where};
 
 /// The probabilities that the words of a confidence are held to for the Brier score.
@@ -79,8 +79,9 @@ pub fn judge(case: &Case, mode: Mode, shown: Result<Vec<Shown>, String>) -> Outc
     let played = Played { shown: said, ..Played::default() };
     // By hooks alone an approval is seen when the agent called one for it.
     let hooks = case.permission_hooks();
+    let by_hooks = mode.has(Source::Hooks) && !mode.has(Source::Pty);
     let asked = |from: i64, to: i64| {
-        mode != Mode::Hooks || hooks.iter().any(|hook| (from - 3000..=from + 1000).contains(hook) && *hook <= to)
+        !by_hooks || hooks.iter().any(|hook| (from - 3000..=from + 1000).contains(hook) && *hook <= to)
     };
     let score = score_where(&terminal, &played, 0, &asked);
     let mut confidence = [(0, 0); 3];
@@ -94,7 +95,7 @@ pub fn judge(case: &Case, mode: Mode, shown: Result<Vec<Shown>, String>) -> Outc
         }
     }
     let last = terminal.truth[terminal.truth.len() - 1];
-    let told_of_ends = mode.has_terminal() || case.provider == events::Provider::Claude;
+    let told_of_ends = mode.has(Source::Pty) || case.provider == events::Provider::Claude;
     let exits = if last.state == Some(State::Exited) && told_of_ends {
         (1, usize::from(shown.iter().any(|s| s.state == Some(State::Exited) && s.at >= last.at - 1500)))
     } else {
@@ -125,14 +126,19 @@ fn share((all, part): (i64, i64)) -> String {
     if all == 0 { "-".to_owned() } else { format!("{:.2}%", 100.0 * part as f64 / all as f64) }
 }
 
+fn brier(figures: &Figures) -> String {
+    figures.brier().map_or("-".to_owned(), |score| format!("{score:.4}"))
+}
+
 /// The tables, for people.
 #[must_use]
 pub fn table(outcomes: &[Outcome], worst: usize) -> String {
     let sums = sums(outcomes);
+    let wide = sums.keys().map(|(mode, _)| mode.as_str().len()).max().unwrap_or_default().max("files".len());
     let mut out = String::new();
     writeln!(
         out,
-        "{:<6} {:<8} {:>3} {:>6} {:>8} {:>8} {:>8} {:>6} {:>6} {:>5} {:>7} {:>8} {:>5} {:>6}",
+        "{:<wide$} {:<8} {:>3} {:>6} {:>8} {:>8} {:>8} {:>6} {:>6} {:>5} {:>7} {:>8} {:>5} {:>6} {:>7}",
         "mode",
         "provider",
         "n",
@@ -146,14 +152,16 @@ pub fn table(outcomes: &[Outcome], worst: usize) -> String {
         "stuck s",
         "reason",
         "flaps",
-        "exits"
+        "exits",
+        "brier"
     )
     .ok();
-    for ((mode, provider), (count, failed, Figures { score, exits, .. })) in &sums {
+    for ((mode, provider), (count, failed, figures)) in &sums {
+        let Figures { score, exits, .. } = figures;
         let delay = |of| if score.delays.is_empty() { "-".to_owned() } else { score.delay(of).to_string() };
         writeln!(
             out,
-            "{:<6} {provider:<8} {count:>3} {failed:>6} {:>8} {:>8} {:>8} {:>6} {:>6} {:>5} {:>7.1} {:>8} {:>5} {:>6}",
+            "{:<wide$} {provider:<8} {count:>3} {failed:>6} {:>8} {:>8} {:>8} {:>6} {:>6} {:>5} {:>7.1} {:>8} {:>5} {:>6} {:>7}",
             mode.as_str(),
             share(score.time),
             share(score.raw),
@@ -165,18 +173,19 @@ pub fn table(outcomes: &[Outcome], worst: usize) -> String {
             share(score.reason),
             score.flaps,
             format!("{}/{}", exits.1, exits.0),
+            brier(figures),
         )
         .ok();
     }
     writeln!(out, "\nconfidence: how much of the time it was said, and how often it was right then").ok();
-    writeln!(out, "(Brier score with high = 0.98, medium = 0.85, low = 0.6; 0 is best)").ok();
-    writeln!(out, "{:<6} {:<8} {:>18} {:>18} {:>18} {:>7}", "mode", "provider", "high", "medium", "low", "brier").ok();
+    writeln!(out, "(of the Brier score: high = 0.98, medium = 0.85, low = 0.6; 0 is best)").ok();
+    writeln!(out, "{:<wide$} {:<8} {:>18} {:>18} {:>18}", "mode", "provider", "high", "medium", "low").ok();
     for ((mode, provider), (.., figures)) in &sums {
-        write!(out, "{:<6} {provider:<8}", mode.as_str()).ok();
+        write!(out, "{:<wide$} {provider:<8}", mode.as_str()).ok();
         for time in figures.confidence {
             write!(out, " {:>18}", format!("{:.1} s {}", time.0 as f64 / 1000.0, share(time))).ok();
         }
-        writeln!(out, " {:>7}", figures.brier().map_or("-".to_owned(), |b| format!("{b:.4}"))).ok();
+        writeln!(out).ok();
     }
     let mut good: Vec<(&Outcome, &Figures)> =
         outcomes.iter().filter_map(|o| Some((o, o.result.as_ref().ok()?))).collect();
@@ -185,7 +194,7 @@ pub fn table(outcomes: &[Outcome], worst: usize) -> String {
     for (outcome, Figures { score, .. }) in good.into_iter().take(worst) {
         writeln!(
             out,
-            "  {:6.2}%  {:<5} {}  recall {}/{}  false {}  stuck {:.1} s  flaps {}",
+            "  {:6.2}%  {:<wide$} {}  recall {}/{}  false {}  stuck {:.1} s  flaps {}",
             score.agree(),
             outcome.mode.as_str(),
             outcome.recording,
@@ -199,7 +208,7 @@ pub fn table(outcomes: &[Outcome], worst: usize) -> String {
     }
     for outcome in outcomes {
         if let Err(words) = &outcome.result {
-            writeln!(out, "  failed   {:<5} {}: {words}", outcome.mode.as_str(), outcome.recording).ok();
+            writeln!(out, "  failed   {:<wide$} {}: {words}", outcome.mode.as_str(), outcome.recording).ok();
         }
     }
     out
