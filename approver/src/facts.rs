@@ -7,8 +7,9 @@ use std::{
 
 /// What has to be looked up in the world to decide.
 pub trait Facts {
-    /// The file a bare command word means on the PATH recorded at start, links resolved.
-    fn program(&self, word: &str) -> Option<PathBuf>;
+    /// The file a bare command word means on the PATH recorded at start: where it was found, and with
+    /// links resolved. Nothing when there is none.
+    fn program(&self, word: &str) -> Vec<PathBuf>;
 
     /// The path with links resolved. What is not there keeps its name below what is. `None` when it
     /// cannot be told, for instance with `..` behind something that is not there.
@@ -19,6 +20,9 @@ pub trait Facts {
 
     /// The secrets in and below a directory, without following links.
     fn secrets_below(&self, dir: &Path) -> Below;
+
+    /// Whether the path is a directory.
+    fn is_directory(&self, path: &Path) -> bool;
 
     /// Whether the path is private to `capture`: its data, its configuration.
     fn is_private(&self, path: &Path) -> bool;
@@ -88,8 +92,9 @@ impl Stated {
 }
 
 impl Facts for Stated {
-    fn program(&self, word: &str) -> Option<PathBuf> {
-        self.programs.get(word).cloned()
+    fn program(&self, word: &str) -> Vec<PathBuf> {
+        let found = self.programs.get(word);
+        found.into_iter().flat_map(|file| [Some(file.clone()), self.canonical(file)]).flatten().collect()
     }
 
     fn canonical(&self, path: &Path) -> Option<PathBuf> {
@@ -124,6 +129,10 @@ impl Facts for Stated {
         };
         let found: Vec<_> = self.files.keys().filter(below).filter(|f| crate::is_secret(f)).cloned().collect();
         if found.is_empty() { Below::Nothing } else { Below::Secrets(found) }
+    }
+
+    fn is_directory(&self, path: &Path) -> bool {
+        self.files.keys().any(|file| file != path && file.starts_with(path))
     }
 
     fn is_private(&self, path: &Path) -> bool {

@@ -14,7 +14,7 @@ use crate::{
     Facts,
     paths::{Place, is_secret},
     shell::Word,
-    tools::{Known, judge_git},
+    tools::{Known, judge_git, outside},
 };
 
 /// Judges the words behind `git`.
@@ -34,10 +34,8 @@ pub(crate) fn judge(words: &[Word], place: &Place, facts: &dyn Facts) -> Result<
         return Err("git after `cd` may be in another repository.".into());
     };
     let (tool, paths) = judge_git(name, rest, place, facts)?;
-    config::check(cwd, &place.workspace, facts)?;
-    if !matches!(facts.program("env"), Some(file) if !file.starts_with(&place.workspace)) {
-        return Err("There is no program `env` to clean git's environment.".into());
-    }
+    config::check(cwd, &place.workspace, name == "remote", facts)?;
+    outside("env", &facts.program("env"), place)?;
     let rest: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
     Ok(Known { paths, rewrite: Some(rewrite::words(name, &tool.insert, &rest)) })
 }

@@ -9,7 +9,7 @@ use std::{
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 
-use crate::{Below, Facts, Request};
+use crate::{Below, Content, Facts, Request};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -96,6 +96,9 @@ impl Place {
             .map(|base| {
                 let path = self.inside(&base.join(written), written, facts)?;
                 let secret = is_secret(Path::new(written)) || is_secret(&path) || facts.is_private(&path);
+                // Addresses of remotes may hold credentials. Not on the list, since every search of a
+                // repository would find it.
+                let secret = secret || path.ends_with(".git/config");
                 if secret { Err(format!("`{written}` may hold secrets.")) } else { Ok(path) }
             })
             .collect()
@@ -112,8 +115,8 @@ impl Place {
     }
 
     /// Whether all below what was resolved may be read. Of what a reader passes over by itself
-    /// (`visible`), hidden secrets do not count.
-    pub(crate) fn readable_below(dirs: &[PathBuf], visible: bool, facts: &dyn Facts) -> Result<(), String> {
+    /// (`visible`), hidden secrets do not count, unless an ignore file brings them back.
+    pub(crate) fn readable_below(&self, dirs: &[PathBuf], visible: bool, facts: &dyn Facts) -> Result<(), String> {
         for dir in dirs {
             match facts.secrets_below(dir) {
                 Below::Nothing => {}
@@ -121,7 +124,8 @@ impl Place {
                     return Err(format!("There is too much below `{}` to know that no secret is.", dir.display()));
                 }
                 Below::Secrets(found) => {
-                    let seen = |path: &&PathBuf| !visible || !is_hidden(path.strip_prefix(dir).unwrap_or(path));
+                    let hidden = |path: &Path| is_hidden(path.strip_prefix(dir).unwrap_or(path));
+                    let seen = |path: &&PathBuf| !visible || !hidden(path) || self.brought_back(path, facts);
                     if let Some(secret) = found.iter().find(seen) {
                         return Err(format!("`{}` may hold secrets and would be read.", secret.display()));
                     }
@@ -129,6 +133,19 @@ impl Place {
             }
         }
         Ok(())
+    }
+
+    /// Whether an ignore file at or above a path has an exception, which makes ripgrep read what is
+    /// hidden.
+    fn brought_back(&self, path: &Path, facts: &dyn Facts) -> bool {
+        let dirs = path.ancestors().skip(1).take_while(|dir| dir.starts_with(&self.workspace));
+        let names = [".gitignore", ".ignore", ".rgignore", ".git/info/exclude"];
+        let mut files = dirs.flat_map(|dir| names.map(|name| dir.join(name)));
+        files.any(|file| match facts.read(&file, 256 * 1024) {
+            Content::Missing => false,
+            Content::Unreadable => true,
+            Content::Bytes(bytes) => bytes.split(|b| *b == b'\n').any(|line| line.starts_with(b"!")),
+        })
     }
 
     fn inside(&self, path: &Path, written: &str, facts: &dyn Facts) -> Result<PathBuf, String> {

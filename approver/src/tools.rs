@@ -39,6 +39,8 @@ pub(crate) struct Tool {
     exact: Option<Vec<String>>,
     /// Without a path it looks at the current directory.
     here: bool,
+    /// A directory among its operands would be read through.
+    no_directories: bool,
     /// Whether it reads the content of all files below its paths.
     below: Below,
     /// Options that make it read below its paths.

@@ -10,6 +10,7 @@ mod export;
 mod fix_tty;
 mod hooks;
 mod host;
+mod policy;
 mod ps;
 mod run;
 mod runs;
@@ -89,6 +90,8 @@ enum Verb {
     Hooks(hooks::Arguments),
     /// Have agents send their telemetry here.
     Telemetry(telemetry::Arguments),
+    /// The rules for what agents may do unasked: edit, check, try, explain.
+    Policy(policy::Arguments),
     /// Check that everything works, and say what does not.
     Doctor,
     /// Print completions for a shell.
@@ -229,6 +232,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Export(arguments) => export::run(&context()?, &arguments),
         Verb::Hooks(arguments) => hooks::run(&context()?, &arguments),
         Verb::Telemetry(arguments) => telemetry::run(&context()?, &arguments),
+        Verb::Policy(arguments) => policy::run(&context()?, &arguments),
         Verb::Doctor => doctor::run(&context()?),
         Verb::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "capture", &mut std::io::stdout());

@@ -20,6 +20,7 @@ pub mod hook;
 pub mod ingest;
 pub mod linker;
 pub mod places;
+pub mod policy;
 pub mod recording;
 pub mod roots;
 pub mod runs;

@@ -34,6 +34,14 @@ pub fn screen_rules_dir() -> anyhow::Result<PathBuf> {
     Ok(config_dir()?.join("screen-rules"))
 }
 
+/// `$XDG_CONFIG_HOME/capture/policy.toml`: the user's rules for approvals.
+///
+/// # Errors
+/// When neither XDG_CONFIG_HOME nor HOME is set.
+pub fn policy_file() -> anyhow::Result<PathBuf> {
+    Ok(config_dir()?.join("policy.toml"))
+}
+
 fn config_dir() -> anyhow::Result<PathBuf> {
     let base = match variable("XDG_CONFIG_HOME") {
         Some(dir) if dir.is_absolute() => dir,

@@ -141,11 +141,12 @@ const HARMLESS: &[&str] = &[
     "url.pushinsteadof",
 ];
 
-/// Looks at the configuration of the repository in which git would run.
+/// Looks at the configuration of the repository in which git would run. `tells`: the command prints
+/// the addresses of remotes.
 ///
 /// # Errors
 /// A sentence that names what may run something, or says that it cannot be told.
-pub(super) fn check(cwd: &Path, workspace: &Path, facts: &dyn Facts) -> Result<(), String> {
+pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts) -> Result<(), String> {
     let Some(top) = cwd.ancestors().find(|dir| facts.read(&dir.join(".git"), MAX) != Content::Missing) else {
         // git says that there is none; with the safe form it takes no bare one for one.
         return Ok(());
@@ -175,7 +176,7 @@ pub(super) fn check(cwd: &Path, workspace: &Path, facts: &dyn Facts) -> Result<(
         match facts.read(&file, MAX) {
             Content::Missing => {}
             Content::Unreadable => return Err(format!("`{}` cannot be read.", file.display())),
-            Content::Bytes(bytes) => keys(&bytes, &file)?,
+            Content::Bytes(bytes) => keys(&bytes, &file, tells)?,
         }
     }
     Ok(())
@@ -200,7 +201,7 @@ fn pointed(bytes: &[u8], prefix: &str, from: &Path) -> Option<PathBuf> {
 }
 
 /// Goes through the keys of a configuration. What is not written as git writes it is not understood.
-fn keys(bytes: &[u8], file: &Path) -> Result<(), String> {
+fn keys(bytes: &[u8], file: &Path, tells: bool) -> Result<(), String> {
     let bad = |line: usize| format!("Line {line} of `{}` is not understood.", file.display());
     let text = std::str::from_utf8(bytes).map_err(|_| bad(0))?;
     let mut section = None;
@@ -222,12 +223,21 @@ fn keys(bytes: &[u8], file: &Path) -> Result<(), String> {
             return Err(bad(index + 1));
         }
         let name = format!("{section}.{}", key.to_ascii_lowercase());
+        if tells && matches!(name.as_str(), "remote.url" | "remote.pushurl") && has_user(value) {
+            return Err(format!("An address in `{}` may hold a credential.", file.display()));
+        }
         let runs = name.starts_with("submodule.") && value.trim_start().starts_with('!');
         if runs || !HARMLESS.contains(&name.as_str()) {
             return Err(format!("`{name}` in `{}` may run something.", file.display()));
         }
     }
     Ok(())
+}
+
+/// Whether an address names a user other than git.
+fn has_user(address: &str) -> bool {
+    let host = address.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
+    host.rsplit_once('@').is_some_and(|(user, _)| user != "git")
 }
 
 /// `core]`, `remote "origin"]`: the section's name, without that of its part.
@@ -247,7 +257,7 @@ mod tests {
     use crate::Stated;
 
     fn check_keys(text: &str) -> Result<(), String> {
-        keys(text.as_bytes(), Path::new("config"))
+        keys(text.as_bytes(), Path::new("config"), true)
     }
 
     #[test]
@@ -292,20 +302,33 @@ mod tests {
     }
 
     #[test]
+    fn an_address_may_hold_a_credential() {
+        for (url, told) in [
+            ("https://x.test/a", true),
+            ("git@x.test:a", true),
+            ("ssh://git@x.test/a", true),
+            ("https://me:key@x.test/a", false),
+            ("https://key@x.test/", false),
+        ] {
+            assert_eq!(check_keys(&format!("[remote \"o\"]\nurl = {url}\n")).is_ok(), told, "{url}");
+        }
+    }
+
+    #[test]
     fn only_the_sessions_own_repository() {
         let facts = Stated::default().with_file("/w/.git/config", "").with_file("/w/sub/.git/config", "");
-        assert_eq!(check(Path::new("/w/src"), Path::new("/w"), &facts), Ok(()));
-        assert!(check(Path::new("/w/sub"), Path::new("/w"), &facts).is_err());
+        assert_eq!(check(Path::new("/w/src"), Path::new("/w"), false, &facts), Ok(()));
+        assert!(check(Path::new("/w/sub"), Path::new("/w"), false, &facts).is_err());
         let linked = Stated::default()
             .with_file("/w/.git", "gitdir: /main/.git/worktrees/w\n")
             .with_file("/main/.git/worktrees/w/commondir", "../..\n")
             .with_file("/main/.git/worktrees/w/gitdir", "/w/.git\n")
             .with_file("/main/.git/config", "[core]\n\tfilemode = true\n");
-        assert_eq!(check(Path::new("/w"), Path::new("/w"), &linked), Ok(()));
+        assert_eq!(check(Path::new("/w"), Path::new("/w"), false, &linked), Ok(()));
         let posing = Stated::default()
             .with_file("/w/.git", "gitdir: /w/x\n")
             .with_file("/w/x/commondir", "../y\n")
             .with_file("/w/x/gitdir", "/w/.git\n");
-        assert!(check(Path::new("/w"), Path::new("/w"), &posing).is_err());
+        assert!(check(Path::new("/w"), Path::new("/w"), false, &posing).is_err());
     }
 }

@@ -65,8 +65,9 @@ fn wrapped(line: &Line, place: &Result<Place, String>, facts: &dyn Facts) -> Res
     let Some(shell) = line.wrapper.iter().flatten().next() else { return Ok(()) };
     let Ok(place) = place else { return Ok(()) };
     let name = shell.text.as_str();
-    let file = if name.contains('/') { facts.canonical(Path::new(name)) } else { facts.program(name) };
-    tools::outside(name, file, place)
+    let files =
+        if name.contains('/') { facts.canonical(Path::new(name)).into_iter().collect() } else { facts.program(name) };
+    tools::outside(name, &files, place)
 }
 
 /// Where each command of a line runs. Only a `cd` that begins the line and must succeed is followed.

@@ -272,7 +272,7 @@ impl Seen {
             Part::Command { command, known, wrapper, .. } => {
                 let words: Vec<_> = command.texts().into_iter().map(str::to_owned).collect();
                 // What is not known may run what it is given.
-                seen.commands.push((words, known.is_ok() || is_tool(command)));
+                seen.commands.push((words, known.is_ok()));
                 if !wrapper.is_empty() {
                     seen.commands.push((wrapper.to_vec(), true));
                 }
@@ -299,10 +299,6 @@ impl Seen {
         }
         seen
     }
-}
-
-fn is_tool(command: &Simple) -> bool {
-    command.texts().first().is_some_and(|name| tools::tool(name).is_some() || *name == "git")
 }
 
 /// All words of a text that is not understood.

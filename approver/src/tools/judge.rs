@@ -54,16 +54,63 @@ pub(crate) fn resolved(word: &Word, place: &Place, facts: &dyn Facts) -> Result<
     if !word.bare || name.is_empty() || name.starts_with(['-', '.']) || !name.chars().all(plain) {
         return Err(format!("`{name}` is no plain name of a program."));
     }
-    outside(name, facts.program(name), place)
+    let files = facts.program(name);
+    outside(name, &files, place)?;
+    // What stands there for all versions of a program looks into the workspace for the one to run.
+    let chosen = files.iter().any(|file| file.components().any(|part| part.as_os_str() == "shims"));
+    for (file, holds) in VERSIONS.iter().filter(|_| chosen) {
+        chosen_by(file, holds, name, place, facts)?;
+    }
+    Ok(())
 }
 
-/// Whether a program's file is there, outside the workspace.
-pub(crate) fn outside(name: &str, file: Option<PathBuf>, place: &Place) -> Result<(), String> {
-    match file {
-        None => Err(format!("There is no program `{name}`.")),
-        Some(file) if file.starts_with(&place.workspace) => Err(format!("`{name}` is a file of the workspace.")),
-        Some(_) => Ok(()),
+/// Files by which a version manager (asdf, mise, pyenv, rbenv, nodenv) may be led to a program of
+/// the workspace, and what they then hold.
+const VERSIONS: &[(&str, &str)] = &[
+    (".tool-versions", "path:"),
+    (".tool-versions", "/"),
+    ("mise.toml", ""),
+    (".mise.toml", ""),
+    (".mise/config.toml", ""),
+    (".config/mise.toml", ""),
+    (".python-version", "/"),
+    (".ruby-version", "/"),
+    (".node-version", "/"),
+    (".go-version", "/"),
+    (".java-version", "/"),
+];
+
+/// # Errors
+/// When a file at or above where it runs holds what lets it run something of the workspace.
+fn chosen_by(file: &str, holds: &str, name: &str, place: &Place, facts: &dyn Facts) -> Result<(), String> {
+    for base in &place.bases {
+        for dir in base.ancestors().take_while(|dir| dir.starts_with(&place.workspace)) {
+            let file = dir.join(file);
+            let chosen = match facts.read(&file, 64 * 1024) {
+                Content::Missing => false,
+                Content::Unreadable => true,
+                Content::Bytes(bytes) => String::from_utf8_lossy(&bytes).contains(holds),
+            };
+            if chosen {
+                return Err(format!("`{}` may choose what `{name}` runs.", file.display()));
+            }
+        }
     }
+    Ok(())
+}
+
+/// Whether a program's files are there, all outside the workspace.
+///
+/// # Errors
+/// A sentence that says why not.
+pub(crate) fn outside(name: &str, files: &[PathBuf], place: &Place) -> Result<(), String> {
+    if files.is_empty() {
+        return Err(format!("There is no program `{name}`."));
+    }
+    if files.iter().any(|file| file.starts_with(&place.workspace)) {
+        return Err(format!("`{name}` is a file of the workspace."));
+    }
+    Ok(())
 }
 
 /// Judges a subcommand of git by its table; the paths it names.
@@ -129,19 +176,7 @@ impl Reading<'_> {
     /// Versions of tools are chosen by files of the workspace.
     fn runs_itself(&self, tool: &Tool) -> Result<(), String> {
         for unless in &tool.unless {
-            for base in &self.place.bases {
-                for dir in base.ancestors().take_while(|dir| dir.starts_with(&self.place.workspace)) {
-                    let file = dir.join(&unless.file);
-                    let chosen = match self.facts.read(&file, 64 * 1024) {
-                        Content::Missing => false,
-                        Content::Unreadable => true,
-                        Content::Bytes(bytes) => String::from_utf8_lossy(&bytes).contains(&unless.holds),
-                    };
-                    if chosen {
-                        return Err(format!("`{}` may choose what `{}` runs.", file.display(), self.name));
-                    }
-                }
-            }
+            chosen_by(&unless.file, &unless.holds, self.name, self.place, self.facts)?;
         }
         Ok(())
     }
@@ -207,6 +242,9 @@ impl Reading<'_> {
 
     fn below(&mut self, tool: &Tool, parts: &Parts<'_>, mut read: Vec<PathBuf>) -> Result<(), String> {
         let given = |options: &[String]| options.iter().any(|o| parts.has(o));
+        if let Some(dir) = read.iter().find(|path| tool.no_directories && self.facts.is_directory(path)) {
+            return Err(format!("`{}` is a directory, whose files `{}` would read.", dir.display(), self.name));
+        }
         let mode = match tool.below {
             _ if given(&tool.all_with) => Below::All,
             Below::Never if given(&tool.below_with) => Below::All,
@@ -218,8 +256,8 @@ impl Reading<'_> {
         }
         match mode {
             Below::Never => Ok(()),
-            Below::Visible => Place::readable_below(&read, true, self.facts),
-            Below::All => Place::readable_below(&read, false, self.facts),
+            Below::Visible => self.place.readable_below(&read, true, self.facts),
+            Below::All => self.place.readable_below(&read, false, self.facts),
         }
     }
 }

@@ -351,11 +351,12 @@ fn is_jq(filter: &str) -> bool {
         } else if c == '.' {
             script.run(|c| c == '.' || c.is_ascii_alphanumeric() || c == '_');
         } else if c.is_ascii_alphabetic() || c == '_' {
-            let before = script.0;
+            let (before, passed) = (script.0, filter[..filter.len() - script.0.len()].trim_end());
             script.run(|c| c.is_ascii_alphanumeric() || c == '_');
             let word = &before[..before.len() - script.0.len()];
-            // A key of an object that is made.
-            if !JQ.contains(&word) && !script.0.trim_start().starts_with(':') {
+            // A key of an object that is made; in brackets it would be the start of a slice.
+            let key = passed.ends_with('{') && script.0.trim_start().starts_with(':');
+            if !JQ.contains(&word) && !key {
                 return false;
             }
         } else if !script.run(|c| c.is_ascii_digit() || " []{}()|,:?=!<>+-*/%".contains(c)) {

@@ -1,0 +1,120 @@
+//! `capture policy edit`: a copy is edited, checked, shown, and put in its place at once.
+
+use std::{
+    fs,
+    io::{BufRead, IsTerminal, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use approver::{Policy, display::show};
+use similar::TextDiff;
+
+use super::super::{Failed, complain, print_line};
+use crate::places;
+
+/// What a new policy begins as.
+const STARTER: &str = r#"# What agents may do unasked. `capture policy explain COMMAND` says what each rule does.
+version = 1
+
+# What is below these rules: "ask-everything", "read-only", "workspace-edits".
+preset = "ask-everything"
+
+# The first rule that matches counts; what matches none is asked about. Of several commands in a
+# line the strictest counts.
+#
+# [[rule]]
+# name = "tests"
+# decision = "allow"                          # or "deny", "ask"
+# command = ["cargo", "nextest", "run", "..."] # "*" is one plain word, a last "..." any number
+# cwd = "/home/me/project"
+#
+# [[rule]]
+# name = "no push"
+# decision = "deny"
+# command = ["git", "push"]
+# reason = "I push myself."
+"#;
+
+pub(super) fn run(yes: bool) -> anyhow::Result<()> {
+    let file = places::policy_file()?;
+    // Where a link leads is what is replaced.
+    let file = file.canonicalize().unwrap_or(file);
+    let dir = file.parent().context("the policy has no directory")?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let before = match fs::read_to_string(&file) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
+    };
+    let copy = Copy::new(dir, before.as_deref().unwrap_or(STARTER))?;
+    let after = loop {
+        open(&copy.0)?;
+        let text = fs::read_to_string(&copy.0)?;
+        match Policy::parse(&text, &file) {
+            Ok(_) => break text,
+            Err(error) => {
+                complain(&error.to_string());
+                if !agreed("Edit it again?")? {
+                    return Err(Failed::Refused("nothing was changed".into()).into());
+                }
+            }
+        }
+    };
+    if before.as_deref() == Some(after.as_str()) {
+        return print_line("nothing was changed");
+    }
+    let old = before.unwrap_or_default();
+    let diff = TextDiff::from_lines(old.as_str(), after.as_str());
+    print_line(show(&diff.unified_diff().header("in force", "edited").to_string()).text.trim_end())?;
+    if !yes && !agreed("Put it in force?")? {
+        return Err(Failed::Refused("nothing was changed".into()).into());
+    }
+    fs::File::open(&copy.0)?.sync_all()?;
+    fs::rename(&copy.0, &file).with_context(|| format!("cannot replace {}", file.display()))?;
+    print_line(&format!("{} is in force", show(&file.display().to_string()).text))
+}
+
+/// A file that goes when it is no longer needed.
+struct Copy(PathBuf);
+
+impl Copy {
+    fn new(dir: &Path, text: &str) -> anyhow::Result<Self> {
+        let path = dir.join(format!("policy.{}.toml", std::process::id()));
+        let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let mut file = file.with_context(|| format!("cannot make {}", path.display()))?;
+        let copy = Self(path);
+        file.write_all(text.as_bytes())?;
+        Ok(copy)
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Opens the user's editor, which may be a command with words of its own, and waits for it.
+fn open(file: &Path) -> anyhow::Result<()> {
+    let editor = places::variable("VISUAL").or_else(|| places::variable("EDITOR")).unwrap_or_else(|| "vi".into());
+    let script = format!("{} \"$1\"", editor.to_str().context("the name of the editor is no text")?);
+    let status = std::process::Command::new("sh").arg("-c").arg(script).arg("sh").arg(file).status();
+    let status = status.context("cannot run the editor")?;
+    anyhow::ensure!(status.success(), Failed::Refused(format!("the editor failed ({status}); nothing was changed")));
+    Ok(())
+}
+
+/// Asks the person at the terminal; nobody there is no.
+fn agreed(question: &str) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Ok(false);
+    }
+    let mut err = std::io::stderr().lock();
+    write!(err, "{question} [y/N] ")?;
+    err.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

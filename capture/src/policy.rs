@@ -1,0 +1,163 @@
+//! The policy in force: the user's file, and what the repository of a session adds.
+//!
+//! Whoever can write the file decides what agents may do unasked. So it is believed only when it is
+//! ours alone and lies outside the workspace it judges. One that cannot be believed means that
+//! everything is asked about. What the rules mean is `approver`'s.
+
+pub mod facts;
+
+use std::{
+    io::Read,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use approver::{Policy, PolicyError, Preset};
+use rustix::fs::OFlags;
+
+pub use facts::OnDisk;
+
+/// Longer files are refused, bytes.
+const MAX: u64 = 1024 * 1024;
+
+/// Where a repository keeps its own rules, below its top.
+pub const REPOSITORY_FILE: &str = ".capture/policy.toml";
+
+/// Why a policy file is not in force.
+#[derive(Debug)]
+pub enum Refused {
+    /// It cannot be read.
+    Unreadable(PathBuf, std::io::Error),
+    /// It is no regular file, or too long.
+    NoFile(PathBuf),
+    /// It, or its directory, belongs to somebody else.
+    NotOurs(PathBuf),
+    /// It, or its directory, can be written by others.
+    WritableByOthers(PathBuf),
+    /// It lies in the workspace it would judge.
+    InWorkspace(PathBuf),
+    /// What it says is wrong.
+    Broken(PolicyError),
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unreadable(path, error) => write!(f, "cannot read {}: {error}", path.display()),
+            Self::NoFile(path) => write!(f, "{} is no regular file of less than 1 MiB", path.display()),
+            Self::NotOurs(path) => write!(f, "{} belongs to another user", path.display()),
+            Self::WritableByOthers(path) => write!(f, "{} can be written by others (chmod go-w)", path.display()),
+            Self::InWorkspace(path) => write!(f, "{} lies inside the workspace it would judge", path.display()),
+            Self::Broken(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// The policy that judges, and what is wrong with the one that was meant to.
+#[derive(Debug)]
+pub struct InForce {
+    /// Asks about everything when `refused` is there.
+    pub policy: Policy,
+    /// To be said loudly.
+    pub refused: Option<Refused>,
+}
+
+/// The policy in force for a session: that of `file`, made stricter by the repository in `workspace`.
+#[must_use]
+pub fn in_force(file: &Path, workspace: &Path) -> InForce {
+    match load(file, Some(workspace)) {
+        Ok(policy) => InForce { policy, refused: None },
+        Err(refused) => InForce { policy: Policy::preset(Preset::AskEverything), refused: Some(refused) },
+    }
+}
+
+/// Reads the user's policy; a file that is not there asks about everything. With a workspace, the
+/// rules of its repository are added.
+///
+/// # Errors
+/// Why the file, or the repository's, cannot be in force.
+pub fn load(file: &Path, workspace: Option<&Path>) -> Result<Policy, Refused> {
+    let policy = match text(file, workspace)? {
+        Some(text) => Policy::parse(&text, file).map_err(Refused::Broken)?,
+        None => Policy::preset(Preset::AskEverything),
+    };
+    match workspace {
+        Some(workspace) => with_repository(policy, workspace),
+        None => Ok(policy),
+    }
+}
+
+/// Adds the rules of the repository in a workspace, which can only make it stricter.
+///
+/// # Errors
+/// When there are some that cannot be read or are wrong: leaving them out would be looser.
+pub fn with_repository(policy: Policy, workspace: &Path) -> Result<Policy, Refused> {
+    let path = workspace.join(REPOSITORY_FILE);
+    match read(&path, OFlags::NOFOLLOW)? {
+        Some((text, _)) => policy.with_repository(&text, &path).map_err(Refused::Broken),
+        None => Ok(policy),
+    }
+}
+
+/// The text of the user's policy, when it may be believed. `None` when there is none.
+fn text(file: &Path, workspace: Option<&Path>) -> Result<Option<String>, Refused> {
+    let Some((text, owner)) = read(file, OFlags::empty())? else { return Ok(None) };
+    // People keep such files in a repository of theirs, by a link.
+    let real = file.canonicalize().map_err(|error| Refused::Unreadable(file.to_owned(), error))?;
+    if let Some(workspace) = workspace {
+        let workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+        if real.starts_with(&workspace) || file.starts_with(&workspace) {
+            return Err(Refused::InWorkspace(file.to_owned()));
+        }
+    }
+    believable(&real, &owner)?;
+    for dir in [file.parent(), real.parent()].into_iter().flatten() {
+        let told = dir.metadata().map_err(|error| Refused::Unreadable(dir.to_owned(), error))?;
+        believable(dir, &told)?;
+    }
+    Ok(Some(text))
+}
+
+fn believable(path: &Path, told: &std::fs::Metadata) -> Result<(), Refused> {
+    let us = rustix::process::geteuid().as_raw();
+    if told.uid() != us {
+        return Err(Refused::NotOurs(path.to_owned()));
+    }
+    if told.mode() & 0o022 != 0 {
+        return Err(Refused::WritableByOthers(path.to_owned()));
+    }
+    Ok(())
+}
+
+fn read(path: &Path, flags: OFlags) -> Result<Option<(String, std::fs::Metadata)>, Refused> {
+    let fail = |error| Refused::Unreadable(path.to_owned(), error);
+    let flags = (flags | OFlags::NONBLOCK).bits().cast_signed();
+    let file = match std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            // A link to nowhere was meant to be a file.
+            return if path.is_symlink() { Err(fail(error)) } else { Ok(None) };
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(None),
+        Err(error) => return Err(fail(error)),
+    };
+    let told = file.metadata().map_err(fail)?;
+    if !told.is_file() || told.len() > MAX {
+        return Err(Refused::NoFile(path.to_owned()));
+    }
+    let mut text = String::new();
+    file.take(MAX).read_to_string(&mut text).map_err(fail)?;
+    Ok(Some((text, told)))
+}
+
+/// The workspace of a directory: the top of its repository, or itself.
+#[must_use]
+pub fn workspace_of(dir: &Path) -> PathBuf {
+    let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    dir.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok()).unwrap_or(&dir).to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::Path,
+};
+
+use approver::{Below, Content, Facts};
+
+use super::*;
+
+fn home() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    for name in ["config", "work", "bin"] {
+        fs::create_dir(root.join(name)).unwrap();
+        fs::set_permissions(root.join(name), fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    (dir, root)
+}
+
+fn put(path: &Path, text: &str, mode: u32) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+const READS: &str = "version = 1\npreset = \"read-only\"\n";
+
+#[test]
+fn a_file_that_is_ours_alone_is_in_force() {
+    let (_dir, root) = home();
+    let file = root.join("config/policy.toml");
+    assert!(load(&file, None).is_ok(), "a missing file asks about everything");
+    put(&file, READS, 0o600);
+    assert!(in_force(&file, &root.join("work")).refused.is_none());
+    put(&file, READS, 0o660);
+    assert!(matches!(load(&file, None), Err(Refused::WritableByOthers(path)) if path == file));
+    put(&file, READS, 0o644);
+    fs::set_permissions(root.join("config"), fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(matches!(load(&file, None), Err(Refused::WritableByOthers(path)) if path == root.join("config")));
+}
+
+#[test]
+fn a_file_inside_the_workspace_is_not() {
+    let (_dir, root) = home();
+    let inside = root.join("work/policy.toml");
+    put(&inside, READS, 0o600);
+    assert!(matches!(load(&inside, Some(&root.join("work"))), Err(Refused::InWorkspace(_))));
+    let link = root.join("config/policy.toml");
+    symlink(&inside, &link).unwrap();
+    assert!(matches!(load(&link, Some(&root.join("work"))), Err(Refused::InWorkspace(_))));
+    fs::remove_file(&inside).unwrap();
+    assert!(matches!(load(&link, None), Err(Refused::Unreadable(..))), "a link to nowhere");
+}
+
+#[test]
+fn a_broken_file_means_ask_everything() {
+    let (_dir, root) = home();
+    let file = root.join("config/policy.toml");
+    put(&file, "version = 1\npresett = \"read-only\"\n", 0o600);
+    let found = in_force(&file, &root.join("work"));
+    let told = found.refused.unwrap().to_string();
+    assert!(told.contains("policy.toml:2:1") && told.contains("presett"), "{told}");
+    put(&file, READS, 0o600);
+    put(
+        &root.join("work/.capture/policy.toml"),
+        "version = 1\n[[rule]]\nname = \"x\"\ndecision = \"allow\"\ncommand = [\"rm\"]\n",
+        0o644,
+    );
+    assert!(in_force(&file, &root.join("work")).refused.is_some(), "a repository allows nothing");
+}
+
+#[test]
+fn what_is_on_the_disk() {
+    let (_dir, root) = home();
+    let work = root.join("work");
+    put(&root.join("bin/tool"), "#!/bin/sh\n", 0o755);
+    put(&root.join("bin/text"), "x", 0o644);
+    symlink(root.join("bin/tool"), work.join("tool")).unwrap();
+    symlink("/nonexistent/x", work.join("nowhere")).unwrap();
+    symlink("/etc", work.join("out")).unwrap();
+    put(&work.join("a/.env"), "x", 0o600);
+    put(&work.join("b/c.txt"), "text", 0o600);
+    let facts = OnDisk::new(vec![root.join("bin")], [root.join("config")], None);
+    assert_eq!(facts.program("tool").last(), Some(&root.join("bin/tool")));
+    assert!(facts.program("text").is_empty() && facts.program("../bin/tool").is_empty());
+    let through = OnDisk::new(vec![work.clone()], [], None).program("tool");
+    assert!(through.iter().any(|file| file.starts_with(&work)), "where it was found counts too: {through:?}");
+    assert!(OnDisk::new(vec![".".into(), root.join("bin")], [], None).program("tool").is_empty());
+
+    assert_eq!(facts.canonical(&work.join("new/file")), Some(work.join("new/file")));
+    assert_eq!(facts.canonical(&work.join("out/passwd")), Some("/etc/passwd".into()));
+    assert_eq!(facts.canonical(&work.join("nowhere")), None);
+    assert_eq!(facts.canonical(&work.join("nowhere/x")), None);
+    assert_eq!(facts.canonical(&work.join("missing/../x")), None);
+    assert_eq!(facts.canonical(Path::new("x")), None);
+
+    assert_eq!(facts.read(&work.join("b/c.txt"), 4), Content::Bytes(b"text".to_vec()));
+    assert_eq!(facts.read(&work.join("b/c.txt"), 3), Content::Unreadable);
+    assert_eq!(facts.read(&work.join("none"), 3), Content::Missing);
+    assert_eq!(facts.read(&work, 3), Content::Unreadable);
+    assert_eq!(facts.read(&work.join("tool"), 99), Content::Unreadable, "a link");
+
+    assert_eq!(facts.secrets_below(&work), Below::Secrets(vec![work.join("a/.env")]));
+    assert_eq!(facts.secrets_below(&work.join("b")), Below::Nothing);
+    assert!(facts.is_private(&root.join("config/x")) && !facts.is_private(&work));
+}
+
+#[test]
+fn the_top_of_a_repository_is_the_workspace() {
+    let (_dir, root) = home();
+    put(&root.join("work/.git/config"), "", 0o600);
+    put(&root.join("work/src/x"), "", 0o600);
+    assert_eq!(workspace_of(&root.join("work/src")), root.join("work"));
+    put(&root.join("bin/.git"), "gitdir: elsewhere\n", 0o600);
+    assert_eq!(workspace_of(&root.join("bin")), root.join("bin"));
+}
