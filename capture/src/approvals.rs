@@ -27,7 +27,7 @@ use crate::{
     runs::Runs,
 };
 
-pub use judge::{AskEverything, Judge, Judged};
+pub use judge::{Judge, Judged, OnPolicy};
 
 /// Things the desk may be told and has not taken up yet.
 const TOLD: usize = 4_096;

@@ -203,22 +203,6 @@ impl Runs {
         })
     }
 
-    /// STUB
-    pub async fn answer(
-        &self,
-        _run: RunId,
-        _mark: String,
-        _answer: adapters::host::frame::DialogAnswer,
-    ) -> Result<adapters::host::frame::Answered, Refusal> {
-        Err(Refusal::Conflict("stub".into()))
-    }
-
-    /// STUB
-    #[must_use]
-    pub fn run_of(&self, session: SessionId) -> Option<RunId> {
-        self.find(&RunTarget::Session(session)).ok().filter(|(_, asks)| asks.is_some()).map(|(run, _)| run.id)
-    }
-
     /// The dialog that stands on the screen of a run.
     #[must_use]
     pub fn dialog_of(&self, run: RunId) -> Option<events::Dialog> {

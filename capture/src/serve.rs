@@ -29,6 +29,8 @@ use crate::{
     health,
     ingest::{self, Gauges, Ingest, Input, Prepared},
     linker::Linker,
+    places,
+    policy::OnDisk,
     roots,
     runs::Runs,
     telemetry::Telemeter,
@@ -174,7 +176,7 @@ impl Service {
                 reader: reader.clone(),
                 runs: runs.clone(),
                 runtime: runtime.handle().clone(),
-                judge: Arc::new(approvals::AskEverything),
+                judge: Arc::new(approvals::OnPolicy { file: places::policy_file()?, facts: OnDisk::recorded(data) }),
             },
         );
         let desk = desk.context("cannot start a thread")?;

@@ -1,6 +1,14 @@
-//! What a rule says of a request.
+//! What the user's policy says of an approval.
 
+use std::path::{Path, PathBuf};
+
+use approver::{Kind, Request, Shell, Verdict, rule_for};
+use events::ApprovalKind;
 use projections::{Approval, Session};
+
+use adapters::delivery::answer::takes_rewrite;
+
+use crate::policy::{OnDisk, in_force, workspace_of};
 
 /// Decides by rules. Whatever is not known for certain is asked.
 pub trait Judge: Send + Sync {
@@ -24,15 +32,83 @@ pub struct Judged {
     pub reason: String,
 }
 
-/// STUB
-pub struct AskEverything;
+impl Judged {
+    fn ask(rule: &str, reason: impl Into<String>) -> Self {
+        Self { allow: None, rewrite: None, rule: rule.to_owned(), reason: reason.into() }
+    }
+}
 
-impl Judge for AskEverything {
-    fn judge(&self, _: &Approval, _: Option<&Session>) -> Judged {
-        Judged { allow: None, rewrite: None, rule: "default".into(), reason: "stub".into() }
+/// The policy on the disk. The file is read for each request: what the user saved is in force.
+#[derive(Debug)]
+pub struct OnPolicy {
+    /// Where the user's rules are.
+    pub file: PathBuf,
+    /// What has to be looked up, with the PATH of the start.
+    pub facts: OnDisk,
+}
+
+impl Judge for OnPolicy {
+    fn judge(&self, approval: &Approval, session: Option<&Session>) -> Judged {
+        let Some(request) = request(approval, session) else {
+            return Judged::ask("incomplete", "it is not known to the byte what is asked for, or where");
+        };
+        let in_force = in_force(&self.file, &request.workspace);
+        if let Some(refused) = in_force.refused {
+            tracing::warn!(%refused, "the policy is not in force: everything is asked about");
+            return Judged::ask("refused", refused.to_string());
+        }
+        let decision = in_force.policy.decide(&request, &self.facts);
+        Judged {
+            allow: match decision.verdict {
+                Verdict::Allow => Some(true),
+                Verdict::Deny => Some(false),
+                Verdict::Ask => None,
+            },
+            rewrite: decision.rewrite,
+            rule: decision.rule,
+            reason: decision.reason,
+        }
     }
 
-    fn rule_for(&self, _: &Approval, _: Option<&Session>) -> Option<String> {
-        None
+    fn rule_for(&self, approval: &Approval, session: Option<&Session>) -> Option<String> {
+        rule_for(&request(approval, session)?)
+    }
+}
+
+/// What is asked for, as the policy understands it; `None` when that is not known for certain.
+fn request(approval: &Approval, session: Option<&Session>) -> Option<Request> {
+    let cwd = PathBuf::from(approval.cwd.as_deref().filter(|_| approval.exact)?);
+    // The workspace is where the session began; a `cd` of the agent does not move it.
+    let began = session.and_then(|session| session.cwd.as_deref()).map_or(cwd.as_path(), Path::new);
+    if !cwd.is_absolute() || !began.is_absolute() {
+        return None;
+    }
+    Some(Request {
+        agent: approval.provider,
+        kind: kind_of(approval.kind?),
+        tool: approval.tool.clone(),
+        command: approval.command.clone(),
+        workspace: workspace_of(began),
+        cwd,
+        paths: approval.paths.iter().map(PathBuf::from).collect(),
+        url: approval.url.clone(),
+        labels: std::collections::BTreeMap::new(),
+        takes_rewrite: takes_rewrite(approval.provider),
+        // It is the user's login shell, which nobody tells.
+        shell: Shell::Unknown,
+    })
+}
+
+const fn kind_of(kind: ApprovalKind) -> Kind {
+    match kind {
+        ApprovalKind::Command => Kind::Command,
+        ApprovalKind::Edit => Kind::Edit,
+        ApprovalKind::Plan => Kind::Plan,
+        ApprovalKind::Mcp => Kind::Mcp,
+        ApprovalKind::Fetch => Kind::Fetch,
+        ApprovalKind::Trust => Kind::Trust,
+        ApprovalKind::Write => Kind::Write,
+        ApprovalKind::Question => Kind::Question,
+        ApprovalKind::Read => Kind::Read,
     }
 }

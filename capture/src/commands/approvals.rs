@@ -396,7 +396,7 @@ fn save_rule(context: &Context, shown: &Shown, yes: bool) -> anyhow::Result<bool
             return Ok(false);
         }
     }
-    let path = crate::policy::append_rule(rule)?;
+    let path = super::policy::append(rule)?;
     writeln!(err, "Saved in {}.", safe(&path.display().to_string()))?;
     Ok(true)
 }

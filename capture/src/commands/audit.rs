@@ -64,7 +64,9 @@ fn verify(context: &Context, reader: &Reader, given: Option<&str>) -> anyhow::Re
     }
     let file = context.data.join(HEAD_FILE);
     let kept = match given {
-        Some(text) => Some(head_of(text).ok_or_else(|| Failed::Usage(format!("`{}` is no SEQUENCE:HASH", safe(text))))?),
+        Some(text) => {
+            Some(head_of(text).ok_or_else(|| Failed::Usage(format!("`{}` is no SEQUENCE:HASH", safe(text))))?)
+        }
         None => std::fs::read_to_string(&file).ok().and_then(|text| serde_json::from_str(&text).ok()),
     };
     let check = reader.check_audit(kept)?;

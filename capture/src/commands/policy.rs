@@ -76,6 +76,8 @@ struct Which {
     policy: Option<PathBuf>,
 }
 
+pub(super) use edit::append;
+
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.verb {
         Verb::Edit { yes } => edit::run(*yes),

@@ -71,9 +71,25 @@ pub(super) fn run(yes: bool) -> anyhow::Result<()> {
     if !yes && !agreed("Put it in force?")? {
         return Err(Failed::Refused("nothing was changed".into()).into());
     }
-    fs::File::open(&copy.0)?.sync_all()?;
-    fs::rename(&copy.0, &file).with_context(|| format!("cannot replace {}", file.display()))?;
+    copy.replace(&file)?;
     print_line(&format!("{} is in force", show(&file.display().to_string()).text))
+}
+
+/// Adds a rule at the end of the user's policy; gives the file.
+pub(in crate::commands) fn append(rule: &str) -> anyhow::Result<PathBuf> {
+    let file = places::policy_file()?;
+    let file = file.canonicalize().unwrap_or(file);
+    let dir = file.parent().context("the policy has no directory")?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let before = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => STARTER.to_owned(),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
+    };
+    let after = format!("{}\n\n{}\n", before.trim_end(), rule.trim());
+    Policy::parse(&after, &file)?;
+    Copy::new(dir, &after)?.replace(&file)?;
+    Ok(file)
 }
 
 /// A file that goes when it is no longer needed.
@@ -87,6 +103,14 @@ impl Copy {
         let copy = Self(path);
         file.write_all(text.as_bytes())?;
         Ok(copy)
+    }
+}
+
+impl Copy {
+    /// Puts it in the place of the file, whole or not at all.
+    fn replace(self, file: &Path) -> anyhow::Result<()> {
+        fs::File::open(&self.0)?.sync_all()?;
+        fs::rename(&self.0, file).with_context(|| format!("cannot replace {}", file.display()))
     }
 }
 
