@@ -48,6 +48,8 @@ const UPDATE_MS: i64 = 150;
 const BELL_MS: i64 = 1000;
 /// An agent that works moves something within this.
 const STILL_MS: i64 = 5_000;
+/// A version that was read half drawn is read again for so long.
+const VERSION_MS: i64 = 2_000;
 /// Things to tell that are kept until somebody takes them; the oldest go first.
 const MAX_TOLD: usize = 1024;
 
@@ -90,6 +92,8 @@ pub struct Observer {
     rules: Arc<Rules>,
     provider: Provider,
     version: Option<String>,
+    /// When it was read first.
+    version_at: Option<Timestamp>,
     judge: Judge,
     /// The frame that was looked at last.
     frame: Frame,
@@ -131,6 +135,7 @@ impl Observer {
             rules,
             provider,
             version: None,
+            version_at: None,
             frame: Frame::default(),
             dirty_since: None,
             looked_at: Timestamp::MIN,
@@ -195,6 +200,7 @@ impl Observer {
         }
         self.provider = provider;
         self.version = None;
+        self.version_at = None;
         if self.judge.current.is_some() {
             self.tell(now, Told::Withdrawn);
         }
@@ -340,7 +346,7 @@ impl Observer {
 
     /// Looks for the agent's version until it is known; rules for that version take over.
     fn read_version(&mut self) {
-        if self.version.is_some() {
+        if self.version_at.is_some_and(|at| self.now.since_ms(at) > VERSION_MS) {
             return;
         }
         let set = Arc::clone(&self.judge.set);
@@ -350,6 +356,11 @@ impl Observer {
             return;
         };
         let Some(version) = rules::version(text) else { return };
+        // Only the rest of what was there may come.
+        if self.version.as_ref().is_some_and(|known| text == known || !text.starts_with(known.as_str())) {
+            return;
+        }
+        self.version_at.get_or_insert(self.now);
         self.version = Some(text.to_owned());
         let claimed = self.judge.current.is_some();
         self.judge.change_rules(Arc::new(self.rules.select(self.provider, Some(&version))));

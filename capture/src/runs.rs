@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use adapters::host::frame::{Ask, Down, Frame, Hello, Told, Up};
+use adapters::host::frame::{Answered, Ask, DialogAnswer, Down, Frame, Hello, Told, Up};
 use crossbeam_channel::{Sender, TrySendError};
 use events::{RunId, SessionId, State, Timestamp};
 use serde::Serialize;
@@ -181,6 +181,32 @@ impl Runs {
             RunAsk::Input(input) => return type_into(&described, asks.as_ref(), input).await,
         };
         json(&question(&described, asks.as_ref(), ask).await?)
+    }
+
+    /// The run that hosts a session and lives, the newest of several.
+    #[must_use]
+    pub fn run_of(&self, session: SessionId) -> Option<RunId> {
+        let table = self.table();
+        let hosts = table.live.values().filter(|live| live.described.session_id == Some(session));
+        hosts.map(|live| live.described.id).max()
+    }
+
+    /// Answers the dialog with this mark by keys; the host does it, if the dialog still stands.
+    ///
+    /// # Errors
+    /// Why nothing was typed; but when the host does not answer in time, whether something was is not
+    /// known. It is not tried again: what the screen shows next says what came of it.
+    pub async fn answer(&self, run: RunId, mark: String, answer: DialogAnswer) -> Result<Answered, Refusal> {
+        // By its id alone: a name may be like another's id.
+        let live = self.table().live.get(&run).map(|live| (live.described.clone(), live.asks.clone()));
+        let Some((described, asks)) = live else {
+            return Err(Refusal::Conflict(format!("run {run} has ended, or its host is away")));
+        };
+        if !described.hello.answers {
+            return Err(Refusal::Conflict("the host of this run is of an older version: it answers no dialogs".into()));
+        }
+        let told = question(&described, Some(&asks), Ask::Answer { mark, answer }).await?;
+        serde_json::from_value(told).map_err(|error| Refusal::Failed(error.to_string()))
     }
 
     fn find(&self, target: &RunTarget) -> Result<(Described, Option<mpsc::Sender<Question>>), Refusal> {

@@ -4,7 +4,8 @@
 //! The host says [`Up::Hello`] first, then numbered frames; the server acknowledges a frame after
 //! its commit, and the host keeps it until then. A frame may be delivered twice (the
 //! acknowledgement was lost); its number makes it one. Unknown fields are ignored on both sides,
-//! an unknown kind of frame is acknowledged and counted: hosts outlive servers and the other way
+//! an unknown kind of frame is acknowledged and counted, a question that is not understood is
+//! refused: hosts outlive servers and the other way
 //! round, so both may be of another version.
 
 use events::{Confidence, Dialog, Provider, Reason, RunId, State, Timestamp};
@@ -80,9 +81,6 @@ pub enum Ask {
         /// How.
         answer: DialogAnswer,
     },
-    /// Something a later version asks for; refused.
-    #[serde(other)]
-    Unknown,
 }
 
 /// How a dialog can be answered by keys.

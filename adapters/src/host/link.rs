@@ -19,6 +19,7 @@ use std::{
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 use events::Timestamp;
+use serde::Deserialize;
 
 use super::frame::{Ask, Down, Frame, Hello, PROTOCOL, Told, Up};
 
@@ -38,6 +39,15 @@ const AGAIN_MOST: Duration = Duration::from_secs(1);
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// An answer of the server longer than this is none.
 const HEAD_BYTES: u64 = 16 << 10;
+
+/// What a question of a later version is answered with.
+const NOT_UNDERSTOOD: &str = "this host is of another version, and does not understand the question";
+
+/// What every question has, whatever it asks.
+#[derive(Deserialize)]
+struct Numbered {
+    id: u64,
+}
 
 /// A question of the server, with the way back.
 pub struct Asked {
@@ -352,7 +362,15 @@ fn read(lines: BufReader<UnixStream>, said: &Sender<Back>) {
                     return;
                 }
             }
-            Err(error) => tracing::debug!(%error, "a line of the server is not understood"),
+            Err(error) => {
+                tracing::debug!(%error, "a line of the server is not understood");
+                // A question of a later version: who asks is told at once.
+                if let Ok(Numbered { id }) = serde_json::from_str(&line)
+                    && said.send(Back::Answered(id, Err(NOT_UNDERSTOOD.into()))).is_err()
+                {
+                    return;
+                }
+            }
         }
     }
     said.send(Back::Closed).ok();

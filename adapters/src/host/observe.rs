@@ -412,7 +412,6 @@ impl Reading {
                 self.step_at = Some(now);
                 return;
             }
-            Ask::Unknown => return reply(Err("this host is of an older version, and does not know how".into())),
             Ask::Screen => return reply(as_json(self.ask(Observer::picture))),
             Ask::Explain => return reply(as_json(self.ask(Observer::explain))),
             Ask::Type { text, paste } => {

@@ -212,6 +212,8 @@ struct World {
     /// What the screen told the relay.
     told: VecDeque<Result<String, Press>>,
     pressed: Option<Pressed>,
+    /// Swaps as soon as a key was handed to the relay.
+    on_press: Option<&'static str>,
     answered: Option<Result<Answered, String>>,
 }
 
@@ -241,6 +243,7 @@ impl World {
             answering: None,
             told: VecDeque::new(),
             pressed: None,
+            on_press: None,
             answered: None,
         }
     }
@@ -256,6 +259,12 @@ impl World {
             1 => self.take(),
             2 => self.look(),
             _ => self.news(),
+        }
+        if self.told.iter().any(Result::is_err)
+            && let Some(command) = self.on_press.take()
+        {
+            self.swap(command);
+            self.write();
         }
     }
 
@@ -442,6 +451,7 @@ fn play(seed: u64, count: &mut Count) {
     let mark = world.marks.last().cloned().unwrap_or_else(|| panic!("seed {seed}: no dialog was told"));
     let answer = if world.random.chance(70) { DialogAnswer::AllowOnce } else { DialogAnswer::Deny };
     let swaps = world.random.chance(80);
+    let on_press = swaps && world.random.chance(50);
     world.agent.deaf = world.random.chance(5);
     let swap_at = world.now + world.random.below(1000);
     let asked_at = world.now + world.random.below(500);
@@ -450,9 +460,10 @@ fn play(seed: u64, count: &mut Count) {
     while world.now < until && world.answered.is_none() {
         if !asked && world.now >= asked_at {
             asked = true;
+            world.on_press = on_press.then_some(command);
             world.answering = Some(Answering::new(mark.clone(), answer, world.at()));
         }
-        if swaps && !swapped && world.now >= swap_at {
+        if swaps && !on_press && !swapped && world.now >= swap_at {
             swapped = true;
             // Within the millisecond: before, between and after what the threads do.
             for _ in 0..world.random.below(4) {

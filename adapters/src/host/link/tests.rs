@@ -3,6 +3,7 @@ use std::os::unix::net::UnixListener;
 use events::{Provider, RunId};
 
 use super::*;
+use crate::host::frame::DialogAnswer;
 
 fn hello() -> Hello {
     Hello {
@@ -124,6 +125,22 @@ fn a_question_is_answered_or_refused() {
     server.say(&Down::Ask { id: 3, ask: Ask::Screen });
     assert_eq!(server.next(), Up::Answer { id: 3, answer: Err("the host is busy".into()) });
     drop(asks);
+    drop(server);
+    drop(link);
+}
+
+#[test]
+fn a_question_of_a_later_version_is_refused() {
+    let server = Server::new();
+    let (link, _asks) = server.link();
+    let mut server = server.accept();
+    for (id, ask) in [(4, r#"{"ask":"dance"}"#), (5, r#"{"ask":"answer","mark":"m","answer":"perhaps"}"#)] {
+        writeln!(server.write, r#"{{"type":"ask","id":{id},"ask":{ask}}}"#).unwrap();
+        assert_eq!(server.next(), Up::Answer { id, answer: Err(NOT_UNDERSTOOD.into()) });
+    }
+    writeln!(server.write, r#"{{"type":"nonsense"}}"#).unwrap();
+    server.say(&Down::Ask { id: 6, ask: Ask::Answer { mark: "m".into(), answer: DialogAnswer::Deny } });
+    assert!(matches!(_asks.recv().unwrap().ask, Ask::Answer { .. }));
     drop(server);
     drop(link);
 }

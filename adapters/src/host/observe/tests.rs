@@ -77,6 +77,26 @@ fn what_the_server_asks_for_becomes_bytes_to_type() {
 }
 
 #[test]
+fn one_dialog_is_answered_at_a_time_and_only_when_it_stands() {
+    let (screen, _news, server) = start(Provider::Claude);
+    let answers: Vec<_> = ["x", "y"]
+        .iter()
+        .map(|mark| {
+            let (reply, answer) = bounded(1);
+            let ask = Ask::Answer { mark: (*mark).into(), answer: crate::host::frame::DialogAnswer::Deny };
+            server.send(Asked { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
+            answer
+        })
+        .collect();
+    let first = answers[0].recv_timeout(PATIENCE).unwrap().unwrap_err();
+    assert_eq!(first, "no dialog is open");
+    // Both may be there before the first is looked at.
+    let second = answers[1].recv_timeout(PATIENCE).unwrap().unwrap_err();
+    assert!(second == "no dialog is open" || second == "another answer is being given", "{second}");
+    screen.end(PATIENCE);
+}
+
+#[test]
 fn the_screen_is_answered_with_its_picture() {
     let (screen, _news, server) = start(Provider::Claude);
     let (reply, answer) = bounded(1);
