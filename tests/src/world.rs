@@ -148,6 +148,7 @@ impl World {
                 Arc::new(move || Timestamp::from_millisecond(wall.load(Ordering::Relaxed)))
             },
             hosting: Box::new(|_, _| ()),
+            desk: Box::new(|_| ()),
             rules: Rules::default(),
             ignore: Vec::new(),
         })

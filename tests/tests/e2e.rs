@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and tell their figures")]
 
 mod e2e {
+    mod approvals;
     mod arrows;
     mod daemon;
     mod explain;

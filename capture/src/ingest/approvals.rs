@@ -132,6 +132,9 @@ impl Ingest {
             _ => return Ok(()),
         };
         let approval = self.sessions.loaded(slot).and_then(|state| state.approval(id)).cloned();
+        // What was closed by what follows from it is kept with that.
+        let asked = matches!(event.payload, Payload::ApprovalRequested(_));
+        let approval = approval.filter(|approval| !asked || approval.state == ApprovalState::Pending);
         approval.map_or(Ok(()), |approval| self.keep_approval(slot, approval, event.history))
     }
 

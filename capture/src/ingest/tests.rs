@@ -92,6 +92,7 @@ impl World {
             processes: Box::new(self.asked.clone()),
             clock: Arc::new(move || Timestamp::from_millisecond(now.load(Ordering::Relaxed))),
             hosting: Box::new(|_, _| ()),
+            desk: Box::new(|_| ()),
             rules: Rules::default(),
             ignore: vec![PathBuf::from("/secret")],
         };

@@ -204,15 +204,18 @@ impl SessionState {
                 continue;
             }
             let gone_at = *approval.gone_at.get_or_insert(at);
-            if !over && gone_at.plus_ms(GONE_MS) > at {
+            // A request comes right before the claim that goes with it, and may come before its turn does.
+            let over = over && at > approval.opened_at;
+            let went_on = gone_at.plus_ms(GONE_MS) <= at;
+            if !over && !went_on {
                 continue;
             }
             let state = if lost {
                 ApprovalState::Expired
-            } else if over && !denied {
-                ApprovalState::Withdrawn
-            } else {
+            } else if went_on || denied {
                 ApprovalState::AnsweredElsewhere
+            } else {
+                ApprovalState::Withdrawn
             };
             let resolved = ApprovalResolved {
                 approval_id: approval.id.clone(),
@@ -220,7 +223,7 @@ impl SessionState {
                 state: Some(state),
                 ..ApprovalResolved::default()
             };
-            approval.close(&resolved, gone_at);
+            approval.close(&resolved, gone_at.max(approval.opened_at));
             let approval = Some(Box::new(approval.clone()));
             out.push(Conclusion { at, turn_id, payload: resolved.into(), turn: None, approval });
         }

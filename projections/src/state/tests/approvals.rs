@@ -37,6 +37,14 @@ fn a_request_is_open_at_once_and_what_it_asks_is_exact() {
 }
 
 #[test]
+fn a_request_may_come_before_anything_else_is_known() {
+    remain(&asked(1.0, "a", "rm x"), &["command pending `rm x`"]);
+    let mut steps = asked(1.0, "a", "rm x");
+    steps.push(until(60.0));
+    remain(&steps, &["command pending `rm x`"]);
+}
+
+#[test]
 fn a_decision_closes_it_and_its_outcome_is_learned() {
     let steps = and(at_work("rm x"), asked(1.0, "a", "rm x"));
     let steps = and(steps, [on(1.1, decides("a", true))]);

@@ -1,0 +1,359 @@
+//! Approvals of the real program: a hook that asks and waits, the policy's word, people's word, and the
+//! record of all of it.
+
+use std::{
+    fs,
+    io::Write,
+    os::unix::fs::DirBuilderExt,
+    process::{Child, Output, Stdio},
+};
+
+use serde_json::{Value, json};
+use tests::{
+    eventually,
+    http::Client,
+    program::{Machine, Server},
+};
+
+use super::PROGRAM;
+
+const SESSION: &str = "5a6b7c8d-0000-4000-8000-000000000001";
+
+/// A machine with a git-free project and, if it is given, a policy.
+fn machine(policy: Option<&str>) -> Machine {
+    let machine = Machine::new(PROGRAM);
+    if let Some(policy) = policy {
+        save_policy(&machine, policy);
+    }
+    fs::write(machine.project().join("notes.txt"), "a\n").unwrap();
+    machine
+}
+
+fn policy_file(machine: &Machine) -> std::path::PathBuf {
+    machine.home().parent().unwrap().join("config/capture/policy.toml")
+}
+
+fn save_policy(machine: &Machine, policy: &str) {
+    let file = policy_file(machine);
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(file.parent().unwrap()).unwrap();
+    fs::write(file, policy).unwrap();
+}
+
+/// A call of an agent's hook, which may wait for its answer.
+struct Hook(Child);
+
+fn call(machine: &Machine, agent: &str, wait: &str, payload: &Value) -> Hook {
+    let mut hook = machine.command(&["hook", agent, "--approver", wait]);
+    let mut hook = hook.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    hook.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+    Hook(hook)
+}
+
+impl Hook {
+    /// What it says to the agent; whatever happens, it succeeds and complains of nothing.
+    #[track_caller]
+    fn said(self) -> Option<Value> {
+        let Output { status, stdout, stderr } = self.0.wait_with_output().unwrap();
+        assert!(status.success());
+        assert_eq!(String::from_utf8_lossy(&stderr), "");
+        (!stdout.is_empty()).then(|| serde_json::from_slice(&stdout).unwrap())
+    }
+
+    #[track_caller]
+    fn decision(self) -> Value {
+        let said = self.said().expect("the hook says something");
+        assert_eq!(said["hookSpecificOutput"]["hookEventName"], "PermissionRequest");
+        said["hookSpecificOutput"]["decision"].clone()
+    }
+}
+
+fn event(machine: &Machine, name: &str, tool: &str, input: Value) -> Value {
+    json!({"session_id": SESSION, "cwd": machine.project(), "hook_event_name": name, "tool_name": tool, "tool_input": input})
+}
+
+/// A request for a command.
+fn request(machine: &Machine, command: &str) -> Value {
+    event(machine, "PermissionRequest", "Bash", json!({"command": command, "timeout": 5}))
+}
+
+/// The last approval, once it stands like this.
+#[track_caller]
+fn approval(server: &Server, state: &str) -> Value {
+    eventually(&format!("an approval is {state}"), || {
+        let list = server.client.json(&format!("/api/v1/approvals?state={state}"))?;
+        list["approvals"].as_array()?.first().cloned()
+    })
+}
+
+/// The approval that a hook waits for.
+#[track_caller]
+fn held(server: &Server) -> Value {
+    eventually("a hook waits for an approval", || {
+        let list = server.client.json("/api/v1/approvals?state=pending")?;
+        list["approvals"].as_array()?.iter().find(|a| a["answer"] == "hook").cloned()
+    })
+}
+
+fn said(machine: &Machine, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = machine.command(arguments).output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+#[track_caller]
+fn done(machine: &Machine, arguments: &[&str]) -> String {
+    let (code, out, err) = said(machine, arguments);
+    assert_eq!(code, Some(0), "{arguments:?}: {out}{err}");
+    out
+}
+
+/// What the record says happened, in order.
+fn recorded(machine: &Machine) -> Vec<String> {
+    let exported = done(machine, &["audit", "export"]);
+    let rows = exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    rows.map(|row| row["row"]["what"].as_str().unwrap().to_owned()).collect()
+}
+
+const READ_ONLY: &str = "version = 1\npreset = \"read-only\"\n";
+
+#[test]
+fn the_policy_allows_and_it_is_recorded() {
+    let machine = machine(Some(READ_ONLY));
+    let server = machine.serve();
+    let decision = call(&machine, "claude", "30", &request(&machine, "ls -la")).decision();
+    assert_eq!(decision, json!({"behavior": "allow"}));
+    let allowed = approval(&server, "allowed");
+    assert_eq!(
+        (&allowed["by"], &allowed["via"], &allowed["command"]),
+        (&json!("policy"), &json!("hook"), &json!("ls -la"))
+    );
+    assert!(allowed["rule"].as_str().unwrap().starts_with("read-only"), "{allowed}");
+    eventually("it is recorded that the hook was told", || {
+        (recorded(&machine) == ["decided", "delivered"]).then_some(())
+    });
+    // What the agent did next.
+    let after = event(&machine, "PostToolUse", "Bash", json!({"command": "ls -la", "timeout": 5}));
+    assert_eq!(call(&machine, "claude", "30", &after).said(), None);
+    assert!(done(&machine, &["audit", "verify"]).contains("the record is whole: 2 rows"));
+    assert!(done(&machine, &["approvals", "--all"]).contains("allowed by policy"));
+    assert!(done(&machine, &["audit", "show"]).contains("decided allowed by policy"));
+}
+
+#[test]
+fn a_safe_form_goes_to_the_agent_that_takes_it() {
+    let machine = machine(Some(READ_ONLY));
+    fs::create_dir_all(machine.project().join(".git")).unwrap();
+    fs::write(machine.project().join(".git/config"), "[core]\n\tbare = false\n").unwrap();
+    let server = machine.serve();
+    let decision = call(&machine, "claude", "30", &request(&machine, "git status")).decision();
+    let command = decision["updatedInput"]["command"].as_str().unwrap();
+    assert!(command.contains("git --no-pager") && command.contains("core.fsmonitor="), "{command}");
+    assert_eq!(decision["updatedInput"]["timeout"], 5, "the rest of the input is as it was");
+    assert_eq!(approval(&server, "allowed")["rewrite"], command);
+    // Codex takes none: it asks its user.
+    assert_eq!(call(&machine, "codex", "0", &request(&machine, "git status")).said(), None);
+}
+
+#[test]
+fn the_policy_denies_with_a_reason() {
+    let rule = "[[rule]]\nname = \"no push\"\ndecision = \"deny\"\ncommand = [\"git\", \"push\"]\nreason = \"I push myself.\"\n";
+    let machine = machine(Some(&format!("version = 1\n{rule}")));
+    let server = machine.serve();
+    for agent in ["claude", "codex"] {
+        let decision = call(&machine, agent, "30", &request(&machine, "git push")).decision();
+        assert_eq!(decision["behavior"], "deny");
+        assert!(decision["message"].as_str().unwrap().contains("I push myself."), "{decision}");
+    }
+    assert_eq!(approval(&server, "denied")["rule"], "no push");
+    // Gemini CLI is held against the same rules before it asks anybody.
+    let before = |command| event(&machine, "BeforeTool", "run_shell_command", json!({"command": command}));
+    let told = call(&machine, "gemini", "30", &before("git push")).said().unwrap();
+    assert_eq!(told["decision"], "deny");
+    assert_eq!(call(&machine, "gemini", "30", &before("git fetch")).said(), None);
+    assert!(recorded(&machine).contains(&"forbidden".to_owned()));
+}
+
+#[test]
+fn a_person_decides() {
+    let machine = machine(None);
+    let server = machine.serve();
+    let hook = call(&machine, "claude", "60", &request(&machine, "touch x"));
+    let waiting = held(&server);
+    let id = waiting["id"].as_str().unwrap();
+    assert_eq!(waiting["policy"]["decision"], "ask");
+    let list = done(&machine, &["approvals"]);
+    assert!(list.contains("▲ pending") && list.contains("command: touch x"), "{list}");
+    let whole = done(&machine, &["approvals", id]);
+    assert!(whole.contains("exactly (7 characters)") && whole.contains("    touch x\n"), "{whole}");
+    let out = done(&machine, &["approve", &id[id.len() - 8..]]);
+    assert!(out.contains("allowed"), "{out}");
+    assert_eq!(hook.decision(), json!({"behavior": "allow"}));
+    let (code, _, err) = said(&machine, &["approve", id]);
+    assert!(code == Some(5) && err.contains("closed already: allowed"), "{err}");
+
+    let hook = call(&machine, "codex", "60", &request(&machine, "touch y"));
+    let id = held(&server)["id"].as_str().unwrap().to_owned();
+    done(&machine, &["deny", &id, "--message", "use z"]);
+    assert_eq!(hook.decision(), json!({"behavior": "deny", "message": "use z"}));
+    eventually("it is all recorded", || {
+        (recorded(&machine) == ["asked", "decided", "delivered", "asked", "decided", "delivered"]).then_some(())
+    });
+    let show = done(&machine, &["audit", "show", "--json"]);
+    assert!(show.contains("\"address\":\"127.0.0.1:"), "who decided is recorded: {show}");
+    let (code, _, err) = said(&machine, &["approve", "NOSUCHONE"]);
+    assert!(code == Some(4) && err.contains("there is no approval"), "{err}");
+}
+
+#[test]
+fn questions_and_plans_are_answered() {
+    let machine = machine(None);
+    let server = machine.serve();
+    let input = json!({"questions": [{"question": "Which color?", "options": [{"label": "Red"}, {"label": "Blue"}]}]});
+    let hook = call(&machine, "claude", "60", &event(&machine, "PermissionRequest", "AskUserQuestion", input));
+    let id = held(&server)["id"].as_str().unwrap().to_owned();
+    let (code, _, err) = said(&machine, &["approve", &id]);
+    assert!(code == Some(5) && err.contains("it is a question"), "{err}");
+    done(&machine, &["approve", &id, "--answer", "Blue"]);
+    assert_eq!(hook.decision()["updatedInput"]["answers"], json!({"Which color?": "Blue"}));
+
+    let plan = event(&machine, "PermissionRequest", "ExitPlanMode", json!({"plan": "1. go"}));
+    let hook = call(&machine, "claude", "60", &plan);
+    let id = held(&server)["id"].as_str().unwrap().to_owned();
+    done(&machine, &["approve", &id]);
+    assert_eq!(hook.decision(), json!({"behavior": "allow", "updatedInput": {"plan": "1. go"}}));
+}
+
+#[test]
+fn the_agent_going_on_lets_the_hook_go() {
+    let machine = machine(None);
+    let server = machine.serve();
+    let hook = call(&machine, "claude", "60", &request(&machine, "touch x"));
+    let id = held(&server)["id"].as_str().unwrap().to_owned();
+    // The user answered the dialog: the tool ran.
+    let ran = event(&machine, "PostToolUse", "Bash", json!({"command": "touch x", "timeout": 5}));
+    assert_eq!(call(&machine, "claude", "60", &ran).said(), None);
+    assert_eq!(hook.said(), None);
+    assert_eq!(approval(&server, "answered_elsewhere")["id"], id.as_str());
+    let (code, _, err) = said(&machine, &["deny", &id]);
+    assert!(code == Some(5) && err.contains("closed already"), "{err}");
+}
+
+#[test]
+fn nobody_there_is_no_answer() {
+    let machine = machine(Some(READ_ONLY));
+    assert_eq!(call(&machine, "claude", "60", &request(&machine, "ls")).said(), None);
+    // A policy that is wrong allows nothing.
+    save_policy(&machine, "version = 1\npreset = \"read-only\"\nsurprise = true\n");
+    let server = machine.serve();
+    let hook = call(&machine, "claude", "60", &request(&machine, "ls -l"));
+    let waiting = held(&server);
+    assert_eq!(waiting["policy"]["rule"], "refused", "{waiting}");
+    server.kill();
+    // The hook waits on, and finds the server that was started anew.
+    let server = machine.serve();
+    let id = held(&server)["id"].as_str().unwrap().to_owned();
+    assert_eq!(waiting["id"], id.as_str());
+    done(&machine, &["approve", &id]);
+    assert_eq!(hook.decision(), json!({"behavior": "allow"}));
+}
+
+#[test]
+fn without_an_answer_in_time_the_agent_asks() {
+    let machine = machine(None);
+    let server = machine.serve();
+    assert_eq!(call(&machine, "claude", "0", &request(&machine, "touch x")).said(), None);
+    let pending = approval(&server, "pending");
+    assert_eq!(pending["answer"], Value::Null);
+    let (code, _, err) = said(&machine, &["approve", pending["id"].as_str().unwrap()]);
+    assert!(code == Some(5) && err.contains("answer it where the agent asks"), "{err}");
+}
+
+#[test]
+fn the_same_again_is_allowed_for_the_session_that_was_meant() {
+    let machine = machine(None);
+    let server = machine.serve();
+    let hook = call(&machine, "claude", "60", &request(&machine, "make"));
+    let id = held(&server)["id"].as_str().unwrap().to_owned();
+    done(&machine, &["approve", &id, "--scope", "session"]);
+    assert_eq!(hook.decision(), json!({"behavior": "allow"}));
+    assert_eq!(call(&machine, "claude", "60", &request(&machine, "make")).decision(), json!({"behavior": "allow"}));
+    assert_eq!(approval(&server, "allowed")["by"], "grant");
+    let mut other = request(&machine, "make");
+    other["session_id"] = json!("5a6b7c8d-0000-4000-8000-000000000002");
+    for asked in [other, request(&machine, "make install")] {
+        let hook = call(&machine, "claude", "60", &asked);
+        let id = held(&server)["id"].as_str().unwrap().to_owned();
+        done(&machine, &["deny", &id]);
+        assert_eq!(hook.decision()["behavior"], "deny");
+    }
+}
+
+#[test]
+fn a_rule_is_shown_and_saved() {
+    let machine = machine(None);
+    let server = machine.serve();
+    let hook = call(&machine, "claude", "60", &request(&machine, "make check"));
+    let id = held(&server)["id"].as_str().unwrap().to_owned();
+    let (code, _, err) = said(&machine, &["approve", &id, "--scope", "rule"]);
+    assert!(code == Some(5) && err.contains("--yes"), "{err}");
+    let (code, _, err) = said(&machine, &["approve", &id, "--scope", "rule", "--yes"]);
+    assert!(code == Some(0) && err.contains("[[rule]]") && err.contains("make"), "{err}");
+    assert_eq!(hook.decision(), json!({"behavior": "allow"}));
+    assert!(fs::read_to_string(policy_file(&machine)).unwrap().contains("[[rule]]"));
+    done(&machine, &["policy", "check"]);
+    assert_eq!(
+        call(&machine, "claude", "60", &request(&machine, "make check")).decision(),
+        json!({"behavior": "allow"})
+    );
+    assert_eq!(approval(&server, "allowed")["by"], "policy");
+}
+
+#[test]
+fn what_was_looked_at_must_not_change() {
+    let machine = machine(None);
+    let script = machine.project().join("build.sh");
+    fs::write(&script, "echo harmless\n").unwrap();
+    let server = machine.serve();
+    let hook = call(&machine, "claude", "60", &request(&machine, "bash ./build.sh"));
+    let id = held(&server)["id"].as_str().unwrap().to_owned();
+    fs::write(&script, "echo other\n").unwrap();
+    let (code, _, err) = said(&machine, &["approve", &id]);
+    assert!(code == Some(5) && err.contains("build.sh changed since it was asked"), "{err}");
+    done(&machine, &["approve", &id]);
+    assert_eq!(hook.decision(), json!({"behavior": "allow"}));
+}
+
+#[test]
+fn nothing_that_is_handed_in_decides() {
+    let machine = machine(None);
+    let server = machine.serve();
+    let mut asked = request(&machine, "touch x");
+    let decided = json!({"behavior": "allow", "decision": "allow", "allowed": true, "state": "allowed", "by": "policy",
+        "rule": "x", "scope": "session", "approval_id": "A", "permissionDecision": "allow", "permission_mode": "bypassPermissions"});
+    for (name, value) in decided.as_object().unwrap() {
+        asked[name] = value.clone();
+        asked["tool_input"][name] = value.clone();
+    }
+    let hook = call(&machine, "claude", "60", &asked);
+    let waiting = held(&server);
+    assert_eq!((&waiting["state"], &waiting["by"]), (&json!("pending"), &Value::Null));
+    // Whoever decides has to have the right to, and to send nothing but a decision.
+    let path = format!("/api/v1/approvals/{}/decision", waiting["id"].as_str().unwrap());
+    for body in [
+        r#"{"decision":"allow","by":"policy"}"#,
+        r#"{"decision":"yes"}"#,
+        "{}",
+        r#"{"decision":"deny","scope":"session"}"#,
+    ] {
+        let answer = server.client.send("POST", &path, Some(body), tests::PATIENCE).unwrap();
+        assert_eq!(answer.status, 400, "{body}");
+    }
+    for scope in ["ingest", "read"] {
+        let token = fs::read_to_string(machine.data().join("tokens").join(scope)).unwrap().trim().to_owned();
+        let client = Client { address: server.client.address.clone(), token };
+        let answer = client.send("POST", &path, Some(r#"{"decision":"allow"}"#), tests::PATIENCE).unwrap();
+        assert_eq!(answer.status, 403, "{scope}");
+    }
+    assert_eq!(held(&server)["state"], "pending");
+    done(&machine, &["deny", waiting["id"].as_str().unwrap()]);
+    assert_eq!(hook.decision()["behavior"], "deny");
+}
