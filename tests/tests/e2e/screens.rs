@@ -167,7 +167,9 @@ fn dump() {
             }
             for option in &dialog.options {
                 let mark = if option.selected { '>' } else { ' ' };
-                text += &format!("option:{mark}{} {}\n", option.key.as_deref().unwrap_or("-"), option.label);
+                let means = option.answer.and_then(|answer| serde_json::to_value(answer).ok());
+                let means = means.as_ref().and_then(|m| m.as_str()).map_or(String::new(), |m| format!(" = {m}"));
+                text += &format!("option:{mark}{} {}{means}\n", option.key.as_deref().unwrap_or("-"), option.label);
             }
             text += "---\n";
             text += picture.lines.join("\n").trim_end();

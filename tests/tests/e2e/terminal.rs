@@ -5,6 +5,7 @@
 
 mod attach;
 mod bytes;
+mod dialogs;
 mod ending;
 mod job_control;
 mod server;
