@@ -1,8 +1,9 @@
 //! The harness of the end-to-end tests: recordings played in virtual time ([`world`]) and scored
 //! ([`score`]), recorded terminals ([`terminal`]), the real program on a data directory of its own
 //! ([`program`]), a scripted daemon of Codex ([`daemon`]), a person at a terminal
-//! ([`terminal_user`]), made-up lines ([`transcript`]), a small HTTP client ([`http`]) and the public
-//! benchmark of the status ([`statusbench`]).
+//! ([`terminal_user`]), made-up lines ([`transcript`]), a small HTTP client ([`http`]), scripted
+//! models ([`models`]) with the real agents before them ([`live`]), and the public benchmark of the
+//! status ([`statusbench`]).
 //!
 //! Nothing here waits for time to pass: virtual time is a number, and what the real program does
 //! is asked for until it is so ([`eventually`]), with a deadline.
@@ -10,6 +11,8 @@
 
 pub mod daemon;
 pub mod http;
+pub mod live;
+pub mod models;
 pub mod program;
 pub mod recording;
 pub mod score;

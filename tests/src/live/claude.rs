@@ -1,0 +1,96 @@
+//! Claude Code 2.1.328.
+
+use std::fs;
+
+use events::Provider;
+use serde_json::json;
+
+use super::{Agent, Key, Place, QUESTION, Start};
+use crate::models::{
+    Api, anthropic,
+    script::{Call, Script, Step, hold, say},
+};
+
+const API_KEY: &str = "sk-dummy";
+
+/// Claude Code.
+#[derive(Debug)]
+pub struct Claude;
+
+impl Agent for Claude {
+    fn provider(&self) -> Provider {
+        Provider::Claude
+    }
+
+    fn api(&self) -> Api {
+        Api::Anthropic
+    }
+
+    fn prepare(&self, place: &Place) -> std::io::Result<Start> {
+        let project = json!({ "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true });
+        let known = json!({
+            "hasCompletedOnboarding": true,
+            "lastOnboardingVersion": "2.1.328",
+            "theme": "dark",
+            "customApiKeyResponses": { "approved": [API_KEY], "rejected": [] },
+            "projects": { place.project.to_string_lossy(): project },
+        });
+        fs::write(place.home.join(".claude.json"), known.to_string())?;
+        fs::write(place.home.join(".claude/settings.json"), "{}")?;
+        let environment = [
+            ("ANTHROPIC_BASE_URL", place.model),
+            ("ANTHROPIC_API_KEY", API_KEY),
+            ("DISABLE_AUTOUPDATER", "1"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ];
+        Ok(Start {
+            // By default it decides by itself what to ask.
+            arguments: ["--permission-mode", "manual"].map(str::to_owned).to_vec(),
+            environment: environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        })
+    }
+
+    fn ready(&self) -> &'static str {
+        "(?m)^❯"
+    }
+
+    fn dialog(&self) -> &'static str {
+        r"Do you want to proceed\?"
+    }
+
+    fn key(&self, key: Key) -> &'static str {
+        match key {
+            Key::Approve | Key::Answer => "\r",
+            Key::Deny | Key::Interrupt => "\x1b",
+        }
+    }
+
+    fn command(&self) -> Call {
+        Call::new("Bash", json!({ "command": "touch made", "description": "Make a file" }))
+    }
+
+    fn question(&self) -> Call {
+        let options = json!([{ "label": "Red", "description": "warm" }, { "label": "Blue", "description": "cold" }]);
+        let question = json!({ "question": QUESTION, "header": "Color", "multiSelect": false, "options": options });
+        Call::new("AskUserQuestion", json!({ "questions": [question] }))
+    }
+
+    fn delegates(&self, word: &str, part: &str, done: &str) -> Script {
+        Script::default()
+            .lane(anthropic::NOTIFICATION, [say("All of it is done.")])
+            .lane(part, [hold("Looking ", done, "found it.")])
+            .lane(word, [Step::Answer(vec![anthropic::delegate(part)]), say("It was begun.")])
+    }
+
+    fn delegates_beside(&self) -> bool {
+        true
+    }
+
+    fn calls_to_delegate(&self) -> usize {
+        1
+    }
+
+    fn last_word<'w>(&self, _: &'w str) -> (&'w str, usize) {
+        (anthropic::NOTIFICATION, 0)
+    }
+}

@@ -1,0 +1,123 @@
+//! Codex CLI 0.169.0, working in the terminal's process and not in its daemon.
+
+use std::fs;
+
+use events::Provider;
+use serde_json::json;
+
+use super::{Agent, Key, Place, QUESTION, Start};
+use crate::models::{
+    Api,
+    responses::{delegate, wait},
+    script::{Call, Script, Step, hold, say},
+};
+
+/// Codex CLI.
+#[derive(Debug)]
+pub struct Codex;
+
+impl Agent for Codex {
+    fn provider(&self) -> Provider {
+        Provider::Codex
+    }
+
+    fn api(&self) -> Api {
+        Api::Responses
+    }
+
+    fn prepare(&self, place: &Place) -> std::io::Result<Start> {
+        let home = place.home.join(".codex");
+        // What it puts beside its files must not be below the temporary directory it knows.
+        let temporary = place.home.join("tmp");
+        fs::create_dir_all(&temporary)?;
+        let config = format!(
+            r#"model = "gpt-6-sol"
+model_provider = "scripted"
+approval_policy = "on-request"
+sandbox_mode = "workspace-write"
+check_for_update_on_startup = false
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "{model}/v1"
+wire_api = "responses"
+env_key = "SCRIPTED_KEY"
+
+[projects."{project}"]
+trust_level = "trusted"
+
+[features]
+default_mode_request_user_input = true
+
+[tui]
+screen_reader_detection_done = true
+
+[tui.model_availability_nux]
+"gpt-6.1-sol" = 1
+"#,
+            model = place.model,
+            project = place.project.display(),
+        );
+        fs::write(home.join("config.toml"), config)?;
+        let mut arguments = vec!["--no-daemon".to_owned()];
+        if place.hooks {
+            // Otherwise it asks whether the hooks are to be trusted.
+            arguments.push("--dangerously-bypass-hook-trust".to_owned());
+        }
+        let environment = [
+            ("CODEX_HOME", home.to_string_lossy().into_owned()),
+            ("TMPDIR", temporary.to_string_lossy().into_owned()),
+            ("SCRIPTED_KEY", "dummy".to_owned()),
+        ];
+        Ok(Start { arguments, environment: environment.map(|(name, value)| (name.to_owned(), value)).to_vec() })
+    }
+
+    fn ready(&self) -> &'static str {
+        "(?m)^› "
+    }
+
+    fn dialog(&self) -> &'static str {
+        "Would you like to run the following command"
+    }
+
+    fn key(&self, key: Key) -> &'static str {
+        match key {
+            Key::Approve => "y",
+            Key::Answer => "\r",
+            Key::Deny | Key::Interrupt => "\x1b",
+        }
+    }
+
+    /// Its present models have one tool, which takes a program.
+    fn command(&self) -> Call {
+        let input = json!({
+            "cmd": "touch /var/tmp/capture-live", "sandbox_permissions": "require_escalated",
+            "justification": "It writes outside the workspace",
+        });
+        Call::new("exec", format!("const r = await tools.exec_command({input}); text(r.output);").into())
+    }
+
+    fn question(&self) -> Call {
+        let options = json!([{ "label": "Red", "description": "warm" }, { "label": "Blue", "description": "cold" }]);
+        let question = json!({ "id": "color", "header": "Color", "question": QUESTION, "options": options });
+        Call::new("request_user_input", json!({ "questions": [question] }))
+    }
+
+    fn delegates(&self, word: &str, part: &str, done: &str) -> Script {
+        Script::default()
+            .lane(part, [hold("Looking ", done, "found it.")])
+            .lane(word, [Step::Answer(vec![delegate(part)]), Step::Answer(vec![wait()]), say("All of it is done.")])
+    }
+
+    fn delegates_beside(&self) -> bool {
+        false
+    }
+
+    fn calls_to_delegate(&self) -> usize {
+        2
+    }
+
+    fn last_word<'w>(&self, word: &'w str) -> (&'w str, usize) {
+        (word, 2)
+    }
+}

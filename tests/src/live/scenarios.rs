@@ -1,0 +1,158 @@
+//! What is done with each agent, and what is true meanwhile. A scenario begins when the agent is
+//! started; the script of its model is made beside it.
+
+use events::{Reason, State};
+
+use super::{
+    Agent, Key, QUESTION,
+    stage::{Played, Stage},
+};
+use crate::models::{
+    Did,
+    script::{Part, Script, Step, hold},
+};
+
+/// Something done with an agent.
+#[derive(Clone, Copy)]
+pub struct Scenario {
+    /// Its name.
+    pub name: &'static str,
+    /// What the model says.
+    pub script: fn(&dyn Agent) -> Script,
+    /// What is done.
+    pub play: fn(&mut Stage) -> Played,
+}
+
+impl std::fmt::Debug for Scenario {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// All of them.
+pub const ALL: [Scenario; 6] = [
+    Scenario { name: "approve", script: asks, play: approve },
+    Scenario { name: "deny", script: asks, play: deny },
+    Scenario { name: "interrupt", script: works, play: interrupt },
+    Scenario { name: "kill", script: works, play: kill },
+    Scenario { name: "sub-agent", script: delegates, play: sub_agent },
+    Scenario { name: "question", script: questions, play: question },
+];
+
+/// By which the conversation is known to the script, and the sub-agent's.
+const WORK: &str = "the work that is scripted";
+const PART: &str = "the part of it that is delegated";
+/// What is typed.
+const PROMPT: &str = "Please do the work that is scripted";
+/// Said to the model.
+const ASK: &str = "ask";
+const GO_ON: &str = "go on";
+
+/// It works, and calls a command when it is told to; then works again until it is told.
+fn asks(agent: &dyn Agent) -> Script {
+    let parts = vec![
+        Part::Say("I am going to make a file. ".to_owned()),
+        Part::Until(ASK.to_owned()),
+        Part::Call(agent.command()),
+    ];
+    Script::default().lane(WORK, [Step::Answer(parts), hold("I am looking at it, ", GO_ON, "and it is there.")])
+}
+
+/// It works until it is told.
+fn works(_: &dyn Agent) -> Script {
+    Script::default().lane(WORK, [hold("I am at work, ", GO_ON, "and done.")])
+}
+
+fn delegates(agent: &dyn Agent) -> Script {
+    agent.delegates(WORK, PART, GO_ON)
+}
+
+fn questions(agent: &dyn Agent) -> Script {
+    let parts = vec![Part::Until(ASK.to_owned()), Part::Call(agent.question())];
+    Script::default().lane(WORK, [Step::Answer(parts), hold("I take that one, ", GO_ON, "and it is done.")])
+}
+
+/// Up to the dialog.
+fn to_the_dialog(stage: &mut Stage) -> Played {
+    stage.is_ready()?;
+    stage.prompts(PROMPT, WORK)?;
+    stage.stays()?;
+    stage.model.tell(ASK);
+    stage.sees_dialog()
+}
+
+/// From the model's going on to the end of the turn.
+fn to_the_end(stage: &mut Stage, step: usize) -> Played {
+    stage.model_did(WORK, step, Did::Began)?;
+    stage.stays()?;
+    stage.model.tell(GO_ON);
+    let ended = stage.model_did(WORK, step, Did::Ended)?;
+    stage.is_since(ended, State::Waiting, Some(Reason::TurnComplete));
+    stage.is_said()?;
+    stage.stays()
+}
+
+fn approve(stage: &mut Stage) -> Played {
+    to_the_dialog(stage)?;
+    stage.presses(Key::Approve, State::Running, None)?;
+    to_the_end(stage, 1)
+}
+
+fn deny(stage: &mut Stage) -> Played {
+    to_the_dialog(stage)?;
+    stage.presses(Key::Deny, State::Waiting, Some(Reason::Denied))?;
+    stage.stays()
+}
+
+fn interrupt(stage: &mut Stage) -> Played {
+    stage.is_ready()?;
+    stage.prompts(PROMPT, WORK)?;
+    stage.stays()?;
+    stage.presses(Key::Interrupt, State::Waiting, Some(Reason::Interrupted))?;
+    stage.model_did(WORK, 0, Did::Gone)?;
+    stage.stays()
+}
+
+fn kill(stage: &mut Stage) -> Played {
+    stage.is_ready()?;
+    stage.prompts(PROMPT, WORK)?;
+    stage.stays()?;
+    stage.kills()?;
+    stage.stays()
+}
+
+fn sub_agent(stage: &mut Stage) -> Played {
+    stage.is_ready()?;
+    stage.prompts(PROMPT, WORK)?;
+    stage.calls(stage.agent.calls_to_delegate());
+    stage.model_did(PART, 0, Did::Began)?;
+    if stage.agent.delegates_beside() {
+        // The main turn ends with the model's word that it was begun.
+        let rests = stage.model_did(WORK, 1, Did::Ended)?;
+        stage.is_since(rests, State::Running, Some(Reason::Subagents));
+        stage.is_said()?;
+    }
+    stage.stays()?;
+    stage.stays()?;
+    stage.model.tell(GO_ON);
+    stage.model_did(PART, 0, Did::Ended)?;
+    let (lane, step) = stage.agent.last_word(WORK);
+    let ended = stage.model_did(lane, step, Did::Ended)?;
+    stage.is_since(ended, State::Waiting, Some(Reason::TurnComplete));
+    stage.is_said()?;
+    stage.stays()
+}
+
+fn question(stage: &mut Stage) -> Played {
+    stage.is_ready()?;
+    stage.prompts(PROMPT, WORK)?;
+    stage.stays()?;
+    stage.calls(1);
+    stage.model.tell(ASK);
+    let drawn = stage.sees(&regex::escape(QUESTION))?;
+    stage.is_since(drawn, State::Waiting, Some(Reason::Question));
+    stage.is_said()?;
+    stage.stays()?;
+    stage.presses(Key::Answer, State::Running, None)?;
+    to_the_end(stage, 1)
+}

@@ -1,0 +1,432 @@
+//! Where a scenario is played: a machine with a home of its own, capture serving on it, a scripted
+//! model, and somebody at a terminal in which the agent runs under `capture run`. The stage reads the
+//! terminal and asks capture all the time while it waits for anything; what is true is what the
+//! scenario says ([`Stage::is`]).
+
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use adapters::screen::{Observer, Rules, Size};
+use events::{Reason, State, Timestamp};
+use regex::Regex;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::{
+    Agent, Installed, Key, Place,
+    judge::{Moment, TOLERANCE_MS, first_wrong, times},
+};
+use crate::{
+    http::Client,
+    models::{Did, Model, script::Script},
+    program::{Machine, Server, events},
+    terminal_user::{User, end_all, signal},
+};
+
+/// How long an agent may take for anything.
+const AGENT: Duration = Duration::from_secs(40);
+/// How long capture may take before it is not waited for any longer.
+const CAPTURE: Duration = Duration::from_secs(6);
+/// How long something stays as it is, for capture to be wrong about.
+const STAY: Duration = Duration::from_millis(1500);
+/// Between two looks at the terminal and at what capture says.
+const LOOK: Duration = Duration::from_millis(15);
+/// After how long Enter is pressed again: one that comes while an agent is busy may be lost.
+const AGAIN: Duration = Duration::from_secs(3);
+
+const SIZE: Size = Size { rows: 40, columns: 120 };
+
+/// The scenario cannot go on, in words.
+pub type Played<T = ()> = Result<T, String>;
+
+/// What came of a scenario.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What was wrong, the first first.
+    pub wrong: Vec<String>,
+    /// From a dialog's being on the screen to `waiting_approval`, ms; negative when hooks told before.
+    pub delay: Option<i64>,
+    /// What helps to see why: truth, history, the model's notes, the screen.
+    pub details: String,
+}
+
+/// Where a scenario is played.
+pub struct Stage<'a> {
+    /// Which agent plays.
+    pub agent: &'a dyn Agent,
+    /// What it runs on.
+    pub machine: &'a Machine,
+    /// Capture.
+    pub server: &'a Server,
+    /// The model.
+    pub model: &'a Model,
+    user: User,
+    screen: Observer,
+    truth: Vec<Moment>,
+    said: Vec<Moment>,
+    /// Since when there has been more than one session, ms.
+    several_since: Option<i64>,
+    session: Option<Value>,
+    delay: Option<i64>,
+    wrong: Vec<String>,
+    prompts: usize,
+    calls: usize,
+}
+
+impl std::fmt::Debug for Stage<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stage").field("truth", &self.truth).field("wrong", &self.wrong).finish_non_exhaustive()
+    }
+}
+
+/// Plays a scenario with an agent and says what came of it.
+pub fn play(
+    installed: &Installed,
+    capture: &Path,
+    hooks: bool,
+    script: Script,
+    scenario: &dyn Fn(&mut Stage) -> Played,
+) -> Outcome {
+    let agent = installed.agent;
+    let failed = |words: String| Outcome { wrong: vec![words], delay: None, details: String::new() };
+    let machine = Machine::new(&capture.to_string_lossy());
+    let server = machine.serve();
+    let model = match Model::start(agent.api(), script) {
+        Ok(model) => model,
+        Err(error) => return failed(format!("no model: {error}")),
+    };
+    let user = match start(installed, &machine, &model, hooks) {
+        Ok(user) => user,
+        Err(words) => return failed(words),
+    };
+    let screen = Observer::new(SIZE, agent.provider(), Arc::new(Rules::embedded()), capture::clock::now());
+    let mut stage = Stage {
+        agent,
+        machine: &machine,
+        server: &server,
+        model: &model,
+        user,
+        screen,
+        truth: Vec::new(),
+        said: Vec::new(),
+        several_since: None,
+        session: None,
+        delay: None,
+        wrong: Vec::new(),
+        prompts: 0,
+        calls: 0,
+    };
+    if let Err(words) = scenario(&mut stage) {
+        stage.wrong.push(words);
+    } else {
+        stage.judge();
+    }
+    let outcome = Outcome { details: stage.details(), wrong: stage.wrong, delay: stage.delay };
+    drop(stage.user);
+    end_all(&machine.data());
+    outcome
+}
+
+fn start(installed: &Installed, machine: &Machine, model: &Model, hooks: bool) -> Played<User> {
+    let agent = installed.agent;
+    let (home, project, url) = (machine.home(), machine.project(), model.url());
+    let place = Place { home: &home, project: &project, model: &url, hooks };
+    let start = agent.prepare(&place).map_err(|error| format!("settings of the agent: {error}"))?;
+    if hooks {
+        let words = ["hooks", "install", "--provider", agent.provider().as_str(), "--yes"];
+        let output = machine.command(&words).output().map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            return Err(format!("capture hooks install: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+    }
+    let program = installed.program.to_string_lossy();
+    let words = std::iter::once(program.as_ref()).chain(start.arguments.iter().map(String::as_str));
+    let words: Vec<String> = words.map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+    let script = format!("exec 2>&1; \"$PROGRAM\" run -- {}", words.join(" "));
+    // The agents are scripts of an interpreter that is where the caller's is.
+    let path = crate::text_from_env("PATH").unwrap_or_default();
+    let own = start.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let more: Vec<(&str, &str)> = own.chain([("PATH", path.as_str())]).collect();
+    let user = User::start_with(machine, &script, &more);
+    user.resize(SIZE.columns, SIZE.rows);
+    Ok(user)
+}
+
+impl Stage<'_> {
+    /// Waits until the agent takes prompts.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn is_ready(&mut self) -> Played {
+        self.sees(self.agent.ready())?;
+        self.is(State::Waiting, None);
+        self.is_said()
+    }
+
+    /// Types a prompt and waits until the model is asked by it, in this lane.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn prompts(&mut self, text: &str, lane: &str) -> Played {
+        self.prompts += 1;
+        self.user.types(text);
+        self.sees(&regex::escape(text))?;
+        for _ in 0..3 {
+            let entered = now();
+            self.user.types("\r");
+            let asked = self.within(AGAIN, |stage| stage.model.when(lane, 0, Did::Asked));
+            if asked.is_some() {
+                self.is_since(entered, State::Running, None);
+                return self.is_said();
+            }
+        }
+        Err(format!("the model was not asked; {}", self.picture()))
+    }
+
+    /// Waits until a dialog asks for permission; what is true follows from it.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn sees_dialog(&mut self) -> Played {
+        self.calls += 1;
+        let drawn = self.sees(self.agent.dialog())?;
+        self.is_since(drawn, State::WaitingApproval, Some(Reason::Tool));
+        self.is_said()?;
+        let first = |moment: &&Moment| moment.state == State::WaitingApproval;
+        self.delay = self.said.iter().rev().find(first).map(|moment| moment.at - drawn);
+        self.stays()
+    }
+
+    /// Presses a key; from now on this is so.
+    ///
+    /// # Errors
+    /// When the agent is gone.
+    pub fn presses(&mut self, key: Key, state: State, reason: Option<Reason>) -> Played {
+        self.is(state, reason);
+        self.user.types(self.agent.key(key));
+        self.is_said()
+    }
+
+    /// Counts calls that are not seen by a dialog for permission.
+    pub fn calls(&mut self, calls: usize) {
+        self.calls += calls;
+    }
+
+    /// Waits until a pattern is on the screen; since when it is, ms.
+    ///
+    /// # Errors
+    /// When it does not come.
+    pub fn sees(&mut self, pattern: &str) -> Played<i64> {
+        let pattern = Regex::new(&format!("(?s){pattern}")).map_err(|error| error.to_string())?;
+        let seen = self.within(AGENT, |stage| pattern.is_match(&stage.text()).then(now));
+        seen.ok_or_else(|| format!("the agent does not show {pattern}; {}", self.picture()))
+    }
+
+    /// Waits until a model's answer got so far; when it did, ms.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn model_did(&mut self, lane: &str, step: usize, did: Did) -> Played<i64> {
+        let when = self.within(AGENT, |stage| stage.model.when(lane, step, did));
+        let when = when.ok_or_else(|| format!("step {step} of {lane:?} was not {did:?}; {}", self.picture()))?;
+        Ok(when.as_millisecond())
+    }
+
+    /// From now on this is so.
+    pub fn is(&mut self, state: State, reason: Option<Reason>) {
+        self.is_since(now(), state, reason);
+    }
+
+    /// This is so since then, ms.
+    pub fn is_since(&mut self, at: i64, state: State, reason: Option<Reason>) {
+        self.truth.push(Moment { at, state, reason });
+    }
+
+    /// Waits until capture says what is so, and notes how late it was.
+    ///
+    /// # Errors
+    /// When it never says so.
+    pub fn is_said(&mut self) -> Played {
+        let Some(truth) = self.truth.last().copied() else { return Ok(()) };
+        let so = |said: &Moment| said.state == truth.state && truth.reason.is_none_or(|r| said.reason == Some(r));
+        if self.within(CAPTURE, |stage| stage.said.last().filter(|said| so(said)).map(|_| ())).is_none() {
+            let said = self.said.last().map_or_else(|| "nothing".to_owned(), Moment::to_string);
+            self.wrong.push(format!("{truth} is not said within {CAPTURE:?} but {said}"));
+            return Ok(());
+        }
+        let late = now() - truth.at;
+        // A truth that was known late is not said late: the script waited for something.
+        let first = self.said.iter().rev().take_while(|said| so(said)).last().map_or(late, |said| said.at - truth.at);
+        if first > TOLERANCE_MS {
+            self.wrong.push(format!("{truth} is said {first} ms late"));
+        }
+        Ok(())
+    }
+
+    /// Lets what is so stay for a while.
+    ///
+    /// # Errors
+    /// Never; as the others, to be written in a row.
+    pub fn stays(&mut self) -> Played {
+        self.within(STAY, |_| None::<()>);
+        Ok(())
+    }
+
+    /// Ends the agent's process as `kill -9` does.
+    ///
+    /// # Errors
+    /// When capture knows no process.
+    pub fn kills(&mut self) -> Played {
+        let pid = self.session.as_ref().and_then(|session| session["pid"].as_i64());
+        let pid = pid.and_then(|pid| i32::try_from(pid).ok()).ok_or("capture knows no process of the session")?;
+        self.is(State::Exited, Some(Reason::Killed));
+        signal(pid, Signal::KILL);
+        self.is_said()
+    }
+
+    /// Looks on until there is an answer; `None` when there is none in time.
+    fn within<T>(&mut self, patience: Duration, mut ask: impl FnMut(&mut Self) -> Option<T>) -> Option<T> {
+        let deadline = Instant::now() + patience;
+        loop {
+            self.look();
+            if let Some(answer) = ask(self) {
+                return Some(answer);
+            }
+            if Instant::now() >= deadline {
+                return None;
+            }
+            std::thread::park_timeout(LOOK);
+        }
+    }
+
+    /// Reads the terminal and asks capture.
+    fn look(&mut self) {
+        let shown = self.user.rest();
+        // Half a character stays for the next time.
+        let shown = shown.trim_end_matches(char::REPLACEMENT_CHARACTER);
+        if !shown.is_empty() {
+            self.user.expect(shown);
+            self.screen.output(shown.as_bytes(), capture::clock::now());
+            let replies = self.screen.take_replies();
+            self.user.types(replies);
+        }
+        self.screen.advance(capture::clock::now());
+        let Some(sessions) = sessions(&self.server.client) else { return };
+        let at = now();
+        self.several_since = if sessions.len() > 1 { self.several_since.or(Some(at)) } else { None };
+        if self.several_since.is_some_and(|since| at - since > 2 * TOLERANCE_MS) {
+            self.several_since = None;
+            self.wrong.push(format!("there are {} sessions", sessions.len()));
+        }
+        let Some(session) = sessions.into_iter().min_by_key(|s| crate::terminal::rank(state_of(s))) else { return };
+        if let Some(state) = state_of(&session) {
+            let now = Moment { at, state, reason: word(&session["status"]["reason"]) };
+            if self.said.last().is_none_or(|last| Moment { at, ..*last } != now) {
+                self.said.push(now);
+            }
+        }
+        self.session = Some(session);
+    }
+
+    fn text(&self) -> String {
+        self.screen.picture().lines.join("\n")
+    }
+
+    fn picture(&self) -> String {
+        let lines = self.screen.picture().lines;
+        let lines: Vec<&str> = lines.iter().map(String::as_str).filter(|line| !line.trim().is_empty()).collect();
+        format!("it shows\n{}", lines.join("\n"))
+    }
+
+    /// Holds all that was said against all that was true.
+    fn judge(&mut self) {
+        let end = now();
+        if let Some(wrong) = first_wrong(&self.truth, &self.said, end) {
+            self.wrong.push(format!("sessions: {wrong}"));
+        }
+        let history = self.history();
+        if let Some(wrong) = first_wrong(&self.truth, &history, end) {
+            self.wrong.push(format!("history: {wrong}"));
+        }
+        let asked = times(&self.truth, State::WaitingApproval);
+        for (who, said) in [("sessions", &self.said), ("history", &history)] {
+            let seen = times(said, State::WaitingApproval);
+            if seen != asked {
+                self.wrong.push(format!("{who}: {seen} approvals were seen, there were {asked}"));
+            }
+        }
+        let count = sessions(&self.server.client).unwrap_or_default().len();
+        if count != 1 {
+            self.wrong.push(format!("there are {count} sessions at the end"));
+        }
+        for (kind, wanted) in [("user_prompt", self.prompts), ("tool_call", self.calls)] {
+            let counted = self.events(kind).len();
+            if counted != wanted {
+                self.wrong.push(format!("{counted} events {kind}, there were {wanted}"));
+            }
+        }
+    }
+
+    fn events(&self, kind: &str) -> Vec<Value> {
+        let id = self.session.as_ref().and_then(|session| session["id"].as_str()).unwrap_or_default();
+        let all = events(&self.server.client, id).unwrap_or_default();
+        all.into_iter().filter(|event| event["type"] == kind).collect()
+    }
+
+    fn history(&self) -> Vec<Moment> {
+        let id = self.session.as_ref().and_then(|session| session["id"].as_str()).unwrap_or_default();
+        let path = format!("/api/v1/sessions/{id}/status/history?limit=1000");
+        let changes = self.server.client.json(&path).and_then(|all| all.as_array().cloned()).unwrap_or_default();
+        let moment = |change: &Value| {
+            let at = Timestamp::parse(change["at"].as_str()?)?.as_millisecond();
+            Some(Moment { at, state: word(&change["to"])?, reason: word(&change["reason"]) })
+        };
+        changes.iter().filter_map(moment).collect()
+    }
+
+    fn details(&self) -> String {
+        let zero = self.truth.first().map_or(0, |truth| truth.at);
+        let row = |at: i64, what: String| format!("  {:8.3}  {what}\n", (at - zero) as f64 / 1000.0);
+        let rows = |moments: &[Moment]| moments.iter().map(|m| row(m.at, m.to_string())).collect::<String>();
+        let notes = self.model.notes();
+        let notes =
+            notes.iter().map(|n| row(n.at.as_millisecond(), format!("{:?} step {} of {:?}", n.did, n.step, n.lane)));
+        let counted = |kind: &str| {
+            let events = self.events(kind);
+            events.iter().map(|event| format!("  {}: {}\n", event["type"], event["payload"])).collect::<String>()
+        };
+        format!(
+            "true:\n{}said in sessions:\n{}said in the history:\n{}the model:\n{}counted:\n{}{}{}\n",
+            rows(&self.truth),
+            rows(&self.said),
+            rows(&self.history()),
+            notes.collect::<String>(),
+            counted("user_prompt"),
+            counted("tool_call"),
+            self.picture(),
+        )
+    }
+}
+
+/// The sessions of people, as capture lists them.
+fn sessions(client: &Client) -> Option<Vec<Value>> {
+    let answer = client.send("GET", "/api/v1/sessions?active=all&limit=50", None, CAPTURE).ok()?;
+    let page: Value = serde_json::from_slice(&answer.body).ok()?;
+    let all = page["sessions"].as_array()?.iter();
+    Some(all.filter(|s| s["parent_session_id"].is_null() && s["merged_into"].is_null()).cloned().collect())
+}
+
+fn state_of(session: &Value) -> Option<State> {
+    word(&session["status"]["state"])
+}
+
+fn word<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
+    serde_json::from_value(value.clone()).ok()
+}
+
+fn now() -> i64 {
+    capture::clock::now().as_millisecond()
+}

@@ -1,0 +1,340 @@
+//! Scripted models: servers on loopback that speak as the vendors' do, for the real agents and for
+//! tests of them. [`Model::start`] starts one; the agent is pointed at [`Model::url`].
+//!
+//! What is answered is a [`Script`]'s to say and follows from what the conversation holds, so that an
+//! attempt that is repeated gets the same answer. The protocols are in [`anthropic`], [`responses`]
+//! and [`gemini`], of which each knows what its conversations look like and how an answer is streamed.
+//! What agents ask beside the conversation (titles, counts, summaries) is answered and uses up nothing.
+//!
+//! A model never looks at the agent, only at what it is asked.
+
+pub mod anthropic;
+pub mod gemini;
+pub mod responses;
+pub mod script;
+mod wire;
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    io,
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Condvar, Mutex, MutexGuard},
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use events::Timestamp;
+use serde_json::Value;
+
+use self::{
+    script::{Call, Chosen, Heard, Part, Script},
+    wire::{Connection, Request},
+};
+
+/// How often somebody who waits looks whether the other side is still there.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Whose protocol is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Api {
+    /// Anthropic's Messages.
+    Anthropic,
+    /// OpenAI's Responses.
+    Responses,
+    /// Gemini's generateContent.
+    Gemini,
+}
+
+/// What a request is.
+#[derive(Debug)]
+enum Asked {
+    /// The model is to go on with a conversation.
+    Turn(Vec<Heard>),
+    /// Something beside the conversation, to be streamed or answered whole.
+    Aside { streamed: bool },
+    /// Something with one possible answer.
+    Fixed(u16, Value),
+}
+
+/// A vendor's protocol.
+trait Protocol: Sync {
+    /// What is asked.
+    fn asked(&self, request: &Request) -> Asked;
+    /// How an answer to it is spoken.
+    fn speech(&self, request: &Request) -> Box<dyn Speech>;
+    /// What an aside is answered.
+    fn aside(&self) -> &'static str;
+    /// An answer that is not streamed.
+    fn whole(&self, request: &Request, text: &str) -> Value;
+    /// The body of an error.
+    fn failure(&self, status: u16) -> Value;
+}
+
+/// One streamed answer: each gives the server-sent events to write next.
+trait Speech {
+    fn begin(&mut self) -> String;
+    fn text(&mut self, delta: &str) -> String;
+    fn call(&mut self, call: &Call) -> String;
+    fn end(&mut self) -> String;
+}
+
+impl Api {
+    fn protocol(self) -> &'static dyn Protocol {
+        match self {
+            Self::Anthropic => &anthropic::Messages,
+            Self::Responses => &responses::Responses,
+            Self::Gemini => &gemini::Gemini,
+        }
+    }
+}
+
+/// What became of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Did {
+    /// The request was read.
+    Asked,
+    /// The first bytes went out.
+    Began,
+    /// The last bytes went out.
+    Ended,
+    /// An error was sent instead.
+    Failed,
+    /// The agent hung up before the end.
+    Gone,
+}
+
+/// Something that happened, when, in which lane and step of the script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// When, by the wall clock.
+    pub at: Timestamp,
+    /// The lane; `aside` for what was asked beside the conversation, empty for what no lane is about.
+    pub lane: String,
+    /// The number of the step in it.
+    pub step: usize,
+    /// What.
+    pub did: Did,
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    notes: Vec<Note>,
+    open: BTreeSet<String>,
+    /// How often each failing step has failed.
+    failed: HashMap<(usize, usize), u32>,
+    stopped: bool,
+}
+
+#[derive(Debug)]
+struct Shared {
+    api: Api,
+    script: Script,
+    told: Mutex<Told>,
+    changed: Condvar,
+}
+
+/// A model that answers. Dropping it ends it.
+#[derive(Debug)]
+pub struct Model {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    listening: Option<JoinHandle<()>>,
+}
+
+impl Model {
+    /// Starts one on a free port of loopback.
+    ///
+    /// # Errors
+    /// When there is no port or no thread.
+    pub fn start(api: Api, script: Script) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared { api, script, told: Mutex::default(), changed: Condvar::new() });
+        let serving = Arc::clone(&shared);
+        let listening = std::thread::Builder::new().name("model".to_owned()).spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                if serving.told().stopped {
+                    return;
+                }
+                let serving = Arc::clone(&serving);
+                // Ends by itself: a connection is one request, and nobody waits longer than the model lives.
+                std::thread::spawn(move || serving.serve(stream));
+            }
+        })?;
+        Ok(Self { address, shared, listening: Some(listening) })
+    }
+
+    /// `127.0.0.1:PORT`
+    #[must_use]
+    pub fn address(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// Where agents are pointed.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Lets those go on who wait for this word, now and from now on.
+    pub fn tell(&self, word: &str) {
+        self.shared.told().open.insert(word.to_owned());
+        self.shared.changed.notify_all();
+    }
+
+    /// What happened so far, in order.
+    #[must_use]
+    pub fn notes(&self) -> Vec<Note> {
+        self.shared.told().notes.clone()
+    }
+
+    /// When this happened first.
+    #[must_use]
+    pub fn when(&self, lane: &str, step: usize, did: Did) -> Option<Timestamp> {
+        let told = self.shared.told();
+        told.notes.iter().find(|n| n.lane == lane && n.step == step && n.did == did).map(|n| n.at)
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        self.shared.told().stopped = true;
+        self.shared.changed.notify_all();
+        // Wakes the one that listens.
+        TcpStream::connect(self.address).ok();
+        if let Some(listening) = self.listening.take() {
+            listening.join().ok();
+        }
+    }
+}
+
+/// Where an answer stands in the script.
+#[derive(Debug, Clone)]
+struct Place {
+    lane: String,
+    step: usize,
+}
+
+impl Shared {
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn note(&self, place: &Place, did: Did) {
+        let note = Note { at: capture::clock::now(), lane: place.lane.clone(), step: place.step, did };
+        self.told().notes.push(note);
+    }
+
+    fn serve(&self, stream: TcpStream) {
+        let Ok(mut connection) = Connection::new(stream) else { return };
+        // Who hangs up before the request is complete asked nothing.
+        let Ok(request) = connection.read() else { return };
+        let protocol = self.api.protocol();
+        let aside = Place { lane: "aside".to_owned(), step: 0 };
+        let (place, answered) = match protocol.asked(&request) {
+            Asked::Fixed(status, body) => (aside, connection.whole(status, &[], &body)),
+            Asked::Aside { streamed } => {
+                self.note(&aside, Did::Asked);
+                let answered = if streamed {
+                    self.speak(&mut connection, &request, &aside, &[Part::Say(protocol.aside().to_owned())])
+                } else {
+                    connection.whole(200, &[], &protocol.whole(&request, protocol.aside()))
+                };
+                (aside, answered)
+            }
+            Asked::Turn(heard) => self.turn(&mut connection, &request, &heard),
+        };
+        if answered.is_err() {
+            self.note(&place, Did::Gone);
+        }
+    }
+
+    fn turn(&self, connection: &mut Connection, request: &Request, heard: &[Heard]) -> (Place, io::Result<()>) {
+        let chosen = {
+            let failed = &mut self.told().failed;
+            self.script.choose(heard, |lane, step, times| {
+                let count = failed.entry((lane, step)).or_default();
+                *count += 1;
+                *count <= times
+            })
+        };
+        let place = |lane: &str, step| Place { lane: lane.to_owned(), step };
+        match chosen {
+            Chosen::Unscripted => {
+                let place = place("", 0);
+                self.note(&place, Did::Asked);
+                let spoken = self.speak(connection, request, &place, &[Part::Say("(not in the script)".to_owned())]);
+                (place, spoken)
+            }
+            Chosen::Answer { lane, step, parts } => {
+                let place = place(lane, step);
+                self.note(&place, Did::Asked);
+                let spoken = self.speak(connection, request, &place, parts);
+                (place, spoken)
+            }
+            Chosen::Fail { lane, step, status, retry_after } => {
+                let place = place(lane, step);
+                self.note(&place, Did::Failed);
+                let headers: Vec<String> =
+                    retry_after.iter().map(|after| format!("retry-after: {}", after.as_secs())).collect();
+                let body = self.api.protocol().failure(status);
+                (place, connection.whole(status, &headers, &body))
+            }
+        }
+    }
+
+    fn speak(&self, connection: &mut Connection, request: &Request, place: &Place, parts: &[Part]) -> io::Result<()> {
+        let mut speech = self.api.protocol().speech(request);
+        connection.stream()?;
+        connection.chunk(&speech.begin())?;
+        self.note(place, Did::Began);
+        for part in parts {
+            match part {
+                Part::Say(text) => {
+                    for delta in words(text) {
+                        connection.chunk(&speech.text(delta))?;
+                    }
+                }
+                Part::Slowly { text, pause } => {
+                    for delta in words(text) {
+                        connection.chunk(&speech.text(delta))?;
+                        self.wait(connection, Some(*pause), |_| false)?;
+                    }
+                }
+                Part::Until(word) => self.wait(connection, None, |told| told.open.contains(word))?,
+                Part::Call(call) => connection.chunk(&speech.call(call))?,
+            }
+        }
+        connection.chunk(&speech.end())?;
+        // Before the last chunk: what follows from the answer follows later.
+        self.note(place, Did::Ended);
+        connection.end()
+    }
+
+    /// Waits until something is so or time has passed; an error when the agent hung up.
+    fn wait(&self, connection: &Connection, limit: Option<Duration>, so: impl Fn(&Told) -> bool) -> io::Result<()> {
+        let deadline = limit.map(|limit| Instant::now() + limit);
+        let mut told = self.told();
+        loop {
+            let left = deadline.map_or(LOOK, |deadline| deadline.saturating_duration_since(Instant::now()).min(LOOK));
+            if so(&told) || told.stopped || left.is_zero() {
+                return Ok(());
+            }
+            told = self.changed.wait_timeout(told, left).unwrap_or_else(std::sync::PoisonError::into_inner).0;
+            if connection.is_gone() {
+                return Err(io::ErrorKind::ConnectionReset.into());
+            }
+        }
+    }
+}
+
+/// A text in pieces that end where words do.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive(' ')
+}
+
+/// An id no other answer of this process has.
+fn new_id(kind: &str) -> String {
+    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+    format!("{kind}_scripted{:08}", NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+}

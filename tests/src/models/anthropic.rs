@@ -1,0 +1,153 @@
+//! Anthropic's Messages, as Claude Code 2.1.328 uses them.
+
+use serde_json::{Value, json};
+
+use super::{
+    Asked, Protocol, Speech,
+    script::{Call, Heard, Part},
+    wire::Request,
+};
+
+/// The tools of which a conversation has at least one, and a question beside it none.
+const TOOLS: [&str; 4] = ["Bash", "Read", "Agent", "Task"];
+
+/// Starts a sub-agent that works beside the conversation, which hears of its end as of a prompt
+/// that holds [`NOTIFICATION`].
+#[must_use]
+pub fn delegate(task: &str) -> Part {
+    let input = json!({ "description": "Part of it", "prompt": task, "subagent_type": "general-purpose" });
+    Part::Call(Call::new("Agent", input))
+}
+
+/// What the prompt holds by which a conversation hears that a sub-agent ended.
+pub const NOTIFICATION: &str = "<task-notification>";
+
+#[derive(Debug)]
+pub(super) struct Messages;
+
+impl Protocol for Messages {
+    fn asked(&self, request: &Request) -> Asked {
+        let (path, body) = (&request.path, &request.body);
+        if path.contains("count_tokens") {
+            return Asked::Fixed(200, json!({ "input_tokens": 1200 }));
+        }
+        if request.method != "POST" || !path.contains("/v1/messages") {
+            return Asked::Fixed(200, json!({ "data": [], "has_more": false }));
+        }
+        let tools = body["tools"].as_array().into_iter().flatten();
+        if !tools.filter_map(|tool| tool["name"].as_str()).any(|name| TOOLS.contains(&name)) {
+            return Asked::Aside { streamed: body["stream"] == true };
+        }
+        let users = body["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "user");
+        Asked::Turn(users.flat_map(|message| heard(&message["content"])).collect())
+    }
+
+    fn speech(&self, request: &Request) -> Box<dyn Speech> {
+        Box::new(Message { model: request.body["model"].clone(), id: super::new_id("msg"), ..Message::default() })
+    }
+
+    fn aside(&self) -> &'static str {
+        r#"{"title": "Scripted session", "isNewTopic": true}"#
+    }
+
+    fn whole(&self, request: &Request, text: &str) -> Value {
+        json!({
+            "id": super::new_id("msg"), "type": "message", "role": "assistant", "model": request.body["model"],
+            "content": [{ "type": "text", "text": text }], "stop_reason": "end_turn", "stop_sequence": null,
+            "usage": usage(),
+        })
+    }
+
+    fn failure(&self, status: u16) -> Value {
+        let kind = match status {
+            401 => "authentication_error",
+            429 => "rate_limit_error",
+            529 => "overloaded_error",
+            _ => "api_error",
+        };
+        json!({ "type": "error", "error": { "type": kind, "message": format!("scripted {status}") } })
+    }
+}
+
+/// What a user's message is made of.
+fn heard(content: &Value) -> Vec<Heard> {
+    if let Some(text) = content.as_str() {
+        return vec![Heard::Prompt(text.to_owned())];
+    }
+    let blocks = content.as_array().into_iter().flatten();
+    let heard = |block: &Value| match block["type"].as_str() {
+        Some("tool_result") => Some(Heard::Result),
+        Some("text") => block["text"].as_str().map(|text| Heard::Prompt(text.to_owned())),
+        _ => None,
+    };
+    blocks.filter_map(heard).collect()
+}
+
+fn usage() -> Value {
+    json!({ "input_tokens": 10, "cache_creation_input_tokens": 120, "cache_read_input_tokens": 5000, "output_tokens": 40 })
+}
+
+#[derive(Debug, Default)]
+struct Message {
+    model: Value,
+    id: String,
+    /// Blocks so far, and whether the last is a text that goes on.
+    blocks: usize,
+    open: bool,
+    calls: usize,
+}
+
+impl Message {
+    fn close(&mut self) -> String {
+        if !std::mem::take(&mut self.open) {
+            return String::new();
+        }
+        event(&json!({ "type": "content_block_stop", "index": self.blocks - 1 }))
+    }
+
+    fn begin_block(&mut self, block: &Value) -> String {
+        let begun = event(&json!({ "type": "content_block_start", "index": self.blocks, "content_block": block }));
+        self.blocks += 1;
+        self.open = true;
+        begun
+    }
+
+    fn delta(&self, delta: &Value) -> String {
+        event(&json!({ "type": "content_block_delta", "index": self.blocks - 1, "delta": delta }))
+    }
+}
+
+impl Speech for Message {
+    fn begin(&mut self) -> String {
+        event(&json!({ "type": "message_start", "message": {
+            "id": self.id, "type": "message", "role": "assistant", "model": self.model, "content": [],
+            "stop_reason": null, "stop_sequence": null, "usage": usage(),
+        }}))
+    }
+
+    fn text(&mut self, delta: &str) -> String {
+        let begun = if self.open { String::new() } else { self.begin_block(&json!({ "type": "text", "text": "" })) };
+        begun + &self.delta(&json!({ "type": "text_delta", "text": delta }))
+    }
+
+    fn call(&mut self, call: &Call) -> String {
+        self.calls += 1;
+        let mut said = self.close();
+        let id = super::new_id("toolu");
+        said += &self.begin_block(&json!({ "type": "tool_use", "id": id, "name": call.name, "input": {} }));
+        said += &self.delta(&json!({ "type": "input_json_delta", "partial_json": call.input.to_string() }));
+        said + &self.close()
+    }
+
+    fn end(&mut self) -> String {
+        let reason = if self.calls == 0 { "end_turn" } else { "tool_use" };
+        let delta = json!({ "stop_reason": reason, "stop_sequence": null });
+        self.close()
+            + &event(&json!({ "type": "message_delta", "delta": delta, "usage": { "output_tokens": 42 } }))
+            + &event(&json!({ "type": "message_stop" }))
+    }
+}
+
+fn event(data: &Value) -> String {
+    format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap_or_default())
+}

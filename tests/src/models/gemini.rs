@@ -1,0 +1,124 @@
+//! Gemini's generateContent and streamGenerateContent, as Gemini CLI 0.61.0 uses them.
+
+use serde_json::{Value, json};
+
+use super::{
+    Asked, Protocol, Speech,
+    script::{Call, Heard, Part},
+    wire::Request,
+};
+
+/// Has a sub-agent do something; its report is what the call gives back.
+#[must_use]
+pub fn delegate(task: &str) -> Part {
+    Part::Call(Call::new("invoke_agent", json!({ "agent_name": "generalist", "prompt": task })))
+}
+
+/// A sub-agent's last word.
+#[must_use]
+pub fn report(text: &str) -> Part {
+    Part::Call(Call::new("complete_task", json!({ "result": text })))
+}
+
+#[derive(Debug)]
+pub(super) struct Gemini;
+
+impl Protocol for Gemini {
+    fn asked(&self, request: &Request) -> Asked {
+        let verb = request.path.rsplit(':').next().unwrap_or_default().split('?').next().unwrap_or_default();
+        match verb {
+            "countTokens" => Asked::Fixed(200, json!({ "totalTokens": 1200 })),
+            "generateContent" => Asked::Aside { streamed: false },
+            "streamGenerateContent" => {
+                let contents = request.body["contents"].as_array().into_iter().flatten();
+                let users = contents.filter(|content| content["role"] == "user");
+                let parts = users.flat_map(|content| content["parts"].as_array().into_iter().flatten());
+                Asked::Turn(parts.filter_map(heard).collect())
+            }
+            _ => Asked::Fixed(404, self.failure(404)),
+        }
+    }
+
+    fn speech(&self, request: &Request) -> Box<dyn Speech> {
+        Box::new(Candidate { model: model(request), held: None })
+    }
+
+    fn aside(&self) -> &'static str {
+        "OK"
+    }
+
+    fn whole(&self, request: &Request, text: &str) -> Value {
+        said(&model(request), &json!([{ "text": text }]), true)
+    }
+
+    fn failure(&self, status: u16) -> Value {
+        let word = match status {
+            401 => "UNAUTHENTICATED",
+            404 => "NOT_FOUND",
+            429 => "RESOURCE_EXHAUSTED",
+            503 => "UNAVAILABLE",
+            _ => "INTERNAL",
+        };
+        json!({ "error": { "code": status, "status": word, "message": format!("scripted {status}") } })
+    }
+}
+
+fn heard(part: &Value) -> Option<Heard> {
+    if part["functionResponse"].is_object() {
+        return Some(Heard::Result);
+    }
+    part["text"].as_str().map(|text| Heard::Prompt(text.to_owned()))
+}
+
+/// `/v1beta/models/MODEL:VERB`
+fn model(request: &Request) -> String {
+    let rest = request.path.split("/models/").nth(1).unwrap_or_default();
+    rest.split(':').next().unwrap_or_default().to_owned()
+}
+
+fn said(model: &str, parts: &Value, last: bool) -> Value {
+    let mut candidate = json!({ "content": { "role": "model", "parts": parts }, "index": 0 });
+    if last {
+        candidate["finishReason"] = "STOP".into();
+    }
+    let usage = json!({
+        "promptTokenCount": 1200, "candidatesTokenCount": 40, "totalTokenCount": 1265,
+        "thoughtsTokenCount": 25, "cachedContentTokenCount": 0,
+    });
+    json!({ "candidates": [candidate], "usageMetadata": usage, "modelVersion": model, "responseId": "scripted" })
+}
+
+#[derive(Debug)]
+struct Candidate {
+    model: String,
+    /// What is said next: the end is told with the last that was said, an empty text is an error.
+    held: Option<Value>,
+}
+
+impl Candidate {
+    fn next(&mut self, part: Value) -> String {
+        self.held.replace(part).map(|part| self.event(&part, false)).unwrap_or_default()
+    }
+
+    fn event(&self, part: &Value, last: bool) -> String {
+        format!("data: {}\r\n\r\n", said(&self.model, &json!([part]), last))
+    }
+}
+
+impl Speech for Candidate {
+    fn begin(&mut self) -> String {
+        String::new()
+    }
+
+    fn text(&mut self, delta: &str) -> String {
+        self.next(json!({ "text": delta }))
+    }
+
+    fn call(&mut self, call: &Call) -> String {
+        self.next(json!({ "functionCall": { "name": call.name, "args": call.input } }))
+    }
+
+    fn end(&mut self) -> String {
+        self.held.take().map(|part| self.event(&part, true)).unwrap_or_default()
+    }
+}

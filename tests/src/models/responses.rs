@@ -1,0 +1,176 @@
+//! OpenAI's Responses, as Codex 0.169.0 uses them.
+
+use serde_json::{Value, json};
+
+use super::{
+    Asked, Protocol, Speech,
+    script::{Call, Heard, Part},
+    wire::Request,
+};
+
+/// Starts a sub-agent that works beside the conversation; [`wait`] is what waits for it.
+#[must_use]
+pub fn delegate(task: &str) -> Part {
+    let input = json!({ "message": task, "task_name": "helper", "fork_turns": "none" });
+    Part::Call(Call::new("spawn_agent", input).within("collaboration"))
+}
+
+/// Waits for what the sub-agents have to say.
+#[must_use]
+pub fn wait() -> Part {
+    Part::Call(Call::new("wait_agent", json!({ "timeout_ms": 60_000 })).within("collaboration"))
+}
+
+#[derive(Debug)]
+pub(super) struct Responses;
+
+impl Protocol for Responses {
+    fn asked(&self, request: &Request) -> Asked {
+        if request.method != "POST" || !request.path.split('?').next().unwrap_or_default().ends_with("/responses") {
+            return Asked::Fixed(404, json!({ "error": { "message": "not found" } }));
+        }
+        let heard: Vec<Heard> = request.body["input"].as_array().into_iter().flatten().filter_map(heard).collect();
+        // The title of a thread is asked for in a thread of its own, by its last prompt.
+        let is_title = |text: &String| text.starts_with("Generate a concise") && text.contains("title");
+        let last = heard.iter().rev().find_map(|heard| match heard {
+            Heard::Prompt(text) => Some(text),
+            Heard::Result => None,
+        });
+        if last.is_some_and(is_title) { Asked::Aside { streamed: true } } else { Asked::Turn(heard) }
+    }
+
+    fn speech(&self, _: &Request) -> Box<dyn Speech> {
+        Box::new(Response { id: super::new_id("resp"), ..Response::default() })
+    }
+
+    fn aside(&self) -> &'static str {
+        "Scripted session"
+    }
+
+    fn whole(&self, _: &Request, text: &str) -> Value {
+        let message = Response::message(&super::new_id("msg"), text);
+        json!({ "id": super::new_id("resp"), "object": "response", "status": "completed", "output": [message] })
+    }
+
+    fn failure(&self, status: u16) -> Value {
+        json!({ "error": { "message": format!("scripted {status}"), "type": "scripted" } })
+    }
+}
+
+fn heard(item: &Value) -> Option<Heard> {
+    let content = item["content"].as_array().into_iter().flatten();
+    // What one agent writes to another is said to be encrypted.
+    let text = |part: &Value| part["text"].as_str().or(part["encrypted_content"].as_str()).map(str::to_owned);
+    let text = content.filter_map(text).collect::<Vec<_>>().join("\n");
+    match item["type"].as_str()? {
+        "function_call_output" | "custom_tool_call_output" => Some(Heard::Result),
+        "message" if item["role"] == "user" => Some(Heard::Prompt(text)),
+        "agent_message" if text.contains("Message Type: NEW_TASK") => Some(Heard::Prompt(text)),
+        _ => None,
+    }
+}
+
+#[derive(Debug, Default)]
+struct Response {
+    id: String,
+    sequence: u64,
+    /// Items that are complete.
+    output: Vec<Value>,
+    /// The message that goes on: its id and its text so far.
+    open: Option<(String, String)>,
+}
+
+impl Response {
+    fn event(&mut self, kind: &str, mut data: Value) -> String {
+        data["type"] = kind.into();
+        data["sequence_number"] = self.sequence.into();
+        self.sequence += 1;
+        format!("event: {kind}\ndata: {data}\n\n")
+    }
+
+    fn message(id: &str, text: &str) -> Value {
+        let content = json!([{ "type": "output_text", "text": text, "annotations": [] }]);
+        json!({ "id": id, "type": "message", "role": "assistant", "status": "completed", "content": content })
+    }
+
+    fn close(&mut self) -> String {
+        let Some((id, text)) = self.open.take() else { return String::new() };
+        let index = self.output.len();
+        let item = Self::message(&id, &text);
+        self.output.push(item.clone());
+        let done = json!({ "item_id": id, "output_index": index, "content_index": 0, "text": text });
+        self.event("response.output_text.done", done)
+            + &self.event("response.output_item.done", json!({ "output_index": index, "item": item }))
+    }
+}
+
+impl Speech for Response {
+    fn begin(&mut self) -> String {
+        let response = json!({ "id": self.id, "object": "response", "status": "in_progress", "output": [] });
+        self.event("response.created", json!({ "response": response }))
+    }
+
+    fn text(&mut self, delta: &str) -> String {
+        let index = self.output.len();
+        let mut said = String::new();
+        let id = match &mut self.open {
+            Some((id, text)) => {
+                text.push_str(delta);
+                id.clone()
+            }
+            None => {
+                let id = super::new_id("msg");
+                self.open = Some((id.clone(), delta.to_owned()));
+                let item = json!({
+                    "id": id, "type": "message", "role": "assistant", "status": "in_progress", "content": [],
+                });
+                said = self.event("response.output_item.added", json!({ "output_index": index, "item": item }));
+                id
+            }
+        };
+        let data = json!({ "item_id": id, "output_index": index, "content_index": 0, "delta": delta });
+        said + &self.event("response.output_text.delta", data)
+    }
+
+    fn call(&mut self, call: &Call) -> String {
+        let mut said = self.close();
+        let index = self.output.len();
+        // A tool that takes a text is a custom one.
+        let (kind, field, part, input) = match call.input.as_str() {
+            Some(text) => ("custom_tool_call", "input", "custom_tool_call_input", text.to_owned()),
+            None => ("function_call", "arguments", "function_call_arguments", call.input.to_string()),
+        };
+        let id = super::new_id("fc");
+        let mut item = json!({
+            "id": id, "type": kind, "status": "in_progress", "name": call.name, "call_id": super::new_id("call"),
+        });
+        item[field] = "".into();
+        if let Some(namespace) = &call.namespace {
+            item["namespace"] = namespace.as_str().into();
+        }
+        said += &self.event("response.output_item.added", json!({ "output_index": index, "item": item }));
+        let at = json!({ "item_id": id, "output_index": index });
+        let mut delta = at.clone();
+        delta["delta"] = input.as_str().into();
+        said += &self.event(&format!("response.{part}.delta"), delta);
+        let mut done = at;
+        done[field] = input.as_str().into();
+        said += &self.event(&format!("response.{part}.done"), done);
+        item["status"] = "completed".into();
+        item[field] = input.into();
+        self.output.push(item.clone());
+        said + &self.event("response.output_item.done", json!({ "output_index": index, "item": item }))
+    }
+
+    fn end(&mut self) -> String {
+        let said = self.close();
+        let usage = json!({
+            "input_tokens": 1200, "input_tokens_details": { "cached_tokens": 200 },
+            "output_tokens": 60, "output_tokens_details": { "reasoning_tokens": 10 }, "total_tokens": 1260,
+        });
+        let response = json!({
+            "id": self.id, "object": "response", "status": "completed", "output": self.output, "usage": usage,
+        });
+        said + &self.event("response.completed", json!({ "response": response }))
+    }
+}
