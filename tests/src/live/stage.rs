@@ -34,6 +34,8 @@ const CAPTURE: Duration = Duration::from_secs(6);
 const STAY: Duration = Duration::from_millis(1500);
 /// Between two looks at the terminal and at what capture says.
 const LOOK: Duration = Duration::from_millis(15);
+/// Between the last letter of a prompt and Enter: one that comes at once is taken for part of a paste.
+const BEFORE_ENTER: Duration = Duration::from_millis(400);
 /// After how long Enter is pressed again: one that comes while an agent is busy may be lost.
 const AGAIN: Duration = Duration::from_secs(3);
 
@@ -174,6 +176,7 @@ impl Stage<'_> {
         self.prompts += 1;
         self.user.types(text);
         self.sees(&regex::escape(text))?;
+        self.pauses(BEFORE_ENTER);
         for _ in 0..3 {
             let entered = now();
             self.user.types("\r");
@@ -271,8 +274,12 @@ impl Stage<'_> {
     /// # Errors
     /// Never; as the others, to be written in a row.
     pub fn stays(&mut self) -> Played {
-        self.within(STAY, |_| None::<()>);
+        self.pauses(STAY);
         Ok(())
+    }
+
+    fn pauses(&mut self, time: Duration) {
+        self.within(time, |_| None::<()>);
     }
 
     /// Ends the agent's process as `kill -9` does.
@@ -362,7 +369,7 @@ impl Stage<'_> {
         if count != 1 {
             self.wrong.push(format!("there are {count} sessions at the end"));
         }
-        for (kind, wanted) in [("user_prompt", self.prompts), ("tool_call", self.calls)] {
+        for (kind, wanted) in [("user.prompt", self.prompts), ("tool.call", self.calls)] {
             let counted = self.events(kind).len();
             if counted != wanted {
                 self.wrong.push(format!("{counted} events {kind}, there were {wanted}"));
@@ -373,7 +380,7 @@ impl Stage<'_> {
     fn events(&self, kind: &str) -> Vec<Value> {
         let id = self.session.as_ref().and_then(|session| session["id"].as_str()).unwrap_or_default();
         let all = events(&self.server.client, id).unwrap_or_default();
-        all.into_iter().filter(|event| event["type"] == kind).collect()
+        all.into_iter().filter(|event| event["kind"] == kind).collect()
     }
 
     fn history(&self) -> Vec<Moment> {
@@ -396,7 +403,7 @@ impl Stage<'_> {
             notes.iter().map(|n| row(n.at.as_millisecond(), format!("{:?} step {} of {:?}", n.did, n.step, n.lane)));
         let counted = |kind: &str| {
             let events = self.events(kind);
-            events.iter().map(|event| format!("  {}: {}\n", event["type"], event["payload"])).collect::<String>()
+            events.iter().map(|event| format!("  {event}\n")).collect::<String>()
         };
         format!(
             "true:\n{}said in sessions:\n{}said in the history:\n{}the model:\n{}counted:\n{}{}{}\n",
@@ -404,8 +411,8 @@ impl Stage<'_> {
             rows(&self.said),
             rows(&self.history()),
             notes.collect::<String>(),
-            counted("user_prompt"),
-            counted("tool_call"),
+            counted("user.prompt"),
+            counted("tool.call"),
             self.picture(),
         )
     }
