@@ -108,7 +108,7 @@ fn run(asked: &Asked, own: &Path) -> Result<bool, String> {
         .zip(programs)
         .filter_map(|(agent, program)| Some(Installed { agent, program: std::path::absolute(program.as_ref()?).ok()? }))
         .collect();
-    println!("{:<8} {:<10} {:<6} {:>6}  result", "agent", "scenario", "hooks", "ms");
+    println!("{:<8} {:<10} {:<6} {:>6} {:>6}  result", "agent", "scenario", "hooks", "ms", "flaps");
     let mut all_well = true;
     for row in &rows {
         let Some(installed) = installed.iter().find(|installed| installed.agent.provider() == row.agent) else {
@@ -127,7 +127,12 @@ fn tell(row: &Row, outcome: &Outcome, verbose: bool) {
     let hooks = if row.hooks { "yes" } else { "no" };
     let first = outcome.wrong.first().map(|words| words.lines().next().unwrap_or_default());
     let result = first.map_or_else(|| "ok".to_owned(), |words| format!("FAILED: {words}"));
-    println!("{:<8} {:<10} {hooks:<6} {delay:>6}  {result}", row.agent.as_str(), row.scenario.name);
+    println!(
+        "{:<8} {:<10} {hooks:<6} {delay:>6} {:>6}  {result}",
+        row.agent.as_str(),
+        row.scenario.name,
+        outcome.flaps
+    );
     if verbose || !outcome.wrong.is_empty() {
         eprintln!("--- {}", row.name());
         outcome.wrong.iter().for_each(|words| eprintln!("wrong: {words}"));

@@ -91,8 +91,8 @@ screen_reader_detection_done = true
     /// Its present models have one tool, which takes a program.
     fn command(&self) -> Call {
         let input = json!({
-            "cmd": "touch /var/tmp/capture-live", "sandbox_permissions": "require_escalated",
-            "justification": "It writes outside the workspace",
+            "cmd": "touch made", "sandbox_permissions": "require_escalated",
+            "justification": "It is to be seen",
         });
         Call::new("exec", format!("const r = await tools.exec_command({input}); text(r.output);").into())
     }

@@ -9,55 +9,83 @@ pub const TOLERANCE_MS: i64 = 1000;
 /// How closely is looked, ms.
 const GRAIN_MS: i64 = 20;
 
-/// What is so from a moment on, or is said to be.
+/// What is said from a moment on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct Said {
     /// When, ms of the wall clock.
     pub at: i64,
     /// The state.
     pub state: State,
-    /// Why; of a truth: when there is one reason only.
+    /// Why.
     pub reason: Option<Reason>,
 }
 
-impl fmt::Display for Moment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.state)?;
-        self.reason.map_or(Ok(()), |reason| write!(f, " ({reason})"))
+/// What is so from a moment on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Truth {
+    /// It began then or later, ms of the wall clock.
+    pub from: i64,
+    /// It was so then at the latest, ms; mostly the same.
+    pub by: i64,
+    /// The state.
+    pub state: State,
+    /// Why, when there is one reason only.
+    pub reason: Option<Reason>,
+}
+
+impl Truth {
+    /// Whether this is what is said.
+    #[must_use]
+    pub fn is_said(&self, said: &Said) -> bool {
+        said.state == self.state && self.reason.is_none_or(|reason| said.reason == Some(reason))
     }
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        tell(f, self.state, self.reason)
+    }
+}
+
+impl fmt::Display for Truth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        tell(f, self.state, self.reason)
+    }
+}
+
+fn tell(f: &mut fmt::Formatter<'_>, state: State, reason: Option<Reason>) -> fmt::Result {
+    write!(f, "{state}")?;
+    reason.map_or(Ok(()), |reason| write!(f, " ({reason})"))
 }
 
 /// The first moment at which what was said is not what was true, in words; both are in order.
 /// Nobody is asked about the time before the first truth and after `end`.
 #[must_use]
-pub fn first_wrong(truth: &[Moment], said: &[Moment], end: i64) -> Option<String> {
-    let begin = truth.first()?.at + TOLERANCE_MS;
+pub fn first_wrong(truth: &[Truth], said: &[Said], end: i64) -> Option<String> {
+    let begin = truth.first()?.by + TOLERANCE_MS;
     let step = usize::try_from(GRAIN_MS).unwrap_or(1);
     (begin..end).step_by(step).find_map(|now| {
-        let true_now = at(truth, now)?;
-        let since = now - true_now.at;
-        let Some(said_now) = at(said, now) else {
+        let true_now = truth.iter().rev().find(|truth| truth.by <= now)?;
+        let since = now - true_now.by;
+        let Some(said_now) = said.iter().rev().find(|said| said.at <= now) else {
             return Some(format!("nothing is said {since} ms into {true_now}"));
         };
-        let is_near = |(i, truth_at): (usize, &Moment)| {
-            let until = truth.get(i + 1).map_or(i64::MAX, |next| next.at + TOLERANCE_MS);
-            truth_at.state == said_now.state && (truth_at.at - TOLERANCE_MS..until).contains(&now)
+        let is_near = |(i, near): (usize, &Truth)| {
+            let until = truth.get(i + 1).map_or(i64::MAX, |next| next.by + TOLERANCE_MS);
+            near.state == said_now.state && (near.from - TOLERANCE_MS..until).contains(&now)
         };
-        if !truth.iter().enumerate().any(is_near) {
-            return Some(format!("{said_now} is said {since} ms into {true_now}"));
-        }
-        let reason = true_now.reason.filter(|_| since > TOLERANCE_MS && said_now.state == true_now.state)?;
-        (said_now.reason != Some(reason)).then(|| format!("{said_now} is said {since} ms into {true_now}"))
+        let is_right = if since > TOLERANCE_MS && said_now.state == true_now.state {
+            true_now.is_said(said_now)
+        } else {
+            truth.iter().enumerate().any(is_near)
+        };
+        (!is_right).then(|| format!("{said_now} is said {since} ms into {true_now}"))
     })
 }
 
-/// How often this state was entered.
+/// How often a state was entered, of those gone through in order.
 #[must_use]
-pub fn times(said: &[Moment], state: State) -> usize {
-    let before = std::iter::once(None).chain(said.iter().map(|moment| Some(moment.state)));
-    before.zip(said).filter(|(before, moment)| moment.state == state && *before != Some(state)).count()
-}
-
-fn at(moments: &[Moment], now: i64) -> Option<Moment> {
-    moments.iter().rev().find(|moment| moment.at <= now).copied()
+pub fn times(states: impl IntoIterator<Item = State>, wanted: State) -> usize {
+    let mut before = None;
+    states.into_iter().filter(|state| before.replace(*state) != Some(*state) && *state == wanted).count()
 }

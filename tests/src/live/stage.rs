@@ -17,13 +17,13 @@ use serde_json::Value;
 
 use super::{
     Agent, Installed, Key, Place,
-    judge::{Moment, TOLERANCE_MS, first_wrong, times},
+    judge::{Said, TOLERANCE_MS, Truth, first_wrong, times},
 };
 use crate::{
     http::Client,
     models::{Did, Model, script::Script},
     program::{Machine, Server, events},
-    terminal_user::{User, end_all, signal},
+    terminal_user::{Process, User, end_all, signal},
 };
 
 /// How long an agent may take for anything.
@@ -39,6 +39,12 @@ const BEFORE_ENTER: Duration = Duration::from_millis(400);
 /// After how long Enter is pressed again: one that comes while an agent is busy may be lost.
 const AGAIN: Duration = Duration::from_secs(3);
 
+/// Those a session that is seen goes through.
+const STATES: [State; 3] = [State::Running, State::Waiting, State::WaitingApproval];
+/// Events that are counted; of prompts those of people.
+const PROMPTED: &str = "user.prompt";
+const CALLED: &str = "tool.call";
+
 const SIZE: Size = Size { rows: 40, columns: 120 };
 
 /// The scenario cannot go on, in words.
@@ -51,6 +57,8 @@ pub struct Outcome {
     pub wrong: Vec<String>,
     /// From a dialog's being on the screen to `waiting_approval`, ms; negative when hooks told before.
     pub delay: Option<i64>,
+    /// How many states the history tells of that were none, each too short to be wrong.
+    pub flaps: usize,
     /// What helps to see why: truth, history, the model's notes, the screen.
     pub details: String,
 }
@@ -67,12 +75,13 @@ pub struct Stage<'a> {
     pub model: &'a Model,
     user: User,
     screen: Observer,
-    truth: Vec<Moment>,
-    said: Vec<Moment>,
+    truth: Vec<Truth>,
+    said: Vec<Said>,
     /// Since when there has been more than one session, ms.
     several_since: Option<i64>,
     session: Option<Value>,
     delay: Option<i64>,
+    flaps: usize,
     wrong: Vec<String>,
     prompts: usize,
     calls: usize,
@@ -93,7 +102,7 @@ pub fn play(
     scenario: &dyn Fn(&mut Stage) -> Played,
 ) -> Outcome {
     let agent = installed.agent;
-    let failed = |words: String| Outcome { wrong: vec![words], delay: None, details: String::new() };
+    let failed = |words: String| Outcome { wrong: vec![words], delay: None, flaps: 0, details: String::new() };
     let machine = Machine::new(&capture.to_string_lossy());
     let server = machine.serve();
     let model = match Model::start(agent.api(), script) {
@@ -117,6 +126,7 @@ pub fn play(
         several_since: None,
         session: None,
         delay: None,
+        flaps: 0,
         wrong: Vec::new(),
         prompts: 0,
         calls: 0,
@@ -126,7 +136,7 @@ pub fn play(
     } else {
         stage.judge();
     }
-    let outcome = Outcome { details: stage.details(), wrong: stage.wrong, delay: stage.delay };
+    let outcome = Outcome { details: stage.details(), wrong: stage.wrong, delay: stage.delay, flaps: stage.flaps };
     drop(stage.user);
     end_all(&machine.data());
     outcome
@@ -198,8 +208,8 @@ impl Stage<'_> {
         let drawn = self.sees(self.agent.dialog())?;
         self.is_since(drawn, State::WaitingApproval, Some(Reason::Tool));
         self.is_said()?;
-        let first = |moment: &&Moment| moment.state == State::WaitingApproval;
-        self.delay = self.said.iter().rev().find(first).map(|moment| moment.at - drawn);
+        let first = |said: &&Said| said.state == State::WaitingApproval;
+        self.delay = self.said.iter().find(first).map(|said| said.at - drawn);
         self.stays()
     }
 
@@ -245,7 +255,7 @@ impl Stage<'_> {
 
     /// This is so since then, ms.
     pub fn is_since(&mut self, at: i64, state: State, reason: Option<Reason>) {
-        self.truth.push(Moment { at, state, reason });
+        self.truth.push(Truth { from: at, by: at, state, reason });
     }
 
     /// Waits until capture says what is so, and notes how late it was.
@@ -254,17 +264,14 @@ impl Stage<'_> {
     /// When it never says so.
     pub fn is_said(&mut self) -> Played {
         let Some(truth) = self.truth.last().copied() else { return Ok(()) };
-        let so = |said: &Moment| said.state == truth.state && truth.reason.is_none_or(|r| said.reason == Some(r));
-        if self.within(CAPTURE, |stage| stage.said.last().filter(|said| so(said)).map(|_| ())).is_none() {
-            let said = self.said.last().map_or_else(|| "nothing".to_owned(), Moment::to_string);
+        if self.within(CAPTURE, |stage| stage.said.last().filter(|said| truth.is_said(said)).map(|_| ())).is_none() {
+            let said = self.said.last().map_or_else(|| "nothing".to_owned(), Said::to_string);
             self.wrong.push(format!("{truth} is not said within {CAPTURE:?} but {said}"));
             return Ok(());
         }
-        let late = now() - truth.at;
-        // A truth that was known late is not said late: the script waited for something.
-        let first = self.said.iter().rev().take_while(|said| so(said)).last().map_or(late, |said| said.at - truth.at);
-        if first > TOLERANCE_MS {
-            self.wrong.push(format!("{truth} is said {first} ms late"));
+        let since = self.said.iter().rev().take_while(|said| truth.is_said(said)).last().map(|said| said.at);
+        if let Some(late @ TOLERANCE_MS..) = since.map(|since| since - truth.by) {
+            self.wrong.push(format!("{truth} is said {late} ms late"));
         }
         Ok(())
     }
@@ -282,16 +289,31 @@ impl Stage<'_> {
         self.within(time, |_| None::<()>);
     }
 
-    /// Ends the agent's process as `kill -9` does.
+    /// Ends the program that `capture run` started, as `kill -9` does. The agent has ended when none of its
+    /// processes is left: one that others stand behind takes its time.
     ///
     /// # Errors
-    /// When capture knows no process.
+    /// When capture knows no process of it, or some stay.
     pub fn kills(&mut self) -> Played {
-        let pid = self.session.as_ref().and_then(|session| session["pid"].as_i64());
-        let pid = pid.and_then(|pid| i32::try_from(pid).ok()).ok_or("capture knows no process of the session")?;
-        self.is(State::Exited, Some(Reason::Killed));
+        let runs = self.server.client.json("/api/v1/runs").ok_or("the runs are not told")?;
+        let pid = runs.pointer("/runs/0/pid").and_then(Value::as_i64).and_then(|pid| i32::try_from(pid).ok());
+        let pid = pid.ok_or_else(|| format!("no process of the run is known: {runs}"))?;
+        let agents: Vec<Process> = self.user.processes().into_iter().filter(|p| self.is_of_the_agent(p)).collect();
+        let killed = now();
         signal(pid, Signal::KILL);
+        let gone = self.within(AGENT, |stage| {
+            let left = stage.user.processes();
+            (!agents.iter().any(|agent| left.contains(agent))).then(now)
+        });
+        let gone = gone.ok_or_else(|| format!("the agent goes on: {:?}", self.user.processes()))?;
+        self.truth.push(Truth { from: killed, by: gone, state: State::Exited, reason: Some(Reason::Killed) });
         self.is_said()
+    }
+
+    /// The others are capture's.
+    fn is_of_the_agent(&self, process: &Process) -> bool {
+        let capture = self.machine.command(&[]).get_program().to_string_lossy().into_owned();
+        !process.command.starts_with(&capture)
     }
 
     /// Looks on until there is an answer; `None` when there is none in time.
@@ -330,8 +352,8 @@ impl Stage<'_> {
         }
         let Some(session) = sessions.into_iter().min_by_key(|s| crate::terminal::rank(state_of(s))) else { return };
         if let Some(state) = state_of(&session) {
-            let now = Moment { at, state, reason: word(&session["status"]["reason"]) };
-            if self.said.last().is_none_or(|last| Moment { at, ..*last } != now) {
+            let now = Said { at, state, reason: word(&session["status"]["reason"]) };
+            if self.said.last().is_none_or(|last| Said { at, ..*last } != now) {
                 self.said.push(now);
             }
         }
@@ -354,22 +376,31 @@ impl Stage<'_> {
         if let Some(wrong) = first_wrong(&self.truth, &self.said, end) {
             self.wrong.push(format!("sessions: {wrong}"));
         }
-        let history = self.history();
-        if let Some(wrong) = first_wrong(&self.truth, &history, end) {
+        let history: Vec<Said> = self.history().into_iter().map(|(said, _)| said).collect();
+        // Of work the history tells that it began, not of what kind it became.
+        let without =
+            |truth: &Truth| Truth { reason: truth.reason.filter(|_| truth.state != State::Running), ..*truth };
+        let truth: Vec<Truth> = self.truth.iter().map(without).collect();
+        if let Some(wrong) = first_wrong(&truth, &history, end) {
             self.wrong.push(format!("history: {wrong}"));
         }
-        let asked = times(&self.truth, State::WaitingApproval);
+        let asked = times(states(&truth), State::WaitingApproval);
         for (who, said) in [("sessions", &self.said), ("history", &history)] {
-            let seen = times(said, State::WaitingApproval);
+            let seen = times(said.iter().map(|said| said.state), State::WaitingApproval);
             if seen != asked {
                 self.wrong.push(format!("{who}: {seen} approvals were seen, there were {asked}"));
             }
         }
+        let more = |state| {
+            let said = times(history.iter().map(|said| said.state), state);
+            said.saturating_sub(times(states(&truth), state))
+        };
+        self.flaps = STATES.map(more).iter().sum();
         let count = sessions(&self.server.client).unwrap_or_default().len();
         if count != 1 {
             self.wrong.push(format!("there are {count} sessions at the end"));
         }
-        for (kind, wanted) in [("user.prompt", self.prompts), ("tool.call", self.calls)] {
+        for (kind, wanted) in [(PROMPTED, self.prompts), (CALLED, self.calls)] {
             let counted = self.events(kind).len();
             if counted != wanted {
                 self.wrong.push(format!("{counted} events {kind}, there were {wanted}"));
@@ -380,24 +411,26 @@ impl Stage<'_> {
     fn events(&self, kind: &str) -> Vec<Value> {
         let id = self.session.as_ref().and_then(|session| session["id"].as_str()).unwrap_or_default();
         let all = events(&self.server.client, id).unwrap_or_default();
-        all.into_iter().filter(|event| event["kind"] == kind).collect()
+        let is_one = |event: &Value| event["kind"] == kind && (kind != PROMPTED || event["data"]["origin"] == "human");
+        all.into_iter().filter(is_one).collect()
     }
 
-    fn history(&self) -> Vec<Moment> {
+    fn history(&self) -> Vec<(Said, String)> {
         let id = self.session.as_ref().and_then(|session| session["id"].as_str()).unwrap_or_default();
         let path = format!("/api/v1/sessions/{id}/status/history?limit=1000");
         let changes = self.server.client.json(&path).and_then(|all| all.as_array().cloned()).unwrap_or_default();
-        let moment = |change: &Value| {
+        let said = |change: &Value| {
             let at = Timestamp::parse(change["at"].as_str()?)?.as_millisecond();
-            Some(Moment { at, state: word(&change["to"])?, reason: word(&change["reason"]) })
+            let said = Said { at, state: word(&change["to"])?, reason: word(&change["reason"]) };
+            let evidence = change["evidence"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            Some((said, evidence.collect::<Vec<_>>().join(", ")))
         };
-        changes.iter().filter_map(moment).collect()
+        changes.iter().filter_map(said).collect()
     }
 
     fn details(&self) -> String {
-        let zero = self.truth.first().map_or(0, |truth| truth.at);
+        let zero = self.truth.first().map_or(0, |truth| truth.by);
         let row = |at: i64, what: String| format!("  {:8.3}  {what}\n", (at - zero) as f64 / 1000.0);
-        let rows = |moments: &[Moment]| moments.iter().map(|m| row(m.at, m.to_string())).collect::<String>();
         let notes = self.model.notes();
         let notes =
             notes.iter().map(|n| row(n.at.as_millisecond(), format!("{:?} step {} of {:?}", n.did, n.step, n.lane)));
@@ -407,15 +440,19 @@ impl Stage<'_> {
         };
         format!(
             "true:\n{}said in sessions:\n{}said in the history:\n{}the model:\n{}counted:\n{}{}{}\n",
-            rows(&self.truth),
-            rows(&self.said),
-            rows(&self.history()),
+            self.truth.iter().map(|truth| row(truth.by, truth.to_string())).collect::<String>(),
+            self.said.iter().map(|said| row(said.at, said.to_string())).collect::<String>(),
+            self.history().into_iter().map(|(m, why)| row(m.at, format!("{m}   because {why}"))).collect::<String>(),
             notes.collect::<String>(),
-            counted("user.prompt"),
-            counted("tool.call"),
+            counted(PROMPTED),
+            counted(CALLED),
             self.picture(),
         )
     }
+}
+
+fn states(truth: &[Truth]) -> impl Iterator<Item = State> {
+    truth.iter().map(|truth| truth.state)
 }
 
 /// The sessions of people, as capture lists them.

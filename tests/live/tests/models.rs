@@ -1,6 +1,5 @@
 //! The scripted models, asked by a plain client: each protocol streams what the script says, and what
 //! is said follows from what the conversation holds.
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::time::Duration;
 
@@ -112,7 +111,7 @@ fn heard(api: Api, answer: &Answer) -> (String, Vec<Value>) {
             assert_eq!(events.last().unwrap()["type"], "message_stop");
             let calls: Vec<Value> =
                 of("content_block_delta").filter_map(|e| e["delta"]["partial_json"].as_str()).map(parsed).collect();
-            let reason = of("message_delta").last().unwrap()["delta"]["stop_reason"].as_str().unwrap();
+            let reason = of("message_delta").next_back().unwrap()["delta"]["stop_reason"].as_str().unwrap();
             assert_eq!(reason, if calls.is_empty() { "end_turn" } else { "tool_use" });
             (texts("content_block_delta", "/delta/text"), calls)
         }

@@ -1,0 +1,72 @@
+//! What is said is right up to a second before and after it is so, and what is no longer said is wrong.
+
+use events::{Reason, State};
+use tests::live::judge::{Said, Truth, first_wrong, times};
+
+/// Works, asks at second 10, is at the end at second 20.
+fn truth() -> Vec<Truth> {
+    let truth = |at, state, reason| Truth { from: at, by: at, state, reason };
+    vec![
+        truth(0, State::Running, None),
+        truth(10_000, State::WaitingApproval, Some(Reason::Tool)),
+        truth(20_000, State::Waiting, Some(Reason::TurnComplete)),
+    ]
+}
+
+fn said(said: &[(i64, State, Option<Reason>)]) -> Vec<Said> {
+    said.iter().map(|(at, state, reason)| Said { at: *at, state: *state, reason: *reason }).collect()
+}
+
+fn judged(all: &[(i64, State, Option<Reason>)]) -> Option<String> {
+    first_wrong(&truth(), &said(all), 30_000)
+}
+
+const WORKS: (i64, State, Option<Reason>) = (100, State::Running, Some(Reason::Thinking));
+const DONE: (i64, State, Option<Reason>) = (20_100, State::Waiting, Some(Reason::TurnComplete));
+
+#[test]
+fn a_second_is_no_mistake() {
+    for at in [9_100, 10_000, 10_900] {
+        assert_eq!(judged(&[WORKS, (at, State::WaitingApproval, Some(Reason::Tool)), DONE]), None, "from {at}");
+    }
+}
+
+#[test]
+fn more_than_a_second_is_one() {
+    for at in [8_500, 11_500] {
+        let wrong = judged(&[WORKS, (at, State::WaitingApproval, Some(Reason::Tool)), DONE]);
+        assert!(wrong.is_some(), "from {at}");
+    }
+    let wrong = judged(&[WORKS, DONE]).unwrap();
+    assert_eq!(wrong, "running (thinking) is said 1000 ms into waiting_approval (tool)");
+    assert_eq!(judged(&[]).unwrap(), "nothing is said 1000 ms into running");
+}
+
+#[test]
+fn what_is_taken_back_is_a_mistake() {
+    let asks = (10_000, State::WaitingApproval, Some(Reason::Tool));
+    let wrong = judged(&[WORKS, asks, (15_000, State::Running, None), (15_100, asks.1, asks.2), DONE]);
+    assert!(wrong.unwrap().starts_with("running is said 50"));
+}
+
+#[test]
+fn the_reason_counts_where_there_is_one() {
+    let wrong = judged(&[WORKS, (10_000, State::WaitingApproval, Some(Reason::Edit)), DONE]).unwrap();
+    assert!(wrong.starts_with("waiting_approval (edit) is said 1020 ms"), "{wrong}");
+}
+
+#[test]
+fn what_began_between_two_moments_may_be_said_from_the_first_on() {
+    let exited = Truth { from: 10_000, by: 14_000, state: State::Exited, reason: Some(Reason::Killed) };
+    let truth = [truth()[0], exited];
+    for (at, is_right) in [(8_500, false), (9_500, true), (12_000, true), (14_500, true), (15_500, false)] {
+        let said = said(&[WORKS, (at, State::Exited, Some(Reason::Killed))]);
+        assert_eq!(first_wrong(&truth, &said, 30_000).is_none(), is_right, "from {at}");
+    }
+}
+
+#[test]
+fn a_state_is_entered_once_however_often_its_reason_changes() {
+    let states = [State::Waiting, State::Waiting, State::Running, State::Waiting];
+    assert_eq!([State::Waiting, State::Running, State::Exited].map(|state| times(states, state)), [2, 1, 0]);
+}
