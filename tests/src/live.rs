@@ -93,8 +93,8 @@ pub trait Agent: Sync {
     /// `part`, says "Looking" and goes on when the model is told `done`.
     fn delegates(&self, word: &str, part: &str, done: &str) -> Script;
 
-    /// Whether a sub-agent works on while the main turn rests.
-    fn delegates_beside(&self) -> bool;
+    /// The step of the main conversation after which only the sub-agent works.
+    fn rests_after(&self) -> usize;
 
     /// How many calls of the main conversation that takes.
     fn calls_to_delegate(&self) -> usize;

@@ -82,8 +82,8 @@ impl Agent for Claude {
             .lane(word, [Step::Answer(vec![anthropic::delegate(part)]), say("It was begun.")])
     }
 
-    fn delegates_beside(&self) -> bool {
-        true
+    fn rests_after(&self) -> usize {
+        1
     }
 
     fn calls_to_delegate(&self) -> usize {

@@ -109,8 +109,8 @@ screen_reader_detection_done = true
             .lane(word, [Step::Answer(vec![delegate(part)]), Step::Answer(vec![wait()]), say("All of it is done.")])
     }
 
-    fn delegates_beside(&self) -> bool {
-        false
+    fn rests_after(&self) -> usize {
+        1
     }
 
     fn calls_to_delegate(&self) -> usize {

@@ -79,8 +79,8 @@ impl Agent for Gemini {
             .lane(word, [Step::Answer(vec![delegate(part)]), say("All of it is done.")])
     }
 
-    fn delegates_beside(&self) -> bool {
-        false
+    fn rests_after(&self) -> usize {
+        0
     }
 
     fn calls_to_delegate(&self) -> usize {

@@ -125,17 +125,14 @@ fn sub_agent(stage: &mut Stage) -> Played {
     stage.is_ready()?;
     stage.prompts(PROMPT, WORK)?;
     stage.calls(stage.agent.calls_to_delegate());
-    stage.model_did(PART, 0, Did::Began)?;
-    if stage.agent.delegates_beside() {
-        // The main turn ends with the model's word that it was begun.
-        let rests = stage.model_did(WORK, 1, Did::Ended)?;
-        stage.is_since(rests, State::Running, Some(Reason::Subagents));
-        stage.is_said()?;
-    }
-    stage.stays()?;
+    let rests = stage.model_did(WORK, stage.agent.rests_after(), Did::Ended)?;
+    let works = stage.model_did(PART, 0, Did::Began)?;
+    stage.is_since(rests.max(works), State::Running, Some(Reason::Subagents));
+    stage.is_said()?;
     stage.stays()?;
     stage.model.tell(GO_ON);
-    stage.model_did(PART, 0, Did::Ended)?;
+    let ended = stage.model_did(PART, 0, Did::Ended)?;
+    stage.is_since(ended, State::Running, None);
     let (lane, step) = stage.agent.last_word(WORK);
     let ended = stage.model_did(lane, step, Did::Ended)?;
     stage.is_since(ended, State::Waiting, Some(Reason::TurnComplete));

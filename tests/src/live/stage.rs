@@ -4,7 +4,8 @@
 //! scenario says ([`Stage::is`]).
 
 use std::{
-    path::Path,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -41,7 +42,7 @@ const AGAIN: Duration = Duration::from_secs(3);
 
 /// Those a session that is seen goes through.
 const STATES: [State; 3] = [State::Running, State::Waiting, State::WaitingApproval];
-/// Events that are counted; of prompts those of people.
+/// Events that are counted.
 const PROMPTED: &str = "user.prompt";
 const CALLED: &str = "tool.call";
 
@@ -63,6 +64,12 @@ pub struct Outcome {
     pub details: String,
 }
 
+impl Outcome {
+    fn failed(words: String) -> Self {
+        Self { wrong: vec![words], delay: None, flaps: 0, details: String::new() }
+    }
+}
+
 /// Where a scenario is played.
 pub struct Stage<'a> {
     /// Which agent plays.
@@ -73,6 +80,7 @@ pub struct Stage<'a> {
     pub server: &'a Server,
     /// The model.
     pub model: &'a Model,
+    hooks: bool,
     user: User,
     screen: Observer,
     truth: Vec<Truth>,
@@ -94,6 +102,7 @@ impl std::fmt::Debug for Stage<'_> {
 }
 
 /// Plays a scenario with an agent and says what came of it.
+#[must_use]
 pub fn play(
     installed: &Installed,
     capture: &Path,
@@ -101,17 +110,31 @@ pub fn play(
     script: Script,
     scenario: &dyn Fn(&mut Stage) -> Played,
 ) -> Outcome {
+    let played = AssertUnwindSafe(|| played(installed, capture, hooks, script, scenario));
+    catch_unwind(played).unwrap_or_else(|panic| {
+        let words = panic.downcast_ref::<String>().cloned();
+        Outcome::failed(words.or_else(|| panic.downcast_ref::<&str>().map(|w| (*w).to_owned())).unwrap_or_default())
+    })
+}
+
+fn played(
+    installed: &Installed,
+    capture: &Path,
+    hooks: bool,
+    script: Script,
+    scenario: &dyn Fn(&mut Stage) -> Played,
+) -> Outcome {
     let agent = installed.agent;
-    let failed = |words: String| Outcome { wrong: vec![words], delay: None, flaps: 0, details: String::new() };
     let machine = Machine::new(&capture.to_string_lossy());
+    let _ending = EndsAll(machine.data());
     let server = machine.serve();
     let model = match Model::start(agent.api(), script) {
         Ok(model) => model,
-        Err(error) => return failed(format!("no model: {error}")),
+        Err(error) => return Outcome::failed(format!("no model: {error}")),
     };
     let user = match start(installed, &machine, &model, hooks) {
         Ok(user) => user,
-        Err(words) => return failed(words),
+        Err(words) => return Outcome::failed(words),
     };
     let screen = Observer::new(SIZE, agent.provider(), Arc::new(Rules::embedded()), capture::clock::now());
     let mut stage = Stage {
@@ -119,6 +142,7 @@ pub fn play(
         machine: &machine,
         server: &server,
         model: &model,
+        hooks,
         user,
         screen,
         truth: Vec::new(),
@@ -136,10 +160,16 @@ pub fn play(
     } else {
         stage.judge();
     }
-    let outcome = Outcome { details: stage.details(), wrong: stage.wrong, delay: stage.delay, flaps: stage.flaps };
-    drop(stage.user);
-    end_all(&machine.data());
-    outcome
+    Outcome { details: stage.details(), wrong: stage.wrong, delay: stage.delay, flaps: stage.flaps }
+}
+
+/// Ends what was started on a machine, however a scenario ends.
+struct EndsAll(PathBuf);
+
+impl Drop for EndsAll {
+    fn drop(&mut self) {
+        end_all(&self.0);
+    }
 }
 
 fn start(installed: &Installed, machine: &Machine, model: &Model, hooks: bool) -> Played<User> {
@@ -157,7 +187,8 @@ fn start(installed: &Installed, machine: &Machine, model: &Model, hooks: bool) -
     let program = installed.program.to_string_lossy();
     let words = std::iter::once(program.as_ref()).chain(start.arguments.iter().map(String::as_str));
     let words: Vec<String> = words.map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
-    let script = format!("exec 2>&1; \"$PROGRAM\" run -- {}", words.join(" "));
+    // Whoever interrupts us leaves no agent behind.
+    let script = format!("exec 2>&1; \"$PROGRAM\" run --on-hangup end -- {}", words.join(" "));
     // The agents are scripts of an interpreter that is where the caller's is.
     let path = crate::text_from_env("PATH").unwrap_or_default();
     let own = start.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -401,18 +432,25 @@ impl Stage<'_> {
             self.wrong.push(format!("there are {count} sessions at the end"));
         }
         for (kind, wanted) in [(PROMPTED, self.prompts), (CALLED, self.calls)] {
-            let counted = self.events(kind).len();
+            let counted = self.events(|event| is_one_of(event, kind)).len();
             if counted != wanted {
                 self.wrong.push(format!("{counted} events {kind}, there were {wanted}"));
             }
         }
+        if self.model.notes().iter().any(|note| note.lane.is_empty()) {
+            self.wrong.push("the script has no answer to what the model was asked".to_owned());
+        }
+        let heard = self.events(|event| event["source"] == "hook").len();
+        if self.hooks != (heard > 0) {
+            self.wrong
+                .push(format!("{heard} events of hooks, which are {}installed", if self.hooks { "" } else { "not " }));
+        }
     }
 
-    fn events(&self, kind: &str) -> Vec<Value> {
+    fn events(&self, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
         let id = self.session.as_ref().and_then(|session| session["id"].as_str()).unwrap_or_default();
         let all = events(&self.server.client, id).unwrap_or_default();
-        let is_one = |event: &Value| event["kind"] == kind && (kind != PROMPTED || event["data"]["origin"] == "human");
-        all.into_iter().filter(is_one).collect()
+        all.into_iter().filter(|event| wanted(event)).collect()
     }
 
     fn history(&self) -> Vec<(Said, String)> {
@@ -435,7 +473,7 @@ impl Stage<'_> {
         let notes =
             notes.iter().map(|n| row(n.at.as_millisecond(), format!("{:?} step {} of {:?}", n.did, n.step, n.lane)));
         let counted = |kind: &str| {
-            let events = self.events(kind);
+            let events = self.events(|event| is_one_of(event, kind));
             events.iter().map(|event| format!("  {event}\n")).collect::<String>()
         };
         format!(
@@ -461,6 +499,11 @@ fn sessions(client: &Client) -> Option<Vec<Value>> {
     let page: Value = serde_json::from_slice(&answer.body).ok()?;
     let all = page["sessions"].as_array()?.iter();
     Some(all.filter(|s| s["parent_session_id"].is_null() && s["merged_into"].is_null()).cloned().collect())
+}
+
+/// Of prompts those of people.
+fn is_one_of(event: &Value, kind: &str) -> bool {
+    event["kind"] == kind && (kind != PROMPTED || event["data"]["origin"] == "human")
 }
 
 fn state_of(session: &Value) -> Option<State> {

@@ -14,10 +14,10 @@ pub fn delegate(task: &str) -> Part {
     Part::Call(Call::new("invoke_agent", json!({ "agent_name": "generalist", "prompt": task })))
 }
 
-/// A sub-agent's last word.
+/// A sub-agent's last word, in the form the generalist has for it.
 #[must_use]
 pub fn report(text: &str) -> Part {
-    Part::Call(Call::new("complete_task", json!({ "result": text })))
+    Part::Call(Call::new("complete_task", json!({ "result": { "response": text } })))
 }
 
 #[derive(Debug)]
