@@ -227,7 +227,8 @@ fn keys(bytes: &[u8], file: &Path, tells: bool) -> Result<(), String> {
             return Err(format!("An address in `{}` may hold a credential.", file.display()));
         }
         let runs = name.starts_with("submodule.") && value.trim_start().starts_with('!');
-        if runs || !HARMLESS.contains(&name.as_str()) {
+        let work_tree = name == "core.bare" && value.trim() == "false";
+        if runs || !work_tree && !HARMLESS.contains(&name.as_str()) {
             return Err(format!("`{name}` in `{}` may run something.", file.display()));
         }
     }
@@ -262,7 +263,7 @@ mod tests {
 
     #[test]
     fn what_git_writes_by_itself_is_harmless() {
-        let text = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tlogallrefupdates = true\n[remote \"origin\"]\n\turl = https://x.test/a.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"feature/x\"]\n\tremote = origin\n\tmerge = refs/heads/x\n";
+        let text = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n[remote \"origin\"]\n\turl = https://x.test/a.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"feature/x\"]\n\tremote = origin\n\tmerge = refs/heads/x\n";
         assert_eq!(check_keys(text), Ok(()));
     }
 
@@ -273,6 +274,7 @@ mod tests {
             ("[include]\n\tpath = evil\n", "include.path"),
             ("[includeIf \"gitdir:x\"]\npath=evil\n", "includeif.path"),
             ("[alias]\nst = !touch\n", "alias.st"),
+            ("[core]\nbare = true\n", "core.bare"),
             ("[core]\nworktree = /\n", "core.worktree"),
             ("[diff \"x\"]\ntextconv = touch\n", "diff.textconv"),
             ("[diff]\nexternal = touch\n", "diff.external"),

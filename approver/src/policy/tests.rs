@@ -26,7 +26,7 @@ fn request(command: &str) -> Request {
 
 fn facts() -> Stated {
     Stated::usual(&["ls", "cat", "grep", "rg", "git", "env", "cargo", "make", "rm", "timeout", "bash", "wc", "find"])
-        .with_file("/home/dev/w/.git/config", "[core]\n\tbare = false\n")
+        .with_file("/home/dev/w/.git/config", "[core]\n\tbare = true\n")
         .with_link("/home/dev/w/out", "/etc")
 }
 

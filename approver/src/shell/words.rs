@@ -20,7 +20,7 @@ pub(super) fn unquote(raw: &str, options: &ParserOptions) -> Result<Word, String
             return Err(format!("The word `{raw}` is not understood."));
         }
         end = end_index;
-        take(piece, &mut word)?;
+        take(&piece, &mut word)?;
     }
     // Every character of it must be accounted for.
     if end != raw.chars().count() {
@@ -29,7 +29,7 @@ pub(super) fn unquote(raw: &str, options: &ParserOptions) -> Result<Word, String
     Ok(word)
 }
 
-fn take(piece: WordPiece, word: &mut Word) -> Result<(), String> {
+fn take(piece: &WordPiece, word: &mut Word) -> Result<(), String> {
     match piece {
         WordPiece::Text(text) => {
             if let Some(c) = text.chars().find(|c| !is_plain(*c)) {
@@ -39,28 +39,42 @@ fn take(piece: WordPiece, word: &mut Word) -> Result<(), String> {
                 }
             }
             word.zsh |= text.contains(['~', '^']);
-            word.text.push_str(&text);
+            word.text.push_str(text);
         }
         WordPiece::SingleQuotedText(text) => {
             word.bare = false;
-            word.text.push_str(&text);
+            word.text.push_str(text);
         }
         WordPiece::EscapeSequence(text) => {
             word.bare = false;
-            word.text.push_str(escaped(&text)?);
+            word.text.push_str(escaped(text)?);
         }
         WordPiece::DoubleQuotedSequence(pieces) => {
             word.bare = false;
             let last = pieces.len().saturating_sub(1);
-            for (index, piece) in pieces.into_iter().enumerate() {
-                match piece.piece {
-                    WordPiece::Text(text) => word.text.push_str(&quoted(text, index == last)?),
-                    WordPiece::EscapeSequence(text) => word.text.push_str(escaped(&text)?),
-                    other => return Err(refusal(&other)),
+            for (index, piece) in pieces.iter().enumerate() {
+                match &piece.piece {
+                    WordPiece::Text(text) => word.text.push_str(quoted(text, index == last)?),
+                    WordPiece::EscapeSequence(text) => word.text.push_str(escaped(text)?),
+                    WordPiece::SingleQuotedText(_)
+                    | WordPiece::DoubleQuotedSequence(_)
+                    | WordPiece::AnsiCQuotedText(_)
+                    | WordPiece::GettextDoubleQuotedSequence(_)
+                    | WordPiece::TildeExpansion(_)
+                    | WordPiece::ParameterExpansion(_)
+                    | WordPiece::CommandSubstitution(_)
+                    | WordPiece::BackquotedCommandSubstitution(_)
+                    | WordPiece::ArithmeticExpression(_) => return Err(refusal(&piece.piece)),
                 }
             }
         }
-        other => return Err(refusal(&other)),
+        WordPiece::AnsiCQuotedText(_)
+        | WordPiece::GettextDoubleQuotedSequence(_)
+        | WordPiece::TildeExpansion(_)
+        | WordPiece::ParameterExpansion(_)
+        | WordPiece::CommandSubstitution(_)
+        | WordPiece::BackquotedCommandSubstitution(_)
+        | WordPiece::ArithmeticExpression(_) => return Err(refusal(piece)),
     }
     Ok(())
 }
@@ -77,8 +91,8 @@ fn escaped(sequence: &str) -> Result<&str, String> {
 }
 
 /// Text in double quotes: a backslash before a plain character is itself, a `$` only at the end.
-fn quoted(text: String, last: bool) -> Result<String, String> {
-    let body = if last { text.strip_suffix('$').unwrap_or(&text) } else { &text };
+fn quoted(text: &str, last: bool) -> Result<&str, String> {
+    let body = if last { text.strip_suffix('$').unwrap_or(text) } else { text };
     match body.chars().find(|c| matches!(c, '$' | '`' | '!' | '"')) {
         Some(c) => Err(format!("It has a `{c}` in double quotes.")),
         None => Ok(text),

@@ -151,7 +151,7 @@ impl Reading<'_> {
         self.runs_itself(tool)?;
         if let Some(exact) = &tool.exact {
             let typed = words.join(" ");
-            let known = exact.iter().any(|list| *list == typed) && words.iter().all(|w| !w.contains(' '));
+            let known = exact.contains(&typed) && words.iter().all(|w| !w.contains(' '));
             if known {
                 return Ok(());
             }
@@ -245,10 +245,10 @@ impl Reading<'_> {
         if let Some(dir) = read.iter().find(|path| tool.no_directories && self.facts.is_directory(path)) {
             return Err(format!("`{}` is a directory, whose files `{}` would read.", dir.display(), self.name));
         }
-        let mode = match tool.below {
-            _ if given(&tool.all_with) => Below::All,
-            Below::Never if given(&tool.below_with) => Below::All,
-            mode => mode,
+        let mode = if given(&tool.all_with) || tool.below == Below::Never && given(&tool.below_with) {
+            Below::All
+        } else {
+            tool.below
         };
         if read.is_empty() && (tool.here || mode != Below::Never) {
             read = self.place.readable(".", self.facts)?;

@@ -230,6 +230,22 @@ fn the_safe_form_runs_nothing_of_the_repository() {
 }
 
 #[test]
+fn a_repository_as_git_makes_it_is_no_reason_to_ask() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    for (name, words) in [("new", vec!["init", "-q", "new"]), ("cloned", vec!["clone", "-q", "new", "cloned"])] {
+        git(&root, &words);
+        let mut facts = Stated::usual(&["git", "env"]);
+        let config = root.join(name).join(".git/config");
+        facts.files.insert(config.clone(), std::fs::read(&config).unwrap());
+        let work = root.join(name);
+        let asked = Request { cwd: work.clone(), workspace: work, ..request("git status") };
+        let decision = Policy::preset(Preset::ReadOnly).decide(&asked, &facts);
+        assert_eq!(decision.verdict, Verdict::Allow, "{}", decision.reason);
+    }
+}
+
+#[test]
 fn what_the_safe_form_cannot_switch_off_is_asked_about() {
     for (key, value) in [
         ("filter.trap.clean", "x"),

@@ -1,6 +1,6 @@
 //! The approver from outside: lists of command lines, properties, and what bash and git really do.
 
-#![allow(missing_docs, clippy::wildcard_enum_match_arm, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod bash;
 mod git;
