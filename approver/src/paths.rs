@@ -79,6 +79,10 @@ impl Place {
 
     /// The place after `cd`, when that stays inside.
     pub(crate) fn moved(&self, dir: &str, facts: &dyn Facts) -> Result<Self, String> {
+        // Shells take `link/..` for where the link stands, the kernel for where it leads.
+        if Path::new(dir).components().any(|part| part == Component::ParentDir) {
+            return Err("A `cd` with `..` is not followed.".into());
+        }
         let mut bases = self.bases.clone();
         for base in &self.bases {
             bases.push(self.inside(&base.join(dir), dir, facts)?);

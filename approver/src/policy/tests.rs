@@ -295,6 +295,59 @@ fn an_account_tells_every_rule() {
 }
 
 #[test]
+fn a_program_that_the_workspace_chooses_is_asked_about() {
+    let mut facts = facts();
+    facts.programs.insert("cat".into(), "/home/dev/.asdf/shims/cat".into());
+    let reads = Policy::preset(Preset::ReadOnly);
+    assert_eq!(reads.decide(&request("cat x"), &facts).verdict, Verdict::Allow);
+    let chosen = facts.clone().with_file("/home/dev/w/.tool-versions", "cat path:evil\n");
+    assert_eq!(reads.decide(&request("cat x"), &chosen).verdict, Verdict::Ask);
+    assert_eq!(reads.decide(&request("ls x"), &chosen).verdict, Verdict::Allow);
+    let toolchain = facts.with_file("/home/dev/w/rust-toolchain.toml", "[toolchain]\npath = \"evil\"\n");
+    assert_eq!(reads.decide(&request("cargo --version"), &toolchain).verdict, Verdict::Ask);
+}
+
+#[test]
+fn ripgrep_reads_what_an_ignore_file_brings_back() {
+    let reads = Policy::preset(Preset::ReadOnly);
+    let facts = facts().with_file("/home/dev/w/.env", "KEY=x");
+    assert_eq!(reads.decide(&request("rg KEY"), &facts).verdict, Verdict::Allow);
+    for text in ["rg --hidden KEY", "rg -u KEY", "rg -g '*' KEY", "grep -r KEY", "grep -rn KEY ."] {
+        assert_eq!(reads.decide(&request(text), &facts).verdict, Verdict::Ask, "{text}");
+    }
+    let back = facts.with_file("/home/dev/w/.gitignore", "target\n!.env\n");
+    assert_eq!(reads.decide(&request("rg KEY"), &back).verdict, Verdict::Ask);
+}
+
+#[test]
+fn a_cd_is_followed_where_it_is_sure() {
+    let reads = Policy::preset(Preset::ReadOnly);
+    let facts = facts().with_file("/home/dev/w/a/b/c", "x");
+    let verdict = |text: &str| reads.decide(&request(text), &facts).verdict;
+    for text in ["cd a && ls", "cd a/b && cat c | wc -l", "cd /home/dev/w/a && ls .", "cd a"] {
+        assert_eq!(verdict(text), Verdict::Allow, "{text}");
+    }
+    for text in [
+        "cd a/.. && ls",
+        "cd a && cat ../../x",
+        "cd a && cat ../x",
+        "cd a; ls",
+        "cd a || ls",
+        "ls && cd a",
+        "cd out && ls",
+        "cd a && cd b",
+        "cd a | ls",
+        "cd && ls",
+        "cd - && ls",
+        "cd a && git status",
+        "cd a b && ls",
+        "cd -P a && ls",
+    ] {
+        assert_eq!(verdict(text), Verdict::Ask, "{text}");
+    }
+}
+
+#[test]
 fn a_workspace_that_means_nothing_allows_nothing() {
     for workspace in ["/", "/home", "/home/dev"] {
         let request = Request { workspace: workspace.into(), ..request("ls") };

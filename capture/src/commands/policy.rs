@@ -306,3 +306,27 @@ fn explain(context: &Context, which: &Which, words: &[String]) -> anyhow::Result
     }
     print_line(&format!("\n{}", told(&account.decision)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_taken_one_by_one_and_too_long_ones_passed_over() {
+        let long = "x".repeat(usize::try_from(MAX_LINE).unwrap() + 7);
+        let mut input = std::io::Cursor::new(format!("a\n\n{long}\nlast"));
+        let mut taken = Vec::new();
+        while let Some(line) = next_line(&mut input).unwrap() {
+            taken.push(line.map(|line| String::from_utf8(line).unwrap()).map_err(|(_, why)| why));
+        }
+        let told = Err("it is longer than 1 MiB".to_owned());
+        assert_eq!(taken, [Ok("a".to_owned()), Ok(String::new()), told, Ok("last".to_owned())]);
+    }
+
+    #[test]
+    fn one_word_is_a_line_and_several_are_words() {
+        let words = |words: &[&str]| typed(&words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>()).unwrap();
+        assert_eq!(words(&["ls | wc"]), "ls | wc");
+        assert_eq!(words(&["grep", "a b", "x;y"]), "grep 'a b' 'x;y'");
+    }
+}
