@@ -96,29 +96,36 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
 
 /// Waits for the decision on a request; gives the agent's own words for it.
 fn wait(data: &Path, delivery: &Delivery, patience: Duration) -> Option<String> {
-    let begun = Instant::now();
     let people = !patience.is_zero();
-    let until = begun + if people { patience } else { POLICY_WITHIN };
+    let until = Instant::now() + if people { patience } else { POLICY_WITHIN };
+    let mut heard = false;
     loop {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return None;
         }
-        match asked(data, delivery, left, people) {
+        match asked(data, delivery, left, people, &mut heard) {
             Ok(decided) => {
                 let decided: Answer = serde_json::from_slice(&decided?).ok()?;
                 return answer(delivery.provider, &delivery.payload, &decided);
             }
             // Nobody there from the start is nobody who would decide.
-            Err(_) if begun.elapsed() < AGAIN => return None,
+            Err(_) if !heard => return None,
             // Nobody sends on this channel: it is a wait.
             Err(_) => drop(crossbeam_channel::after(AGAIN.min(left)).recv()),
         }
     }
 }
 
-/// Asks the server for the decision; `None` when it says that there is none.
-fn asked(data: &Path, delivery: &Delivery, left: Duration, people: bool) -> io::Result<Option<Vec<u8>>> {
+/// Asks the server for the decision; `None` when it says that there is none. Notes when somebody was
+/// there to be asked.
+fn asked(
+    data: &Path,
+    delivery: &Delivery,
+    left: Duration,
+    people: bool,
+    heard: &mut bool,
+) -> io::Result<Option<Vec<u8>>> {
     #[derive(serde::Serialize)]
     struct Patience<'a> {
         wait_ms: u128,
@@ -131,6 +138,7 @@ fn asked(data: &Path, delivery: &Delivery, left: Duration, people: bool) -> io::
     let body = serde_json::to_string(&Patience { wait_ms: left.as_millis(), people, payload })?;
     let path = format!("/api/v1/deliveries/{}/answer", delivery.id);
     let stream = post(data, &path, &body, left + WITHIN)?;
+    *heard = true;
     let mut text = Vec::new();
     stream.take(ANSWER_BYTES).read_to_end(&mut text)?;
     let head = text.windows(4).position(|w| w == b"\r\n\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;

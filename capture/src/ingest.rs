@@ -664,10 +664,10 @@ impl Ingest {
 
 /// Whether somebody waits for what an event says: an approval is waited for, or was decided.
 fn needs_somebody(event: &Event) -> bool {
-    match &event.payload {
-        Payload::StatusChanged(change) => change.to == events::State::WaitingApproval,
-        payload => matches!(payload, Payload::ApprovalRequested(_) | Payload::ApprovalResolved(_)),
+    if let Payload::StatusChanged(change) = &event.payload {
+        return change.to == events::State::WaitingApproval;
     }
+    matches!(event.payload, Payload::ApprovalRequested(_) | Payload::ApprovalResolved(_))
 }
 
 /// So many of the newest sessions have their JSON in memory from the start.

@@ -8,7 +8,7 @@
 
 mod account;
 
-use events::{Confidence, Dialog, EventId, Reason, Source, State, Timestamp};
+use events::{Confidence, Dialog, EventId, Reason, Source, State, Timestamp, ToolKind};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -229,10 +229,11 @@ fn why(case: &Case<'_>, winner: &Candidate, now: Timestamp) -> Option<Reason> {
     if state == State::Running && open && is_retrying(case, now) {
         return Some(Reason::Retrying);
     }
-    if winner.reason.is_some() {
-        return winner.reason;
-    }
     let (talk_state, talk_reason) = case.talk.verdict();
+    if let Some(reason) = winner.reason {
+        let closer = talk_reason.filter(|told| talk_state == state && tells_more(*told, reason));
+        return closer.or_else(|| works_for_it(case, reason, now)).or(Some(reason));
+    }
     Some(match state {
         State::WaitingApproval => case.talk.likely_asker().map_or(Reason::Tool, |c| approval_reason(c.tool)),
         State::Waiting => talk_reason.filter(|_| talk_state == State::Waiting).unwrap_or(Reason::TurnComplete),
@@ -241,6 +242,23 @@ fn why(case: &Case<'_>, winner: &Candidate, now: Timestamp) -> Option<Reason> {
         State::Exited => Reason::Clean,
         State::Unknown => Reason::NoEvidence,
     })
+}
+
+/// Whether the conversation says of the end of a turn what another source blurs: who refuses a dialog
+/// interrupts, for a hook and on a screen, and an interrupted turn has ended all the same.
+const fn tells_more(told: Reason, than: Reason) -> bool {
+    matches!(
+        (than, told),
+        (Reason::TurnComplete, Reason::Interrupted | Reason::Denied) | (Reason::Interrupted, Reason::Denied)
+    )
+}
+
+/// The tool that runs is a sub-agent, when one is at work and the conversation knows of no other.
+fn works_for_it(case: &Case<'_>, reason: Reason, now: Timestamp) -> Option<Reason> {
+    let holds = |h: &&Held| h.agent.is_some() && h.valid_until.is_none_or(|until| now < until);
+    let at_work = |h: &Held| h.state == State::Running && h.reason == Some(Reason::Subagents);
+    let others = case.talk.calls.iter().any(|call| call.tool != ToolKind::Subagent);
+    (reason == Reason::Tool && !others && case.held.iter().filter(holds).any(at_work)).then_some(Reason::Subagents)
 }
 
 /// Whether somebody knows that the model is being asked again, and the conversation has said nothing

@@ -672,6 +672,3 @@ fn is_same_kind(a: Option<ApprovalKind>, b: Option<ApprovalKind>) -> bool {
 fn as_json(value: &impl Serialize) -> Result<String, Refusal> {
     serde_json::to_string(value).map_err(|error| Refusal::Failed(error.to_string()))
 }
-
-#[cfg(test)]
-mod tests;

@@ -126,10 +126,12 @@ impl Ingest {
 
     /// Keeps an approval that an event of the log opened or closed.
     pub(super) fn keep_told(&mut self, slot: usize, event: &Event) -> Result<(), Failure> {
-        let id = match &event.payload {
-            Payload::ApprovalRequested(asked) => &asked.approval_id,
-            Payload::ApprovalResolved(resolved) => &resolved.approval_id,
-            _ => return Ok(()),
+        let id = if let Payload::ApprovalRequested(asked) = &event.payload {
+            &asked.approval_id
+        } else if let Payload::ApprovalResolved(resolved) = &event.payload {
+            &resolved.approval_id
+        } else {
+            return Ok(());
         };
         let approval = self.sessions.loaded(slot).and_then(|state| state.approval(id)).cloned();
         // What was closed by what follows from it is kept with that.

@@ -56,7 +56,7 @@ async fn one_session_over_a_websocket() {
     assert_eq!((&status["status"], &status["reason"]), (&"waiting_approval".into(), &"tool".into()));
     next("session.status").await;
     next("waiting-for-input").await;
-    let resolved = ApprovalResolved { approval_id: "a1".into(), allowed: Some(true) };
+    let resolved = ApprovalResolved { approval_id: "a1".into(), allowed: Some(true), ..ApprovalResolved::default() };
     publish(&live.board, &event(1, 3, 3, resolved));
     next("stream-event").await;
     let decision = next("approval-decision").await;

@@ -511,6 +511,37 @@ fn the_turn_an_event_belongs_to() {
 }
 
 #[test]
+fn the_conversation_says_how_a_turn_ended_when_others_blur_it() {
+    let rests = |reason| claims_why(Hook, Waiting, Some(reason));
+    for (hook, ended, expected) in [
+        (Reason::Interrupted, TurnOutcome::Denied, "waiting denied"),
+        (Reason::TurnComplete, TurnOutcome::Denied, "waiting denied"),
+        (Reason::TurnComplete, TurnOutcome::Interrupted, "waiting interrupted"),
+        (Reason::Interrupted, TurnOutcome::Completed, "waiting interrupted"),
+        (Reason::Question, TurnOutcome::Denied, "waiting question"),
+    ] {
+        let steps = [on(0.0, prompt("go")), on(1.0, ends(ended)), on(1.1, rests(hook)), until(5.0)];
+        stands(&steps, expected);
+    }
+}
+
+#[test]
+fn a_tool_that_runs_may_be_a_sub_agent() {
+    let helper = || claims_why(Transcript, Running, Some(Reason::Subagents)).of_agent("a1");
+    let sees = || claims_why(Pty, Running, Some(Reason::Tool));
+    let steps = [on(0.0, prompt("go")), on(1.0, sees()), on(2.0, helper())];
+    stands(&steps, "running subagents");
+    stands(&and_call(&steps, ToolKind::Subagent), "running subagents [look]");
+    stands(&and_call(&steps, ToolKind::Execute), "running tool [look]");
+}
+
+fn and_call(steps: &[Step], tool: ToolKind) -> Vec<Step> {
+    let mut steps = steps.to_vec();
+    steps.push(on(3.0, call("c", tool, "look")));
+    steps
+}
+
+#[test]
 fn a_likely_end_counts_only_after_silence() {
     let likely = || {
         signal(Transcript, Confidence::Low, Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 })
