@@ -61,7 +61,7 @@ impl Hook {
 
     #[track_caller]
     fn decision(self) -> Value {
-        let said = self.said().expect("the hook says something");
+        let said = self.said().unwrap();
         assert_eq!(said["hookSpecificOutput"]["hookEventName"], "PermissionRequest");
         said["hookSpecificOutput"]["decision"].clone()
     }
