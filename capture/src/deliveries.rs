@@ -12,7 +12,10 @@ use adapters::delivery::{Delivery, Spool};
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use events::RunId;
 
-use crate::ingest::Input;
+use crate::{
+    clock,
+    ingest::{HookInput, Input},
+};
 
 /// The spool is looked through this often for deliveries nobody told of.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -70,7 +73,7 @@ impl Deliveries {
     }
 
     fn give(&self, delivery: Delivery, stored: Box<dyn FnOnce(Result<(), String>) + Send>) -> bool {
-        self.inputs.send(Input::Delivery(Box::new(delivery), stored)).is_ok()
+        self.inputs.send(Input::Delivery(Box::new(HookInput::new(delivery, clock::now(), stored)))).is_ok()
     }
 
     /// Starts the thread that finds what nobody told of: from before the start, or from hooks that

@@ -14,7 +14,7 @@ use adapters::{
     hooks::{AGENTS, Command, State, Status},
     providers::Homes,
 };
-use events::{Provider, Timestamp};
+use events::{ApprovalState, Provider, Timestamp};
 use server::{Health, SourceHealth};
 
 use crate::{clock, daemons, heard::Hearing, ingest::Gauges, runs::Runs, telemetry::Telemeter};
@@ -220,6 +220,22 @@ impl Observed {
         for provider in AGENTS {
             writeln!(out, "{name}{{provider=\"{provider}\"}} {}", gauges.heard.of(*provider).deliveries).ok();
         }
+        let asked = gauges.approvals_asked.load(Ordering::Relaxed);
+        let name = "capture_approvals_asked_total";
+        writeln!(out, "# HELP {name} Approvals asked for since the start.\n# TYPE {name} counter\n{name} {asked}").ok();
+        let name = "capture_approvals_closed_total";
+        writeln!(out, "# HELP {name} Approvals that were closed, by how.\n# TYPE {name} counter").ok();
+        for state in ApprovalState::ALL.iter().filter(|state| **state != ApprovalState::Pending) {
+            let closed = gauges.approvals_closed.get(usize::from(state.code()));
+            writeln!(out, "{name}{{state=\"{state}\"}} {}", closed.map_or(0, |n| n.load(Ordering::Relaxed))).ok();
+        }
+        let waited = gauges.approvals_waited.load(Ordering::Relaxed) as f64 / 1000.0;
+        let name = "capture_approval_wait_seconds_total";
+        writeln!(
+            out,
+            "# HELP {name} How long closed approvals were waited for.\n# TYPE {name} counter\n{name} {waited}"
+        )
+        .ok();
         self.telemeter.metrics(out);
     }
 }

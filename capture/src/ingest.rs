@@ -16,6 +16,7 @@ mod processes;
 mod protocol;
 mod sessions;
 mod telemetry;
+mod tell;
 #[cfg(test)]
 mod tests;
 
@@ -31,22 +32,23 @@ use std::{
 
 use adapters::{
     collect::Batch,
-    delivery::{Delivery, decode::decode},
     process::{AgentProcess, Ended},
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use events::{Event, Payload, Provider, RunId, SessionId, Timestamp};
-use server::{Board, Frame, Json, SessionEntry};
+use events::{Event, Provider, RunId, SessionId, Timestamp};
+use server::{Board, Json, SessionEntry};
 use store::{CommitError, PackedText, ReadError, Writer};
 
 use crate::heard::Heard;
 
 pub use approvals::{Decide, HEAD_FILE, Record, Undecided};
+pub use deliveries::HookInput;
 use hosts::Host;
 pub use hosts::HostInput;
 pub use protocol::ProtocolInput;
 use sessions::Sessions;
 pub use telemetry::{Stored, TelemetryInput};
+use tell::{HOT_VIEWS, is_active, needs_somebody};
 
 /// Inputs that may wait for the ingest thread.
 pub const INPUTS: usize = 16;
@@ -95,8 +97,8 @@ pub enum Input {
     SetCapture(SessionId, bool, Box<dyn FnOnce(Result<bool, String>) + Send>),
     /// What the host of a run tells.
     Host(HostInput),
-    /// What an agent's hook hands over; is told when it is stored, or that nobody understands it.
-    Delivery(Box<Delivery>, Box<dyn FnOnce(Result<(), String>) + Send>),
+    /// What an agent's hook hands over.
+    Delivery(Box<HookInput>),
     /// What an agent tells over OpenTelemetry.
     Telemetry(TelemetryInput),
     /// What an agent's daemon says.
@@ -129,6 +131,12 @@ pub struct Gauges {
     pub last_event_at: [AtomicI64; Provider::ALL.len()],
     /// What is heard of hooks, and what is not.
     pub heard: Heard,
+    /// Approvals that were asked for since the start.
+    pub approvals_asked: AtomicU64,
+    /// How those were closed, by the code of their state.
+    pub approvals_closed: [AtomicU64; events::ApprovalState::ALL.len() + 1],
+    /// How long they waited, ms.
+    pub approvals_waited: AtomicU64,
 }
 
 /// What ingest asks of the process side.
@@ -411,7 +419,7 @@ impl Ingest {
             Input::Agents(agents) => self.apply_agents(agents),
             Input::SetCapture(id, on, _) => self.apply_capture(*id, *on),
             Input::Host(told) => self.apply_host(told),
-            Input::Delivery(delivery, _) => self.apply_delivery(delivery),
+            Input::Delivery(told) => self.apply_delivery(told),
             Input::Telemetry(told) => self.apply_telemetry(&told.events),
             Input::Protocol(told) => self.apply_protocol(told),
             Input::Decide(decide) => self.apply_decide(decide),
@@ -508,10 +516,7 @@ impl Ingest {
             match input {
                 Input::SetCapture(id, _, reply) => reply(Ok(self.sessions.find(id).is_some())),
                 Input::Host(HostInput::Frame { frame, stored, .. }) => stored(frame.n),
-                Input::Delivery(delivery, stored) => {
-                    self.gauges.heard.delivery(delivery.provider, delivery.at);
-                    stored(decode(&delivery, delivery.at).map(|_| ()));
-                }
+                Input::Delivery(told) => self.delivered(*told),
                 Input::Decide(decide) => decide.tell(),
                 Input::Record(record) => (record.done)(),
                 Input::Telemetry(told) => (told.stored)(self.strange(&told.events)),
@@ -606,81 +611,5 @@ impl Ingest {
             // Nobody sends on this channel: it is a wait.
             crossbeam_channel::after(LOOK_EVERY.min(wait)).recv().ok();
         }
-    }
-
-    /// Before the commit: streams get the new status at once, marked as not committed.
-    fn tell_ahead(&mut self) {
-        if !self.board.watched() {
-            return;
-        }
-        for slot in self.sessions.changed_ahead() {
-            if let Some(entry) = self.entry(slot) {
-                let frame = Frame::of_entry(None, &entry);
-                self.board.put(entry);
-                if let Some(frame) = frame {
-                    self.board.publish(frame);
-                }
-            }
-        }
-    }
-
-    /// After the commit: rows first, then the events in order, then the status of each session.
-    fn tell(&mut self, entries: Vec<SessionEntry>) {
-        let mut frames = Vec::with_capacity(entries.len());
-        for entry in entries {
-            frames.extend(Frame::of_entry(Some(self.position), &entry));
-            self.board.put(entry);
-        }
-        for (event, _) in &self.committed {
-            if let Some(last) = self.gauges.last_event_at.get(usize::from(event.provider.code())) {
-                last.fetch_max(event.created_at.as_millisecond(), Ordering::Relaxed);
-            }
-            if !event.history {
-                self.gauges.heard.event(event);
-            }
-        }
-        self.committed.sort_unstable_by_key(|(event, _)| event.position);
-        // First: it voids what was published before, and does nothing once a later position is known.
-        if self.committed.iter().any(|(_, history)| *history) {
-            self.board.advance(self.position);
-        }
-        for (event, _) in self.committed.iter().filter(|(_, history)| !history) {
-            if let Ok(json) = Json::of(event) {
-                self.board.publish(Frame::event(Some(event.position), event.session_id, event.payload.kind(), json));
-            }
-        }
-        for frame in frames {
-            self.board.publish(frame);
-        }
-    }
-
-    fn entry(&mut self, slot: usize) -> Option<SessionEntry> {
-        let now = (self.clock)();
-        let state = self.sessions.loaded_mut(slot)?;
-        let session = state.view();
-        SessionEntry::of(session, is_active(session, now)).ok()
-    }
-}
-
-/// Whether somebody waits for what an event says: an approval is waited for, or was decided.
-fn needs_somebody(event: &Event) -> bool {
-    if let Payload::StatusChanged(change) = &event.payload {
-        return change.to == events::State::WaitingApproval;
-    }
-    matches!(event.payload, Payload::ApprovalRequested(_) | Payload::ApprovalResolved(_))
-}
-
-/// So many of the newest sessions have their JSON in memory from the start.
-const HOT_VIEWS: usize = 4_096;
-
-/// How long after its last event a session that is idle or unknown still counts as active, ms.
-const ACTIVE_MS: i64 = 30 * 60 * 1000;
-
-/// Whether a session belongs on a list of what goes on.
-fn is_active(session: &projections::Session, now: Timestamp) -> bool {
-    match session.status.state {
-        events::State::Running | events::State::Waiting | events::State::WaitingApproval => true,
-        events::State::Idle | events::State::Unknown => now.since_ms(session.last_event_at) < ACTIVE_MS,
-        events::State::Exited => false,
     }
 }

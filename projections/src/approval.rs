@@ -151,15 +151,16 @@ impl Approval {
         }
     }
 
-    /// Takes over what was decided, or what is known of the end.
-    pub(crate) fn close(&mut self, resolved: &ApprovalResolved, at: Timestamp) {
+    /// Takes over what was decided, or what is known of the end; gives how long it was waited for, ms.
+    pub(crate) fn close(&mut self, resolved: &ApprovalResolved, at: Timestamp) -> u64 {
         self.state = resolved.state.unwrap_or(match resolved.allowed {
             Some(true) => ApprovalState::Allowed,
             Some(false) => ApprovalState::Denied,
             None => ApprovalState::AnsweredElsewhere,
         });
         self.closed_at = Some(at.max(self.opened_at));
-        self.waited_ms = u64::try_from(at.since_ms(self.opened_at)).ok().or(Some(0));
+        let waited_ms = u64::try_from(at.since_ms(self.opened_at)).unwrap_or(0);
+        self.waited_ms = Some(waited_ms);
         self.allowed = resolved.allowed;
         self.by = resolved.by;
         self.via = resolved.via;
@@ -167,5 +168,6 @@ impl Approval {
         self.message.clone_from(&resolved.message);
         self.rewrite.clone_from(&resolved.rewrite);
         self.gone_at = None;
+        waited_ms
     }
 }

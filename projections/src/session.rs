@@ -51,6 +51,9 @@ pub struct Session {
     pub status: Status,
     /// Ids of the approvals it waits for.
     pub pending_approvals: Vec<String>,
+    /// How long it waited for approvals that are closed, ms, one by one.
+    #[serde(default)]
+    pub approval_wait_ms: u64,
     /// The open turn.
     pub turn: Option<OpenTurn>,
     /// Turns so far, the open one included.

@@ -153,6 +153,7 @@ impl SessionState {
                     disagreements: Vec::new(),
                 },
                 pending_approvals: Vec::new(),
+                approval_wait_ms: 0,
                 turn: None,
                 turns: 0,
                 usage: Usage::default(),

@@ -15,6 +15,8 @@ pub(crate) enum News {
     Event(Kind),
     /// A session stands differently; the JSON is the session.
     Status(State),
+    /// An approval was opened or closed; the JSON is the approval.
+    Approval,
 }
 
 impl News {
@@ -22,6 +24,7 @@ impl News {
         match self {
             Self::Event(_) => "event",
             Self::Status(_) => "status",
+            Self::Approval => "approval",
         }
     }
 }
@@ -52,6 +55,12 @@ impl Frame {
     #[must_use]
     pub fn status(position: Option<u64>, session: SessionId, state: State, json: Json) -> Self {
         Self::new(position, session, News::Status(state), json)
+    }
+
+    /// How an approval stands now. `position` is that of the last event it follows from.
+    #[must_use]
+    pub fn approval(position: Option<u64>, session: SessionId, json: Json) -> Self {
+        Self::new(position, session, News::Approval, json)
     }
 
     /// The status frame of an entry; `None` when the entry has no JSON.

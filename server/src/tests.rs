@@ -85,6 +85,7 @@ fn session(n: u128, state: State) -> Session {
             disagreements: vec![],
         },
         pending_approvals: vec![],
+        approval_wait_ms: 0,
         turn: None,
         turns: 1,
         usage: Usage { input_tokens: 10, ..Usage::default() },

@@ -7,7 +7,7 @@ use events::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Failed, style};
-use crate::{client::Client, clock, places, roots, serve::log_file, terminal::safe};
+use crate::{client::Client, clock, places, policy, roots, serve::log_file, terminal::safe};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Sources {
@@ -77,6 +77,12 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
         Ok(_) if rules.is_dir() => check("screen rules", true, format!("built in, and {}", rules.display())),
         Ok(_) => check("screen rules", true, "built in".into()),
         Err(error) => check("screen rules", false, format!("{error}; runs use the built-in ones")),
+    }
+    let policy = places::policy_file()?;
+    match policy::load(&policy, None) {
+        Ok(_) if policy.exists() => check("policy", true, policy.display().to_string()),
+        Ok(_) => check("policy", true, format!("{} (not there: everything is asked about)", policy.display())),
+        Err(refused) => check("policy", false, format!("{refused}; everything is asked about")),
     }
     let homes = roots::homes(&context.config)?;
     for root in homes.roots() {

@@ -6,7 +6,7 @@ use std::{
     io::Write,
     os::unix::fs::OpenOptionsExt,
     path::Path,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, PoisonError, atomic::Ordering},
 };
 
 use events::{ApprovalResolved, ApprovalState, Event, Payload, SessionId, Source, Timestamp};
@@ -154,9 +154,22 @@ impl Ingest {
         Ok(())
     }
 
+    fn count(&self, approval: &Approval) {
+        let gauges = &self.gauges;
+        if approval.state == ApprovalState::Pending {
+            gauges.approvals_asked.fetch_add(1, Ordering::Relaxed);
+        } else if approval.outcome.is_none() || approval.by.is_none() {
+            if let Some(closed) = gauges.approvals_closed.get(usize::from(approval.state.code())) {
+                closed.fetch_add(1, Ordering::Relaxed);
+            }
+            gauges.approvals_waited.fetch_add(approval.waited_ms.unwrap_or(0), Ordering::Relaxed);
+        }
+    }
+
     /// After the commit: who waits for approvals is told, and the end of the record is kept.
     pub(super) fn tell_approvals(&mut self) {
-        for approval in self.changed_approvals.drain(..) {
+        for approval in std::mem::take(&mut self.changed_approvals) {
+            self.count(&approval);
             (self.desk)(approval);
         }
         if let Some(head) = self.audited.take()

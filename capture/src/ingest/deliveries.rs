@@ -2,16 +2,44 @@
 
 use std::sync::Arc;
 
-use adapters::delivery::{Agent, Delivery, decode::decode};
-use events::{Claim, Confidence, Signal, Source};
+use adapters::delivery::{
+    Agent, Delivery,
+    decode::{Decoded, decode},
+};
+use events::{Claim, Confidence, Signal, Source, Timestamp};
 
 use super::{Failure, Ingest, LATE_MS};
 
+/// What an agent's hook hands over.
+pub struct HookInput {
+    delivery: Delivery,
+    /// What it says, or why nobody understands it.
+    decoded: Result<Decoded, String>,
+    /// Is told when it is stored, or that nobody understands it.
+    stored: Box<dyn FnOnce(Result<(), String>) + Send>,
+}
+
+impl HookInput {
+    /// Understands a delivery.
+    #[must_use]
+    pub fn new(delivery: Delivery, now: Timestamp, stored: Box<dyn FnOnce(Result<(), String>) + Send>) -> Self {
+        let decoded = decode(&delivery, now);
+        Self { delivery, decoded, stored }
+    }
+}
+
 impl Ingest {
-    pub(super) fn apply_delivery(&mut self, delivery: &Delivery) -> Result<(), Failure> {
+    /// The delivery is committed.
+    pub(super) fn delivered(&self, told: HookInput) {
+        self.gauges.heard.delivery(told.delivery.provider, told.delivery.at);
+        (told.stored)(told.decoded.map(|_| ()));
+    }
+
+    pub(super) fn apply_delivery(&mut self, told: &HookInput) -> Result<(), Failure> {
         let now = (self.clock)();
+        let delivery = &told.delivery;
         // What is not understood is told to whoever handed it in, at the commit.
-        let Ok(decoded) = decode(delivery, now) else { return Ok(()) };
+        let Ok(decoded) = &told.decoded else { return Ok(()) };
         let known = self.sessions.find_by_provider(delivery.provider, &decoded.session);
         let slot = match known {
             Some(slot) => slot,

@@ -84,7 +84,7 @@ impl SessionState {
                 message: Some(format!("its request is {}", asked.approval_id)),
                 ..ApprovalResolved::default()
             };
-            seen.close(&resolved, at);
+            self.session.approval_wait_ms += seen.close(&resolved, at);
             let approval = Some(Box::new(seen.clone()));
             out.push(Conclusion { at, turn_id, payload: resolved.into(), turn: None, approval });
         }
@@ -121,7 +121,7 @@ impl SessionState {
         if !approval.is_pending() {
             return;
         }
-        approval.close(resolved, at);
+        self.session.approval_wait_ms += approval.close(resolved, at);
         let approval = approval.clone();
         self.held.retain(|h| !approval.is_claimed_by(h));
     }
@@ -158,7 +158,7 @@ impl SessionState {
                     state: Some(state),
                     ..ApprovalResolved::default()
                 };
-                approval.close(&resolved, at);
+                self.session.approval_wait_ms += approval.close(&resolved, at);
                 approval.outcome = its_own.then_some(outcome);
                 resolved
             } else if its_own && approval.by.is_some() && approval.outcome.is_none() {
@@ -223,7 +223,7 @@ impl SessionState {
                 state: Some(state),
                 ..ApprovalResolved::default()
             };
-            approval.close(&resolved, gone_at.max(approval.opened_at));
+            self.session.approval_wait_ms += approval.close(&resolved, gone_at.max(approval.opened_at));
             let approval = Some(Box::new(approval.clone()));
             out.push(Conclusion { at, turn_id, payload: resolved.into(), turn: None, approval });
         }
@@ -258,7 +258,7 @@ impl SessionState {
             if let Some(before) = self.approvals.iter_mut().find(|a| a.id == id) {
                 let state = if told { ApprovalState::AnsweredElsewhere } else { ApprovalState::Withdrawn };
                 let resolved = ApprovalResolved { approval_id: id, state: Some(state), ..ApprovalResolved::default() };
-                before.close(&resolved, at);
+                self.session.approval_wait_ms += before.close(&resolved, at);
                 let approval = Some(Box::new(before.clone()));
                 out.push(Conclusion { at, turn_id, payload: resolved.into(), turn: None, approval });
             }

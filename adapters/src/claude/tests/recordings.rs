@@ -71,6 +71,9 @@ fn say_what_happened_and_no_more() {
         ("S15-edit-write", [1, 0, 0], 4, 3, 3, 0, &[Completed]),
         ("S17-parallel", [1, 0, 0], 2, 4, 4, 0, &[Completed]),
         ("S18-plan", [1, 0, 0], 3, 2, 2, 0, &[Completed]),
+        ("S19b-trust", [1, 0, 0], 1, 0, 0, 0, &[Completed]),
+        ("S21a-hook-allow", [1, 0, 0], 2, 1, 1, 0, &[Completed]),
+        ("S21b-hook-deny", [1, 0, 0], 2, 1, 1, 0, &[Completed]),
         ("S24-webfetch-mcp-elicitation", [3, 0, 0], 5, 3, 3, 0, &[Denied, Completed, Completed]),
     ];
     assert_eq!(scenarios(), table.iter().map(|row| row.0).collect::<Vec<_>>(), "every recording is in the table");

@@ -14,7 +14,7 @@ fn delivery(seconds: f64, payload: &str) -> Input {
         run: None,
         payload: RawValue::from_string(payload.into()).unwrap(),
     };
-    Input::Delivery(Box::new(delivery), Box::new(|_| ()))
+    Input::Delivery(Box::new(HookInput::new(delivery, at(seconds), Box::new(|_| ()))))
 }
 
 #[test]
