@@ -40,6 +40,8 @@ type Reply = oneshot::Sender<Result<String, Refusal>>;
 
 /// Hooks that wait at once; more are told nothing.
 const HOLDS: usize = 256;
+/// A command on a screen that is cut is known by so much of its beginning, bytes.
+const CUT_BYTES: usize = 24;
 /// Grants that are remembered at once.
 const GRANTS: usize = 1_024;
 
@@ -553,7 +555,8 @@ impl Desk {
         let Some(mark) = dialog.mark.clone() else {
             return Err("its dialog is not one that is answered by keys".into());
         };
-        if is_same(approval, &dialog) {
+        let alone = self.open.values().filter(|o| o.approval.session_id == approval.session_id).count() < 2;
+        if is_same(approval, &dialog, alone) {
             Ok((run, mark))
         } else {
             Err("the dialog on the screen asks something else at the moment".into())
@@ -645,9 +648,9 @@ fn closed(undecided: Undecided) -> Refusal {
     }
 }
 
-/// Whether the dialog asks what the approval says. A command on a screen may be broken into lines and
-/// cut at its end, so its beginning has to be the same, blanks aside.
-fn is_same(approval: &Approval, dialog: &Dialog) -> bool {
+/// Whether the dialog asks what the approval says, blanks aside. A long command on a screen may be cut:
+/// its beginning is enough when nothing else is asked for in the session.
+fn is_same(approval: &Approval, dialog: &Dialog, alone: bool) -> bool {
     if dialog.about.is_some() && approval.kind.is_some() && !is_same_kind(dialog.about, approval.kind) {
         return false;
     }
@@ -657,7 +660,7 @@ fn is_same(approval: &Approval, dialog: &Dialog) -> bool {
     let asked = asked.or(approval.url.as_deref()).or(approval.subject.as_deref()).map(bare).unwrap_or_default();
     if approval.paths.is_empty() {
         let shown = shown.trim_end_matches('…');
-        !shown.is_empty() && asked.starts_with(shown) && (shown.len() >= 24 || shown == asked)
+        shown == asked && !shown.is_empty() || alone && shown.len() >= CUT_BYTES && asked.starts_with(shown)
     } else {
         // A file is shown by its name or by a part of its path.
         !shown.is_empty() && asked.ends_with(&shown)
@@ -672,3 +675,6 @@ fn is_same_kind(a: Option<ApprovalKind>, b: Option<ApprovalKind>) -> bool {
 fn as_json(value: &impl Serialize) -> Result<String, Refusal> {
     serde_json::to_string(value).map_err(|error| Refusal::Failed(error.to_string()))
 }
+
+#[cfg(test)]
+mod tests;
