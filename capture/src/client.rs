@@ -113,12 +113,26 @@ impl Client {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn post<T: DeserializeOwned>(&self, path: &str, body: &impl serde::Serialize) -> anyhow::Result<T> {
-        let request = self
-            .agent
-            .post(format!("{}{path}", self.endpoint.url))
-            .header("Authorization", format!("Bearer {}", self.token))
-            .header("Content-Type", "application/json");
+        self.send(self.agent.post(format!("{}{path}", self.endpoint.url)), path, body)
+    }
+
+    /// Puts JSON in its place and takes a JSON answer.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn put<T: DeserializeOwned>(&self, path: &str, body: &impl serde::Serialize) -> anyhow::Result<T> {
+        self.send(self.agent.put(format!("{}{path}", self.endpoint.url)), path, body)
+    }
+
+    fn send<T: DeserializeOwned>(
+        &self,
+        request: ureq::RequestBuilder<ureq::typestate::WithBody>,
+        path: &str,
+        body: &impl serde::Serialize,
+    ) -> anyhow::Result<T> {
         let response = request
+            .header("Authorization", format!("Bearer {}", self.token))
+            .header("Content-Type", "application/json")
             .config()
             .timeout_global(Some(Duration::from_secs(30)))
             .build()

@@ -10,6 +10,7 @@ mod export;
 mod fix_tty;
 mod hooks;
 mod host;
+mod label;
 mod policy;
 mod ps;
 mod run;
@@ -68,6 +69,8 @@ enum Verb {
     Show(show::Arguments),
     /// Print a session's events.
     Events(events::Arguments),
+    /// Put labels on a session, which your policy may name, and take them off.
+    Label(label::Arguments),
     /// Wait until a session is in one of some states.
     Wait(wait::Arguments),
     /// Explain why a session's status is what it is, or was at a past time.
@@ -221,6 +224,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Ps(arguments) => ps::run(&context()?, &arguments),
         Verb::Show(arguments) => show::run(&context()?, &arguments),
         Verb::Events(arguments) => events::run(&context()?, &arguments),
+        Verb::Label(arguments) => label::run(&context()?, &arguments),
         Verb::Wait(arguments) => wait::run(&context()?, &arguments),
         Verb::Explain(arguments) => explain::run(&context()?, &arguments),
         Verb::Approvals(arguments) => approvals::list(&context()?, &arguments),

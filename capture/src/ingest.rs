@@ -95,6 +95,8 @@ pub enum Input {
     Agents(Vec<AgentProcess>),
     /// Turn capture of a session on or off; the answer says whether there is such a session.
     SetCapture(SessionId, bool, Box<dyn FnOnce(Result<bool, String>) + Send>),
+    /// Labels of a session, `key=value` or `key`; the answer says whether there is such a session.
+    Label(SessionId, Vec<String>, Box<dyn FnOnce(Result<bool, String>) + Send>),
     /// What the host of a run tells.
     Host(HostInput),
     /// What an agent's hook hands over.
@@ -418,6 +420,7 @@ impl Ingest {
             Input::Ended(ended) => self.apply_end(*ended),
             Input::Agents(agents) => self.apply_agents(agents),
             Input::SetCapture(id, on, _) => self.apply_capture(*id, *on),
+            Input::Label(id, labels, _) => self.apply_labels(*id, labels),
             Input::Host(told) => self.apply_host(told),
             Input::Delivery(told) => self.apply_delivery(told),
             Input::Telemetry(told) => self.apply_telemetry(&told.events),
@@ -514,7 +517,9 @@ impl Ingest {
         self.tell_approvals();
         for input in std::mem::take(&mut self.open) {
             match input {
-                Input::SetCapture(id, _, reply) => reply(Ok(self.sessions.find(id).is_some())),
+                Input::SetCapture(id, _, reply) | Input::Label(id, _, reply) => {
+                    reply(Ok(self.sessions.find(id).is_some()));
+                }
                 Input::Host(HostInput::Frame { frame, stored, .. }) => stored(frame.n),
                 Input::Delivery(told) => self.delivered(*told),
                 Input::Decide(decide) => decide.tell(),

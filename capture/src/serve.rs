@@ -320,23 +320,41 @@ async fn carry_out(mut asked: tokio::sync::mpsc::Receiver<Command>, hands: Hands
                 tasks.spawn_blocking(move || telemeter.take(&message, reply));
             }
             Command::SetCapture { session, enabled, reply } => {
-                let answer = Box::new(move |known: Result<bool, String>| {
-                    let result = match known {
-                        Ok(true) => Ok(()),
-                        Ok(false) => Err(Refusal::NotFound(format!("there is no session {session}"))),
-                        Err(error) => Err(Refusal::Failed(error)),
-                    };
-                    // The client may have gone away meanwhile.
-                    reply.send(result).ok();
-                });
-                let inputs = inputs.clone();
-                // A full channel blocks; the runtime's own threads must not.
-                tokio::task::spawn_blocking(move || inputs.send(Input::SetCapture(session, enabled, answer)).ok())
-                    .await
-                    .ok();
+                let answer = found(session, reply);
+                give(&inputs, Input::SetCapture(session, enabled, answer)).await;
+            }
+            Command::Label { session, labels, reply } => {
+                let label = |(key, value): (String, Option<String>)| match value {
+                    Some(value) => format!("{key}={value}"),
+                    None => key,
+                };
+                let labels = labels.into_iter().map(label).collect();
+                give(&inputs, Input::Label(session, labels, found(session, reply))).await;
             }
         }
     }
+}
+
+/// Tells a client whether the session it named is there.
+fn found(
+    session: events::SessionId,
+    reply: tokio::sync::oneshot::Sender<Result<(), Refusal>>,
+) -> Box<dyn FnOnce(Result<bool, String>) + Send> {
+    Box::new(move |known| {
+        let result = match known {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Refusal::NotFound(format!("there is no session {session}"))),
+            Err(error) => Err(Refusal::Failed(error)),
+        };
+        // The client may have gone away meanwhile.
+        reply.send(result).ok();
+    })
+}
+
+/// Hands something to ingest. A full channel blocks; the runtime's own threads must not.
+async fn give(inputs: &Sender<Input>, input: Input) {
+    let inputs = inputs.clone();
+    tokio::task::spawn_blocking(move || inputs.send(input).ok()).await.ok();
 }
 
 /// Moves the write-ahead log into the database on a thread of its own, so that no commit waits.

@@ -787,6 +787,8 @@ names! {
         Run = "run" / 13,
         /// A key answered a dialog on the terminal; what was typed is not kept.
         Input = "input" / 14,
+        /// The user labelled the session: the value is `key=value`, or `key` to take it off.
+        Label = "label" / 15,
     }
 }
 

@@ -29,6 +29,9 @@ pub struct Session {
     pub cwd: Option<String>,
     /// Git branch.
     pub git_branch: Option<String>,
+    /// What the user labelled it with.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub labels: std::collections::BTreeMap<String, String>,
     /// Model.
     pub model: Option<String>,
     /// Version of the agent.

@@ -135,6 +135,7 @@ impl SessionState {
                 title: None,
                 cwd: None,
                 git_branch: None,
+                labels: std::collections::BTreeMap::new(),
                 model: None,
                 cli_version: None,
                 permission_mode: None,

@@ -25,6 +25,15 @@ pub enum Command {
         /// Takes the answer. Dropped without one: the client is told 503.
         reply: oneshot::Sender<Result<(), Refusal>>,
     },
+    /// Labels a session.
+    Label {
+        /// Which session.
+        session: SessionId,
+        /// The labels; without a value, one is taken off.
+        labels: BTreeMap<String, Option<String>>,
+        /// Takes the answer.
+        reply: oneshot::Sender<Result<(), Refusal>>,
+    },
     /// The host of a run connected: the rest of the conversation is capture's.
     Host {
         /// The connection, after its upgrade.

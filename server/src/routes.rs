@@ -196,6 +196,7 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/sessions/{id}/screen", Scope::Read, &[], Gives::Json, runs::session_screen, "the screen of the run that hosts a session"),
     get("/api/v1/sessions/{id}/explain", Scope::Read, &[], Gives::Json, runs::session_explain, "how the screen of a session's run is read"),
     act(Method::POST, "/api/v1/sessions/{id}/input", Scope::Control, Gives::Json, runs::session_input, "types into the run that hosts a session"),
+    act(Method::PUT, "/api/v1/sessions/{id}/labels", Scope::Control, Gives::Json, admin::label, "puts labels on a session, which policies may name, and takes them off"),
     act(Method::PUT, "/api/v1/sessions/{id}/capture", Scope::Admin, Gives::Json, admin::set_capture, "turns the capture of a session on or off"),
 
     get("/api/v1/stream", Scope::Read, STREAM, Gives::Events, streams::sse, "snapshot, then event and status as they come"),

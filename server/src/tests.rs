@@ -67,6 +67,7 @@ fn session(n: u128, state: State) -> Session {
         title: Some(format!("Session {n}")),
         cwd: Some("/home/dev/proj".into()),
         git_branch: Some("main".into()),
+        labels: std::collections::BTreeMap::new(),
         model: None,
         cli_version: None,
         permission_mode: None,

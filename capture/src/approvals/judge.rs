@@ -92,7 +92,7 @@ fn request(approval: &Approval, session: Option<&Session>) -> Option<Request> {
         cwd,
         paths: approval.paths.iter().map(PathBuf::from).collect(),
         url: approval.url.clone(),
-        labels: std::collections::BTreeMap::new(),
+        labels: session.map(|session| session.labels.clone()).unwrap_or_default(),
         takes_rewrite: takes_rewrite(approval.provider),
         // It is the user's login shell, which nobody tells.
         shell: Shell::Unknown,

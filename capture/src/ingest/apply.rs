@@ -484,6 +484,15 @@ impl Ingest {
         )
     }
 
+    pub(super) fn apply_labels(&mut self, id: SessionId, labels: &[String]) -> Result<(), Failure> {
+        let Some(slot) = self.sessions.find(id) else { return Ok(()) };
+        for value in labels {
+            let label = Annotation { topic: Topic::Label, value: value.clone() };
+            self.inject(slot, Source::Runtime, (self.clock)(), "label", label.into())?;
+        }
+        Ok(())
+    }
+
     /// Adds an event that capture itself observed.
     pub(super) fn inject(
         &mut self,

@@ -17,6 +17,9 @@ use crate::{
 /// A hook of a call may be told so long before the message that makes the call, ms.
 const BEFORE_MESSAGE_MS: i64 = 1_000;
 
+/// A session has at most so many labels.
+const LABELS: usize = 32;
+
 impl SessionState {
     pub(super) fn take(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {
         if speaks(&event.payload) && event.source == Source::Transcript && event.agent_id.is_none() {
@@ -114,6 +117,12 @@ impl SessionState {
                     self.session.forked_from = Some(forked.from.clone());
                 }
             }
+            // Labels decide in policies: only what came through capture itself counts.
+            Payload::Annotation(note) if note.topic == Topic::Label => {
+                if event.source == Source::Runtime {
+                    self.label(&note.value);
+                }
+            }
             Payload::Annotation(note) => self.annotate(note.topic, &note.value),
             Payload::Signal(signal) => self.take_signal(event, signal, at, out),
             Payload::ApprovalRequested(asked) => self.take_request(event, asked, at, out),
@@ -156,7 +165,26 @@ impl SessionState {
             Topic::CliVersion => self.session.cli_version = value_owned(),
             Topic::MergedInto => self.session.merged_into = value.parse().ok(),
             Topic::Run => self.session.run_id = value_owned(),
-            Topic::Queue | Topic::Command | Topic::Notice | Topic::Capture | Topic::Note | Topic::Input => {}
+            Topic::Queue
+            | Topic::Command
+            | Topic::Notice
+            | Topic::Capture
+            | Topic::Note
+            | Topic::Input
+            | Topic::Label => {}
+        }
+    }
+
+    fn label(&mut self, value: &str) {
+        let labels = &mut self.session.labels;
+        match value.split_once('=') {
+            Some((key, value)) if labels.len() < LABELS || labels.contains_key(key) => {
+                labels.insert(key.to_owned(), value.to_owned());
+            }
+            Some(_) => {}
+            None => {
+                labels.remove(value);
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! What changes capture itself. The server decides nothing here: it asks.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use tokio::{sync::oneshot, time::timeout};
@@ -33,6 +33,34 @@ pub(crate) fn set_capture(app: &App, mut call: Call) -> Reply {
         let session = target(&app, &call).await?;
         ask(&app, |reply| Command::SetCapture { session, enabled, reply }).await?;
         body::json_of(&Done { id: session, enabled })
+    })
+}
+
+/// A label's key and value have at most so many characters,
+const LABEL_CHARS: usize = 100;
+/// and so many are set at once.
+const LABELS: usize = 32;
+
+/// `PUT /api/v1/sessions/{id}/labels`
+pub(crate) fn label(app: &App, mut call: Call) -> Reply {
+    #[derive(Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Labels {
+        labels: BTreeMap<String, Option<String>>,
+    }
+    let app = Arc::clone(app);
+    Reply::later(async move {
+        let given: Labels = call.json(&app).await?;
+        let plain = |text: &str| text.chars().count() <= LABEL_CHARS && !text.chars().any(char::is_control);
+        let key = |key: &str| !key.is_empty() && plain(key) && !key.contains('=');
+        let right = |(name, value): (&String, &Option<String>)| key(name) && value.as_deref().is_none_or(plain);
+        if given.labels.len() > LABELS || !given.labels.iter().all(right) {
+            return Err(ApiError::body("a label is a key without `=` and a value, of 100 characters at most each"));
+        }
+        let session = target(&app, &call).await?;
+        let labels = given.labels.clone();
+        ask(&app, |reply| Command::Label { session, labels, reply }).await?;
+        body::json_of(&given)
     })
 }
 

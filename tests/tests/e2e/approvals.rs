@@ -288,6 +288,22 @@ fn the_same_again_is_allowed_for_the_session_that_was_meant() {
 }
 
 #[test]
+fn a_rule_may_be_for_labelled_sessions() {
+    let rule =
+        "[[rule]]\nname = \"scratch\"\ndecision = \"allow\"\ncommand = [\"make\"]\nlabels = { kind = \"scratch\" }\n";
+    let machine = machine(Some(&format!("version = 1\n{rule}")));
+    let _server = machine.serve();
+    assert_eq!(call(&machine, "claude", "0", &request(&machine, "make")).said(), None);
+    let out = done(&machine, &["label", SESSION, "kind=scratch", "owner=me"]);
+    assert_eq!(out, "kind=scratch\nowner=me\n");
+    assert_eq!(call(&machine, "claude", "0", &request(&machine, "make")).decision(), json!({"behavior": "allow"}));
+    done(&machine, &["label", SESSION, "kind-"]);
+    assert_eq!(call(&machine, "claude", "0", &request(&machine, "make")).said(), None);
+    let (code, _, err) = said(&machine, &["label", SESSION, "odd"]);
+    assert!(code == Some(2) && err.contains("neither"), "{err}");
+}
+
+#[test]
 fn a_rule_is_shown_and_saved() {
     let machine = machine(None);
     let server = machine.serve();

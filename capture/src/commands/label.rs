@@ -1,0 +1,49 @@
+//! `capture label`: the user's own marks on a session.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Context, Failed, find, print_line};
+use crate::terminal::safe;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Which session: its id, or the beginning or end of it.
+    session: String,
+    /// `KEY=VALUE` puts a label on, `KEY-` takes it off; without any, those that are on are shown.
+    #[arg(value_name = "KEY=VALUE")]
+    labels: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Labels {
+    labels: BTreeMap<String, Option<String>>,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let labels = arguments.labels.iter().map(|given| parsed(given)).collect::<anyhow::Result<_>>()?;
+    let client = context.client()?;
+    let session = find(&client, &arguments.session)?;
+    if !arguments.labels.is_empty() {
+        let path = format!("/api/v1/sessions/{}/labels", session.id);
+        let _: Labels = client.put(&path, &Labels { labels })?;
+    }
+    let session = find(&client, &session.id.to_string())?;
+    if context.json {
+        return context.print_json(&serde_json::json!({ "id": session.id, "labels": session.labels }));
+    }
+    for (key, value) in &session.labels {
+        print_line(&format!("{}={}", safe(key), safe(value)))?;
+    }
+    Ok(())
+}
+
+fn parsed(given: &str) -> anyhow::Result<(String, Option<String>)> {
+    let wrong = || Failed::Usage(format!("`{}` is neither KEY=VALUE nor KEY-", safe(given)));
+    match (given.split_once('='), given.strip_suffix('-')) {
+        (Some((key, value)), _) if !key.is_empty() => Ok((key.to_owned(), Some(value.to_owned()))),
+        (None, Some(key)) if !key.is_empty() => Ok((key.to_owned(), None)),
+        _ => Err(wrong().into()),
+    }
+}
