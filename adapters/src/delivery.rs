@@ -44,8 +44,19 @@ pub struct Delivery {
     /// The run it belongs to, as the environment says.
     #[serde(default)]
     pub run: Option<RunId>,
+    /// The PATH of the agent, as its hook has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search_path: Option<String>,
     /// What the agent wrote to the hook's standard input.
     pub payload: Box<RawValue>,
+}
+
+impl Delivery {
+    /// The BLAKE3 hash of the payload: what is decided is decided for just these bytes.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        blake3::hash(self.payload.get().as_bytes()).to_hex().to_string()
+    }
 }
 
 /// The process of an agent.

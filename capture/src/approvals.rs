@@ -40,12 +40,27 @@ pub struct Approvals {
     told: Sender<Told>,
 }
 
+/// A hook that waits.
+#[derive(Debug)]
+pub struct Held {
+    /// For the decision on this delivery.
+    pub delivery: RunId,
+    /// For a person's too, and not only for a rule's.
+    pub people: bool,
+    /// The BLAKE3 hash of what it was called with: only a decision on just that is its answer.
+    pub digest: String,
+    /// Takes the answer, JSON, or `None`. Closed when it waits no longer.
+    pub reply: oneshot::Sender<Option<String>>,
+}
+
 /// What the desk is told.
 enum Told {
     /// An approval was opened or closed; it is committed.
     Changed(Box<Approval>),
     /// A hook waits for the decision on its delivery.
-    Hold { delivery: RunId, people: bool, payload: Option<Box<RawValue>>, reply: oneshot::Sender<Option<String>> },
+    Hold(Held),
+    /// A hook asks before the agent's own rules do; this is the delivery.
+    Before(Held, Box<RawValue>),
     /// Somebody asks, or decides.
     Asked { ask: ApprovalAsk, reply: oneshot::Sender<Result<String, Refusal>> },
     /// A decision is committed, or there was nothing to decide.
@@ -86,16 +101,13 @@ impl Approvals {
         self.tell(Told::Changed(Box::new(approval)));
     }
 
-    /// A hook waits for a decision; it is told `None` when there is none. With what it was called
-    /// with, it asks before the agent's own rules do, and only whether something is forbidden.
-    pub fn hold(
-        &self,
-        delivery: RunId,
-        people: bool,
-        payload: Option<Box<RawValue>>,
-        reply: oneshot::Sender<Option<String>>,
-    ) {
-        self.tell(Told::Hold { delivery, people, payload, reply });
+    /// A hook waits for a decision; it is told `None` when there is none. With the whole delivery, it
+    /// asks before the agent's own rules do, and only whether something is forbidden.
+    pub fn hold(&self, held: Held, whole: Option<Box<RawValue>>) {
+        self.tell(match whole {
+            Some(whole) => Told::Before(held, whole),
+            None => Told::Hold(held),
+        });
     }
 
     /// Somebody asks, or decides.
@@ -105,7 +117,8 @@ impl Approvals {
 
     /// Ends the desk: whoever waits gets no answer.
     pub fn stop(&self) {
-        self.tell(Told::Stop);
+        // It takes up all it is told, so there is room in the end.
+        self.told.send(Told::Stop).ok();
     }
 
     fn tell(&self, told: Told) {

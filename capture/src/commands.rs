@@ -239,8 +239,9 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Policy(arguments) => policy::run(&context()?, &arguments),
         Verb::Doctor => doctor::run(&context()?),
         Verb::Completions { shell } => {
-            clap_complete::generate(shell, &mut Arguments::command(), "capture", &mut std::io::stdout());
-            Ok(())
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "capture", &mut text);
+            Ok(std::io::Write::write_all(&mut std::io::stdout(), &text)?)
         }
     }?;
     Ok(ExitCode::SUCCESS)

@@ -19,7 +19,7 @@ use std::{
 use adapters::{
     delivery::{
         Agent, Delivery, PAYLOAD_BYTES, Spool,
-        answer::{Answer, answer, is_asked},
+        answer::{Answer, answer, asks_before_rules, is_asked},
     },
     hooks::APPROVER,
     process::{RUN_VARIABLE, nearest_agent},
@@ -80,11 +80,13 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
         .and_then(|parent| nearest_agent(parent.as_raw_nonzero().get().unsigned_abs()))
         .map(|(pid, start_ticks, shared)| Agent { pid, start_ticks, shared });
     let run = places::variable(RUN_VARIABLE).and_then(|run| run.to_str()?.parse().ok());
-    let delivery = Delivery { id: RunId::mint(at, random), provider, at, agent, run, payload };
+    let search_path = places::variable("PATH").and_then(|path| path.to_str().map(str::to_owned));
+    let delivery = Delivery { id: RunId::mint(at, random), provider, at, agent, run, search_path, payload };
     Spool::of(&data).put(&delivery)?;
     let told = tell(&data, delivery.id);
     if let Some(seconds) = approver.filter(|_| is_asked(provider, &delivery.payload)) {
-        let patience = if provider == Provider::Gemini { 0 } else { seconds };
+        // Nobody is asked before the agent's own rules are.
+        let patience = if asks_before_rules(provider) { 0 } else { seconds };
         if let Some(text) = wait(&data, &delivery, Duration::from_secs(patience)) {
             io::stdout().lock().write_all(text.as_bytes())?;
         }
@@ -130,12 +132,15 @@ fn asked(
     struct Patience<'a> {
         wait_ms: u128,
         people: bool,
+        /// What is asked is what was delivered.
+        digest: String,
         /// Of an agent that asks before its own rules do; nothing else tells of it.
         #[serde(skip_serializing_if = "Option::is_none")]
-        payload: Option<&'a RawValue>,
+        whole: Option<&'a Delivery>,
     }
-    let payload = (delivery.provider == Provider::Gemini).then_some(&*delivery.payload);
-    let body = serde_json::to_string(&Patience { wait_ms: left.as_millis(), people, payload })?;
+    let whole = asks_before_rules(delivery.provider).then_some(delivery);
+    let body =
+        serde_json::to_string(&Patience { wait_ms: left.as_millis(), people, digest: delivery.digest(), whole })?;
     let path = format!("/api/v1/deliveries/{}/answer", delivery.id);
     let stream = post(data, &path, &body, left + WITHIN)?;
     *heard = true;

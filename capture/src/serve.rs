@@ -302,7 +302,9 @@ async fn carry_out(mut asked: tokio::sync::mpsc::Receiver<Command>, hands: Hands
                     reply.send(if taken.unwrap_or(false) { Ok(()) } else { Err(gone()) }).ok();
                 });
             }
-            Command::Hold { delivery, people, payload, reply } => approvals.hold(delivery, people, payload, reply),
+            Command::Hold { delivery, people, digest, whole, reply } => {
+                approvals.hold(approvals::Held { delivery, people, digest, reply }, whole);
+            }
             Command::Approvals { ask, reply } => approvals.ask(ask, reply),
             Command::Runs { reply } => {
                 reply.send(runs.list()).ok();

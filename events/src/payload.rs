@@ -573,6 +573,12 @@ data! {
         /// The delivery of the hook that asks, which may wait for the answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         delivery: Option<String>,
+        /// The BLAKE3 hash of what the hook was called with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<String>,
+        /// The PATH of the agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        search_path: Option<String>,
         /// The key of the claim that was made with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,

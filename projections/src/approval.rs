@@ -57,6 +57,12 @@ pub struct Approval {
     /// The delivery of the hook that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<String>,
+    /// The BLAKE3 hash of what the hook was called with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The PATH of the agent, on which it finds its programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search_path: Option<String>,
     /// The key of the claim that stands beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
@@ -89,9 +95,6 @@ pub struct Approval {
     /// What the agent did next: how the call ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<ToolOutcome>,
-    /// Since when nobody sees the request any more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) gone_at: Option<Timestamp>,
 }
 
 /// At most so much of a command stands in one line about it, characters.
@@ -136,6 +139,8 @@ impl Approval {
             source,
             confidence,
             delivery: asked.delivery.clone(),
+            digest: asked.digest.clone(),
+            search_path: asked.search_path.clone(),
             key: asked.key.clone(),
             opened_at: at,
             closed_at: None,
@@ -147,8 +152,14 @@ impl Approval {
             message: None,
             rewrite: None,
             outcome: None,
-            gone_at: None,
         }
+    }
+
+    /// Whether the agent went on and nobody knows why, so that a key that was pressed for this tells.
+    #[must_use]
+    pub fn was_left_open(&self, via: Option<DecidedVia>) -> bool {
+        let unknown = matches!(self.state, ApprovalState::AnsweredElsewhere | ApprovalState::Withdrawn);
+        unknown && self.by.is_none() && via == Some(DecidedVia::Keys)
     }
 
     /// Takes over what was decided, or what is known of the end; gives how long it was waited for, ms.
@@ -167,7 +178,6 @@ impl Approval {
         self.rule.clone_from(&resolved.rule);
         self.message.clone_from(&resolved.message);
         self.rewrite.clone_from(&resolved.rewrite);
-        self.gone_at = None;
         waited_ms
     }
 }

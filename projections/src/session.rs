@@ -27,6 +27,9 @@ pub struct Session {
     pub title: Option<String>,
     /// Working directory.
     pub cwd: Option<String>,
+    /// Where it began: what is its own to work on. No `cd` and no record that comes later moves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_in: Option<String>,
     /// Git branch.
     pub git_branch: Option<String>,
     /// What the user labelled it with.

@@ -7,7 +7,10 @@
 mod approvals;
 mod take;
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 use events::{
     Claim, Event, Payload, Provider, Reason, SessionId, Source, State, StatusChanged, Timestamp, TurnId, TurnOutcome,
@@ -111,6 +114,9 @@ pub struct SessionState {
     /// Requests for permission: the pending ones, and the last that were closed.
     #[serde(default)]
     approvals: Vec<Approval>,
+    /// Since when nobody sees the request of a pending approval any more.
+    #[serde(default)]
+    unseen: BTreeMap<String, Timestamp>,
 }
 
 impl SessionState {
@@ -134,6 +140,7 @@ impl SessionState {
                 forked_from: None,
                 title: None,
                 cwd: None,
+                began_in: None,
                 git_branch: None,
                 labels: std::collections::BTreeMap::new(),
                 model: None,
@@ -179,6 +186,7 @@ impl SessionState {
             own_title: false,
             started: false,
             approvals: Vec::new(),
+            unseen: BTreeMap::new(),
         }
     }
 

@@ -54,8 +54,10 @@ pub enum Command {
         delivery: RunId,
         /// Waits for a person too; else only for what a rule says.
         people: bool,
-        /// What the hook was called with, when nothing else tells of the request.
-        payload: Option<Box<RawValue>>,
+        /// The BLAKE3 hash of what the hook was called with: what is decided is decided for that.
+        digest: String,
+        /// The delivery itself, when nothing else tells of the request.
+        whole: Option<Box<RawValue>>,
         /// Takes the answer, JSON for the hook; `None` when the agent is to ask its user itself.
         /// Dropped by the client when it waits no longer.
         reply: oneshot::Sender<Option<String>>,

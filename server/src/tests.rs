@@ -66,6 +66,7 @@ fn session(n: u128, state: State) -> Session {
         forked_from: None,
         title: Some(format!("Session {n}")),
         cwd: Some("/home/dev/proj".into()),
+        began_in: None,
         git_branch: Some("main".into()),
         labels: std::collections::BTreeMap::new(),
         model: None,

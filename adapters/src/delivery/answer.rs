@@ -55,6 +55,18 @@ pub fn is_asked(provider: Provider, payload: &RawValue) -> bool {
     asked.is_some_and(|asked| asking_event(provider) == Some(asked.hook_event_name.as_str()))
 }
 
+/// Whether the agent's hook is called for every tool, before the agent's own rules are asked.
+#[must_use]
+pub const fn asks_before_rules(provider: Provider) -> bool {
+    matches!(provider, Provider::Gemini)
+}
+
+/// Whether the agent takes an allowance from a hook; otherwise only a denial.
+#[must_use]
+pub const fn takes_allowance(provider: Provider) -> bool {
+    matches!(provider, Provider::Claude | Provider::Codex)
+}
+
 /// Whether the agent takes another command in place of the one it asked for.
 #[must_use]
 pub const fn takes_rewrite(provider: Provider) -> bool {

@@ -178,7 +178,8 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
 #[must_use]
 pub fn call_of(delivery: &Delivery) -> Option<(String, ApprovalRequested)> {
     let called: Called = serde_json::from_str(delivery.payload.get()).ok()?;
-    let before = delivery.provider == Provider::Gemini && called.hook_event_name == "BeforeTool";
+    let asking = super::answer::asking_event(delivery.provider) == Some(called.hook_event_name.as_str());
+    let before = asking && super::answer::asks_before_rules(delivery.provider);
     before.then(|| (called.session_id.clone(), called.request(delivery, called.about())))
 }
 
@@ -285,42 +286,46 @@ impl Called {
     fn request(&self, delivery: &Delivery, about: ApprovalKind) -> ApprovalRequested {
         let input = input_of(&delivery.payload);
         let long = |text: &str| text.len() > INPUT_BYTES;
-        let command = match &self.tool_input.command {
-            Some(Words::One(command)) if about == ApprovalKind::Command => Some(command.clone()),
-            // Word by word it is no text of a shell; whoever judges has the input.
-            Some(Words::One(_) | Words::Many(_) | Words::Else(_)) | None => {
-                self.details.command.clone().filter(|_| about == ApprovalKind::Command)
-            }
+        // What another tool calls its command is no text of a shell.
+        let shell = about == ApprovalKind::Command && self.is_shell(delivery.provider);
+        let command = match (&self.tool_input.command, delivery.provider) {
+            _ if !shell => None,
+            (Some(Words::One(command)), _) => Some(command.clone()),
+            (None, Provider::Gemini) => self.details.command.clone(),
+            // Word by word it is none either; whoever judges has the input.
+            (Some(Words::Many(_) | Words::Else(_)) | None, _) => None,
         };
-        let cut = input.is_some_and(long) || command.as_deref().is_some_and(long);
+        let paths = self.paths();
+        let cut = input.is_some_and(long) || command.as_deref().is_some_and(long) || paths.is_none();
         ApprovalRequested {
             approval_id: Identity::of(Provider::Capture, "approval", &[&delivery.id.to_bytes()]).event_id().to_string(),
-            about: Some(about),
+            about: Some(about).filter(|about| *about != ApprovalKind::Command || shell),
             call_id: None,
             tool: self.tool_name.clone().or_else(|| self.details.tool_name.clone()),
             command: command.filter(|command| !long(command)),
-            paths: self.paths(),
+            paths: paths.unwrap_or_default(),
             url: self.tool_input.url.clone().or_else(|| self.details.urls.first().cloned()),
             input: input.filter(|input| !long(input)).map(str::to_owned),
             cut,
             cwd: self.cwd.clone(),
             dialog: self.subject().map(|subject| Box::new(Dialog { subject: Some(subject), ..Dialog::default() })),
             delivery: Some(delivery.id.to_string()),
+            digest: Some(delivery.digest()),
+            search_path: delivery.search_path.clone(),
             key: self.key_of(delivery.provider),
         }
     }
 
-    /// The files a tool wants; those a patch names stand in its text.
-    fn paths(&self) -> Vec<String> {
+    /// The files a tool wants; those a patch names stand in its text. `None` when they are not all told:
+    /// too many, or named in a way that is not known for certain.
+    fn paths(&self) -> Option<Vec<String>> {
         let input = &self.tool_input;
-        if let ("apply_patch", Some(Words::One(patch))) = (self.tool(), &input.command) {
-            const MARKS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
-            let named =
-                |line: &str| MARKS.iter().find_map(|mark| line.trim_end().strip_prefix(mark).map(str::to_owned));
-            return patch.lines().filter_map(named).take(PATHS).collect();
+        if self.tool() == "apply_patch" {
+            let Some(Words::One(patch)) = &input.command else { return None };
+            return patched(patch);
         }
         let named = [&input.file_path, &input.notebook_path, &input.path, &input.dir_path, &self.details.file_path];
-        named.into_iter().flatten().cloned().collect()
+        Some(named.into_iter().flatten().cloned().collect())
     }
 
     /// Names a request: the same for the request and for the result of what it was about.
@@ -362,6 +367,16 @@ impl Called {
         named.map(|text| text.chars().take(SUBJECT_CHARS).collect())
     }
 
+    /// Whether the tool is the agent's shell.
+    fn is_shell(&self, provider: Provider) -> bool {
+        match provider {
+            Provider::Claude => self.tool() == "Bash",
+            Provider::Codex => matches!(self.tool(), "Bash" | "shell" | "exec_command"),
+            Provider::Gemini => self.tool() == "run_shell_command" || self.details.r#type.as_deref() == Some("exec"),
+            Provider::Pi | Provider::Capture | Provider::Unknown => false,
+        }
+    }
+
     /// What a request for this tool asks for.
     fn about(&self) -> ApprovalKind {
         match self.tool() {
@@ -377,6 +392,23 @@ impl Called {
             _ => ApprovalKind::Command,
         }
     }
+}
+
+/// The files a patch of Codex names. Its parser trims the lines that begin a part, so a line that looks
+/// like one once it is trimmed has to be one that is understood.
+fn patched(patch: &str) -> Option<Vec<String>> {
+    const NAMES: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+    const OTHERS: [&str; 4] = ["*** Begin Patch", "*** End Patch", "*** End of File", "*** Environment ID: "];
+    let mut paths = Vec::new();
+    for line in patch.lines() {
+        let bare = line.trim();
+        if let Some(path) = NAMES.iter().find_map(|name| bare.strip_prefix(name)) {
+            paths.push(path.trim().to_owned());
+        } else if bare.starts_with("***") && !OTHERS.iter().any(|other| bare.starts_with(other)) {
+            return None;
+        }
+    }
+    (paths.len() <= PATHS && !paths.is_empty()).then_some(paths)
 }
 
 /// The input of the tool as it was handed over.

@@ -13,6 +13,7 @@ fn delivery(provider: Provider, payload: &str) -> Delivery {
         at: at(0),
         agent: Some(Agent { pid: 42, start_ticks: 7, shared: false }),
         run: None,
+        search_path: None,
         payload: RawValue::from_string(payload.to_owned()).unwrap(),
     }
 }

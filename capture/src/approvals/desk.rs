@@ -9,15 +9,14 @@ use std::{
 use adapters::{
     delivery::{
         Delivery,
-        answer::{Answer, takes_rewrite},
+        answer::{Answer, takes_allowance, takes_rewrite},
         decode::call_of,
     },
     host::frame::{Answered, DialogAnswer},
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use events::{
-    ApprovalKind, ApprovalResolved, ApprovalState, Confidence, DecidedBy, DecidedVia, Dialog, Provider, RunId,
-    SessionId, Source, Timestamp,
+    ApprovalKind, ApprovalResolved, ApprovalState, Confidence, DecidedBy, DecidedVia, Dialog, RunId, SessionId, Source,
 };
 use projections::{Approval, Session};
 use serde::Serialize;
@@ -27,11 +26,10 @@ use store::{ApprovalFilter, Reader};
 use tokio::sync::oneshot;
 
 use super::{
-    Approvals, Judge, Judged, Parts, Told,
-    files::{FileMark, marks},
+    Approvals, Held, Judge, Judged, Parts, Told,
+    files::{FILES, FileMark, expands, marks},
 };
 use crate::{
-    clock,
     ingest::{Decide, Input, Record, Undecided},
     runs::Runs,
 };
@@ -40,6 +38,8 @@ type Reply = oneshot::Sender<Result<String, Refusal>>;
 
 /// Hooks that wait at once; more are told nothing.
 const HOLDS: usize = 256;
+/// Among so many of the last closed ones a part of an id is looked for.
+const LOOKED_AT: usize = 1_000;
 /// A command on a screen that is cut is known by so much of its beginning, bytes.
 const CUT_BYTES: usize = 24;
 /// Grants that are remembered at once.
@@ -50,16 +50,12 @@ struct Open {
     approval: Approval,
     /// The files it is about, as they were when it was asked.
     files: Vec<FileMark>,
+    /// Whether the files are those of when it was asked, and not of a later start.
+    looked_at: bool,
     /// What the policy said, when it was asked.
     judged: Option<Judged>,
     /// A decision is on its way.
     busy: bool,
-}
-
-/// A hook that waits.
-struct Hold {
-    people: bool,
-    reply: oneshot::Sender<Option<String>>,
 }
 
 /// Where a decision goes when it is committed.
@@ -90,18 +86,22 @@ struct Grant {
     tool: Option<String>,
     input: Option<String>,
     cwd: Option<String>,
+    files: Vec<FileMark>,
 }
 
 impl Grant {
-    /// Only what is known to the byte can be the same.
-    fn of(approval: &Approval) -> Option<Self> {
-        let repeatable = !matches!(approval.kind, Some(ApprovalKind::Question | ApprovalKind::Plan) | None);
+    /// Only what is known to the byte can be the same, the files it is about included.
+    fn of(approval: &Approval, files: &[FileMark]) -> Option<Self> {
+        let repeatable = !matches!(approval.kind, Some(ApprovalKind::Question | ApprovalKind::Plan) | None)
+            && files.len() < FILES
+            && !expands(approval.command.as_deref().unwrap_or_default());
         (approval.exact && repeatable).then(|| Self {
             session: approval.session_id,
             kind: approval.kind,
             tool: approval.tool.clone(),
             input: approval.input.clone(),
             cwd: approval.cwd.clone(),
+            files: files.to_vec(),
         })
     }
 }
@@ -116,6 +116,9 @@ struct View<'a> {
     answer: Option<DecidedVia>,
     #[serde(skip_serializing_if = "<[FileMark]>::is_empty")]
     files: &'a [FileMark],
+    /// It may run or change files that are not among these.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    more_files: bool,
     /// What the policy says.
     #[serde(skip_serializing_if = "Option::is_none")]
     policy: Option<PolicyView<'a>>,
@@ -139,7 +142,7 @@ pub(super) struct Desk {
     judge: Arc<dyn Judge>,
     own: Approvals,
     open: HashMap<String, Open>,
-    holds: HashMap<String, Hold>,
+    holds: HashMap<String, Held>,
     grants: HashSet<Grant>,
 }
 
@@ -174,7 +177,7 @@ impl Desk {
     fn take_up(&mut self) {
         let filter = ApprovalFilter { state: Some(ApprovalState::Pending), session: None, limit: 1_000 };
         match self.reader.approvals(&filter) {
-            Ok(pending) => pending.into_iter().for_each(|approval| self.opened(approval)),
+            Ok(pending) => pending.into_iter().for_each(|approval| self.opened(approval, false)),
             Err(error) => tracing::warn!(%error, "the pending approvals cannot be read"),
         }
     }
@@ -182,8 +185,8 @@ impl Desk {
     fn take(&mut self, told: Told) {
         match told {
             Told::Changed(approval) => self.changed(*approval),
-            Told::Hold { delivery, payload: Some(payload), reply, .. } => self.forbid(delivery, payload, reply),
-            Told::Hold { delivery, people, payload: None, reply } => self.hold(delivery, people, reply),
+            Told::Before(held, whole) => self.forbid(held, &whole),
+            Told::Hold(held) => self.hold(held),
             Told::Asked { ask, reply } => self.asked(ask, reply),
             Told::Decided { id, outcome, way } => self.decided(&id, outcome.map(|a| *a), *way),
             Told::Press { id, pressing } => self.press(id, pressing),
@@ -192,9 +195,9 @@ impl Desk {
         }
     }
 
-    fn opened(&mut self, approval: Approval) {
+    fn opened(&mut self, approval: Approval, looked_at: bool) {
         let files = marks(&approval);
-        self.open.insert(approval.id.clone(), Open { approval, files, judged: None, busy: false });
+        self.open.insert(approval.id.clone(), Open { approval, files, looked_at, judged: None, busy: false });
     }
 
     fn changed(&mut self, approval: Approval) {
@@ -202,7 +205,7 @@ impl Desk {
             let delivery = approval.delivery.clone();
             let id = approval.id.clone();
             if !self.open.contains_key(&id) {
-                self.opened(approval);
+                self.opened(approval, true);
             }
             if delivery.is_some_and(|delivery| self.holds.contains_key(&delivery)) {
                 self.consider(&id);
@@ -218,14 +221,14 @@ impl Desk {
         }
     }
 
-    fn hold(&mut self, delivery: RunId, people: bool, reply: oneshot::Sender<Option<String>>) {
-        let delivery = delivery.to_string();
+    fn hold(&mut self, held: Held) {
+        let delivery = held.delivery.to_string();
         self.holds.retain(|_, hold| !hold.reply.is_closed());
         if self.holds.len() >= HOLDS {
-            reply.send(None).ok();
+            held.reply.send(None).ok();
             return;
         }
-        self.holds.insert(delivery.clone(), Hold { people, reply });
+        self.holds.insert(delivery.clone(), held);
         let id = self.open.values().find(|o| o.approval.delivery.as_deref() == Some(&delivery));
         if let Some(id) = id.map(|open| open.approval.id.clone()) {
             self.consider(&id);
@@ -234,8 +237,9 @@ impl Desk {
 
     /// A call of a tool that the agent has not asked anybody for yet. Only what a rule denies is
     /// answered; all else is the agent's own to decide.
-    fn forbid(&self, delivery: RunId, payload: Box<RawValue>, reply: oneshot::Sender<Option<String>>) {
-        let Some((session, mut approval)) = called(delivery, payload, clock::now()) else {
+    fn forbid(&self, held: Held, whole: &RawValue) {
+        let Held { delivery, reply, .. } = held;
+        let Some((session, mut approval)) = called(delivery, whole) else {
             reply.send(None).ok();
             return;
         };
@@ -256,7 +260,8 @@ impl Desk {
     /// Whether somebody waits for the answer to this approval.
     fn is_held(&self, approval: &Approval) -> bool {
         let hold = approval.delivery.as_ref().and_then(|delivery| self.holds.get(delivery));
-        hold.is_some_and(|hold| !hold.reply.is_closed())
+        // What was delivered has to be what the hook will answer for.
+        hold.is_some_and(|hold| !hold.reply.is_closed() && approval.digest.as_deref() == Some(&hold.digest))
     }
 
     fn session(&self, id: SessionId) -> Option<Session> {
@@ -270,7 +275,7 @@ impl Desk {
         if !self.is_held(&approval) {
             return;
         }
-        if Grant::of(&approval).is_some_and(|grant| self.grants.contains(&grant)) {
+        if Grant::of(&approval, &open.files).is_some_and(|grant| self.grants.contains(&grant)) {
             let resolved = ApprovalResolved {
                 approval_id: id.to_owned(),
                 allowed: Some(true),
@@ -414,7 +419,8 @@ impl Desk {
         as_json(&List { approvals })
     }
 
-    /// The approval a person means: its id, or the end or beginning of it among those that are pending.
+    /// The approval a person means: its id, or the end or beginning of it, among those that are pending
+    /// before the last that are closed.
     fn find(&self, given: &str) -> Result<Approval, Refusal> {
         let failed = |error: store::ReadError| Refusal::Failed(error.to_string());
         let wanted = given.to_ascii_uppercase();
@@ -423,10 +429,16 @@ impl Desk {
         }
         let shown = given.chars().take(64).collect::<String>();
         let fits = |id: &str| wanted.len() >= 4 && (id.starts_with(&wanted) || id.ends_with(&wanted));
-        let mut fitting = self.open.values().filter(|open| fits(&open.approval.id));
-        match (fitting.next(), fitting.next()) {
-            (Some(open), None) => Ok(open.approval.clone()),
-            (Some(_), Some(_)) => Err(Refusal::Conflict(format!("`{shown}` fits several approvals"))),
+        let mut fitting: Vec<Approval> =
+            self.open.values().map(|open| &open.approval).filter(|a| fits(&a.id)).cloned().collect();
+        if fitting.is_empty() {
+            let filter = ApprovalFilter { state: None, session: None, limit: LOOKED_AT };
+            fitting = self.reader.approvals(&filter).map_err(failed)?;
+            fitting.retain(|a| fits(&a.id));
+        }
+        match (fitting.pop(), fitting.is_empty()) {
+            (Some(approval), true) => Ok(approval),
+            (Some(_), false) => Err(Refusal::Conflict(format!("`{shown}` fits several approvals"))),
             (None, _) => Err(Refusal::NotFound(format!("there is no approval `{shown}`"))),
         }
     }
@@ -437,8 +449,7 @@ impl Desk {
             return None;
         }
         if self.is_held(approval) {
-            // Gemini CLI takes no allowance from a hook.
-            return (approval.provider != Provider::Gemini).then_some(DecidedVia::Hook);
+            return takes_allowance(approval.provider).then_some(DecidedVia::Hook);
         }
         self.dialog_of(approval).ok().map(|_| DecidedVia::Keys)
     }
@@ -450,6 +461,9 @@ impl Desk {
             approval,
             answer: self.way_of(approval),
             files: open.map_or(&[], |open| &open.files),
+            more_files: open.is_some_and(|open| {
+                open.files.len() >= FILES || expands(approval.command.as_deref().unwrap_or_default())
+            }),
             policy: open.and_then(|open| open.judged.as_ref()).map(|judged| PolicyView {
                 decision: match judged.allow {
                     Some(true) => "allow",
@@ -459,7 +473,8 @@ impl Desk {
                 rule: &judged.rule,
                 reason: &judged.reason,
             }),
-            suggested_rule: (whole && open.is_some())
+            // A rule would not be bound to what a file holds.
+            suggested_rule: (whole && open.is_some_and(|open| open.files.is_empty()))
                 .then(|| self.judge.rule_for(approval, session.as_ref()))
                 .flatten(),
         }
@@ -493,7 +508,9 @@ impl Desk {
             Ok(None) => {
                 let allow = decision.verdict == Verdict::Allow;
                 let evidence = evidence(&decision.who, &decision, &self.open[&approval.id].files);
-                let grant = (decision.scope == DecisionScope::Session).then(|| Grant::of(approval)).flatten();
+                let grant = (decision.scope == DecisionScope::Session)
+                    .then(|| Grant::of(approval, &self.open[&approval.id].files))
+                    .flatten();
                 let resolved = resolved(approval, &decision, DecidedVia::Hook);
                 let answer =
                     if allow { allowance(None, decision.answers) } else { refusal(decision.message.as_deref()) };
@@ -519,14 +536,17 @@ impl Desk {
         if open.busy {
             return conflict("a decision on it is on its way");
         }
+        let allow = decision.verdict == Verdict::Allow;
+        if allow && !std::mem::replace(&mut open.looked_at, true) {
+            return conflict("the server was started anew since it was asked: look at it, and decide again");
+        }
         let now = marks(approval);
-        if now != open.files {
+        if allow && now != open.files {
             let changed = now.iter().find(|mark| !open.files.contains(mark)).or_else(|| open.files.first());
             let path = changed.map(|mark| mark.path.display().to_string()).unwrap_or_default();
             open.files = now;
             return Err(Refusal::Conflict(format!("{path} changed since it was asked: look at it, and decide again")));
         }
-        let allow = decision.verdict == Verdict::Allow;
         let question = approval.kind == Some(ApprovalKind::Question);
         if question && allow && decision.answers.is_none() {
             return conflict("it is a question: give its answers");
@@ -534,10 +554,10 @@ impl Desk {
         if decision.answers.is_some() && !question {
             return conflict("it is no question that could be answered");
         }
-        if decision.scope == DecisionScope::Session && Grant::of(approval).is_none() {
+        if decision.scope == DecisionScope::Session && Grant::of(approval, &open.files).is_none() {
             return conflict("it cannot be told whether another request would be the same; allow it once");
         }
-        if held && approval.provider != Provider::Gemini {
+        if held && takes_allowance(approval.provider) {
             return Ok(None);
         }
         if decision.answers.is_some() || decision.scope == DecisionScope::Session {
@@ -605,11 +625,11 @@ impl Desk {
 
 /// What a hook that is called before every tool tells of: the agent's id of the session, and the call
 /// as a request.
-fn called(id: RunId, payload: Box<RawValue>, at: Timestamp) -> Option<(String, Approval)> {
-    let delivery = Delivery { id, provider: Provider::Gemini, at, agent: None, run: None, payload };
-    let (session, asked) = call_of(&delivery)?;
-    let of = (SessionId::mint(at, Provider::Gemini, &session), Provider::Gemini);
-    Some((session, Approval::of(&asked, of, None, (Source::Hook, Confidence::High), at)))
+fn called(id: RunId, whole: &RawValue) -> Option<(String, Approval)> {
+    let delivery: Delivery = serde_json::from_str(whole.get()).ok()?;
+    let (session, asked) = call_of(&delivery).filter(|_| delivery.id == id)?;
+    let of = (SessionId::mint(delivery.at, delivery.provider, &session), delivery.provider);
+    Some((session, Approval::of(&asked, of, None, (Source::Hook, Confidence::High), delivery.at)))
 }
 
 const fn allowance(rewrite: Option<String>, answers: Option<BTreeMap<String, String>>) -> Answer {
@@ -648,22 +668,26 @@ fn closed(undecided: Undecided) -> Refusal {
     }
 }
 
-/// Whether the dialog asks what the approval says, blanks aside. A long command on a screen may be cut:
-/// its beginning is enough when nothing else is asked for in the session.
+/// Whether the dialog asks what the approval says, but for how many blanks there are between words. A
+/// command that the screen says is cut is known by its beginning when nothing else is asked for in the
+/// session.
 fn is_same(approval: &Approval, dialog: &Dialog, alone: bool) -> bool {
     if dialog.about.is_some() && approval.kind.is_some() && !is_same_kind(dialog.about, approval.kind) {
         return false;
     }
-    let bare = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+    let bare = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let shown = dialog.subject.as_deref().map(bare).unwrap_or_default();
     let asked = approval.command.as_deref().or_else(|| approval.paths.first().map(String::as_str));
     let asked = asked.or(approval.url.as_deref()).or(approval.subject.as_deref()).map(bare).unwrap_or_default();
+    if shown.is_empty() {
+        return false;
+    }
     if approval.paths.is_empty() {
-        let shown = shown.trim_end_matches('…');
-        shown == asked && !shown.is_empty() || alone && shown.len() >= CUT_BYTES && asked.starts_with(shown)
+        let cut = shown.strip_suffix('…').filter(|cut| alone && cut.len() >= CUT_BYTES);
+        shown == asked || cut.is_some_and(|cut| asked.starts_with(cut))
     } else {
-        // A file is shown by its name or by a part of its path.
-        !shown.is_empty() && asked.ends_with(&shown)
+        // A file is shown by its name or by the end of its path.
+        asked == shown || asked.ends_with(&format!("/{shown}"))
     }
 }
 

@@ -4,29 +4,33 @@
 use std::{
     fs::OpenOptions,
     io::Read,
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
+use approver::is_secret;
 use projections::Approval;
 use serde::Serialize;
 
 /// At most so many files are looked at.
-const FILES: usize = 16;
+pub(super) const FILES: usize = 64;
 /// A larger file is known by its size alone, bytes.
 const LARGEST: u64 = 4 << 20;
 
 /// A file as it was when somebody looked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub(super) struct FileMark {
     /// Its path.
     pub path: PathBuf,
     /// How many bytes it has; absent when there is no such file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// The BLAKE3 hash of what it holds; absent when it is too large or cannot be read.
+    /// The BLAKE3 hash of what it holds; absent when it is too large, secret, or cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
+    /// What cannot be shown or was not read, and changes with it: its hash, its number, its last change.
+    #[serde(skip)]
+    own: (Option<[u8; 32]>, u64, i64, i64),
 }
 
 /// The files of a request as they are now.
@@ -55,14 +59,27 @@ pub(super) fn marks(approval: &Approval) -> Vec<FileMark> {
 }
 
 fn mark(path: PathBuf) -> FileMark {
-    let nothing = |path| FileMark { path, size: None, hash: None };
-    // Not a fifo that would be waited for, and only what is a file.
+    let nothing = |path| FileMark { path, size: None, hash: None, own: (None, 0, 0, 0) };
+    // Only what is a file is opened: a device may do something when it is.
+    if !std::fs::metadata(&path).is_ok_and(|about| about.is_file()) {
+        return nothing(path);
+    }
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let Ok(file) = OpenOptions::new().read(true).custom_flags(flags).open(&path) else { return nothing(path) };
     let Some(about) = file.metadata().ok().filter(std::fs::Metadata::is_file) else { return nothing(path) };
     let mut bytes = Vec::new();
     let small = about.len() <= LARGEST && file.take(LARGEST + 1).read_to_end(&mut bytes).is_ok();
-    FileMark { path, size: Some(about.len()), hash: small.then(|| blake3::hash(&bytes).to_hex().to_string()) }
+    let hash = small.then(|| blake3::hash(&bytes));
+    // What a secret's hash is, is nobody's business.
+    let shown = hash.filter(|_| !is_secret(&path)).map(|hash| hash.to_hex().to_string());
+    let own = (hash.map(Into::into), about.ino(), about.ctime(), about.ctime_nsec());
+    FileMark { path, size: Some(about.len()), hash: shown, own }
+}
+
+/// Whether a shell makes other words of the command than stand there, so that the files it runs are not
+/// all known.
+pub(super) fn expands(command: &str) -> bool {
+    command.contains(['$', '`', '~', '*', '?', '[', '{', '<', '\\'])
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use approver::{Kind, Request, Shell, Verdict, rule_for};
 use events::ApprovalKind;
 use projections::{Approval, Session};
+use serde_json::{Map, Value};
 
 use adapters::delivery::answer::takes_rewrite;
 
@@ -57,7 +58,13 @@ impl Judge for OnPolicy {
             tracing::warn!(%refused, "the policy is not in force: everything is asked about");
             return Judged::ask("refused", refused.to_string());
         }
-        let decision = in_force.policy.decide(&request, &self.facts);
+        let decision = match &approval.search_path {
+            Some(path) => in_force.policy.decide(&request, &self.facts.also_on(path)),
+            None => in_force.policy.decide(&request, &self.facts),
+        };
+        if decision.verdict == Verdict::Allow && approval.kind == Some(ApprovalKind::Command) && !is_plain(approval) {
+            return Judged::ask("incomplete", "the agent asks for more than to run the command: look at all of it");
+        }
         Judged {
             allow: match decision.verdict {
                 Verdict::Allow => Some(true),
@@ -71,15 +78,16 @@ impl Judge for OnPolicy {
     }
 
     fn rule_for(&self, approval: &Approval, session: Option<&Session>) -> Option<String> {
-        rule_for(&request(approval, session)?)
+        rule_for(&request(approval, session).filter(|_| approval.exact)?)
     }
 }
 
-/// What is asked for, as the policy understands it; `None` when that is not known for certain.
+/// What is asked for, as the policy understands it; `None` when nobody told.
 fn request(approval: &Approval, session: Option<&Session>) -> Option<Request> {
-    let cwd = PathBuf::from(approval.cwd.as_deref().filter(|_| approval.exact)?);
-    // The workspace is where the session began; a `cd` of the agent does not move it.
-    let began = session.and_then(|session| session.cwd.as_deref()).map_or(cwd.as_path(), Path::new);
+    // What is too long to be kept may still be denied; nothing is allowed that is not exact.
+    let cwd = PathBuf::from(approval.cwd.as_deref().filter(|_| approval.delivery.is_some())?);
+    // The workspace is where the session began; nothing that came later moves it.
+    let began = Path::new(session?.began_in.as_deref()?);
     if !cwd.is_absolute() || !began.is_absolute() {
         return None;
     }
@@ -97,6 +105,13 @@ fn request(approval: &Approval, session: Option<&Session>) -> Option<Request> {
         // It is the user's login shell, which nobody tells.
         shell: Shell::Unknown,
     })
+}
+
+/// Whether the input of a shell's call says nothing but the command, why, and for how long it may run.
+fn is_plain(approval: &Approval) -> bool {
+    const KNOWN: [&str; 3] = ["command", "description", "timeout"];
+    let input = approval.input.as_deref().and_then(|input| serde_json::from_str::<Map<String, Value>>(input).ok());
+    input.is_some_and(|input| input.keys().all(|key| KNOWN.contains(&key.as_str())))
 }
 
 const fn kind_of(kind: ApprovalKind) -> Kind {

@@ -11,6 +11,7 @@ use crossbeam_channel::RecvTimeoutError;
 use events::{ApprovalKind, ApprovalState, DecidedBy, DecidedVia, Timestamp};
 use projections::Approval;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::{Context, Failed, percent, ps::follow, style};
 use crate::{client::Client, clock, terminal::safe};
@@ -74,6 +75,8 @@ struct Shown {
     answer: Option<DecidedVia>,
     #[serde(default)]
     files: Vec<File>,
+    #[serde(default)]
+    more_files: bool,
     #[serde(default)]
     policy: Option<Policy>,
     #[serde(default)]
@@ -213,7 +216,10 @@ fn state_in_words(approval: &Approval) -> String {
 fn headline(approval: &Approval) -> String {
     let kind = approval.kind.map_or("request", ApprovalKind::as_str);
     let subject = approval.subject.as_deref().or(approval.question.as_deref()).or(approval.tool.as_deref());
-    format!("{kind}: {}", safe(subject.unwrap_or("?")))
+    let whole = approval.command.as_deref().map_or(0, |command| command.chars().count());
+    let shown = subject.map_or(0, |subject| subject.chars().count());
+    let more = if whole > shown { format!(" … ({} more characters)", whole - shown) } else { String::new() };
+    format!("{kind}: {}{more}", safe(subject.unwrap_or("?")))
 }
 
 /// All of one, nothing cut, nothing hidden.
@@ -256,6 +262,9 @@ fn whole(shown: &Shown) -> String {
         };
         line("looked at", &format!("{} ({about})", safe(&file.path)));
     }
+    if shown.more_files {
+        line("careful", "it may run or change files that are not looked at: what they hold is not part of a decision");
+    }
     if let Some(policy) = &shown.policy {
         line("policy", &format!("{}: {} ({})", policy.decision, safe(&policy.reason), safe(&policy.rule)));
     }
@@ -275,11 +284,21 @@ fn whole(shown: &Shown) -> String {
 
 /// What is asked for, to the byte, or what is known of it.
 fn exact(approval: &Approval) -> String {
-    let exact = approval.command.as_deref().or(approval.input.as_deref());
-    match exact {
-        Some(text) => block(if approval.exact { "exactly" } else { "as told" }, text),
-        None => block("as seen", approval.subject.as_deref().unwrap_or("nothing but that it asks")),
+    let name = if approval.exact { "exactly" } else { "as told" };
+    let input = approval.input.as_deref();
+    let Some(exact) = approval.command.as_deref().or(input) else {
+        return block("as seen", approval.subject.as_deref().unwrap_or("nothing but that it asks"));
+    };
+    let mut text = block(name, exact);
+    if approval.command.is_some() {
+        // What else the agent wants of the tool: to leave its sandbox, to go on in the background.
+        let input = input.and_then(|input| serde_json::from_str::<Map<String, Value>>(input).ok()).unwrap_or_default();
+        for (key, value) in input.iter().filter(|(key, _)| *key != "command") {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            text += &block(&format!("and {}", safe(key)), &value);
+        }
     }
+    text
 }
 
 /// A text of the agent, safe, with a word about what it hides.
@@ -314,11 +333,18 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
     let client = context.client()?;
     let shown = one(&client, &arguments.id)?;
     let answers = answers(&shown.approval, &arguments.answer)?;
-    let scope = if arguments.scope == Scope::Session { "session" } else { "once" };
-    if arguments.scope == Scope::Rule && !save_rule(context, &shown, arguments.yes)? {
-        return Err(Failed::Refused("nothing was saved, and nothing was allowed".into()).into());
+    if !context.json {
+        // A list cuts; what is allowed is shown whole.
+        eprint!("{}", exact(&shown.approval));
     }
-    decide(context, &client, &shown, &Decision { decision: "allow", message: None, scope, answers })
+    let scope = if arguments.scope == Scope::Session { "session" } else { "once" };
+    let rule = (arguments.scope == Scope::Rule).then(|| agreed_rule(context, &shown, arguments.yes)).transpose()?;
+    decide(context, &client, &shown, &Decision { decision: "allow", message: None, scope, answers })?;
+    if let Some(rule) = rule {
+        let path = super::policy::append(rule)?;
+        eprintln!("capture: saved in {}", safe(&path.display().to_string()));
+    }
+    Ok(())
 }
 
 pub(super) fn deny(context: &Context, arguments: &Deny) -> anyhow::Result<()> {
@@ -373,8 +399,8 @@ fn answers(approval: &Approval, given: &[String]) -> anyhow::Result<Option<BTree
     Ok(Some(answers))
 }
 
-/// Shows the rule that would allow the same again, and saves it when the user agrees.
-fn save_rule(context: &Context, shown: &Shown, yes: bool) -> anyhow::Result<bool> {
+/// Shows the rule that would allow the same again; gives it when the user agrees.
+fn agreed_rule<'s>(context: &Context, shown: &'s Shown, yes: bool) -> anyhow::Result<&'s str> {
     let Some(rule) = &shown.suggested_rule else {
         let why = "there is no rule that would allow just this again: it is not fully understood";
         return Err(Failed::Refused(why.into()).into());
@@ -393,10 +419,8 @@ fn save_rule(context: &Context, shown: &Shown, yes: bool) -> anyhow::Result<bool
         let mut answer = String::new();
         std::io::stdin().lock().read_line(&mut answer)?;
         if !matches!(answer.trim(), "y" | "Y" | "yes") {
-            return Ok(false);
+            return Err(Failed::Refused("nothing was saved, and nothing was allowed".into()).into());
         }
     }
-    let path = super::policy::append(rule)?;
-    writeln!(err, "Saved in {}.", safe(&path.display().to_string()))?;
-    Ok(true)
+    Ok(rule)
 }

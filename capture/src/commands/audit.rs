@@ -69,7 +69,10 @@ fn verify(context: &Context, reader: &Reader, given: Option<&str>) -> anyhow::Re
         }
         None => std::fs::read_to_string(&file).ok().and_then(|text| serde_json::from_str(&text).ok()),
     };
-    let check = reader.check_audit(kept)?;
+    let mut check = reader.check_audit(kept)?;
+    if kept.is_none() && check.rows > 0 && check.broken.is_none() {
+        check.broken = Some(format!("the end that is kept beside it is gone: {}", file.display()));
+    }
     let head = format!("{}:{}", check.head.sequence, check.head.hash);
     let whole = check.broken.is_none();
     if context.json {

@@ -18,7 +18,7 @@ use super::{
     Context, Failed,
     doctor::{Source, Sources},
 };
-use crate::{client::Client, clock, places, roots, terminal::safe};
+use crate::{client::Client, clock, roots, terminal::safe};
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -113,14 +113,12 @@ fn meant(context: &Context, which: &Which) -> anyhow::Result<Vec<(Provider, Path
     Ok(all)
 }
 
-/// What the agents are to run. They run it in an environment of theirs, so the data directory is
-/// named unless it is the one that is found with no variable set.
+/// What the agents are to run. They run it in an environment of theirs, in which nothing may lead it to
+/// another server: the data directory is named.
 fn command(context: &Context) -> anyhow::Result<Command> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
-    let usual = places::home().is_ok_and(|home| context.data == home.join(".local/share/capture"));
-    let found = places::data_dir(None).is_ok_and(|dir| dir == context.data);
-    let data_dir = (!usual || !found).then(|| context.data.clone());
-    Ok(Command { program, data_dir, approver: None })
+    let data = std::path::absolute(&context.data)?;
+    Ok(Command { program, data_dir: Some(data), approver: None })
 }
 
 fn make(context: &Context, change: &Change, wish: &Wish) -> anyhow::Result<()> {

@@ -66,7 +66,9 @@ impl Decide {
 
 /// Something of an approval that is only recorded.
 pub struct Record {
-    /// What happened: `asked`, `delivered`, `refused`.
+    /// What happened: `asked` (the policy leaves it to a person), `attempted` (keys will be pressed),
+    /// `delivered`, `undelivered`, `refused`, `unclear` (keys were pressed, and the dialog is still
+    /// there), `forbidden` (denied before the agent asked anybody).
     pub what: &'static str,
     /// The approval it is about.
     pub approval: Box<Approval>,
@@ -94,9 +96,11 @@ impl Ingest {
             return Ok(());
         };
         let state = self.sessions.state(&self.writer, slot)?;
-        match state.approval(id).map(|approval| approval.state) {
+        let approval = state.approval(id);
+        let open = approval.is_some_and(|a| a.was_left_open(decide.resolved.via));
+        match approval.map(|approval| approval.state) {
             None => decide.settle(Err(Undecided::Unknown)),
-            Some(ApprovalState::Pending) => {
+            Some(state) if state == ApprovalState::Pending || open => {
                 let now = (self.clock)();
                 self.inject(slot, Source::Runtime, now, "decision", decide.resolved.clone().into())?;
                 match self.sessions.state(&self.writer, slot)?.approval(id).cloned() {
@@ -185,7 +189,9 @@ impl Ingest {
 fn keep_head(data: &Path, head: AuditHead) -> std::io::Result<()> {
     let path = data.join(HEAD_FILE);
     let begun = path.with_extension("head.part");
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&begun)?;
+    // One that is there was left by an earlier life.
+    fs::remove_file(&begun).ok();
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&begun)?;
     file.write_all(serde_json::to_string(&head)?.as_bytes())?;
     fs::rename(&begun, &path)
 }

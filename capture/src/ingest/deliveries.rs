@@ -6,7 +6,7 @@ use adapters::delivery::{
     Agent, Delivery,
     decode::{Decoded, decode},
 };
-use events::{Claim, Confidence, Signal, Source, Timestamp};
+use events::{Annotation, Claim, Confidence, Signal, Source, Timestamp, Topic};
 
 use super::{Failure, Ingest, LATE_MS};
 
@@ -59,6 +59,12 @@ impl Ingest {
         let late = now.since_ms(delivery.at) > LATE_MS;
         if let Some(agent) = delivery.agent.filter(|_| !late) {
             self.run_by(slot, agent)?;
+        }
+        if let Some(cwd) = &decoded.cwd
+            && self.sessions.state(&self.writer, slot)?.session.cwd.is_none()
+        {
+            let cwd = Annotation { topic: Topic::Cwd, value: cwd.clone() };
+            self.inject(slot, Source::Hook, now, "hook-cwd", cwd.into())?;
         }
         let row = self.sessions.known(slot).row;
         for new in &decoded.events {

@@ -35,6 +35,12 @@ impl OnDisk {
         Self::new(path, std::iter::once(data.to_owned()).chain(config), places::home().ok())
     }
 
+    /// The same world with another PATH.
+    #[must_use]
+    pub fn with_path(&self, path: Vec<PathBuf>) -> Self {
+        Self { path, ..self.clone() }
+    }
+
     /// The world with this PATH.
     #[must_use]
     pub fn new(path: Vec<PathBuf>, private: impl IntoIterator<Item = PathBuf>, home: Option<PathBuf>) -> Self {

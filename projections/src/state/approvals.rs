@@ -17,6 +17,10 @@ use crate::{
 /// A request that nobody sees any more is closed after so long: between two dialogs there is none
 /// for a moment, ms.
 const GONE_MS: i64 = 1_000;
+/// What belongs to a request is told within so long after it, ms.
+const FIRST_MS: i64 = 250;
+/// A dialog that was answered may be seen so long after, ms.
+const STILL_MS: i64 = 3_000;
 /// At most so many approvals are remembered with the session, the closed ones included.
 const APPROVALS: usize = 48;
 /// So many closed ones of them, to learn what the agent did next.
@@ -118,6 +122,13 @@ impl SessionState {
             approval.outcome = Some(outcome);
             return;
         }
+        if approval.was_left_open(resolved.via) {
+            // Whose key it was that the agent went on by.
+            let (closed_at, waited_ms) = (approval.closed_at, approval.waited_ms);
+            approval.close(resolved, at);
+            (approval.closed_at, approval.waited_ms) = (closed_at, waited_ms);
+            return;
+        }
         if !approval.is_pending() {
             return;
         }
@@ -128,9 +139,9 @@ impl SessionState {
 
     /// What hooks claimed under this key is over.
     pub(super) fn request_answered(&mut self, key: Option<&str>, at: Timestamp) {
-        let its_own = |a: &&mut Approval| a.is_pending() && a.source == Source::Hook && a.key.as_deref() == key;
-        for approval in self.approvals.iter_mut().filter(its_own) {
-            approval.gone_at = Some(at.plus_ms(-GONE_MS));
+        let its_own = |a: &&Approval| a.is_pending() && a.source == Source::Hook && a.key.as_deref() == key;
+        for approval in self.approvals.iter().filter(its_own) {
+            self.unseen.insert(approval.id.clone(), at.plus_ms(-GONE_MS));
         }
     }
 
@@ -178,7 +189,7 @@ impl SessionState {
 
     /// When a request that nobody sees any more is closed.
     pub(super) fn approvals_due(&self) -> Option<Timestamp> {
-        self.approvals.iter().filter(|a| a.is_pending()).filter_map(|a| a.gone_at).map(|at| at.plus_ms(GONE_MS)).min()
+        self.unseen.values().map(|at| at.plus_ms(GONE_MS)).min()
     }
 
     /// Brings the approvals in line with the status.
@@ -200,12 +211,12 @@ impl SessionState {
                 || question && approval.kind == Some(ApprovalKind::Question)
                 || self.held.iter().any(|h| approval.is_claimed_by(h));
             if seen {
-                approval.gone_at = None;
+                self.unseen.remove(&approval.id);
                 continue;
             }
-            let gone_at = *approval.gone_at.get_or_insert(at);
+            let gone_at = *self.unseen.entry(approval.id.clone()).or_insert(at);
             // A request comes right before the claim that goes with it, and may come before its turn does.
-            let over = over && at > approval.opened_at;
+            let over = over && at.since_ms(approval.opened_at) > FIRST_MS;
             let went_on = gone_at.plus_ms(GONE_MS) <= at;
             if !over && !went_on {
                 continue;
@@ -228,6 +239,7 @@ impl SessionState {
             out.push(Conclusion { at, turn_id, payload: resolved.into(), turn: None, approval });
         }
         let pending = || self.approvals.iter().filter(|a| a.is_pending()).map(|a| &a.id);
+        self.unseen.retain(|id, _| pending().any(|p| p == id));
         if !pending().eq(&self.session.pending_approvals) {
             self.session.pending_approvals = pending().cloned().collect();
         }
@@ -262,6 +274,12 @@ impl SessionState {
                 let approval = Some(Box::new(before.clone()));
                 out.push(Conclusion { at, turn_id, payload: resolved.into(), turn: None, approval });
             }
+        }
+        // What is still on the screen for a moment was asked and answered already.
+        let last = self.approvals.iter().filter_map(|a| a.closed_at).max();
+        let said_at = claim.said_at.unwrap_or(claim.at);
+        if last.is_some_and(|last| said_at < last && at.since_ms(last) < STILL_MS) {
+            return;
         }
         let (source, event) = (claim.source, claim.event.to_string());
         if self.approvals.iter().any(|a| a.id == event) {

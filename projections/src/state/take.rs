@@ -123,7 +123,13 @@ impl SessionState {
                     self.label(&note.value);
                 }
             }
-            Payload::Annotation(note) => self.annotate(note.topic, &note.value),
+            Payload::Annotation(note) => {
+                // A hook tells where the agent is by now, which need not be where it began.
+                if note.topic == Topic::Cwd && event.source != Source::Hook && self.session.began_in.is_none() {
+                    self.session.began_in = Some(note.value.clone());
+                }
+                self.annotate(note.topic, &note.value);
+            }
             Payload::Signal(signal) => self.take_signal(event, signal, at, out),
             Payload::ApprovalRequested(asked) => self.take_request(event, asked, at, out),
             Payload::ApprovalResolved(resolved) => self.take_resolution(resolved, at),
@@ -143,6 +149,9 @@ impl SessionState {
             }
         };
         fill(&mut session.cwd, &started.cwd);
+        if session.began_in.is_none() {
+            session.began_in.clone_from(&started.cwd);
+        }
         fill(&mut session.git_branch, &started.git_branch);
         fill(&mut session.model, &started.model);
         fill(&mut session.cli_version, &started.cli_version);
@@ -436,6 +445,9 @@ impl SessionState {
                         !(is_momentary(h.source) && h.agent.is_none() && h.state != *state && older)
                     });
                 }
+                if event.source == Source::Telemetry && *reason == Some(Reason::Tool) {
+                    self.allowed_by(said_at);
+                }
                 if signal.valid_until.is_some_and(|until| until <= self.clock) {
                     return;
                 }
@@ -523,6 +535,15 @@ impl SessionState {
             let its_own = h.subject.is_some() && call.is_some_and(|c| c.title == h.subject);
             !(asks && (last || its_own) && h.said_at.unwrap_or(h.at) <= by)
         });
+    }
+
+    /// Somebody was told that the user allowed a tool: what a hook asked before is answered, when it is
+    /// the one thing that was asked.
+    fn allowed_by(&mut self, by: Timestamp) {
+        let asks = |h: &Held| h.source == Source::Hook && h.state == State::WaitingApproval;
+        if self.held.iter().filter(|h| asks(h)).count() == 1 {
+            self.held.retain(|h| !(asks(h) && h.said_at.unwrap_or(h.at) <= by));
+        }
     }
 
     /// Whether this source said something about a later moment already.

@@ -99,18 +99,23 @@ pub(crate) fn hold(app: &App, mut call: Call) -> Reply {
         /// Waits for a person too, and not only for a rule.
         #[serde(default)]
         people: bool,
-        /// What the hook was called with, when nothing else tells of the request.
+        /// The BLAKE3 hash of what the hook was called with.
+        digest: String,
+        /// The delivery itself, when nothing else tells of the request.
         #[serde(default)]
-        payload: Option<Box<RawValue>>,
+        whole: Option<Box<RawValue>>,
     }
     let app = Arc::clone(app);
     Reply::later(async move {
-        let Patience { wait_ms, people, payload } = call.json(&app).await?;
+        let Door::Unix(_) = call.door else {
+            return Err(ApiError::forbidden("unix_only", "a hook comes over the Unix socket"));
+        };
+        let Patience { wait_ms, people, digest, whole } = call.json(&app).await?;
         let delivery: RunId = call.segment()?.parse().map_err(|_| ApiError::not_found("there is no such delivery"))?;
         let nobody = || ApiError::unavailable("nobody decides at the moment");
         let commands = app.commands.as_ref().ok_or_else(nobody)?;
         let (reply, decided) = oneshot::channel();
-        commands.try_send(Command::Hold { delivery, people, payload, reply }).map_err(|_| nobody())?;
+        commands.try_send(Command::Hold { delivery, people, digest, whole, reply }).map_err(|_| nobody())?;
         let wait = Duration::from_millis(wait_ms.min(MAX_WAIT_MS));
         let text = tokio::select! {
             () = app.cancel.cancelled() => return Err(ApiError::unavailable("capture is stopping")),

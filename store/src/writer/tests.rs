@@ -141,6 +141,8 @@ fn payloads() -> Vec<Payload> {
             cwd: text(),
             dialog: Some(Box::default()),
             delivery: text(),
+            digest: text(),
+            search_path: text(),
             key: text(),
         }
         .into(),

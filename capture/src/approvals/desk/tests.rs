@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use crossbeam_channel::bounded;
-use events::{ApprovalRequested, Choice};
+use events::{ApprovalRequested, Choice, Provider, Timestamp};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use store::Writer;
 
@@ -40,6 +40,10 @@ fn delivery(n: u8) -> RunId {
     RunId::mint(at(i64::from(n)), [n; 10])
 }
 
+fn digest(n: u8) -> String {
+    format!("digest of {n}")
+}
+
 fn approval(n: u8, command: &str, provider: Provider) -> Approval {
     let asked = ApprovalRequested {
         approval_id: format!("APPROVAL{n:04}"),
@@ -49,6 +53,7 @@ fn approval(n: u8, command: &str, provider: Provider) -> Approval {
         input: Some(json!({ "command": command }).to_string()),
         cwd: Some("/nowhere/at/all".into()),
         delivery: Some(delivery(n).to_string()),
+        digest: Some(digest(n)),
         ..ApprovalRequested::default()
     };
     let of = (SessionId::from_bits(1), provider);
@@ -121,7 +126,7 @@ impl Around {
 
     fn wait(&mut self, n: u8, people: bool) {
         let (reply, hook) = oneshot::channel();
-        self.desk.take(Told::Hold { delivery: delivery(n), people, payload: None, reply });
+        self.desk.take(Told::Hold(Held { delivery: delivery(n), people, digest: digest(n), reply }));
         self.hooks.push((n, hook));
     }
 

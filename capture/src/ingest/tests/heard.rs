@@ -12,6 +12,7 @@ fn delivery(seconds: f64, payload: &str) -> Input {
         at: at(seconds),
         agent: None,
         run: None,
+        search_path: None,
         payload: RawValue::from_string(payload.into()).unwrap(),
     };
     Input::Delivery(Box::new(HookInput::new(delivery, at(seconds), Box::new(|_| ()))))

@@ -146,3 +146,38 @@ fn closed_ones_are_forgotten_in_time() {
     }
     assert!(Tape::played(&steps).state.approvals().count() <= 48);
 }
+
+#[test]
+fn a_key_that_was_pressed_is_told_after_the_agent_went_on() {
+    let by_keys = |allowed| {
+        let resolved = ApprovalResolved {
+            approval_id: "a".into(),
+            allowed: Some(allowed),
+            by: Some(DecidedBy::Person),
+            via: Some(events::DecidedVia::Keys),
+            ..ApprovalResolved::default()
+        };
+        said(resolved).by(Source::Runtime)
+    };
+    let steps = || and(at_work("rm x"), asked(1.0, "a", "rm x"));
+    let ran = and(steps(), [on(2.0, result("c")), on(2.1, by_keys(true))]);
+    let tape = remain(&ran, &["command allowed `rm x` yes ok"]);
+    assert_eq!(tape.state.approval("a").unwrap().waited_ms, Some(1_000));
+    let broken = and(steps(), [on(2.0, ends(TurnOutcome::Interrupted)), on(2.1, by_keys(false))]);
+    remain(&broken, &["command denied `rm x` no"]);
+    // A rule has no such second word.
+    remain(
+        &and(steps(), [on(2.0, result("c")), on(2.1, decides("a", false))]),
+        &["command answered_elsewhere `rm x` yes ok"],
+    );
+}
+
+#[test]
+fn a_dialog_that_is_still_seen_is_no_new_approval() {
+    let steps = and(at_work("rm x"), asked(1.0, "a", "rm x"));
+    let steps =
+        and(steps, [on(1.5, sees_dialog("rm x")), on(2.0, decides("a", true)), on(2.1, registry(WaitingApproval))]);
+    remain(&steps[..steps.len() - 1], &["command allowed `rm x` yes"]);
+    // One that is seen anew is.
+    remain(&and(steps, [on(2.3, sees_dialog("rm y"))]), &["command allowed `rm x` yes", "command pending `rm y`"]);
+}
