@@ -304,10 +304,25 @@ fn open_files(process: &Path) -> Vec<PathBuf> {
 /// More generations than this no process has.
 const GENERATIONS: usize = 64;
 
+/// What agents put into the environment of what they run. A process that was cut loose from the agent
+/// that started it has it still, unless somebody took care.
+const MARKS: [&[u8]; 6] = [
+    b"CLAUDECODE=",
+    b"CODEX_SANDBOX=",
+    b"CODEX_SANDBOX_NETWORK_DISABLED=",
+    b"CODEX_THREAD_ID=",
+    b"CODEX_CI=",
+    b"GEMINI_CLI=",
+];
+
 /// Whether a process is an agent or was started by one, however far back. A process that cannot
-/// be looked at counts as one.
+/// be looked at counts as one. One that an agent cut loose and cleared of its environment is not known.
 #[must_use]
 pub fn descends_from_agent(pid: u32) -> bool {
+    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return true };
+    if environment.split(|byte| *byte == 0).any(|variable| MARKS.iter().any(|mark| variable.starts_with(mark))) {
+        return true;
+    }
     let mut at = pid;
     for _ in 0..GENERATIONS {
         if at <= 1 {
