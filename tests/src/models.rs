@@ -60,6 +60,10 @@ enum Asked {
 trait Protocol: Sync {
     /// What is asked.
     fn asked(&self, request: &Request) -> Asked;
+    /// A call as it is made in this conversation.
+    fn call(&self, _: &Request, call: &Call) -> Call {
+        call.clone()
+    }
     /// How an answer to it is spoken.
     fn speech(&self, request: &Request) -> Box<dyn Speech>;
     /// What an aside is answered.
@@ -119,6 +123,8 @@ pub struct Note {
 #[derive(Debug, Default)]
 struct Told {
     notes: Vec<Note>,
+    /// What tools gave back in the latest conversation of each lane.
+    results: HashMap<String, Vec<String>>,
     open: BTreeSet<String>,
     /// How often each failing step has failed.
     failed: HashMap<(usize, usize), u32>,
@@ -186,6 +192,12 @@ impl Model {
     #[must_use]
     pub fn notes(&self) -> Vec<Note> {
         self.shared.told().notes.clone()
+    }
+
+    /// What tools gave back in the latest conversation of a lane, as the model was told, in order.
+    #[must_use]
+    pub fn results(&self, lane: &str) -> Vec<String> {
+        self.shared.told().results.get(lane).cloned().unwrap_or_default()
     }
 
     /// When this happened first.
@@ -268,6 +280,7 @@ impl Shared {
             }
             Chosen::Answer { lane, step, parts } => {
                 let place = place(lane, step);
+                self.told().results.insert(lane.to_owned(), results(heard));
                 self.note(&place, Did::Asked);
                 let spoken = self.speak(connection, request, &place, parts);
                 (place, spoken)
@@ -284,7 +297,8 @@ impl Shared {
     }
 
     fn speak(&self, connection: &mut Connection, request: &Request, place: &Place, parts: &[Part]) -> io::Result<()> {
-        let mut speech = self.api.protocol().speech(request);
+        let protocol = self.api.protocol();
+        let mut speech = protocol.speech(request);
         connection.stream()?;
         connection.chunk(&speech.begin())?;
         self.note(place, Did::Began);
@@ -302,7 +316,7 @@ impl Shared {
                     }
                 }
                 Part::Until(word) => self.wait(connection, None, |told| told.open.contains(word))?,
-                Part::Call(call) => connection.chunk(&speech.call(call))?,
+                Part::Call(call) => connection.chunk(&speech.call(&protocol.call(request, call)))?,
             }
         }
         connection.chunk(&speech.end())?;
@@ -326,6 +340,20 @@ impl Shared {
             }
         }
     }
+}
+
+/// What tools gave back. Not only since the last prompt: agents put words of their own between.
+fn results(heard: &[Heard]) -> Vec<String> {
+    let result = |heard: &Heard| match heard {
+        Heard::Result(text) => Some(text.clone()),
+        Heard::Prompt(_) => None,
+    };
+    heard.iter().filter_map(result).collect()
+}
+
+/// A text, or all that is said in something else.
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// A text in pieces that end where words do.

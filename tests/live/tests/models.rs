@@ -9,6 +9,7 @@ use tests::{
     http::{Answer, Client},
     models::{
         Api, Did, Model,
+        anthropic::PLAN_FILE,
         script::{Call, Part, Script, Step, call, hold, say},
     },
 };
@@ -250,4 +251,27 @@ fn a_sub_agent_has_a_lane_of_its_own() {
     let answer = client.send("POST", "/v1/responses", Some(&body), PATIENCE).unwrap();
     assert_eq!(heard(Api::Responses, &answer).1.len(), 1);
     assert!(model.when("touch", 0, Did::Ended).is_some());
+}
+
+#[test]
+fn what_it_was_told_of_calls_is_kept() {
+    for api in APIS {
+        let (model, client) = start(api);
+        assert_eq!(model.results("both"), Vec::<String>::new(), "{api:?}");
+        let held = [User("both"), Called("Bash"), Result("the first"), Called("Bash"), Result("the second")];
+        ask(api, &client, &held);
+        let told = model.results("both");
+        assert_eq!(told.len(), 2, "{api:?}: {told:?}");
+        assert!(told[0].contains("the first") && told[1].contains("the second"), "{api:?}: {told:?}");
+    }
+}
+
+#[test]
+fn a_plan_is_written_where_the_conversation_says() {
+    let write = Call::new("Write", json!({ "file_path": PLAN_FILE, "content": "# Plan" }));
+    let model = Model::start(Api::Anthropic, Script::default().lane("plan", [call(write), say("Shown.")])).unwrap();
+    let client = Client { address: model.address(), token: String::new() };
+    let told = "plan: `/home/me/.claude/plans/one-two-three.md` is the file";
+    let (_, calls) = heard(Api::Anthropic, &ask(Api::Anthropic, &client, &[User(told)]));
+    assert_eq!(calls[0]["file_path"], "/home/me/.claude/plans/one-two-three.md");
 }

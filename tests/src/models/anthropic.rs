@@ -1,5 +1,6 @@
 //! Anthropic's Messages, as Claude Code 2.1.328 uses them.
 
+use regex::Regex;
 use serde_json::{Value, json};
 
 use super::{
@@ -22,6 +23,10 @@ pub fn delegate(task: &str) -> Part {
 /// What the prompt holds by which a conversation hears that a sub-agent ended.
 pub const NOTIFICATION: &str = "<task-notification>";
 
+/// In a call: the file of the plan, of which the conversation says where it is.
+pub const PLAN_FILE: &str = "(the file of the plan)";
+const PLAN_PATH: &str = r#"/[^\s"'`\\]+/\.claude/plans/[\w-]+\.md"#;
+
 #[derive(Debug)]
 pub(super) struct Messages;
 
@@ -40,6 +45,17 @@ impl Protocol for Messages {
         }
         let users = body["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "user");
         Asked::Turn(users.flat_map(|message| heard(&message["content"])).collect())
+    }
+
+    fn call(&self, request: &Request, call: &Call) -> Call {
+        let place = || Regex::new(PLAN_PATH).ok()?.find(&request.body.to_string()).map(|m| m.as_str().to_owned());
+        let mut call = call.clone();
+        if call.input["file_path"] == PLAN_FILE
+            && let Some(place) = place()
+        {
+            call.input["file_path"] = place.into();
+        }
+        call
     }
 
     fn speech(&self, request: &Request) -> Box<dyn Speech> {
@@ -76,7 +92,7 @@ fn heard(content: &Value) -> Vec<Heard> {
     }
     let blocks = content.as_array().into_iter().flatten();
     let heard = |block: &Value| match block["type"].as_str() {
-        Some("tool_result") => Some(Heard::Result),
+        Some("tool_result") => Some(Heard::Result(super::text_of(&block["content"]))),
         Some("text") => block["text"].as_str().map(|text| Heard::Prompt(text.to_owned())),
         _ => None,
     };

@@ -65,7 +65,7 @@ impl Protocol for Gemini {
 
 fn heard(part: &Value) -> Option<Heard> {
     if part["functionResponse"].is_object() {
-        return Some(Heard::Result);
+        return Some(Heard::Result(super::text_of(&part["functionResponse"]["response"])));
     }
     part["text"].as_str().map(|text| Heard::Prompt(text.to_owned()))
 }

@@ -34,7 +34,7 @@ impl Protocol for Responses {
         let is_title = |text: &String| text.starts_with("Generate a concise") && text.contains("title");
         let last = heard.iter().rev().find_map(|heard| match heard {
             Heard::Prompt(text) => Some(text),
-            Heard::Result => None,
+            Heard::Result(_) => None,
         });
         if last.is_some_and(is_title) { Asked::Aside { streamed: true } } else { Asked::Turn(heard) }
     }
@@ -63,7 +63,7 @@ fn heard(item: &Value) -> Option<Heard> {
     let text = |part: &Value| part["text"].as_str().or(part["encrypted_content"].as_str()).map(str::to_owned);
     let text = content.filter_map(text).collect::<Vec<_>>().join("\n");
     match item["type"].as_str()? {
-        "function_call_output" | "custom_tool_call_output" => Some(Heard::Result),
+        "function_call_output" | "custom_tool_call_output" => Some(Heard::Result(super::text_of(&item["output"]))),
         "message" if item["role"] == "user" => Some(Heard::Prompt(text)),
         "agent_message" if text.contains("Message Type: NEW_TASK") => Some(Heard::Prompt(text)),
         _ => None,

@@ -99,8 +99,8 @@ pub fn hold(text: &str, word: &str, then: &str) -> Step {
 pub enum Heard {
     /// Somebody's words to the model: a person's, or those it was started with as a sub-agent.
     Prompt(String),
-    /// What a tool gave back.
-    Result,
+    /// What a tool gave back, as the model is told.
+    Result(String),
 }
 
 /// What is due.
@@ -130,7 +130,7 @@ impl Script {
                     let lane = self.lanes.iter().position(|lane| text.contains(&lane.word));
                     now = lane.map(|lane| (lane, 0)).or(now);
                 }
-                Heard::Result => now = now.map(|(lane, results)| (lane, results + 1)),
+                Heard::Result(_) => now = now.map(|(lane, results)| (lane, results + 1)),
             }
         }
         let Some((lane_at, mut results)) = now else { return Chosen::Unscripted };
