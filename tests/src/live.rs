@@ -2,13 +2,14 @@
 //! from the script and the screen, and held against what capture says at every moment.
 //!
 //! One file says what is peculiar to an agent ([`claude`], [`codex`], [`gemini`]: settings, start,
-//! calls, screens, keys), one what is done with each of them ([`scenarios`]). A [`stage::Stage`] is
+//! calls, screens, keys), two what is done with each of them ([`scenarios`], [`approvals`]). A [`stage::Stage`] is
 //! where a scenario is played: machine, server, model and somebody at the terminal. A further scenario
-//! is a function and a line in [`scenarios::ALL`]; a further agent a file and a line in [`agents`].
+//! is a function and a line in [`scenarios::ALL`] or [`approvals::ALL`]; a further agent a file and a line in [`agents`].
 //!
 //! Needs the agents' programs, and no network: the models are on loopback. Not part of the tests;
 //! `tests/live/run` runs it.
 
+pub mod approvals;
 pub mod claude;
 pub mod codex;
 pub mod gemini;
@@ -36,6 +37,44 @@ pub struct Place<'a> {
     pub model: &'a str,
     /// Whether capture's hooks will be installed.
     pub hooks: bool,
+    /// Whether it plans first, where it can be started so.
+    pub plans: bool,
+}
+
+/// Whether capture's hooks are installed, and for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hooks {
+    /// There are none.
+    None,
+    /// They tell what goes on.
+    Tell,
+    /// Those that ask for permission are answered, and wait so long for a person, seconds.
+    Wait(u32),
+}
+
+/// What a scenario is played in.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// Its name.
+    pub name: &'static str,
+    /// The hooks.
+    pub hooks: Hooks,
+    /// The user's policy, when there is one.
+    pub policy: Option<&'static str>,
+    /// Whether it runs under `capture run`.
+    pub run: bool,
+    /// Whether the agent plans first.
+    pub plans: bool,
+    /// Whether the project is a repository, whose calls of git are kept.
+    pub git: bool,
+}
+
+impl Setting {
+    /// One with these hooks under `capture run`, and nothing else.
+    #[must_use]
+    pub const fn new(name: &'static str, hooks: Hooks) -> Self {
+        Self { name, hooks, policy: None, run: true, plans: false, git: false }
+    }
 }
 
 /// How an agent is started.
@@ -77,14 +116,14 @@ pub trait Agent: Sync {
     /// A pattern of the screen while it takes a prompt.
     fn ready(&self) -> &'static str;
 
-    /// A pattern of the screen while it asks to be allowed [`command`](Self::command).
+    /// A pattern of the screen while it asks to be allowed a [`command`](Self::command).
     fn dialog(&self) -> &'static str;
 
     /// What is typed.
     fn key(&self, key: Key) -> &'static str;
 
-    /// A call that it asks permission for.
-    fn command(&self) -> Call;
+    /// A call that runs this command, which it asks permission for unless it only reads.
+    fn command(&self, line: &str) -> Call;
 
     /// A call that puts a question to the user, who sees [`QUESTION`].
     fn question(&self) -> Call;
@@ -102,6 +141,9 @@ pub trait Agent: Sync {
     /// The lane and the step of the last thing said then, given the lane of `word`.
     fn last_word<'w>(&self, word: &'w str) -> (&'w str, usize);
 }
+
+/// A command that agents ask permission for.
+pub const MAKE: &str = "touch made";
 
 /// The question that is asked.
 pub const QUESTION: &str = "Which color do you want?";

@@ -9,12 +9,17 @@ use std::{
 use clap::Parser;
 use events::Provider;
 use tests::live::{
-    Installed, agents,
+    Installed, Setting, agents, approvals,
     scenarios::{self, Scenario},
     stage::{Outcome, play},
 };
 
 /// Plays scenarios with real agents and scripted models, and says whether capture was right.
+///
+/// The table, in ms: `seen` from a dialog's being on the screen to its being told; `p50` and `p90` from a
+/// request, or its dialog, to the agent's acting on the decision (a person takes 1500 of them, the policy
+/// is asked twenty times); `told` from a person's `capture approve` or `capture deny` to that. `flaps` are
+/// states that were told and were none.
 #[derive(Debug, Parser)]
 #[command(name = "live")]
 struct Asked {
@@ -45,12 +50,12 @@ struct Asked {
 struct Row {
     agent: Provider,
     scenario: Scenario,
-    hooks: bool,
+    setting: Setting,
 }
 
 impl Row {
     fn name(&self) -> String {
-        format!("{}/{}/{}", self.agent, self.scenario.name, if self.hooks { "hooks" } else { "none" })
+        format!("{}/{}/{}", self.agent, self.scenario.name, self.setting.name)
     }
 }
 
@@ -79,8 +84,12 @@ fn failed(words: &str) -> ExitCode {
 /// Whether all went well.
 fn run(asked: &Asked, own: &Path) -> Result<bool, String> {
     let rows = agents().into_iter().flat_map(|agent| {
-        let of = move |hooks| move |scenario| Row { agent: agent.provider(), scenario, hooks };
-        scenarios::ALL.into_iter().map(of(true)).chain(scenarios::ALL.into_iter().map(of(false)))
+        let agent = agent.provider();
+        let all = scenarios::ALL.into_iter().chain(approvals::ALL).filter(move |s| s.agents.contains(&agent));
+        let in_each = move |scenario: Scenario| {
+            scenario.settings.iter().map(move |setting| Row { agent, scenario, setting: *setting })
+        };
+        all.flat_map(in_each)
     });
     let wanted = |row: &Row| asked.only.is_empty() || asked.only.iter().any(|only| row.name().starts_with(only));
     let rows: Vec<Row> = rows.filter(wanted).collect();
@@ -108,30 +117,45 @@ fn run(asked: &Asked, own: &Path) -> Result<bool, String> {
         .zip(programs)
         .filter_map(|(agent, program)| Some(Installed { agent, program: std::path::absolute(program.as_ref()?).ok()? }))
         .collect();
-    println!("{:<8} {:<10} {:<6} {:>6} {:>6}  result", "agent", "scenario", "hooks", "ms", "flaps");
+    println!(
+        "{:<8} {:<15} {:<7} {:>6} {:>6} {:>6} {:>6} {:>6}  result",
+        "agent", "scenario", "hooks", "seen", "flaps", "p50", "p90", "told"
+    );
     let mut all_well = true;
     for row in &rows {
         let Some(installed) = installed.iter().find(|installed| installed.agent.provider() == row.agent) else {
             continue;
         };
         let script = (row.scenario.script)(installed.agent);
-        let outcome = play(installed, &capture, row.hooks, script, &row.scenario.play);
+        let outcome = play(installed, &capture, &row.setting, script, &row.scenario.play);
         all_well &= outcome.wrong.is_empty();
         tell(row, &outcome, asked.verbose);
     }
     Ok(all_well)
 }
 
+/// The smallest that so many of a hundred do not exceed.
+fn percentile(times: &[i64], percent: usize) -> Option<i64> {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    let at = (times.len() * percent).div_ceil(100);
+    times.get(at.saturating_sub(1)).copied()
+}
+
 fn tell(row: &Row, outcome: &Outcome, verbose: bool) {
-    let delay = outcome.delay.map_or_else(|| "-".to_owned(), |ms| ms.to_string());
-    let hooks = if row.hooks { "yes" } else { "no" };
+    let ms = |ms: Option<i64>| ms.map_or_else(|| "-".to_owned(), |ms| ms.to_string());
     let first = outcome.wrong.first().map(|words| words.lines().next().unwrap_or_default());
     let result = first.map_or_else(|| "ok".to_owned(), |words| format!("FAILED: {words}"));
     println!(
-        "{:<8} {:<10} {hooks:<6} {delay:>6} {:>6}  {result}",
+        "{:<8} {:<15} {:<7} {:>6} {:>6} {:>6} {:>6} {:>6}  {result}",
         row.agent.as_str(),
         row.scenario.name,
-        outcome.flaps
+        row.setting.name,
+        ms(outcome.delay),
+        outcome.flaps,
+        ms(percentile(&outcome.times.asked, 50)),
+        ms(percentile(&outcome.times.asked, 90)),
+        ms(percentile(&outcome.times.told, 50)),
     );
     if verbose || !outcome.wrong.is_empty() {
         eprintln!("--- {}", row.name());

@@ -13,6 +13,21 @@ use crate::models::{
 
 const API_KEY: &str = "sk-dummy";
 
+/// A command that only reads, which its user wants to be asked about.
+pub const ASKED: &str = "git status";
+
+/// Writes the plan, where the agent has said that it belongs.
+#[must_use]
+pub fn write_plan() -> Call {
+    Call::new("Write", json!({ "file_path": anthropic::PLAN_FILE, "content": "# Plan\n1. Make it.\n" }))
+}
+
+/// Puts the plan before the user.
+#[must_use]
+pub fn show_plan() -> Call {
+    Call::new("ExitPlanMode", json!({}))
+}
+
 /// Claude Code.
 #[derive(Debug)]
 pub struct Claude;
@@ -36,7 +51,9 @@ impl Agent for Claude {
             "projects": { place.project.to_string_lossy(): project },
         });
         fs::write(place.home.join(".claude.json"), known.to_string())?;
-        fs::write(place.home.join(".claude/settings.json"), "{}")?;
+        // It asks about no command it knows to read only.
+        let settings = json!({ "permissions": { "ask": [format!("Bash({ASKED})")] } });
+        fs::write(place.home.join(".claude/settings.json"), settings.to_string())?;
         let environment = [
             ("ANTHROPIC_BASE_URL", place.model),
             ("ANTHROPIC_API_KEY", API_KEY),
@@ -45,7 +62,7 @@ impl Agent for Claude {
         ];
         Ok(Start {
             // By default it decides by itself what to ask.
-            arguments: ["--permission-mode", "manual"].map(str::to_owned).to_vec(),
+            arguments: ["--permission-mode", if place.plans { "plan" } else { "manual" }].map(str::to_owned).to_vec(),
             environment: environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
         })
     }
@@ -65,8 +82,8 @@ impl Agent for Claude {
         }
     }
 
-    fn command(&self) -> Call {
-        Call::new("Bash", json!({ "command": "touch made", "description": "Make a file" }))
+    fn command(&self, line: &str) -> Call {
+        Call::new("Bash", json!({ "command": line, "description": "Do it" }))
     }
 
     fn question(&self) -> Call {

@@ -89,9 +89,9 @@ screen_reader_detection_done = true
     }
 
     /// Its present models have one tool, which takes a program.
-    fn command(&self) -> Call {
+    fn command(&self, line: &str) -> Call {
         let input = json!({
-            "cmd": "touch made", "sandbox_permissions": "require_escalated",
+            "cmd": line, "sandbox_permissions": "require_escalated",
             "justification": "It is to be seen",
         });
         Call::new("exec", format!("const r = await tools.exec_command({input}); text(r.output);").into())

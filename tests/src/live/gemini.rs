@@ -60,8 +60,8 @@ impl Agent for Gemini {
         }
     }
 
-    fn command(&self) -> Call {
-        Call::new("run_shell_command", json!({ "command": "touch made", "description": "Make a file" }))
+    fn command(&self, line: &str) -> Call {
+        Call::new("run_shell_command", json!({ "command": line, "description": "Do it" }))
     }
 
     fn question(&self) -> Call {

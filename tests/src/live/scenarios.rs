@@ -1,10 +1,10 @@
 //! What is done with each agent, and what is true meanwhile. A scenario begins when the agent is
 //! started; the script of its model is made beside it.
 
-use events::{Reason, State};
+use events::{Provider, Reason, State};
 
 use super::{
-    Agent, Key, QUESTION,
+    Agent, Hooks, Key, MAKE, QUESTION, Setting,
     stage::{Played, Stage},
 };
 use crate::models::{
@@ -17,6 +17,10 @@ use crate::models::{
 pub struct Scenario {
     /// Its name.
     pub name: &'static str,
+    /// With which agents.
+    pub agents: &'static [Provider],
+    /// In what.
+    pub settings: &'static [Setting],
     /// What the model says.
     pub script: fn(&dyn Agent) -> Script,
     /// What is done.
@@ -29,31 +33,36 @@ impl std::fmt::Debug for Scenario {
     }
 }
 
-/// All of them.
+/// Those that are about the status alone.
 pub const ALL: [Scenario; 6] = [
-    Scenario { name: "approve", script: asks, play: approve },
-    Scenario { name: "deny", script: asks, play: deny },
-    Scenario { name: "interrupt", script: works, play: interrupt },
-    Scenario { name: "kill", script: works, play: kill },
-    Scenario { name: "sub-agent", script: delegates, play: sub_agent },
-    Scenario { name: "question", script: questions, play: question },
+    of_all("approve", asks, approve),
+    of_all("deny", asks, deny),
+    of_all("interrupt", works, interrupt),
+    of_all("kill", works, kill),
+    of_all("sub-agent", delegates, sub_agent),
+    of_all("question", questions, question),
 ];
 
+const fn of_all(name: &'static str, script: fn(&dyn Agent) -> Script, play: fn(&mut Stage) -> Played) -> Scenario {
+    const SETTINGS: &[Setting] = &[Setting::new("hooks", Hooks::Tell), Setting::new("none", Hooks::None)];
+    Scenario { name, agents: &[Provider::Claude, Provider::Codex, Provider::Gemini], settings: SETTINGS, script, play }
+}
+
 /// By which the conversation is known to the script, and the sub-agent's.
-const WORK: &str = "the work that is scripted";
+pub(super) const WORK: &str = "the work that is scripted";
 const PART: &str = "the part of it that is delegated";
 /// What is typed.
-const PROMPT: &str = "Please do the work that is scripted";
+pub(super) const PROMPT: &str = "Please do the work that is scripted";
 /// Said to the model.
-const ASK: &str = "ask";
-const GO_ON: &str = "go on";
+pub(super) const ASK: &str = "ask";
+pub(super) const GO_ON: &str = "go on";
 
 /// It works, and calls a command when it is told to; then works again until it is told.
-fn asks(agent: &dyn Agent) -> Script {
+pub(super) fn asks(agent: &dyn Agent) -> Script {
     let parts = vec![
         Part::Say("I am going to make a file. ".to_owned()),
         Part::Until(ASK.to_owned()),
-        Part::Call(agent.command()),
+        Part::Call(agent.command(MAKE)),
     ];
     Script::default().lane(WORK, [Step::Answer(parts), hold("I am looking at it, ", GO_ON, "and it is there.")])
 }
@@ -67,22 +76,28 @@ fn delegates(agent: &dyn Agent) -> Script {
     agent.delegates(WORK, PART, GO_ON)
 }
 
-fn questions(agent: &dyn Agent) -> Script {
+pub(super) fn questions(agent: &dyn Agent) -> Script {
     let parts = vec![Part::Until(ASK.to_owned()), Part::Call(agent.question())];
     Script::default().lane(WORK, [Step::Answer(parts), hold("I take that one, ", GO_ON, "and it is done.")])
 }
 
-/// Up to the dialog.
-fn to_the_dialog(stage: &mut Stage) -> Played {
+/// Up to what the model calls.
+pub(super) fn to_the_call(stage: &mut Stage) -> Played {
     stage.is_ready()?;
     stage.prompts(PROMPT, WORK)?;
     stage.stays()?;
     stage.model.tell(ASK);
+    Ok(())
+}
+
+/// Up to the dialog.
+pub(super) fn to_the_dialog(stage: &mut Stage) -> Played {
+    to_the_call(stage)?;
     stage.sees_dialog()
 }
 
 /// From the model's going on to the end of the turn.
-fn to_the_end(stage: &mut Stage, step: usize) -> Played {
+pub(super) fn to_the_end(stage: &mut Stage, step: usize) -> Played {
     stage.model_did(WORK, step, Did::Began)?;
     stage.stays()?;
     stage.model.tell(GO_ON);

@@ -3,6 +3,9 @@
 //! terminal and asks capture all the time while it waits for anything; what is true is what the
 //! scenario says ([`Stage::is`]).
 
+pub mod decisions;
+mod opening;
+
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
@@ -17,7 +20,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{
-    Agent, Installed, Key, Place,
+    Agent, Hooks, Installed, Key, Setting,
     judge::{Said, TOLERANCE_MS, Truth, first_wrong, times},
 };
 use crate::{
@@ -60,13 +63,24 @@ pub struct Outcome {
     pub delay: Option<i64>,
     /// How many states the history tells of that were none, each too short to be wrong.
     pub flaps: usize,
+    /// How long decisions took.
+    pub times: Times,
     /// What helps to see why: truth, history, the model's notes, the screen.
     pub details: String,
 }
 
+/// How long decisions took, ms.
+#[derive(Debug, Clone, Default)]
+pub struct Times {
+    /// From each request, or its dialog, to the agent's acting on the decision.
+    pub asked: Vec<i64>,
+    /// From each word of a person to that.
+    pub told: Vec<i64>,
+}
+
 impl Outcome {
     fn failed(words: String) -> Self {
-        Self { wrong: vec![words], delay: None, flaps: 0, details: String::new() }
+        Self { wrong: vec![words], delay: None, flaps: 0, times: Times::default(), details: String::new() }
     }
 }
 
@@ -80,9 +94,15 @@ pub struct Stage<'a> {
     pub server: &'a Server,
     /// The model.
     pub model: &'a Model,
-    hooks: bool,
+    setting: &'a Setting,
     user: User,
     screen: Observer,
+    /// The pattern of a dialog, whether there is one now, and how many there were.
+    dialog: Regex,
+    has_dialog: bool,
+    dialogs: usize,
+    /// The agent draws dialogs that nobody has to answer: whether they are told is not judged.
+    blinks: bool,
     truth: Vec<Truth>,
     said: Vec<Said>,
     /// Since when there has been more than one session, ms.
@@ -90,6 +110,7 @@ pub struct Stage<'a> {
     session: Option<Value>,
     delay: Option<i64>,
     flaps: usize,
+    times: Times,
     wrong: Vec<String>,
     prompts: usize,
     calls: usize,
@@ -106,11 +127,11 @@ impl std::fmt::Debug for Stage<'_> {
 pub fn play(
     installed: &Installed,
     capture: &Path,
-    hooks: bool,
+    setting: &Setting,
     script: Script,
     scenario: &dyn Fn(&mut Stage) -> Played,
 ) -> Outcome {
-    let played = AssertUnwindSafe(|| played(installed, capture, hooks, script, scenario));
+    let played = AssertUnwindSafe(|| played(installed, capture, setting, script, scenario));
     catch_unwind(played).unwrap_or_else(|panic| {
         let words = panic.downcast_ref::<String>().cloned();
         Outcome::failed(words.or_else(|| panic.downcast_ref::<&str>().map(|w| (*w).to_owned())).unwrap_or_default())
@@ -120,37 +141,49 @@ pub fn play(
 fn played(
     installed: &Installed,
     capture: &Path,
-    hooks: bool,
+    setting: &Setting,
     script: Script,
     scenario: &dyn Fn(&mut Stage) -> Played,
 ) -> Outcome {
     let agent = installed.agent;
     let machine = Machine::new(&capture.to_string_lossy());
     let _ending = EndsAll(machine.data());
+    if let Err(error) = opening::furnish(&machine, setting) {
+        return Outcome::failed(format!("the machine: {error}"));
+    }
     let server = machine.serve();
     let model = match Model::start(agent.api(), script) {
         Ok(model) => model,
         Err(error) => return Outcome::failed(format!("no model: {error}")),
     };
-    let user = match start(installed, &machine, &model, hooks) {
+    let user = match opening::start(installed, &machine, &model, setting) {
         Ok(user) => user,
         Err(words) => return Outcome::failed(words),
     };
     let screen = Observer::new(SIZE, agent.provider(), Arc::new(Rules::embedded()), capture::clock::now());
+    let dialog = match Regex::new(agent.dialog()) {
+        Ok(dialog) => dialog,
+        Err(error) => return Outcome::failed(error.to_string()),
+    };
     let mut stage = Stage {
         agent,
         machine: &machine,
         server: &server,
         model: &model,
-        hooks,
+        setting,
         user,
         screen,
+        dialog,
+        has_dialog: false,
+        dialogs: 0,
+        blinks: false,
         truth: Vec::new(),
         said: Vec::new(),
         several_since: None,
         session: None,
         delay: None,
         flaps: 0,
+        times: Times::default(),
         wrong: Vec::new(),
         prompts: 0,
         calls: 0,
@@ -160,7 +193,8 @@ fn played(
     } else {
         stage.judge();
     }
-    Outcome { details: stage.details(), wrong: stage.wrong, delay: stage.delay, flaps: stage.flaps }
+    let details = stage.details();
+    Outcome { details, wrong: stage.wrong, delay: stage.delay, flaps: stage.flaps, times: stage.times }
 }
 
 /// Ends what was started on a machine, however a scenario ends.
@@ -172,32 +206,6 @@ impl Drop for EndsAll {
     }
 }
 
-fn start(installed: &Installed, machine: &Machine, model: &Model, hooks: bool) -> Played<User> {
-    let agent = installed.agent;
-    let (home, project, url) = (machine.home(), machine.project(), model.url());
-    let place = Place { home: &home, project: &project, model: &url, hooks };
-    let start = agent.prepare(&place).map_err(|error| format!("settings of the agent: {error}"))?;
-    if hooks {
-        let words = ["hooks", "install", "--provider", agent.provider().as_str(), "--yes"];
-        let output = machine.command(&words).output().map_err(|error| error.to_string())?;
-        if !output.status.success() {
-            return Err(format!("capture hooks install: {}", String::from_utf8_lossy(&output.stderr)));
-        }
-    }
-    let program = installed.program.to_string_lossy();
-    let words = std::iter::once(program.as_ref()).chain(start.arguments.iter().map(String::as_str));
-    let words: Vec<String> = words.map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
-    // Whoever interrupts us leaves no agent behind.
-    let script = format!("exec 2>&1; \"$PROGRAM\" run --on-hangup end -- {}", words.join(" "));
-    // The agents are scripts of an interpreter that is where the caller's is.
-    let path = crate::text_from_env("PATH").unwrap_or_default();
-    let own = start.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let more: Vec<(&str, &str)> = own.chain([("PATH", path.as_str())]).collect();
-    let user = User::start_with(machine, &script, &more);
-    user.resize(SIZE.columns, SIZE.rows);
-    Ok(user)
-}
-
 impl Stage<'_> {
     /// Waits until the agent takes prompts.
     ///
@@ -205,8 +213,12 @@ impl Stage<'_> {
     /// When it does not.
     pub fn is_ready(&mut self) -> Played {
         self.sees(self.agent.ready())?;
-        self.is(State::Waiting, None);
-        self.is_said()
+        // Of one that nobody looks at, a session may be known by its first prompt only.
+        if self.setting.run {
+            self.is(State::Waiting, None);
+            self.is_said()?;
+        }
+        Ok(())
     }
 
     /// Types a prompt and waits until the model is asked by it, in this lane.
@@ -240,7 +252,8 @@ impl Stage<'_> {
         self.is_since(drawn, State::WaitingApproval, Some(Reason::Tool));
         self.is_said()?;
         let first = |said: &&Said| said.state == State::WaitingApproval;
-        self.delay = self.said.iter().find(first).map(|said| said.at - drawn);
+        let delay = self.said.iter().find(first).map(|said| said.at - drawn);
+        self.delay = self.delay.or(delay);
         self.stays()
     }
 
@@ -277,6 +290,11 @@ impl Stage<'_> {
         let when = self.within(AGENT, |stage| stage.model.when(lane, step, did));
         let when = when.ok_or_else(|| format!("step {step} of {lane:?} was not {did:?}; {}", self.picture()))?;
         Ok(when.as_millisecond())
+    }
+
+    /// This has become so between two moments, ms.
+    pub fn is_between(&mut self, from: i64, by: i64, state: State, reason: Option<Reason>) {
+        self.truth.push(Truth { from, by, state, reason });
     }
 
     /// From now on this is so.
@@ -374,6 +392,11 @@ impl Stage<'_> {
             self.user.types(replies);
         }
         self.screen.advance(capture::clock::now());
+        if !shown.is_empty() {
+            let has = self.dialog.is_match(&self.text());
+            self.dialogs += usize::from(has && !self.has_dialog);
+            self.has_dialog = has;
+        }
         let Some(sessions) = sessions(&self.server.client) else { return };
         let at = now();
         self.several_since = if sessions.len() > 1 { self.several_since.or(Some(at)) } else { None };
@@ -404,21 +427,25 @@ impl Stage<'_> {
     /// Holds all that was said against all that was true.
     fn judge(&mut self) {
         let end = now();
-        if let Some(wrong) = first_wrong(&self.truth, &self.said, end) {
+        let blinks = self.blinks;
+        let counts = |said: &&Said| !blinks || said.state != State::WaitingApproval;
+        let said: Vec<Said> = self.said.iter().filter(counts).copied().collect();
+        if let Some(wrong) = first_wrong(&self.truth, &said, end) {
             self.wrong.push(format!("sessions: {wrong}"));
         }
         let history: Vec<Said> = self.history().into_iter().map(|(said, _)| said).collect();
+        let told: Vec<Said> = history.iter().filter(counts).copied().collect();
         // Of work the history tells that it began, not of what kind it became.
         let without =
             |truth: &Truth| Truth { reason: truth.reason.filter(|_| truth.state != State::Running), ..*truth };
         let truth: Vec<Truth> = self.truth.iter().map(without).collect();
-        if let Some(wrong) = first_wrong(&truth, &history, end) {
+        if let Some(wrong) = first_wrong(&truth, &told, end) {
             self.wrong.push(format!("history: {wrong}"));
         }
         let asked = times(states(&truth), State::WaitingApproval);
         for (who, said) in [("sessions", &self.said), ("history", &history)] {
             let seen = times(said.iter().map(|said| said.state), State::WaitingApproval);
-            if seen != asked {
+            if seen != asked && !self.blinks {
                 self.wrong.push(format!("{who}: {seen} approvals were seen, there were {asked}"));
             }
         }
@@ -441,9 +468,9 @@ impl Stage<'_> {
             self.wrong.push("the script has no answer to what the model was asked".to_owned());
         }
         let heard = self.events(|event| event["source"] == "hook").len();
-        if self.hooks != (heard > 0) {
-            self.wrong
-                .push(format!("{heard} events of hooks, which are {}installed", if self.hooks { "" } else { "not " }));
+        let hooks = self.setting.hooks != Hooks::None;
+        if hooks != (heard > 0) {
+            self.wrong.push(format!("{heard} events of hooks, which are {}installed", if hooks { "" } else { "not " }));
         }
     }
 
@@ -477,13 +504,14 @@ impl Stage<'_> {
             events.iter().map(|event| format!("  {event}\n")).collect::<String>()
         };
         format!(
-            "true:\n{}said in sessions:\n{}said in the history:\n{}the model:\n{}counted:\n{}{}{}\n",
+            "true:\n{}said in sessions:\n{}said in the history:\n{}the model:\n{}counted:\n{}{}{}{}\n",
             self.truth.iter().map(|truth| row(truth.by, truth.to_string())).collect::<String>(),
             self.said.iter().map(|said| row(said.at, said.to_string())).collect::<String>(),
             self.history().into_iter().map(|(m, why)| row(m.at, format!("{m}   because {why}"))).collect::<String>(),
             notes.collect::<String>(),
             counted(PROMPTED),
             counted(CALLED),
+            self.decided(),
             self.picture(),
         )
     }
@@ -514,6 +542,6 @@ fn word<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
     serde_json::from_value(value.clone()).ok()
 }
 
-fn now() -> i64 {
+pub(super) fn now() -> i64 {
     capture::clock::now().as_millisecond()
 }

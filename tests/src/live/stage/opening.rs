@@ -1,0 +1,72 @@
+//! Before a scenario begins: what its setting wants is on the machine, and the agent is started.
+
+use std::{
+    fs,
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
+};
+
+use super::{Played, SIZE, decisions::GIT_CALLS};
+use crate::{
+    live::{Hooks, Installed, Place, Setting},
+    models::Model,
+    program::Machine,
+    terminal_user::User,
+};
+
+/// Writes what the setting wants on the machine.
+pub(super) fn furnish(machine: &Machine, setting: &Setting) -> std::io::Result<()> {
+    if let Some(policy) = setting.policy {
+        let dir = machine.home().with_file_name("config/capture");
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        fs::write(dir.join("policy.toml"), policy)?;
+    }
+    if setting.git {
+        let mut init = std::process::Command::new("git");
+        init.args(["init", "--quiet"]).current_dir(machine.project()).env("HOME", machine.home());
+        if !init.status()?.success() {
+            return Err(std::io::Error::other("git init"));
+        }
+        // Before the real one on the PATH.
+        let (bin, calls) = (machine.home().join("bin"), machine.home().join(GIT_CALLS));
+        fs::create_dir_all(&bin)?;
+        let script = format!(
+            "#!/bin/sh\necho \"$(date +%s%3N) $*\" >> '{}'\nPATH=${{PATH#*:}} exec git \"$@\"\n",
+            calls.display()
+        );
+        fs::write(bin.join("git"), script)?;
+        fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(())
+}
+
+/// Starts the agent at a terminal, with its settings and capture's hooks.
+pub(super) fn start(installed: &Installed, machine: &Machine, model: &Model, setting: &Setting) -> Played<User> {
+    let agent = installed.agent;
+    let (home, project, url) = (machine.home(), machine.project(), model.url());
+    let hooks = setting.hooks != Hooks::None;
+    let place = Place { home: &home, project: &project, model: &url, hooks, plans: setting.plans };
+    let start = agent.prepare(&place).map_err(|error| format!("settings of the agent: {error}"))?;
+    if hooks {
+        let mut words = vec!["hooks", "install", "--provider", agent.provider().as_str(), "--yes"];
+        let seconds = if let Hooks::Wait(seconds) = setting.hooks { Some(seconds.to_string()) } else { None };
+        words.extend(seconds.iter().flat_map(|seconds| ["--approver", seconds.as_str()]));
+        let output = machine.command(&words).output().map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            return Err(format!("capture hooks install: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+    }
+    let program = installed.program.to_string_lossy();
+    let words = std::iter::once(program.as_ref()).chain(start.arguments.iter().map(String::as_str));
+    let words: Vec<String> = words.map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+    // Whoever interrupts us leaves no agent behind.
+    let run = if setting.run { "\"$PROGRAM\" run --on-hangup end -- " } else { "" };
+    let script = format!("exec 2>&1; {run}{}", words.join(" "));
+    // The agents are scripts of an interpreter that is where the caller's is.
+    let path = crate::text_from_env("PATH").unwrap_or_default();
+    let path = if setting.git { format!("{}:{path}", home.join("bin").display()) } else { path };
+    let own = start.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let more: Vec<(&str, &str)> = own.chain([("PATH", path.as_str())]).collect();
+    let user = User::start_with(machine, &script, &more);
+    user.resize(SIZE.columns, SIZE.rows);
+    Ok(user)
+}
