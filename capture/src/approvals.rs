@@ -32,7 +32,7 @@ pub use judge::{Judge, Judged, OnPolicy};
 /// Things the desk may be told and has not taken up yet.
 const TOLD: usize = 4_096;
 /// Hooks that went away are looked for this often.
-const SWEEP_EVERY: Duration = Duration::from_secs(5);
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// A handle on the desk; clones share it.
 #[derive(Clone)]

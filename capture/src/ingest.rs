@@ -109,6 +109,8 @@ pub enum Input {
     Decide(Box<Decide>),
     /// Something of an approval is to be recorded.
     Record(Box<Record>),
+    /// A hook waits for the decision on an approval, and nothing of the agent shows it; or no more.
+    Waits(SessionId, String, bool),
     /// Commit and end.
     Stop,
 }
@@ -427,6 +429,7 @@ impl Ingest {
             Input::Protocol(told) => self.apply_protocol(told),
             Input::Decide(decide) => self.apply_decide(decide),
             Input::Record(record) => self.apply_record(record),
+            Input::Waits(session, approval, on) => self.apply_wait(*session, approval, *on),
             Input::Stop => Ok(()),
         }
     }
@@ -531,6 +534,7 @@ impl Ingest {
                 | Input::Batch(_)
                 | Input::Ended(_)
                 | Input::Agents(_)
+                | Input::Waits(..)
                 | Input::Stop => {}
             }
         }

@@ -55,6 +55,20 @@ pub fn is_asked(provider: Provider, payload: &RawValue) -> bool {
     asked.is_some_and(|asked| asking_event(provider) == Some(asked.hook_event_name.as_str()))
 }
 
+/// Whether the agent shows its dialog while its hook waits. Otherwise nothing of it tells that it waits.
+#[must_use]
+pub const fn shows_dialog_meanwhile(provider: Provider) -> bool {
+    matches!(provider, Provider::Claude)
+}
+
+/// Whether the agent has words for this decision on such a call: its tool, and the tool's input as JSON.
+#[must_use]
+pub fn has_words(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &Answer) -> bool {
+    let input = input.and_then(|input| serde_json::from_str::<Value>(input).ok());
+    let asked = json!({ "hook_event_name": asking_event(provider), "tool_name": tool, "tool_input": input });
+    RawValue::from_string(asked.to_string()).is_ok_and(|payload| answer(provider, &payload, given).is_some())
+}
+
 /// Whether the agent's hook is called for every tool, before the agent's own rules are asked.
 #[must_use]
 pub const fn asks_before_rules(provider: Provider) -> bool {
@@ -190,6 +204,10 @@ mod tests {
         );
         check(Provider::Claude, plan(), &Answer { answers: Some(answers), ..ALLOW }, None);
         check(Provider::Claude, request("ExitPlanMode", json!({})), &ALLOW, None);
+        assert!(!has_words(Provider::Claude, Some("ExitPlanMode"), Some("{}"), &ALLOW));
+        assert!(has_words(Provider::Claude, Some("ExitPlanMode"), Some(r#"{"plan":"1. go"}"#), &ALLOW));
+        assert!(has_words(Provider::Codex, Some("Bash"), Some(r#"{"command":"ls"}"#), &ALLOW));
+        assert!(!has_words(Provider::Gemini, Some("run_shell_command"), None, &ALLOW));
     }
 
     #[test]

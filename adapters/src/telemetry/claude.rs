@@ -2,7 +2,7 @@
 
 use super::{
     record::Record,
-    told::{Told, USER, duration, line},
+    told::{Told, duration, line},
 };
 
 const CALL: &[(&str, &str)] = &[
@@ -60,7 +60,7 @@ fn decided(record: &Record) -> Told<'_> {
     let by = match record.text("source") {
         Some("config") => "a rule",
         Some("hook") => "a hook",
-        Some(source) if source.starts_with("user_") => USER,
+        Some(source) if source.starts_with("user_") => "the user",
         Some(other) => other,
         None => "somebody",
     };

@@ -5,7 +5,7 @@
 
 use super::{
     record::Record,
-    told::{Told, USER, duration, is_tried_again, line},
+    told::{Told, duration, is_tried_again, line},
 };
 
 const CALL: &[(&str, &str)] = &[
@@ -48,7 +48,7 @@ fn decided(record: &Record) -> Told<'_> {
         Some(_) | None => return Told::Nothing,
     };
     let by = match record.text("source") {
-        Some("User") => USER,
+        Some("User") => "the user",
         Some("Config") => "a rule",
         Some(other) => other,
         None => "somebody",

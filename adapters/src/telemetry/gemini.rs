@@ -2,7 +2,7 @@
 
 use super::{
     record::Record,
-    told::{Told, USER, is_tried_again, line},
+    told::{Told, is_tried_again, line},
 };
 
 const CALL: &[(&str, &str)] = &[
@@ -47,7 +47,7 @@ pub(super) fn told(record: &Record) -> Told<'_> {
 /// `accept` is said of what a person allowed and of what needs no asking alike, so it says nothing.
 fn decided(record: &Record) -> Told<'_> {
     let (allowed, by) = match record.text("decision") {
-        Some("reject") => (false, USER),
+        Some("reject") => (false, "the user"),
         Some("auto_accept") => (true, "an earlier answer"),
         Some(_) | None => return Told::Nothing,
     };

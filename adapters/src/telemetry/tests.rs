@@ -80,7 +80,7 @@ fn shown(received: &Received) -> Vec<String> {
 #[test]
 fn every_recorded_record_is_read() {
     for (name, provider, records, events) in
-        [("claude", Provider::Claude, 27, 15), ("codex", Provider::Codex, 21, 19), ("gemini", Provider::Gemini, 28, 11)]
+        [("claude", Provider::Claude, 27, 14), ("codex", Provider::Codex, 21, 18), ("gemini", Provider::Gemini, 28, 11)]
     {
         let received = logs(Encoding::Json, &fixture(&format!("{name}/logs.json")));
         assert_eq!(received.tallies, [(provider, Tally { records, rejected: 0 })].into(), "{name}");

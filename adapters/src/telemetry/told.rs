@@ -16,10 +16,6 @@ use super::{
 const RETRYING_MS: i64 = 15_000;
 /// So long after a prompt it is believed to be at work on it, with nothing else to go by, ms.
 const PROMPTED_MS: i64 = 15_000;
-/// So long after the user allowed a tool it is believed to run, with nothing else to go by, ms.
-const DECIDED_MS: i64 = 15_000;
-/// Who decides at the agent's own dialog.
-pub(super) const USER: &str = "the user";
 /// Characters kept of a message.
 const MESSAGE_CHARS: usize = 2_000;
 /// Characters kept of a name or a code.
@@ -131,10 +127,7 @@ fn make(told: &Told<'_>, name: &str, at: Timestamp) -> Vec<Made> {
         Told::Decided { tool, call_id, allowed, by } => {
             let verdict = if *allowed { "allowed" } else { "denied" };
             let call = call_id.map_or_else(String::new, |id| format!(" ({id})"));
-            let remark = remark(&format!("{tool} {verdict} by {by}{call}"));
-            // The one word there is of a dialog that was answered, where no hook tells of it.
-            let works = (*allowed && *by == USER).then(|| running(Reason::Tool, at.plus_ms(DECIDED_MS), name));
-            [remark].into_iter().chain(works).collect()
+            vec![remark(&format!("{tool} {verdict} by {by}{call}"))]
         }
         Told::Returned { call_id, worked, duration_ms } => vec![Made::of(ToolResult {
             call_id: cut(call_id, NAME_CHARS),

@@ -9,7 +9,7 @@ use std::{
 use adapters::{
     delivery::{
         Delivery,
-        answer::{Answer, takes_allowance, takes_rewrite},
+        answer::{Answer, has_words, shows_dialog_meanwhile, takes_allowance},
         decode::call_of,
     },
     host::frame::{Answered, DialogAnswer},
@@ -168,7 +168,7 @@ impl Desk {
             match inbox.recv_timeout(sweep) {
                 Ok(Told::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(told) => self.take(told),
-                Err(RecvTimeoutError::Timeout) => self.holds.retain(|_, hold| !hold.reply.is_closed()),
+                Err(RecvTimeoutError::Timeout) => self.sweep(),
             }
         }
     }
@@ -177,8 +177,38 @@ impl Desk {
     fn take_up(&mut self) {
         let filter = ApprovalFilter { state: Some(ApprovalState::Pending), session: None, limit: 1_000 };
         match self.reader.approvals(&filter) {
-            Ok(pending) => pending.into_iter().for_each(|approval| self.opened(approval, false)),
+            Ok(pending) => {
+                for approval in pending {
+                    // Hooks that wait come back, and say so.
+                    self.tell_wait(&approval, false);
+                    self.opened(approval, false);
+                }
+            }
             Err(error) => tracing::warn!(%error, "the pending approvals cannot be read"),
+        }
+    }
+
+    /// Forgets hooks that wait no longer.
+    fn sweep(&mut self) {
+        let gone: Vec<String> = self
+            .holds
+            .iter()
+            .filter(|(_, hold)| hold.reply.is_closed())
+            .map(|(delivery, _)| delivery.clone())
+            .collect();
+        for delivery in gone {
+            self.holds.remove(&delivery);
+            let open = self.open.values().find(|o| o.approval.delivery.as_deref() == Some(&delivery));
+            if let Some(open) = open {
+                self.tell_wait(&open.approval, false);
+            }
+        }
+    }
+
+    /// Has it told that a hook waits for a person, or no more, where nothing of the agent shows it.
+    fn tell_wait(&self, approval: &Approval, on: bool) {
+        if !shows_dialog_meanwhile(approval.provider) {
+            self.inputs.send(Input::Waits(approval.session_id, approval.id.clone(), on)).ok();
         }
     }
 
@@ -223,7 +253,7 @@ impl Desk {
 
     fn hold(&mut self, held: Held) {
         let delivery = held.delivery.to_string();
-        self.holds.retain(|_, hold| !hold.reply.is_closed());
+        self.sweep();
         if self.holds.len() >= HOLDS {
             held.reply.send(None).ok();
             return;
@@ -300,10 +330,10 @@ impl Desk {
                 let evidence = json!({ "rule": judged.rule, "reason": judged.reason });
                 self.record("asked", &approval, evidence, Box::new(|| {}));
             }
-            let delivery = approval.delivery.unwrap_or_default();
-            if self.holds.get(&delivery).is_some_and(|hold| !hold.people)
-                && let Some(hold) = self.holds.remove(&delivery)
-            {
+            let delivery = approval.delivery.clone().unwrap_or_default();
+            if self.holds.get(&delivery).is_some_and(|hold| hold.people) {
+                self.tell_wait(&approval, true);
+            } else if let Some(hold) = self.holds.remove(&delivery) {
                 hold.reply.send(None).ok();
             }
             return;
@@ -328,9 +358,10 @@ impl Desk {
     fn judged(&self, approval: &Approval) -> Judged {
         let session = self.session(approval.session_id);
         let judged = self.judge.judge(approval, session.as_ref());
-        let unanswerable = judged.allow == Some(true)
-            && (matches!(approval.kind, Some(ApprovalKind::Question) | None)
-                || judged.rewrite.is_some() && !takes_rewrite(approval.provider));
+        let unanswerable = judged.allow.is_some_and(|allow| {
+            let told = if allow { allowance(judged.rewrite.clone(), None) } else { refusal(None) };
+            allow && matches!(approval.kind, None | Some(ApprovalKind::Question)) || !tells(approval, &told)
+        });
         if unanswerable {
             let reason = "it would be allowed, and the agent cannot be told so".to_owned();
             return Judged { allow: None, rewrite: None, reason, ..judged };
@@ -558,7 +589,11 @@ impl Desk {
             return conflict("it cannot be told whether another request would be the same; allow it once");
         }
         if held && takes_allowance(approval.provider) {
-            return Ok(None);
+            let told = if allow { allowance(None, decision.answers.clone()) } else { refusal(None) };
+            if tells(approval, &told) {
+                return Ok(None);
+            }
+            return conflict("the agent takes no such answer from its hook: answer it where it asks");
         }
         if decision.answers.is_some() || decision.scope == DecisionScope::Session {
             return conflict("no hook of the agent waits for it, and keys can only say yes or no, once");
@@ -630,6 +665,11 @@ fn called(id: RunId, whole: &RawValue) -> Option<(String, Approval)> {
     let (session, asked) = call_of(&delivery).filter(|_| delivery.id == id)?;
     let of = (SessionId::mint(delivery.at, delivery.provider, &session), delivery.provider);
     Some((session, Approval::of(&asked, of, None, (Source::Hook, Confidence::High), delivery.at)))
+}
+
+/// Whether the agent's hook has words for this.
+fn tells(approval: &Approval, answer: &Answer) -> bool {
+    has_words(approval.provider, approval.tool.as_deref(), approval.input.as_deref(), answer)
 }
 
 const fn allowance(rewrite: Option<String>, answers: Option<BTreeMap<String, String>>) -> Answer {

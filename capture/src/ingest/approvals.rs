@@ -9,7 +9,10 @@ use std::{
     sync::{Mutex, PoisonError, atomic::Ordering},
 };
 
-use events::{ApprovalResolved, ApprovalState, Event, Payload, SessionId, Source, Timestamp};
+use events::{
+    ApprovalKind, ApprovalResolved, ApprovalState, Claim, Confidence, Event, Payload, Reason, SessionId, Signal,
+    Source, State, Timestamp,
+};
 use projections::Approval;
 use serde::Serialize;
 use serde_json::Value;
@@ -120,6 +123,24 @@ impl Ingest {
         self.record(record.what, &record.approval, &record.evidence)
     }
 
+    /// That a hook waits is a claim of ours: the agent shows that it works.
+    pub(super) fn apply_wait(&mut self, session: SessionId, approval: &str, on: bool) -> Result<(), Failure> {
+        let Some(slot) = self.sessions.find(session) else { return Ok(()) };
+        let state = self.sessions.state(&self.writer, slot)?;
+        let Some(kind) = state.approval(approval).filter(|a| a.state == ApprovalState::Pending).map(|a| a.kind) else {
+            return Ok(());
+        };
+        let claim = if on {
+            let reason = kind.and_then(reason_of).or(Some(Reason::Tool));
+            Claim::State { state: State::WaitingApproval, reason }
+        } else {
+            Claim::Withdrawn
+        };
+        let words = Some("the agent's hook waits for the decision".to_owned());
+        let signal = Signal { key: Some(approval.to_owned()), ..Signal::new(claim, Confidence::High, words) };
+        self.inject(slot, Source::Runtime, (self.clock)(), "hook-waits", signal.into())
+    }
+
     /// Adds a row to the record.
     fn record(&mut self, what: &'static str, approval: &Approval, evidence: &Value) -> Result<(), Failure> {
         let row = Row { at: (self.clock)(), what, approval, evidence };
@@ -182,6 +203,17 @@ impl Ingest {
         {
             tracing::warn!(%error, "the end of the record of decisions cannot be kept beside it");
         }
+    }
+}
+
+const fn reason_of(kind: ApprovalKind) -> Option<Reason> {
+    match kind {
+        ApprovalKind::Command | ApprovalKind::Read | ApprovalKind::Question => None,
+        ApprovalKind::Edit | ApprovalKind::Write => Some(Reason::Edit),
+        ApprovalKind::Plan => Some(Reason::Plan),
+        ApprovalKind::Mcp => Some(Reason::Mcp),
+        ApprovalKind::Fetch => Some(Reason::Fetch),
+        ApprovalKind::Trust => Some(Reason::Trust),
     }
 }
 

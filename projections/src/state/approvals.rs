@@ -2,21 +2,23 @@
 //! somebody sees; closed when it is decided, or when the agent goes on, whoever answered.
 
 use events::{
-    ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Confidence, Dialog, Event, Reason, Source, State,
-    Timestamp, ToolOutcome, TurnOutcome,
+    ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Confidence, DecidedVia, Dialog, Event, Reason,
+    Source, State, Timestamp, ToolOutcome, TurnOutcome,
 };
 
 use super::{Conclusion, SessionState};
 use crate::{
     Approval,
     shorten::one_line,
-    status::Held,
+    status::{Held, is_momentary},
     talk::{OpenCall, Phase},
 };
 
 /// A request that nobody sees any more is closed after so long: between two dialogs there is none
 /// for a moment, ms.
 const GONE_MS: i64 = 1_000;
+/// A dialog that a hook's answer closed may be seen so long after, ms.
+const AFTERGLOW_MS: i64 = 800;
 /// What belongs to a request is told within so long after it, ms.
 const FIRST_MS: i64 = 250;
 /// A dialog that was answered may be seen so long after, ms.
@@ -31,6 +33,11 @@ impl Held {
     fn asks(&self) -> bool {
         self.state == State::WaitingApproval || self.state == State::Waiting && self.reason == Some(Reason::Question)
     }
+}
+
+/// Whether the claim says that a hook waits for the decision on this approval.
+fn is_waited_for(held: &Held, approval: &str) -> bool {
+    held.source == Source::Runtime && held.key.as_deref() == Some(approval)
 }
 
 impl Approval {
@@ -134,28 +141,45 @@ impl SessionState {
         }
         self.session.approval_wait_ms += approval.close(resolved, at);
         let approval = approval.clone();
-        self.held.retain(|h| !approval.is_claimed_by(h));
-    }
-
-    /// What hooks claimed under this key is over.
-    pub(super) fn request_answered(&mut self, key: Option<&str>, at: Timestamp) {
-        let its_own = |a: &&Approval| a.is_pending() && a.source == Source::Hook && a.key.as_deref() == key;
-        for approval in self.approvals.iter().filter(its_own) {
-            self.unseen.insert(approval.id.clone(), at.plus_ms(-GONE_MS));
+        self.held.retain(|h| !approval.is_claimed_by(h) && !is_waited_for(h, &approval.id));
+        // Who looks on still sees what was just answered, for a moment.
+        if approval.via == Some(DecidedVia::Hook) && !self.approvals.iter().any(Approval::is_pending) {
+            for held in self.held.iter_mut().filter(|h| h.state == State::WaitingApproval && h.agent.is_none()) {
+                held.holds_from = Some(at.plus_ms(AFTERGLOW_MS));
+            }
         }
     }
 
-    /// A call returned: what was asked for it is answered, and what was decided had this outcome.
+    /// From when on a dialog that is seen now counts: at once, but for a moment after a decision that the
+    /// agent's hook was told, when it may be the one that was decided.
+    pub(super) fn dialog_counts_from(&self, source: Source, at: Timestamp) -> Option<Timestamp> {
+        let decided = |a: &&Approval| a.via == Some(DecidedVia::Hook) && !a.is_pending();
+        let last = self.approvals.iter().filter(decided).filter_map(|a| a.closed_at).max()?;
+        let pending = self.approvals.iter().any(Approval::is_pending);
+        let looks_on = !is_momentary(source) && source != Source::Runtime;
+        (looks_on && !pending && at.since_ms(last) < AFTERGLOW_MS).then(|| last.plus_ms(AFTERGLOW_MS))
+    }
+
+    /// What hooks claimed under this key is over.
+    pub(super) fn request_answered(&mut self, key: Option<&str>) {
+        let its_own = |a: &&Approval| a.is_pending() && a.source == Source::Hook && a.key.as_deref() == key;
+        for approval in self.approvals.iter().filter(its_own) {
+            self.unseen.insert(approval.id.clone(), Timestamp::MIN);
+        }
+    }
+
+    /// A call returned: what was asked for it is answered, and what was decided had this outcome. `by` is
+    /// when it returned, which may be told late: what was asked since is about another call.
     pub(super) fn call_returned(
         &mut self,
         call: Option<&OpenCall>,
         outcome: ToolOutcome,
-        at: Timestamp,
+        (by, at): (Timestamp, Timestamp),
         out: &mut Vec<Conclusion>,
     ) {
         let last = self.talk.calls.is_empty();
         let turn_id = self.turn.as_ref().map(|t| t.id);
-        for approval in &mut self.approvals {
+        for approval in self.approvals.iter_mut().filter(|a| a.opened_at <= by) {
             let its_own = call.is_some_and(|c| approval.is_about(c));
             let resolved = if approval.is_pending() && (its_own || last) {
                 let (state, allowed) = match outcome {
@@ -189,7 +213,7 @@ impl SessionState {
 
     /// When a request that nobody sees any more is closed.
     pub(super) fn approvals_due(&self) -> Option<Timestamp> {
-        self.unseen.values().map(|at| at.plus_ms(GONE_MS)).min()
+        self.unseen.values().filter(|at| **at > Timestamp::MIN).map(|at| at.plus_ms(GONE_MS)).min()
     }
 
     /// Brings the approvals in line with the status.
@@ -217,7 +241,9 @@ impl SessionState {
             let gone_at = *self.unseen.entry(approval.id.clone()).or_insert(at);
             // A request comes right before the claim that goes with it, and may come before its turn does.
             let over = over && at.since_ms(approval.opened_at) > FIRST_MS;
-            let went_on = gone_at.plus_ms(GONE_MS) <= at;
+            // A hook told that it was answered: that is now.
+            let told = gone_at == Timestamp::MIN;
+            let went_on = told || gone_at.plus_ms(GONE_MS) <= at;
             if !over && !went_on {
                 continue;
             }
@@ -234,12 +260,18 @@ impl SessionState {
                 state: Some(state),
                 ..ApprovalResolved::default()
             };
-            self.session.approval_wait_ms += approval.close(&resolved, gone_at.max(approval.opened_at));
+            self.session.approval_wait_ms +=
+                approval.close(&resolved, if told { at } else { gone_at.max(approval.opened_at) });
             let approval = Some(Box::new(approval.clone()));
             out.push(Conclusion { at, turn_id, payload: resolved.into(), turn: None, approval });
         }
         let pending = || self.approvals.iter().filter(|a| a.is_pending()).map(|a| &a.id);
         self.unseen.retain(|id, _| pending().any(|p| p == id));
+        let over =
+            |h: &Held| h.source == Source::Runtime && h.key.as_ref().is_some_and(|key| !pending().any(|p| p == key));
+        if self.held.iter().any(over) {
+            self.held.retain(|h| !over(h));
+        }
         if !pending().eq(&self.session.pending_approvals) {
             self.session.pending_approvals = pending().cloned().collect();
         }

@@ -66,7 +66,7 @@ impl SessionState {
                 if !result.detail {
                     let call = self.talk.returned(&result.call_id);
                     self.answered(call.as_ref(), event.created_at.min(at));
-                    self.call_returned(call.as_ref(), result.outcome, at, out);
+                    self.call_returned(call.as_ref(), result.outcome, (event.created_at.min(at), at), out);
                     if let Some(turn) = &mut self.turn {
                         turn.tool_errors += u32::from(result.outcome != events::ToolOutcome::Ok);
                     }
@@ -445,9 +445,6 @@ impl SessionState {
                         !(is_momentary(h.source) && h.agent.is_none() && h.state != *state && older)
                     });
                 }
-                if event.source == Source::Telemetry && *reason == Some(Reason::Tool) {
-                    self.allowed_by(said_at);
-                }
                 if signal.valid_until.is_some_and(|until| until <= self.clock) {
                     return;
                 }
@@ -462,7 +459,10 @@ impl SessionState {
                     strength: signal.strength,
                     at,
                     valid_until: signal.valid_until,
-                    holds_from: signal.holds_from,
+                    holds_from: signal.holds_from.or_else(|| {
+                        let asks = *state == State::WaitingApproval && event.agent_id.is_none();
+                        asks.then(|| self.dialog_counts_from(event.source, at)).flatten()
+                    }),
                     said_at: Some(said_at),
                     key: signal.key.clone(),
                     words,
@@ -509,7 +509,7 @@ impl SessionState {
             Claim::Withdrawn => {
                 self.withdraw(event.source, event.agent_id.as_deref(), signal.key.as_deref());
                 if event.source == Source::Hook && signal.key.is_some() {
-                    self.request_answered(signal.key.as_deref(), at);
+                    self.request_answered(signal.key.as_deref());
                 }
             }
         }
@@ -535,15 +535,6 @@ impl SessionState {
             let its_own = h.subject.is_some() && call.is_some_and(|c| c.title == h.subject);
             !(asks && (last || its_own) && h.said_at.unwrap_or(h.at) <= by)
         });
-    }
-
-    /// Somebody was told that the user allowed a tool: what a hook asked before is answered, when it is
-    /// the one thing that was asked.
-    fn allowed_by(&mut self, by: Timestamp) {
-        let asks = |h: &Held| h.source == Source::Hook && h.state == State::WaitingApproval;
-        if self.held.iter().filter(|h| asks(h)).count() == 1 {
-            self.held.retain(|h| !(asks(h) && h.said_at.unwrap_or(h.at) <= by));
-        }
     }
 
     /// Whether this source said something about a later moment already.

@@ -81,7 +81,9 @@ async fn every_route_refuses_tokens_of_other_scopes() {
             if opens {
                 if route.path != "/api/stream/status" && route.path != "/api/v1/stream" {
                     let answer = desk.send(request).await;
-                    assert!(![401, 403].contains(&answer.status.as_u16()), "{} {scope}", route.path);
+                    // Hooks come over the Unix socket only.
+                    let elsewhere = route.path == "/api/v1/deliveries/{id}/answer" && answer.status == 403;
+                    assert!(elsewhere || ![401, 403].contains(&answer.status.as_u16()), "{} {scope}", route.path);
                     clean(&answer);
                 }
             } else {

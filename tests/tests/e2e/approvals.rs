@@ -201,7 +201,14 @@ fn a_person_decides() {
     assert!(code == Some(5) && err.contains("closed already: allowed"), "{err}");
 
     let hook = call(&machine, "codex", "60", &request(&machine, "touch y"));
-    let id = held(&server)["id"].as_str().unwrap().to_owned();
+    let waiting = held(&server);
+    let id = waiting["id"].as_str().unwrap().to_owned();
+    // Codex shows no dialog while its hook waits; that it does is told all the same.
+    eventually("the session waits for an approval", || {
+        let session = server.client.json(&format!("/api/v1/sessions/{}", waiting["session_id"].as_str()?))?;
+        let evidence = session["status"]["evidence"].as_array()?.iter().any(|e| e["source"] == "runtime");
+        (session["status"]["state"] == "waiting_approval" && evidence).then_some(())
+    });
     done(&machine, &["deny", &id, "--message", "use z"]);
     assert_eq!(hook.decision(), json!({"behavior": "deny", "message": "use z"}));
     eventually("it is all recorded", || {
@@ -230,6 +237,15 @@ fn questions_and_plans_are_answered() {
     let id = held(&server)["id"].as_str().unwrap().to_owned();
     done(&machine, &["approve", &id]);
     assert_eq!(hook.decision(), json!({"behavior": "allow", "updatedInput": {"plan": "1. go"}}));
+
+    // A plan without a text cannot be given back: nobody is told that it was approved.
+    let plan = event(&machine, "PermissionRequest", "ExitPlanMode", json!({}));
+    let hook = call(&machine, "claude", "60", &plan);
+    let id = held(&server)["id"].as_str().unwrap().to_owned();
+    let (code, _, err) = said(&machine, &["approve", &id]);
+    assert!(code == Some(5) && err.contains("answer it where it asks"), "{err}");
+    done(&machine, &["deny", &id]);
+    assert_eq!(hook.decision()["behavior"], "deny");
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn installed_and_taken_out_the_settings_are_as_they_were() {
 }
 
 #[test]
-fn the_data_directory_is_named_only_when_it_is_not_found_without() {
+fn the_data_directory_is_always_named() {
     let here = Here::new();
     let home = here.machine.home();
     let usual = home.join(".local/share/capture");
@@ -117,9 +117,13 @@ fn the_data_directory_is_named_only_when_it_is_not_found_without() {
         let codex: Value = serde_json::from_str(&read(&here.codex())).unwrap();
         codex["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().unwrap().to_owned()
     };
-    assert_eq!(command(false), format!("'{}' hook codex # capture-hook", super::PROGRAM));
+    // Nothing in an agent's environment leads its hooks to another server.
+    let line = |data: &std::path::Path| {
+        format!("'{}' hook codex --data-dir '{}' # capture-hook", super::PROGRAM, data.display())
+    };
+    assert_eq!(command(false), line(&usual));
     assert!(usual.join("backups").is_dir());
-    assert!(command(true).contains("--data-dir"), "brought up to date");
+    assert_eq!(command(true), line(&here.machine.data()), "brought up to date");
 }
 
 #[test]

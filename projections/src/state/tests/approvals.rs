@@ -181,3 +181,35 @@ fn a_dialog_that_is_still_seen_is_no_new_approval() {
     // One that is seen anew is.
     remain(&and(steps, [on(2.3, sees_dialog("rm y"))]), &["command allowed `rm x` yes", "command pending `rm y`"]);
 }
+
+#[test]
+fn a_result_that_is_told_late_is_of_another_call() {
+    // The same command again: its request comes before the result of the first call is read.
+    let mut steps = at_work("ls");
+    steps.extend(asked(2.0, "a", "ls"));
+    steps.push(on(2.3, result("c").long_ago(1.5)));
+    remain(&steps, &["command pending `ls`"]);
+}
+
+#[test]
+fn who_looks_on_sees_a_decided_dialog_a_little_longer() {
+    let by_hook = || {
+        let resolved = ApprovalResolved {
+            approval_id: "a".into(),
+            allowed: Some(true),
+            by: Some(DecidedBy::Policy),
+            via: Some(events::DecidedVia::Hook),
+            ..ApprovalResolved::default()
+        };
+        said(resolved).by(Source::Runtime)
+    };
+    let steps =
+        and(and(at_work("rm x"), asked(1.0, "a", "rm x")), [on(1.02, by_hook()), on(1.1, registry(WaitingApproval))]);
+    let mut tape = Tape::played(&and(steps.clone(), [on(1.2, registry(Running)), until(5.0)]));
+    let before = ["0 turn 1 by prompt", "0 running thinking", "1 waiting_approval tool", "1.02 running tool"];
+    assert_eq!(tape.transitions(), before, "and nothing more");
+    assert_eq!(tape.status(), "running tool [rm x]");
+    // What stays on the screen is another dialog.
+    let mut tape = Tape::played(&and(steps, [until(5.0)]));
+    assert_eq!(tape.status(), "waiting_approval tool [rm x]");
+}
