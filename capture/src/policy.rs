@@ -31,9 +31,9 @@ pub enum Refused {
     Unreadable(PathBuf, std::io::Error),
     /// It is no regular file, or too long.
     NoFile(PathBuf),
-    /// It, or its directory, belongs to somebody else.
+    /// It, or a directory above it, belongs to somebody else.
     NotOurs(PathBuf),
-    /// It, or its directory, can be written by others.
+    /// It, or a directory above it, can be written by others.
     WritableByOthers(PathBuf),
     /// It lies in the workspace it would judge.
     InWorkspace(PathBuf),
@@ -114,9 +114,12 @@ fn text(file: &Path, workspace: Option<&Path>) -> Result<Option<String>, Refused
         }
     }
     believable(&real, &owner)?;
-    for dir in [file.parent(), real.parent()].into_iter().flatten() {
-        let told = dir.metadata().map_err(|error| Refused::Unreadable(dir.to_owned(), error))?;
-        believable(dir, &told)?;
+    for path in [file, &real] {
+        let path = std::path::absolute(path).map_err(|error| Refused::Unreadable(path.to_owned(), error))?;
+        for (above, dir) in path.ancestors().skip(1).enumerate() {
+            let told = dir.metadata().map_err(|error| Refused::Unreadable(dir.to_owned(), error))?;
+            if above == 0 { believable(dir, &told)? } else { on_the_way(dir, &told)? }
+        }
     }
     Ok(Some(text))
 }
@@ -127,6 +130,20 @@ fn believable(path: &Path, told: &std::fs::Metadata) -> Result<(), Refused> {
         return Err(Refused::NotOurs(path.to_owned()));
     }
     if told.mode() & 0o022 != 0 {
+        return Err(Refused::WritableByOthers(path.to_owned()));
+    }
+    Ok(())
+}
+
+/// Whoever can write a directory above could put another in the place of the one below. In a sticky
+/// one only its owner can.
+fn on_the_way(path: &Path, told: &std::fs::Metadata) -> Result<(), Refused> {
+    const STICKY: u32 = 0o1000;
+    let us = rustix::process::geteuid().as_raw();
+    if told.uid() != us && told.uid() != 0 {
+        return Err(Refused::NotOurs(path.to_owned()));
+    }
+    if told.mode() & 0o022 != 0 && told.mode() & STICKY == 0 {
         return Err(Refused::WritableByOthers(path.to_owned()));
     }
     Ok(())

@@ -41,6 +41,28 @@ fn a_file_that_is_ours_alone_is_in_force() {
 }
 
 #[test]
+fn a_directory_above_that_others_can_write_is_not() {
+    let (_dir, root) = home();
+    let file = root.join("above/capture/policy.toml");
+    put(&file, READS, 0o600);
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    mode(&root.join("above/capture"), 0o700);
+    mode(&root.join("above"), 0o755);
+    assert!(load(&file, None).is_ok());
+    for open in [0o777, 0o775] {
+        mode(&root.join("above"), open);
+        assert!(matches!(load(&file, None), Err(Refused::WritableByOthers(path)) if path == root.join("above")));
+    }
+    mode(&root.join("above"), 0o1777);
+    assert!(load(&file, None).is_ok(), "in a sticky one others cannot put another in its place");
+    // Where a link leads counts as well.
+    mode(&root.join("above"), 0o777);
+    let link = root.join("config/policy.toml");
+    symlink(&file, &link).unwrap();
+    assert!(matches!(load(&link, None), Err(Refused::WritableByOthers(_))));
+}
+
+#[test]
 fn a_file_inside_the_workspace_is_not() {
     let (_dir, root) = home();
     let inside = root.join("work/policy.toml");
