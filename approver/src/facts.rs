@@ -18,7 +18,8 @@ pub trait Facts {
     /// The bytes of a file, when it has `cap` at most.
     fn read(&self, path: &Path, cap: usize) -> Content;
 
-    /// The secrets in and below a directory, without following links.
+    /// The secrets in and below a directory, by their absolute paths, without following links. A `.git`
+    /// below it is passed over; one that is given is not.
     fn secrets_below(&self, dir: &Path) -> Below;
 
     /// Whether the path is a directory.
@@ -125,7 +126,7 @@ impl Facts for Stated {
 
     fn secrets_below(&self, dir: &Path) -> Below {
         let below = |file: &&PathBuf| {
-            file.strip_prefix(dir).is_ok_and(|rest| rest.as_os_str().is_empty() || crate::is_secret(rest))
+            file.strip_prefix(dir).is_ok_and(|rest| rest.components().all(|part| part.as_os_str() != ".git"))
         };
         let found: Vec<_> = self.files.keys().filter(below).filter(|f| crate::is_secret(f)).cloned().collect();
         if found.is_empty() { Below::Nothing } else { Below::Secrets(found) }

@@ -57,6 +57,8 @@ pub(crate) struct Place {
     pub(crate) workspace: PathBuf,
     /// Where relative paths count from: one directory, or those before and after a `cd`.
     pub(crate) bases: Vec<PathBuf>,
+    /// Whether it is known that it runs there.
+    pub(crate) certain: bool,
 }
 
 impl Place {
@@ -74,7 +76,7 @@ impl Place {
         if facts.is_private(&workspace) || is_secret(&workspace) {
             return Err("The workspace is a private place.".into());
         }
-        Ok(Self { workspace, bases: vec![cwd] })
+        Ok(Self { workspace, bases: vec![cwd], certain: request.cwd_is_certain })
     }
 
     /// The place after `cd`, when that stays inside.
@@ -83,11 +85,20 @@ impl Place {
         if Path::new(dir).components().any(|part| part == Component::ParentDir) {
             return Err("A `cd` with `..` is not followed.".into());
         }
+        // `cd -`, `cd +1` go where one has been; a `~` leads home.
+        if dir.is_empty() || dir.starts_with(['-', '+', '~']) {
+            return Err(format!("`cd {dir}` is not followed."));
+        }
         let mut bases = self.bases.clone();
         for base in &self.bases {
             bases.push(self.inside(&base.join(dir), dir, facts)?);
         }
-        Ok(Self { workspace: self.workspace.clone(), bases })
+        Ok(Self { workspace: self.workspace.clone(), bases, certain: self.certain })
+    }
+
+    /// The directory in which it runs, when that is known.
+    pub(crate) fn runs_in(&self) -> Option<&Path> {
+        self.bases.last().filter(|_| self.certain).map(PathBuf::as_path)
     }
 
     /// Whether what is written may be read, wherever it counts from; the resolved paths.
@@ -95,14 +106,12 @@ impl Place {
         if written == "/dev/null" {
             return Ok(Vec::new());
         }
+        self.counts(written)?;
         self.bases
             .iter()
             .map(|base| {
                 let path = self.inside(&base.join(written), written, facts)?;
                 let secret = is_secret(Path::new(written)) || is_secret(&path) || facts.is_private(&path);
-                // Addresses of remotes may hold credentials. Not on the list, since every search of a
-                // repository would find it.
-                let secret = secret || path.ends_with(".git/config");
                 if secret { Err(format!("`{written}` may hold secrets.")) } else { Ok(path) }
             })
             .collect()
@@ -150,6 +159,21 @@ impl Place {
             Content::Unreadable => true,
             Content::Bytes(bytes) => bytes.split(|b| *b == b'\n').any(|line| line.starts_with(b"!")),
         })
+    }
+
+    /// Whether it is known from where a path counts.
+    ///
+    /// # Errors
+    /// A sentence that says why not.
+    pub(crate) fn counts(&self, written: &str) -> Result<(), String> {
+        // Some tools expand it by themselves.
+        if written.starts_with('~') {
+            return Err(format!("`{written}` begins with a home directory (`~`)."));
+        }
+        if !self.certain && !Path::new(written).is_absolute() {
+            return Err(format!("It is not known in which directory it would run, so `{written}` may be anywhere."));
+        }
+        Ok(())
     }
 
     fn inside(&self, path: &Path, written: &str, facts: &dyn Facts) -> Result<PathBuf, String> {
@@ -200,6 +224,43 @@ mod tests {
         {
             assert!(is_protected(Path::new(path)), "{path}");
         }
-        assert!(!is_protected(Path::new(".github/ISSUE_TEMPLATE.md")) && !is_protected(Path::new("Cargo.toml")));
+        for path in [
+            ".github/ISSUE_TEMPLATE.md",
+            "QWEN.md",
+            ".qwen/settings.json",
+            ".junie/guidelines.md",
+            ".factory/x",
+            ".trae/rules/x",
+            ".amazonq/x",
+            "AGENT.md",
+            "WARP.md",
+            ".goosehints",
+            ".rules",
+            ".travis.yml",
+            "Jenkinsfile",
+            "azure-pipelines.yml",
+            ".buildkite/x.yml",
+            ".forgejo/workflows/a.yml",
+            ".gitea/workflows/a.yml",
+            ".woodpecker.yml",
+            ".gdbinit",
+            ".lldbinit",
+            ".config/mise/config.toml",
+            ".prototools",
+            ".pnpmfile.cjs",
+            "sitecustomize.py",
+            ".lfsconfig",
+            ".helix/config.toml",
+            ".emacs.d/init.el",
+            "node_modules/.bin/tsc",
+            ".venv/bin/python",
+            "a/venv/lib/x.py",
+            "env/bin/activate.fish",
+        ] {
+            assert!(is_protected(Path::new(path)), "{path}");
+        }
+        for path in ["Cargo.toml", "src/main.rs", "docs/rules.md", "src/environment.rs"] {
+            assert!(!is_protected(Path::new(path)), "{path}");
+        }
     }
 }

@@ -18,6 +18,9 @@ pub struct Request {
     pub command: Option<String>,
     /// The directory in which it would happen. Absolute.
     pub cwd: PathBuf,
+    /// Whether the agent told the directory. Otherwise `cwd` is only where its session began, and what
+    /// counts from it is not known.
+    pub cwd_is_certain: bool,
     /// What the session works on: the top of its repository. Absolute.
     pub workspace: PathBuf,
     /// The files a tool would read or write. Relative ones count from `cwd`.

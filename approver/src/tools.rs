@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde::Deserialize;
 
-pub(crate) use judge::{Known, judge, judge_git, outside, resolved};
+pub(crate) use judge::{Known, OfGit, judge, judge_git, outside, resolved};
 
 /// What is known of one program, or of one subcommand of git.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -23,7 +23,7 @@ pub(crate) struct Tool {
     flags: Vec<String>,
     /// Options with a value, and what sort of value.
     values: BTreeMap<String, String>,
-    /// Long options whose value may only follow a `=`, or be left out.
+    /// Options whose value may only follow directly, a long one's after a `=`, or be left out.
     optional: BTreeMap<String, String>,
     /// `-5` is an option.
     number: bool,
@@ -35,6 +35,11 @@ pub(crate) struct Tool {
     first_by: Vec<String>,
     /// Nothing is an option.
     words: bool,
+    /// Its parser is not getopt's: options only as they are spelled here, none in a bundle, values
+    /// in words of their own.
+    whole: bool,
+    /// A word that begins with `@` names a file of more words.
+    response_files: bool,
     /// All argument lists there are.
     exact: Option<Vec<String>>,
     /// Without a path it looks at the current directory.
@@ -49,8 +54,11 @@ pub(crate) struct Tool {
     all_with: Vec<String>,
     /// A grammar of its own.
     grammar: Option<grammar::Grammar>,
-    /// Files of the workspace that make it run something else.
-    unless: Vec<Unless>,
+    /// Files of the workspace by which something else may run, whatever they hold. Those of version
+    /// managers, too, when there are any.
+    unless: Vec<String>,
+    /// Whether a subcommand of git prints what files hold.
+    pub(crate) contents: Contents,
     /// Options of ours that make a subcommand of git safe.
     pub(crate) insert: Vec<String>,
 }
@@ -65,11 +73,17 @@ enum Below {
     All,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Unless {
-    file: String,
-    holds: String,
+/// Whether a subcommand of git prints what files hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Contents {
+    #[default]
+    Never,
+    /// With an option that asks for patches.
+    Asked,
+    /// Without an option that asks for less.
+    Usually,
+    Always,
 }
 
 #[derive(Deserialize)]

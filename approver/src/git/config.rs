@@ -142,15 +142,18 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// Looks at the configuration of the repository in which git would run. `tells`: the command prints
-/// the addresses of remotes.
+/// the addresses of remotes. Returns the directory of git, for a linked worktree its own.
 ///
 /// # Errors
 /// A sentence that names what may run something, or says that it cannot be told.
-pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts) -> Result<(), String> {
+pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts) -> Result<PathBuf, String> {
     let Some(top) = cwd.ancestors().find(|dir| facts.read(&dir.join(".git"), MAX) != Content::Missing) else {
-        // git says that there is none; with the safe form it takes no bare one for one.
-        return Ok(());
+        // `diff` and `grep` would look at files outside of one, and read through links.
+        return Err("There is no repository here, so git may look at anything.".into());
     };
+    if cwd.components().any(|part| part.as_os_str() == ".git") {
+        return Err("It would run inside the directory of git.".into());
+    }
     if top != workspace {
         return Err(format!("The repository in `{}` is not the session's own.", top.display()));
     }
@@ -159,15 +162,24 @@ pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts
         return Err("`.git` is a link.".into());
     }
     let mut files = Vec::new();
-    let common = match facts.read(&dot_git, MAX) {
-        Content::Unreadable | Content::Missing => dot_git,
+    let (own, common) = match facts.read(&dot_git, MAX) {
+        Content::Unreadable | Content::Missing => {
+            // It would name another repository, whose configuration counts.
+            if facts.read(&dot_git.join("commondir"), MAX) != Content::Missing {
+                return Err("`.git/commondir` leads to another repository.".into());
+            }
+            (dot_git.clone(), dot_git)
+        }
         Content::Bytes(bytes) => {
             let own = pointed(&bytes, "gitdir: ", top).and_then(|path| facts.canonical(&path));
             let own = own.ok_or("It cannot be told where the repository is.")?;
             files.push(own.join("config.worktree"));
-            worktree(&own, &dot_git, facts)?
+            no_links(&own, facts)?;
+            let common = worktree(&own, &dot_git, facts)?;
+            (own, common)
         }
     };
+    no_links(&common, facts)?;
     if facts.read(&common.join("objects/info/alternates"), MAX) != Content::Missing {
         return Err("The repository takes objects from another one.".into());
     }
@@ -179,7 +191,7 @@ pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts
             Content::Bytes(bytes) => keys(&bytes, &file, tells)?,
         }
     }
-    Ok(())
+    Ok(own)
 }
 
 /// The repository to which a linked worktree belongs. It must know of the worktree, or else any
@@ -194,10 +206,49 @@ fn worktree(own: &Path, dot_git: &Path, facts: &dyn Facts) -> Result<PathBuf, St
     if belongs { Ok(common) } else { Err(odd()) }
 }
 
+/// What git reads in its directory. A link would let it read, or write, elsewhere.
+const PARTS: &[&str] = &[
+    "objects",
+    "objects/info",
+    "objects/info/alternates",
+    "objects/pack",
+    "refs",
+    "refs/heads",
+    "refs/tags",
+    "refs/remotes",
+    "reftable",
+    "packed-refs",
+    "HEAD",
+    "index",
+    "logs",
+    "logs/HEAD",
+    "logs/refs",
+    "modules",
+    "worktrees",
+    "info",
+    "info/attributes",
+    "info/exclude",
+    "info/grafts",
+    "info/sparse-checkout",
+    "hooks",
+    "shallow",
+    "config",
+    "config.worktree",
+];
+
+fn no_links(dir: &Path, facts: &dyn Facts) -> Result<(), String> {
+    match PARTS.iter().map(|part| dir.join(part)).find(|part| facts.canonical(part).as_ref() != Some(part)) {
+        Some(part) => Err(format!("`{}` is a link, or leads to one.", part.display())),
+        None => Ok(()),
+    }
+}
+
+/// The path a pointer names. git takes more than the last line end off, so nothing but plain
+/// characters is understood.
 fn pointed(bytes: &[u8], prefix: &str, from: &Path) -> Option<PathBuf> {
     let text = std::str::from_utf8(bytes).ok()?.strip_prefix(prefix)?;
     let path = text.strip_suffix('\n').unwrap_or(text);
-    (!path.is_empty() && !path.contains('\n')).then(|| from.join(path))
+    (!path.is_empty() && !path.contains(char::is_control)).then(|| from.join(path))
 }
 
 /// Goes through the keys of a configuration. What is not written as git writes it is not understood.
@@ -319,18 +370,51 @@ mod tests {
     #[test]
     fn only_the_sessions_own_repository() {
         let facts = Stated::default().with_file("/w/.git/config", "").with_file("/w/sub/.git/config", "");
-        assert_eq!(check(Path::new("/w/src"), Path::new("/w"), false, &facts), Ok(()));
+        assert_eq!(check(Path::new("/w/src"), Path::new("/w"), false, &facts).map(drop), Ok(()));
         assert!(check(Path::new("/w/sub"), Path::new("/w"), false, &facts).is_err());
         let linked = Stated::default()
             .with_file("/w/.git", "gitdir: /main/.git/worktrees/w\n")
             .with_file("/main/.git/worktrees/w/commondir", "../..\n")
             .with_file("/main/.git/worktrees/w/gitdir", "/w/.git\n")
             .with_file("/main/.git/config", "[core]\n\tfilemode = true\n");
-        assert_eq!(check(Path::new("/w"), Path::new("/w"), false, &linked), Ok(()));
+        assert_eq!(check(Path::new("/w"), Path::new("/w"), false, &linked).map(drop), Ok(()));
         let posing = Stated::default()
             .with_file("/w/.git", "gitdir: /w/x\n")
             .with_file("/w/x/commondir", "../y\n")
             .with_file("/w/x/gitdir", "/w/.git\n");
         assert!(check(Path::new("/w"), Path::new("/w"), false, &posing).is_err());
+        assert!(check(Path::new("/w"), Path::new("/w"), false, &Stated::default()).is_err(), "no repository");
+    }
+
+    #[test]
+    fn a_directory_that_points_elsewhere() {
+        let here = |facts: &Stated| check(Path::new("/w"), Path::new("/w"), false, facts);
+        let plain = Stated::default().with_file("/w/.git/config", "");
+        assert_eq!(here(&plain).map(drop), Ok(()));
+        assert!(here(&plain.clone().with_file("/w/.git/commondir", "../evil\n")).is_err());
+        for part in ["objects", "objects/info", "refs", "packed-refs", "HEAD", "index", "logs", "modules", "config"] {
+            assert!(here(&plain.clone().with_link(&format!("/w/.git/{part}"), "/elsewhere")).is_err(), "{part}");
+        }
+        assert!(check(Path::new("/w/.git/x"), Path::new("/w"), false, &plain).is_err());
+    }
+
+    #[test]
+    fn a_pointer_is_one_plain_line() {
+        // git takes the `\r` off, and would go to another directory than the one looked at.
+        let linked = |dot_git: &str, common: &str| {
+            Stated::default()
+                .with_file("/w/.git", dot_git)
+                .with_file("/main/.git/worktrees/w\r/commondir", "../..\n")
+                .with_file("/main/.git/worktrees/w\r/gitdir", "/w/.git\n")
+                .with_file("/main/.git/worktrees/w/commondir", common)
+                .with_file("/main/.git/worktrees/w/gitdir", "/w/.git\n")
+                .with_file("/main/.git/config", "")
+                .with_file("/main/.git\r/config", "")
+        };
+        let here = |facts: &Stated| check(Path::new("/w"), Path::new("/w"), false, facts).is_ok();
+        assert!(here(&linked("gitdir: /main/.git/worktrees/w\n", "../..\n")));
+        assert!(!here(&linked("gitdir: /main/.git/worktrees/w\r\n", "../..\n")));
+        assert!(!here(&linked("gitdir: /main/.git/worktrees/w\n", "../..\r\n")));
+        assert!(!here(&linked("gitdir: /main/.git/worktrees/w\n", "../..\n\n")));
     }
 }

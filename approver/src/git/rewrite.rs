@@ -69,6 +69,7 @@ const SETTINGS: &[&str] = &[
     "diff.ignoreSubmodules=dirty",
     "diff.submodule=short",
     "diff.external=",
+    "diff.autoRefreshIndex=false",
     "status.submoduleSummary=false",
     "submodule.recurse=false",
     "log.showSignature=false",

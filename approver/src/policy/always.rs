@@ -3,9 +3,12 @@
 use crate::{Kind, Request, shell};
 
 /// The TOML of the rules that would allow just this again, in this directory, of this agent. `None`
-/// when the request is not fully understood, or is of a kind that is no thing to be allowed for good.
+/// when the request is not fully understood, when it is not known where it would happen, or it is of a kind that is no thing to be allowed for good.
 #[must_use]
 pub fn rule_for(request: &Request) -> Option<String> {
+    if !request.cwd_is_certain {
+        return None;
+    }
     let cwd = globset::escape(request.cwd.to_str()?);
     let bodies = match request.kind {
         Kind::Command => commands(request.command.as_deref()?)?,

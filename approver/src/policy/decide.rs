@@ -72,7 +72,11 @@ fn wrapped(line: &Line, place: &Result<Place, String>, facts: &dyn Facts) -> Res
 
 /// Where each command of a line runs. Only a `cd` that begins the line and must succeed is followed.
 fn places(line: &Line, place: &Result<Place, String>, facts: &dyn Facts) -> Vec<Result<Place, String>> {
-    let changes = |command: &Simple| command.texts().first().is_some_and(|word| *word == "cd");
+    let moves = |word: &str| matches!(word, "cd" | "pushd" | "popd" | "chdir");
+    let changes = |command: &Simple| match command.texts().as_slice() {
+        ["builtin" | "command", word, ..] | [word, ..] => moves(word),
+        [] => false,
+    };
     let Some((first, rest)) = line.commands.split_first() else { return Vec::new() };
     let mut all = vec![place.clone()];
     let mut behind = place.clone();

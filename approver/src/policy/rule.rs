@@ -13,7 +13,7 @@ use globset::GlobMatcher;
 use serde::Deserialize;
 
 use crate::{
-    Facts, Kind, Request, Verdict,
+    Content, Facts, Kind, Request, Verdict,
     paths::{Place, is_protected, is_secret},
     shell::Simple,
     tools,
@@ -155,16 +155,48 @@ impl Rule {
             return Err("It is for another tool.".into());
         }
         if let Some(cwd) = &self.cwd {
-            let real = facts.canonical(&request.cwd);
-            if !cwd.is_match(&request.cwd) && !real.is_some_and(|real| cwd.is_match(real)) {
-                return Err("It is for another directory.".into());
-            }
+            self.here(cwd, request, part, facts)?;
         }
         match self.decision {
             Verdict::Allow => self.allows(request, part, facts)?,
             Verdict::Ask | Verdict::Deny => self.shows(request, part, facts)?,
         }
         Ok("All its conditions hold.".into())
+    }
+
+    /// Whether it is for the directory in which this would happen: for a command that in which the line
+    /// would really run it, behind a `cd` too. To deny or ask it is enough that it may be.
+    fn here(&self, cwd: &GlobMatcher, request: &Request, part: &Part<'_>, facts: &dyn Facts) -> Result<(), String> {
+        let began = || [Some(request.cwd.clone()), facts.canonical(&request.cwd)].into_iter().flatten();
+        let place = match part {
+            Part::Command { place, .. } | Part::Other { place } => Some(*place),
+            Part::Text { .. } => None,
+        };
+        let other = || Err("It is for another directory.".to_owned());
+        if self.decision == Verdict::Allow {
+            if !request.cwd_is_certain {
+                return Err("It is not known in which directory it would run.".into());
+            }
+            let real = match place {
+                Some(Ok(place)) => place.runs_in().is_some_and(|dir| {
+                    // As it is written it may be a link; behind a `cd` only the real one is known.
+                    cwd.is_match(dir) || place.bases.len() == 1 && began().any(|dir| cwd.is_match(dir))
+                }),
+                // Without a place nothing more is known than where it began.
+                Some(Err(_)) | None => !matches!(part, Part::Command { .. }) && began().any(|dir| cwd.is_match(dir)),
+            };
+            return if real { Ok(()) } else { other() };
+        }
+        let bases = place.and_then(Result::ok).into_iter().flat_map(|place| place.bases.iter().cloned());
+        if !request.cwd_is_certain || began().chain(bases).any(|dir| cwd.is_match(dir)) {
+            return Ok(());
+        }
+        // Whatever changes directories may go to any that it names.
+        let text = request.command.as_deref().unwrap_or_default();
+        let seen = Seen::new(request, &Part::Text { text, why: "" }, facts);
+        let goes = |word: &String| matches!(word.as_str(), "cd" | "pushd" | "-C" | "--directory" | "chdir");
+        let moves = seen.commands.iter().any(|(words, _)| words.iter().any(goes));
+        if moves && seen.paths.iter().any(|path| cwd.is_match(path)) { Ok(()) } else { other() }
     }
 
     fn allows(&self, request: &Request, part: &Part<'_>, facts: &dyn Facts) -> Result<(), String> {
@@ -214,6 +246,7 @@ impl Rule {
         let edits = matches!(request.kind, Kind::Edit | Kind::Write);
         for path in &request.paths {
             let written = path.to_str().ok_or("The name of a file is no text.")?;
+            place.counts(written)?;
             if self.known.is_some() {
                 if edits { place.editable(written, facts)? } else { place.readable(written, facts).map(|_| ())? }
             }
@@ -225,6 +258,9 @@ impl Rule {
                     return Err(format!("No pattern allows `{written}`."));
                 }
                 every(globs, &[real], &place.workspace)?;
+            }
+            if !edits {
+                reads(written, place, facts)?;
             }
         }
         Ok(())
@@ -317,6 +353,18 @@ fn runs(command: &Simple, place: &Place, facts: &dyn Facts) -> Result<(), String
         return Err("zsh may take a word of it for a pattern.".into());
     }
     tools::resolved(first, place, facts)
+}
+
+/// What a tool that reads a path may see of it: of a directory all that is below.
+fn reads(written: &str, place: &Place, facts: &dyn Facts) -> Result<(), String> {
+    let from = place.bases.first().ok_or("There is no directory.")?;
+    let real = facts.canonical(&from.join(written)).ok_or("It cannot be told what file it is.")?;
+    if facts.is_directory(&real) {
+        return place.readable_below(&[real], false, facts);
+    }
+    // A name with brackets may be just that.
+    let pattern = written.contains(['*', '?', '[', '{']) && facts.read(&real, 0) == Content::Missing;
+    if pattern { Err(format!("`{written}` is a pattern, which may mean a secret.")) } else { Ok(()) }
 }
 
 fn every(globs: &[GlobMatcher], paths: &[PathBuf], workspace: &Path) -> Result<(), String> {

@@ -15,6 +15,7 @@ fn request(command: &str) -> Request {
         tool: Some("Bash".into()),
         command: Some(command.into()),
         cwd: "/home/dev/w".into(),
+        cwd_is_certain: true,
         workspace: "/home/dev/w".into(),
         paths: Vec::new(),
         url: None,
@@ -303,8 +304,34 @@ fn a_program_that_the_workspace_chooses_is_asked_about() {
     let chosen = facts.clone().with_file("/home/dev/w/.tool-versions", "cat path:evil\n");
     assert_eq!(reads.decide(&request("cat x"), &chosen).verdict, Verdict::Ask);
     assert_eq!(reads.decide(&request("ls x"), &chosen).verdict, Verdict::Allow);
-    let toolchain = facts.with_file("/home/dev/w/rust-toolchain.toml", "[toolchain]\npath = \"evil\"\n");
-    assert_eq!(reads.decide(&request("cargo --version"), &toolchain).verdict, Verdict::Ask);
+    let mut facts = self::facts();
+    for name in ["rustc", "node", "npm", "python3", "ruby", "go"] {
+        facts.programs.insert(name.into(), format!("/usr/bin/{name}").into());
+    }
+    // Whatever it holds: TOML and JSON have escapes.
+    for (command, file) in [
+        ("cargo --version", "rust-toolchain.toml"),
+        ("rustc -V", "rust-toolchain"),
+        ("cargo -V", ".tool-versions"),
+        ("cargo -V", "mise.toml"),
+        ("cargo -V", ".mise.toml"),
+        ("node --version", ".nvmrc"),
+        ("node --version", ".node-version"),
+        ("node -v", "package.json"),
+        ("npm --version", "package.json"),
+        ("python3 --version", ".python-version"),
+        ("ruby --version", ".ruby-version"),
+        ("go version", "go.mod"),
+    ] {
+        let below = Request { cwd: "/home/dev/w/a/b".into(), ..request(command) };
+        assert_eq!(reads.decide(&below, &facts).verdict, Verdict::Allow, "{command}");
+        for dir in ["", "a/", "a/b/"] {
+            let facts = facts.clone().with_file(&format!("/home/dev/w/{dir}{file}"), "");
+            assert_eq!(reads.decide(&below, &facts).verdict, Verdict::Ask, "{command} {dir}{file}");
+        }
+        let above = facts.clone().with_file(&format!("/home/dev/{file}"), "");
+        assert_eq!(reads.decide(&below, &above).verdict, Verdict::Allow, "{command}");
+    }
 }
 
 #[test]
@@ -339,6 +366,10 @@ fn a_cd_is_followed_where_it_is_sure() {
         "cd a | ls",
         "cd && ls",
         "cd - && ls",
+        "cd +1 && ls",
+        "cd -1 && ls",
+        "cd '~' && ls",
+        "cd '' && ls",
         "cd a && git status",
         "cd a b && ls",
         "cd -P a && ls",
@@ -353,4 +384,142 @@ fn a_workspace_that_means_nothing_allows_nothing() {
         let request = Request { workspace: workspace.into(), ..request("ls") };
         assert_eq!(Policy::preset(Preset::ReadOnly).decide(&request, &facts()).verdict, Verdict::Ask, "{workspace}");
     }
+}
+
+#[test]
+fn a_rule_for_a_directory_binds_every_command() {
+    let rules = "[[rule]]\nname = \"here\"\ndecision = \"allow\"\ncommand = [\"make\", \"...\"]\ncwd = \"/home/dev/w\"\n[[rule]]\nname = \"sub\"\ndecision = \"allow\"\ncommand = [\"cargo\", \"test\"]\ncwd = \"/home/dev/w/sub\"\n[[rule]]\nname = \"cd\"\ndecision = \"allow\"\ncommand = [\"cd\", \"*\"]\n[[rule]]\nname = \"pushd\"\ndecision = \"allow\"\ncommand = [\"pushd\", \"*\"]\n[[rule]]\nname = \"builtin\"\ndecision = \"allow\"\ncommand = [\"builtin\", \"...\"]\n";
+    let allows = policy(rules);
+    for (text, verdict) in [
+        ("make x", Verdict::Allow),
+        ("bash -lc 'make x'", Verdict::Allow),
+        ("cd sub && make x", Verdict::Ask),
+        ("cd /home/dev/w/sub && make x", Verdict::Ask),
+        ("cd sub; make x", Verdict::Ask),
+        ("pushd sub && make x", Verdict::Ask),
+        ("builtin cd sub && make x", Verdict::Ask),
+        ("cargo test", Verdict::Ask),
+        ("cd sub && cargo test", Verdict::Allow),
+        ("cd sub && cargo test && make", Verdict::Ask),
+    ] {
+        assert_eq!(allows.decide(&request(text), &facts()).verdict, verdict, "{text}");
+    }
+    let denies = policy(
+        "[[rule]]\nname = \"no\"\ndecision = \"deny\"\ncommand = [\"make\"]\ncwd = \"/home/dev/w/sub\"\n[[rule]]\nname = \"yes\"\ndecision = \"allow\"\ncommand = [\"make\"]\n",
+    );
+    for text in ["cd sub && make", "cd sub; make", "cd sub && make $x", "make -C sub $x", "pushd sub && make"] {
+        assert_eq!(denies.decide(&request(text), &facts()).verdict, Verdict::Deny, "{text}");
+    }
+    assert_eq!(denies.decide(&request("make"), &facts()).verdict, Verdict::Allow);
+}
+
+#[test]
+fn a_directory_that_nobody_told_is_not_relied_on() {
+    let told = |command: &str| Request { cwd_is_certain: false, ..request(command) };
+    let mut facts = facts().with_file("/home/dev/w/.git/config", "").with_file("/home/dev/w/a/x", "");
+    for name in ["echo", "tree", "du", "date", "node"] {
+        facts.programs.insert(name.into(), format!("/usr/bin/{name}").into());
+    }
+    let reads = Policy::preset(Preset::ReadOnly);
+    for text in [
+        "ls",
+        "ls src",
+        "cat README.md",
+        "git status",
+        "git diff",
+        "find",
+        "find . -name x",
+        "grep -r x",
+        "rg x",
+        "tree",
+        "du -sh",
+        "cd a && ls",
+        "cd /home/dev/w/a && ls",
+        "cd /home/dev/w && cat a/x",
+        "test -f x",
+        "cargo --version",
+        "node -v",
+    ] {
+        assert_eq!(
+            reads.decide(&request(text), &facts).verdict,
+            Verdict::Allow,
+            "{text}: {}",
+            reads.decide(&request(text), &facts).reason
+        );
+        assert_eq!(reads.decide(&told(text), &facts).verdict, Verdict::Ask, "{text}");
+    }
+    for text in ["cat /home/dev/w/README.md", "ls /home/dev/w/a | wc -l", "echo x", "date", "find /home/dev/w -name x"]
+    {
+        assert_eq!(
+            reads.decide(&told(text), &facts).verdict,
+            Verdict::Allow,
+            "{text}: {}",
+            reads.decide(&told(text), &facts).reason
+        );
+    }
+    let file = |path: &str| Request { cwd_is_certain: false, ..file(Kind::Read, path) };
+    assert_eq!(reads.decide(&file("a/x"), &facts).verdict, Verdict::Ask);
+    assert_eq!(reads.decide(&file("/home/dev/w/a/x"), &facts).verdict, Verdict::Allow);
+    let own = policy(
+        "[[rule]]\nname = \"any\"\ndecision = \"allow\"\ncommand = [\"make\"]\n[[rule]]\nname = \"here\"\ndecision = \"allow\"\ncommand = [\"cargo\", \"test\"]\ncwd = \"/home/dev/w\"\n[[rule]]\nname = \"docs\"\ndecision = \"allow\"\nkind = \"read\"\npaths = [\"a/**\"]\n[[rule]]\nname = \"no\"\ndecision = \"deny\"\ncommand = [\"rm\"]\ncwd = \"/elsewhere\"\n",
+    );
+    for (asked, verdict) in [
+        (told("make"), Verdict::Allow),
+        (told("cargo test"), Verdict::Ask),
+        (request("cargo test"), Verdict::Allow),
+        (file("a/x"), Verdict::Ask),
+        (file("/home/dev/w/a/x"), Verdict::Allow),
+        (told("rm x"), Verdict::Deny),
+        (request("rm x"), Verdict::Ask),
+    ] {
+        assert_eq!(own.decide(&asked, &facts).verdict, verdict, "{asked:?}");
+    }
+    assert_eq!(rule_for(&told("make")), None);
+}
+
+#[test]
+fn what_a_directory_holds_is_read_with_it() {
+    let reads = Policy::preset(Preset::ReadOnly);
+    let facts = facts()
+        .with_file("/home/dev/w/a/.env", "KEY=x")
+        .with_file("/home/dev/w/b/c", "x")
+        .with_file("/home/dev/w/[id].ts", "x")
+        .with_file("/home/dev/w/.azure/tokens", "x")
+        .with_file("/home/dev/w/.docker/config.json", "x")
+        .with_file("/home/dev/w/.mcp-auth/x", "x");
+    for (path, verdict) in [
+        ("b", Verdict::Allow),
+        ("b/c", Verdict::Allow),
+        ("[id].ts", Verdict::Allow),
+        ("a", Verdict::Ask),
+        (".", Verdict::Ask),
+        ("a/*", Verdict::Ask),
+        ("**/.e?v", Verdict::Ask),
+        ("~/x", Verdict::Ask),
+        ("~x", Verdict::Ask),
+        (".git/config", Verdict::Ask),
+        (".git/config.worktree", Verdict::Ask),
+        (".git/modules/x/config", Verdict::Ask),
+        (".git/worktrees/x/config.worktree", Verdict::Ask),
+        (".git/FETCH_HEAD", Verdict::Ask),
+        (".git/credentials", Verdict::Ask),
+        (".git/HEAD", Verdict::Allow),
+    ] {
+        let decision = reads.decide(&file(Kind::Read, path), &facts);
+        assert_eq!(decision.verdict, verdict, "{path}: {}", decision.reason);
+    }
+    for text in [
+        "grep -r x .azure",
+        "grep -r x .docker",
+        "grep -r x .mcp-auth",
+        "grep -r x .git",
+        "rg x .azure",
+        "rg x .git",
+        "rg x .docker",
+        "cat '~/x'",
+        "cat .git/config.worktree",
+    ] {
+        assert_eq!(reads.decide(&request(text), &facts).verdict, Verdict::Ask, "{text}");
+    }
+    assert_eq!(reads.decide(&request("grep -r x b"), &facts).verdict, Verdict::Allow);
 }

@@ -148,7 +148,10 @@ fn printf(words: &[&str]) -> Result<(), String> {
     let mut rest = *format;
     let mut safe = !format.starts_with('-');
     while let Some(at) = rest.find('%') {
-        rest = rest[at + 1..].trim_start_matches(|c: char| c == '-' || c == '.' || c.is_ascii_digit());
+        let conversion = &rest[at + 1..];
+        rest = conversion.trim_start_matches(|c: char| c == '-' || c == '.' || c.is_ascii_digit());
+        // `%999999999s` is as wide.
+        safe &= conversion.len() - rest.len() < 5;
         safe &= rest.starts_with(['s', '%', 'b', 'q']);
         rest = rest.get(1..).unwrap_or_default();
     }
@@ -206,7 +209,7 @@ mod tests {
     #[test]
     fn printf_prints_text() {
         assert!(check(Grammar::Printf, "%s\\n x") && check(Grammar::Printf, "%-10s|%%"));
-        for words in ["-v x %s", "%d a[x]", "%n", "%(%s)T 1", "%*s 3 x"] {
+        for words in ["-v x %s", "%d a[x]", "%n", "%(%s)T 1", "%*s 3 x", "%999999999s x"] {
             assert!(!check(Grammar::Printf, words), "{words}");
         }
     }

@@ -57,41 +57,44 @@ pub(crate) fn resolved(word: &Word, place: &Place, facts: &dyn Facts) -> Result<
     let files = facts.program(name);
     outside(name, &files, place)?;
     // What stands there for all versions of a program looks into the workspace for the one to run.
-    let chosen = files.iter().any(|file| file.components().any(|part| part.as_os_str() == "shims"));
-    for (file, holds) in VERSIONS.iter().filter(|_| chosen) {
-        chosen_by(file, holds, name, place, facts)?;
-    }
-    Ok(())
+    if is_shim(&files) { chosen(MANAGERS, name, place, facts) } else { Ok(()) }
 }
 
-/// Files by which a version manager (asdf, mise, pyenv, rbenv, nodenv) may be led to a program of
-/// the workspace, and what they then hold.
-const VERSIONS: &[(&str, &str)] = &[
-    (".tool-versions", "path:"),
-    (".tool-versions", "/"),
-    ("mise.toml", ""),
-    (".mise.toml", ""),
-    (".mise/config.toml", ""),
-    (".config/mise.toml", ""),
-    (".python-version", "/"),
-    (".ruby-version", "/"),
-    (".node-version", "/"),
-    (".go-version", "/"),
-    (".java-version", "/"),
+fn is_shim(files: &[PathBuf]) -> bool {
+    let managed = |part: &std::ffi::OsStr| part == "shims" || part == ".volta" || part == ".proto" || part == "mise";
+    files.iter().any(|file| file.components().any(|part| managed(part.as_os_str())))
+}
+
+/// Files by which a version manager (asdf, mise, proto, pyenv, rbenv, nodenv, volta) may be led to a
+/// program of the workspace. What they hold can be written in many ways, so that they are there is
+/// enough.
+const MANAGERS: &[&str] = &[
+    ".tool-versions",
+    "mise.toml",
+    ".mise.toml",
+    "mise.local.toml",
+    ".mise.local.toml",
+    "mise/config.toml",
+    ".mise/config.toml",
+    ".config/mise.toml",
+    ".config/mise/config.toml",
+    ".prototools",
+    ".python-version",
+    ".python-versions",
+    ".ruby-version",
+    ".node-version",
+    ".nvmrc",
+    ".go-version",
+    ".java-version",
+    ".sdkmanrc",
 ];
 
 /// # Errors
-/// When a file at or above where it runs holds what lets it run something of the workspace.
-fn chosen_by(file: &str, holds: &str, name: &str, place: &Place, facts: &dyn Facts) -> Result<(), String> {
+/// When one of these files is at or above where it runs.
+fn chosen(by: &[&str], name: &str, place: &Place, facts: &dyn Facts) -> Result<(), String> {
     for base in &place.bases {
         for dir in base.ancestors().take_while(|dir| dir.starts_with(&place.workspace)) {
-            let file = dir.join(file);
-            let chosen = match facts.read(&file, 64 * 1024) {
-                Content::Missing => false,
-                Content::Unreadable => true,
-                Content::Bytes(bytes) => String::from_utf8_lossy(&bytes).contains(holds),
-            };
-            if chosen {
+            if let Some(file) = by.iter().map(|file| dir.join(file)).find(|f| facts.read(f, 0) != Content::Missing) {
                 return Err(format!("`{}` may choose what `{name}` runs.", file.display()));
             }
         }
@@ -117,17 +120,32 @@ pub(crate) fn outside(name: &str, files: &[PathBuf], place: &Place) -> Result<()
 ///
 /// # Errors
 /// A sentence that says why it is not known.
-pub(crate) fn judge_git(
-    name: &str,
-    words: &[Word],
-    place: &Place,
-    facts: &dyn Facts,
-) -> Result<(&'static Tool, Vec<PathBuf>), String> {
+pub(crate) fn judge_git(name: &str, words: &[Word], place: &Place, facts: &dyn Facts) -> Result<OfGit, String> {
     let Some(tool) = git(name) else { return Err(format!("`git {name}` is not known to read only.")) };
     let name = format!("git {name}");
     let mut reading = Reading { name: &name, place, facts, paths: Vec::new() };
-    reading.judge(tool, words)?;
-    Ok((tool, reading.paths))
+    let parts = reading.judge(tool, words)?;
+    let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let values = parts.values.iter().map(|(option, _)| *option);
+    let options = texts(&parts.options.iter().copied().chain(values).collect::<Vec<_>>());
+    // A text to look for is no path.
+    let text = usize::from(tool.operands.first().is_some_and(|sort| sort == "text") && !parts.any(&tool.first_by));
+    let operands = texts(parts.operands.get(text..).unwrap_or_default());
+    let behind = parts.before.map(|before| texts(parts.operands.get(before.max(text)..).unwrap_or_default()));
+    Ok(OfGit { tool, paths: reading.paths, options, operands, behind })
+}
+
+/// What was made of a subcommand of git.
+pub(crate) struct OfGit {
+    pub(crate) tool: &'static Tool,
+    /// The paths it names, links resolved.
+    pub(crate) paths: Vec<PathBuf>,
+    /// The options that were given, by their names.
+    pub(crate) options: Vec<String>,
+    /// Commits, ranges and paths.
+    pub(crate) operands: Vec<String>,
+    /// Those behind a `--`.
+    pub(crate) behind: Option<Vec<String>>,
 }
 
 struct Reading<'a> {
@@ -143,17 +161,22 @@ struct Parts<'a> {
     options: Vec<&'a str>,
     values: Vec<(&'a str, &'a str)>,
     operands: Vec<&'a str>,
+    /// How many operands stood before a `--`, when there was one.
+    before: Option<usize>,
 }
 
 impl Reading<'_> {
-    fn judge(&mut self, tool: &Tool, words: &[Word]) -> Result<(), String> {
+    fn judge<'w>(&mut self, tool: &'w Tool, words: &'w [Word]) -> Result<Parts<'w>, String> {
         let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         self.runs_itself(tool)?;
+        if let Some(word) = words.iter().find(|word| tool.response_files && word.starts_with('@')) {
+            return Err(format!("`{word}` may name a file of more words for `{}`.", self.name));
+        }
         if let Some(exact) = &tool.exact {
             let typed = words.join(" ");
             let known = exact.contains(&typed) && words.iter().all(|w| !w.contains(' '));
             if known {
-                return Ok(());
+                return Ok(Parts::default());
             }
             if tool.operands.is_empty() && tool.flags.is_empty() {
                 let shown = format!("{} {typed}", self.name);
@@ -161,7 +184,7 @@ impl Reading<'_> {
             }
         }
         if let Some(grammar) = tool.grammar {
-            return grammar::judge(grammar, &words, &mut |path| self.read(path).map(|_| ()));
+            return grammar::judge(grammar, &words, &mut |path| self.read(path).map(|_| ())).map(|()| Parts::default());
         }
         let parts = if tool.words {
             Parts { operands: words, ..Parts::default() }
@@ -170,15 +193,22 @@ impl Reading<'_> {
         };
         self.values(tool, &parts)?;
         let read = self.operands(tool, &parts)?;
-        self.below(tool, &parts, read)
+        self.below(tool, &parts, read)?;
+        Ok(parts)
     }
 
     /// Versions of tools are chosen by files of the workspace.
     fn runs_itself(&self, tool: &Tool) -> Result<(), String> {
-        for unless in &tool.unless {
-            chosen_by(&unless.file, &unless.holds, self.name, self.place, self.facts)?;
+        let shim = !tool.builtin && !self.place.certain && is_shim(&self.facts.program(self.name));
+        if (shim || !tool.unless.is_empty()) && !self.place.certain {
+            return Err(format!("It is not known in which directory `{}` would run.", self.name));
         }
-        Ok(())
+        if tool.unless.is_empty() {
+            return Ok(());
+        }
+        let own: Vec<&str> = tool.unless.iter().map(String::as_str).collect();
+        chosen(&own, self.name, self.place, self.facts)?;
+        chosen(MANAGERS, self.name, self.place, self.facts)
     }
 
     fn values(&mut self, tool: &Tool, parts: &Parts<'_>) -> Result<(), String> {
@@ -205,6 +235,9 @@ impl Reading<'_> {
         if matches!(sort, Sort::Rev) {
             return crate::git::revision(value, self.place, self.facts).map_err(Some);
         }
+        if matches!(sort, Sort::Lines) {
+            return crate::git::lines(value, self.place, self.facts).map_err(Some);
+        }
         if sort.holds(value) { Ok(Vec::new()) } else { Err(None) }
     }
 
@@ -215,7 +248,7 @@ impl Reading<'_> {
     }
 
     fn operands(&mut self, tool: &Tool, parts: &Parts<'_>) -> Result<Vec<PathBuf>, String> {
-        let given = |options: &[String]| options.iter().any(|o| parts.has(o));
+        let given = |options: &[String]| parts.any(options);
         if !parts.operands.is_empty() && !tool.operands_with.is_empty() && !given(&tool.operands_with) {
             return Err(format!("`{}` with operands is not known to read only.", self.name));
         }
@@ -241,7 +274,7 @@ impl Reading<'_> {
     }
 
     fn below(&mut self, tool: &Tool, parts: &Parts<'_>, mut read: Vec<PathBuf>) -> Result<(), String> {
-        let given = |options: &[String]| options.iter().any(|o| parts.has(o));
+        let given = |options: &[String]| parts.any(options);
         if let Some(dir) = read.iter().find(|path| tool.no_directories && self.facts.is_directory(path)) {
             return Err(format!("`{}` is a directory, whose files `{}` would read.", dir.display(), self.name));
         }
@@ -263,6 +296,10 @@ impl Reading<'_> {
 }
 
 impl Parts<'_> {
+    fn any(&self, options: &[String]) -> bool {
+        options.iter().any(|option| self.has(option))
+    }
+
     fn has(&self, option: &str) -> bool {
         self.options.contains(&option) || self.values.iter().any(|(name, _)| *name == option)
     }
@@ -274,6 +311,7 @@ fn parts<'a>(tool: &'a Tool, words: &[&'a str]) -> Result<Parts<'a>, String> {
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
         if word == "--" {
+            parts.before = Some(parts.operands.len());
             parts.operands.extend(words.by_ref());
         } else if word == "-" || !word.starts_with('-') {
             parts.operands.push(word);
@@ -293,6 +331,8 @@ fn parts<'a>(tool: &'a Tool, words: &[&'a str]) -> Result<Parts<'a>, String> {
             return Err(format!("The option `{word}`"));
         } else if tool.number && word.bytes().skip(1).all(|b| b.is_ascii_digit()) {
             parts.options.push(word);
+        } else if tool.whole {
+            return Err(format!("The option `{word}`"));
         } else {
             bundle(tool, word, &mut words, &mut parts)?;
         }
@@ -316,6 +356,14 @@ fn bundle<'a>(
             let value = if rest.is_empty() { words.next() } else { Some(rest) };
             let value = value.ok_or_else(|| format!("The option `{option}` without its value"))?;
             parts.values.push((option, value));
+            return Ok(());
+        } else if let Some(option) = tool.optional.keys().find(is) {
+            let rest = &word[at + letter.len_utf8()..];
+            if rest.is_empty() {
+                parts.options.push(option);
+            } else {
+                parts.values.push((option, rest));
+            }
             return Ok(());
         } else {
             return Err(format!("The option `-{letter}`"));

@@ -9,6 +9,10 @@ pub(super) enum Sort {
     Word,
     /// Digits, with a sign before and a unit behind.
     Number,
+    /// Digits, a million at most.
+    Count,
+    /// How long to wait, ten minutes at most.
+    Seconds,
     /// A file that is read.
     Path,
     /// A revision or a path of git.
@@ -27,6 +31,8 @@ pub(super) enum Sort {
     Pretty,
     /// A format or a sorting of references that verifies no signature.
     Refs,
+    /// Lines, and perhaps the file of which they are: `-L` of git.
+    Lines,
     /// A key of git's configuration that holds no secret.
     Key,
 }
@@ -38,7 +44,10 @@ impl Sort {
             "text" => Self::Text,
             "word" => Self::Word,
             "number" => Self::Number,
+            "count" => Self::Count,
+            "seconds" => Self::Seconds,
             "path" => Self::Path,
+            "lines" => Self::Lines,
             "rev" => Self::Rev,
             "sed" => Self::Sed,
             "awk" => Self::Awk,
@@ -61,7 +70,13 @@ impl Sort {
             Self::Text => true,
             Self::Word => !value.is_empty() && value.chars().all(is_word),
             Self::Number => is_number(value),
-            Self::Path | Self::Rev => false,
+            Self::Count => value.len() < 8 && value.parse::<u32>().is_ok_and(|count| count <= 1_000_000),
+            Self::Seconds => {
+                let value = value.strip_suffix('s').unwrap_or(value);
+                let plain = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+                plain && value.parse::<f64>().is_ok_and(|seconds| seconds <= 600.0)
+            }
+            Self::Path | Self::Rev | Self::Lines => false,
             Self::OneOf(words) => words.iter().any(|word| word == value),
             Self::Sed => value.split(';').all(is_sed) && value.matches(';').count() < 10,
             Self::Awk => is_awk(value),
@@ -338,7 +353,15 @@ const JQ: &[&str] = &[
     "end",
 ];
 
+/// Steps that each may make more of what they get: `+`, `,`, `..`.
+const JQ_STEPS: usize = 10;
+
 fn is_jq(filter: &str) -> bool {
+    // Twenty doublings fill a disk.
+    let steps = filter.matches(['+', ',']).count() + 4 * filter.matches("..").count();
+    if steps > JQ_STEPS {
+        return false;
+    }
     let mut script = Script(filter);
     while let Some(c) = script.0.chars().next() {
         if c == '"' {
@@ -359,7 +382,7 @@ fn is_jq(filter: &str) -> bool {
             if !JQ.contains(&word) && !key {
                 return false;
             }
-        } else if !script.run(|c| c.is_ascii_digit() || " []{}()|,:?=!<>+-*/%".contains(c)) {
+        } else if !script.run(|c| c.is_ascii_digit() || " []{}()|,:?=!<>+-/%".contains(c)) {
             return false;
         }
     }
@@ -507,8 +530,18 @@ mod tests {
                 "debug",
                 "getpath",
                 "@sh",
+                "\"x\" * 1000000000",
+                "range(1e9)",
+                ".+.|.+.|.+.|.+.|.+.|.+.|.+.|.+.|.+.|.+.|.+.",
+                "[..]|[..]|[..]",
             ],
         );
+    }
+
+    #[test]
+    fn numbers_have_bounds() {
+        check(&Sort::Seconds, &["5", "0.5", "600", "30s"], &["601", "1h", "10m", "inf", "-1", "", "1e9", "nan"]);
+        check(&Sort::Count, &["1", "1000000"], &["1000001", "0.000001", "1e9", "-1", "", "99999999999999"]);
     }
 
     #[test]

@@ -286,3 +286,132 @@ fn a_directory_that_poses_as_a_bare_repository_is_none() {
     assert_eq!(trap.sprung(), Vec::<String>::new());
     assert!(output.contains("safe.bareRepository"), "{output}");
 }
+
+/// A repository in which one file is tracked that is secret, and facts that hold its real index.
+fn with_tracked(names: &[&str], version: &str) -> (tempfile::TempDir, Stated) {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    git(&root, &["-c", "init.defaultBranch=main", "init", "-q"]);
+    for name in names {
+        std::fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+        std::fs::write(root.join(name), "KEY=x\n").unwrap();
+    }
+    git(&root, &["add", "-f", "."]);
+    git(&root, &["update-index", "--index-version", version]);
+    git(&root, &["commit", "-qm", "first"]);
+    let mut facts = Stated::usual(&["git", "env"]);
+    for name in [".git/config", ".git/index"].iter().chain(names) {
+        facts.files.insert(root.join(name), std::fs::read(root.join(name)).unwrap());
+    }
+    (dir, facts)
+}
+
+#[test]
+fn a_secret_that_is_tracked_is_not_printed() {
+    let verdict = |command: &str, dir: &tempfile::TempDir, facts: &Stated| {
+        let root = dir.path().canonicalize().unwrap();
+        let asked = Request { cwd: root.clone(), workspace: root, ..request(command) };
+        Policy::preset(Preset::ReadOnly).decide(&asked, facts)
+    };
+    let prints = [
+        "git diff",
+        "git diff HEAD",
+        "git diff --cached",
+        "git diff HEAD -- .",
+        "git diff HEAD -- conf",
+        "git log -p",
+        "git log -U3",
+        "git show",
+        "git show HEAD",
+        "git show HEAD --stat -p",
+        "git log -p -S KEY",
+        "git status -v",
+        "git grep KEY HEAD",
+        "git cat-file -p HEAD",
+    ];
+    let bound = [
+        "git log",
+        "git log --stat",
+        "git status",
+        "git diff --stat",
+        "git show HEAD --stat",
+        "git log -p -1 -- README.md",
+        "git diff HEAD -- src README.md",
+        "git diff README.md",
+        "git show HEAD:README.md",
+        "git show HEAD:./README.md",
+        "git blame README.md",
+        "git grep KEY -- src",
+        "git ls-files",
+    ];
+    let all = ["README.md", "src/a.rs", "conf/.env.prod"];
+    for version in ["2", "4"] {
+        let (dir, facts) = with_tracked(&all, version);
+        for command in prints {
+            assert_eq!(verdict(command, &dir, &facts).verdict, Verdict::Ask, "{command}, version {version}");
+        }
+        for command in bound {
+            let decision = verdict(command, &dir, &facts);
+            assert_eq!(decision.verdict, Verdict::Allow, "{command}, version {version}: {}", decision.reason);
+        }
+    }
+    let (dir, facts) = with_tracked(&all[..2], "2");
+    for command in prints.iter().chain(&bound).filter(|command| !command.ends_with("conf")) {
+        let decision = verdict(command, &dir, &facts);
+        assert_eq!(decision.verdict, Verdict::Allow, "{command}: {}", decision.reason);
+    }
+    // Not tracked, it may be in a commit; the files as they are do not show it.
+    let mut facts = facts;
+    facts.files.insert(dir.path().canonicalize().unwrap().join(".env"), b"KEY=x".to_vec());
+    for command in ["git diff HEAD", "git diff --cached", "git log -p", "git show", "git grep KEY HEAD"] {
+        assert_eq!(verdict(command, &dir, &facts).verdict, Verdict::Ask, "{command}");
+    }
+    for command in ["git diff", "git diff README.md", "git diff HEAD -- src", "git log -3"] {
+        assert_eq!(verdict(command, &dir, &facts).verdict, Verdict::Allow, "{command}");
+    }
+}
+
+#[test]
+fn a_path_of_git_is_no_pattern() {
+    let (dir, facts) = with_tracked(&["README.md", "src/a.rs"], "2");
+    let root = dir.path().canonicalize().unwrap();
+    for (command, verdict) in [
+        ("git log -p -- '*nv'", Verdict::Ask),
+        ("git log -p -- '.e*'", Verdict::Ask),
+        ("git show HEAD -- ':(glob)x'", Verdict::Ask),
+        ("git diff -- ':!x'", Verdict::Ask),
+        ("git diff -- ':/'", Verdict::Ask),
+        ("git diff -- '[.]env'", Verdict::Ask),
+        ("git diff -- 'a@{[.]env'", Verdict::Ask),
+        ("git grep KEY -- '*'", Verdict::Ask),
+        ("git log -L 1,5:.env", Verdict::Ask),
+        ("git log -L :f:.env", Verdict::Ask),
+        ("git log -L1,5:conf/.env", Verdict::Ask),
+        ("git log -L :a:b/.env", Verdict::Ask),
+        ("git blame -L 1,2 .env", Verdict::Ask),
+        ("git log -L 1,1:README.md", Verdict::Allow),
+        ("git blame -L 1,2 README.md", Verdict::Allow),
+        ("git grep KEY -- '*.rs'", Verdict::Allow),
+        ("git log --oneline -- '*.lock'", Verdict::Allow),
+    ] {
+        let asked = Request { cwd: root.clone(), workspace: root.clone(), ..request(command) };
+        let decision = Policy::preset(Preset::ReadOnly).decide(&asked, &facts);
+        assert_eq!(decision.verdict, verdict, "{command}: {}", decision.reason);
+    }
+}
+
+#[test]
+fn the_safe_form_leaves_the_index_alone() {
+    let (dir, facts) = with_tracked(&["README.md"], "2");
+    let root = dir.path().canonicalize().unwrap();
+    // Only the time of the file changes, which git would like to note.
+    std::fs::write(root.join("README.md"), "KEY=x\n").unwrap();
+    let before = std::fs::read(root.join(".git/index")).unwrap();
+    for command in ["git diff", "git diff HEAD", "git status", "git diff -- README.md"] {
+        let asked = Request { cwd: root.clone(), workspace: root.clone(), ..request(command) };
+        let safe = Policy::preset(Preset::ReadOnly).decide(&asked, &facts).rewrite.unwrap();
+        let done = Command::new("bash").args(["-c", &safe]).current_dir(&root).envs(clean()).status().unwrap();
+        assert!(done.success(), "{command}");
+        assert!(std::fs::read(root.join(".git/index")).unwrap() == before, "{command}");
+    }
+}

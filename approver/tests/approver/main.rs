@@ -22,6 +22,7 @@ pub(crate) fn request(command: &str) -> Request {
         tool: Some("Bash".into()),
         command: Some(command.into()),
         cwd: WORKSPACE.into(),
+        cwd_is_certain: true,
         workspace: WORKSPACE.into(),
         paths: Vec::new(),
         url: None,

@@ -145,6 +145,7 @@ impl Judge {
             tool: None,
             command: Some(command.to_owned()),
             cwd: cwd.to_owned(),
+            cwd_is_certain: true,
             workspace: workspace.clone(),
             paths: Vec::new(),
             url: None,

@@ -127,7 +127,7 @@ impl Facts for OnDisk {
                 left = fewer;
                 let path = entry.path();
                 let Ok(kind) = entry.file_type() else { continue };
-                let secret = is_secret(path.strip_prefix(dir).unwrap_or(&path));
+                let secret = is_secret(&path);
                 if secret && !kind.is_dir() {
                     found.push(path);
                     if found.len() == MAX_SECRETS {

@@ -1,0 +1,97 @@
+//! The names that git tracks, from its index: a secret among them would be printed with the rest.
+
+use std::path::PathBuf;
+
+use crate::is_secret;
+
+/// The tracked secrets, from the top of the repository. `None` when the index is of a form that is
+/// not understood: compressed names (version 4), split, sparse.
+///
+/// As gitformat-index(5) has it: a header, entries padded to eight bytes, extensions, a checksum.
+pub(super) fn secrets(index: &[u8]) -> Option<Vec<PathBuf>> {
+    // Nothing tells the length of hashes; only one of the two ends where it should.
+    names(index, 20).or_else(|| names(index, 32))
+}
+
+fn names(index: &[u8], hash: usize) -> Option<Vec<PathBuf>> {
+    let number = |at: usize| Some(u32::from_be_bytes(index.get(at..at + 4)?.try_into().ok()?));
+    let version = number(4)?;
+    if index.get(..4)? != b"DIRC" || !matches!(version, 2 | 3) {
+        return None;
+    }
+    let (mut at, mut found) = (12, Vec::new());
+    for _ in 0..number(8)? {
+        let is_directory = number(at + 24)? == 0o040_000;
+        let flags = index.get(at + 40 + hash)?;
+        let extended = version == 3 && flags & 0x40 != 0;
+        let begin = at + 40 + hash + 2 + if extended { 2 } else { 0 };
+        let length = index.get(begin..)?.iter().position(|byte| *byte == 0)?;
+        let name = PathBuf::from(std::str::from_utf8(&index[begin..begin + length]).ok()?);
+        if is_directory || length == 0 {
+            return None;
+        }
+        if is_secret(&name) {
+            found.push(name);
+        }
+        at += (begin + length - at + 8) & !7;
+    }
+    let end = index.len().checked_sub(hash)?;
+    while at < end {
+        // `link` splits the index, `sdir` stands for directories that are not listed.
+        if matches!(index.get(at..at + 4)?, b"link" | b"sdir") {
+            return None;
+        }
+        at += 8 + usize::try_from(number(at + 4)?).ok()?;
+    }
+    (at == end).then_some(found)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// An index as git writes it, of these names.
+    pub(crate) fn index(version: u8, hash: usize, names: &[&str], extension: &[u8; 4]) -> Vec<u8> {
+        let mut bytes =
+            [b"DIRC".as_slice(), &[0, 0, 0, version], &u32::try_from(names.len()).unwrap().to_be_bytes()].concat();
+        for name in names {
+            let begin = bytes.len();
+            bytes.extend([0; 24]);
+            bytes.extend(0o100_644_u32.to_be_bytes());
+            bytes.extend(vec![1; 12 + hash]);
+            bytes.extend(u16::try_from(name.len()).unwrap().to_be_bytes());
+            bytes.extend(name.as_bytes());
+            let padded = (bytes.len() - begin + 8) & !7;
+            bytes.resize(begin + padded, 0);
+        }
+        bytes.extend(extension);
+        bytes.extend([0, 0, 0, 3, 9, 9, 9]);
+        bytes.extend(vec![7; hash]);
+        bytes
+    }
+
+    #[test]
+    fn secrets_are_found_among_the_names() {
+        let names = ["README.md", "a/.env", "src/a-name-of-some-length.rs", "x.pem"];
+        for (version, hash) in [(2, 20), (3, 20), (2, 32)] {
+            let found = secrets(&index(version, hash, &names, b"TREE"));
+            assert_eq!(found, Some(vec!["a/.env".into(), "x.pem".into()]), "{version} {hash}");
+        }
+        assert_eq!(secrets(&index(2, 20, &[], b"TREE")), Some(Vec::new()));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_said() {
+        let whole = index(2, 20, &["a"], b"TREE");
+        for bytes in [
+            index(4, 20, &["a"], b"TREE"),
+            index(2, 20, &["a"], b"link"),
+            index(2, 20, &["a"], b"sdir"),
+            whole[..whole.len() - 1].to_vec(),
+            Vec::new(),
+            b"DIRC".to_vec(),
+        ] {
+            assert_eq!(secrets(&bytes), None);
+        }
+    }
+}
