@@ -33,9 +33,19 @@ pub(crate) fn wrapped(command: &str) -> String {
     shlex::try_join(["bash", "-lc", command]).unwrap_or_else(|_| command.to_owned())
 }
 
-/// Facts that know of secrets below every directory.
+/// Facts that know of what the dangerous ones reach for: secrets, and files that choose programs.
 pub(crate) fn with_secrets() -> Stated {
-    facts().with_file("/home/dev/w/.env", "KEY=x").with_file("/home/dev/w/config/server.pem", "x")
+    let files = [
+        ".env",
+        "config/server.pem",
+        ".azure/accessTokens.json",
+        ".docker/config.json",
+        ".mcp-auth/tokens.json",
+        ".git/config.worktree",
+        "rust-toolchain.toml",
+        "package.json",
+    ];
+    files.iter().fold(facts(), |facts, file| facts.with_file(&format!("/home/dev/w/{file}"), "KEY=x"))
 }
 
 #[test]
