@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
     path::{Component, Path, PathBuf},
 };
 
@@ -24,6 +25,12 @@ pub trait Facts {
 
     /// Whether the path is a directory.
     fn is_directory(&self, path: &Path) -> bool;
+
+    /// The names in a directory, when there are `most` at most. Without it no pattern is allowed.
+    fn names(&self, dir: &Path, most: usize) -> Option<Vec<OsString>> {
+        let _ = (dir, most);
+        None
+    }
 
     /// Whether the path is private to `capture`: its data, its configuration.
     fn is_private(&self, path: &Path) -> bool;
@@ -134,6 +141,13 @@ impl Facts for Stated {
 
     fn is_directory(&self, path: &Path) -> bool {
         self.files.keys().any(|file| file != path && file.starts_with(path))
+    }
+
+    fn names(&self, dir: &Path, most: usize) -> Option<Vec<OsString>> {
+        let all = self.files.keys().chain(self.links.keys());
+        let names = all.filter_map(|file| Some(file.strip_prefix(dir).ok()?.iter().next()?.to_owned()));
+        let names: BTreeSet<_> = names.collect();
+        (names.len() <= most).then(|| names.into_iter().collect())
     }
 
     fn is_private(&self, path: &Path) -> bool {

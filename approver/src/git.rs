@@ -182,6 +182,12 @@ pub(crate) fn lines(written: &str, place: &Place, facts: &dyn Facts) -> Result<V
     Ok(paths)
 }
 
+/// Whether a configuration holds an address with a credential, or a header with one.
+pub(crate) fn holds_credential(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
+    text.contains("extraheader") || text.lines().any(config::has_user)
+}
+
 /// Judges a commit, a range, a path, or `COMMIT:PATH`.
 ///
 /// # Errors

@@ -131,6 +131,13 @@ impl Place {
     /// (`visible`), hidden secrets do not count, unless an ignore file brings them back.
     pub(crate) fn readable_below(&self, dirs: &[PathBuf], visible: bool, facts: &dyn Facts) -> Result<(), String> {
         for dir in dirs {
+            // What reads everything reads the addresses of remotes, too.
+            match facts.read(&dir.join(".git/config"), 256 * 1024) {
+                Content::Bytes(bytes) if !visible && crate::git::holds_credential(&bytes) => {
+                    return Err("`.git/config` holds a credential and would be read.".into());
+                }
+                Content::Missing | Content::Unreadable | Content::Bytes(_) => {}
+            }
             match facts.secrets_below(dir) {
                 Below::Nothing => {}
                 Below::TooMuch => {

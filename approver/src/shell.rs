@@ -47,6 +47,8 @@ pub(crate) struct Word {
     pub(crate) bare: bool,
     /// Whether it has an unquoted `~` or `^`, which zsh may read as a pattern.
     pub(crate) zsh: bool,
+    /// Whether it is a pattern of file names, in its last part: `src/*.rs`.
+    pub(crate) glob: bool,
 }
 
 /// What joins a command to the next.
@@ -87,11 +89,19 @@ impl Simple {
 impl Line {
     /// The line written anew. A command may be replaced by other words.
     pub(crate) fn render(&self, replaced: &[Option<Vec<String>>]) -> Option<String> {
+        // A quoted pattern would be another word.
+        let join = |words: &[Word]| {
+            let one = |word: &Word| match word.glob {
+                true => Some(word.text.clone()),
+                false => shlex::try_quote(&word.text).ok().map(|text| text.into_owned()),
+            };
+            words.iter().map(one).collect::<Option<Vec<_>>>().map(|words| words.join(" "))
+        };
         let mut text = String::new();
         for (index, command) in self.commands.iter().enumerate() {
             let words = match replaced.get(index) {
                 Some(Some(words)) => shlex::try_join(words.iter().map(String::as_str)).ok()?,
-                Some(None) | None => shlex::try_join(command.texts()).ok()?,
+                Some(None) | None => join(&command.words)?,
             };
             text.push_str(&words);
             for redirect in &command.redirects {

@@ -38,6 +38,8 @@ pub(crate) struct Tool {
     /// Its parser is not getopt's: options only as they are spelled here, none in a bundle, values
     /// in words of their own.
     whole: bool,
+    /// Its operands may be written as a pattern.
+    globs: bool,
     /// A word that begins with `@` names a file of more words.
     response_files: bool,
     /// All argument lists there are.

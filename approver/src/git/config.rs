@@ -287,7 +287,7 @@ fn keys(bytes: &[u8], file: &Path, tells: bool) -> Result<(), String> {
 }
 
 /// Whether an address names a user other than git.
-fn has_user(address: &str) -> bool {
+pub(super) fn has_user(address: &str) -> bool {
     let host = address.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
     host.rsplit_once('@').is_some_and(|(user, _)| user != "git")
 }

@@ -45,6 +45,9 @@ fn commands(text: &str) -> Option<Vec<String>> {
     let line = shell::understand(text).ok()?;
     let mut all = Vec::new();
     for command in &line.commands {
+        if command.words.iter().any(|word| word.glob) {
+            return None;
+        }
         let words = command.texts();
         // A word that a rule would take for more than itself.
         if words.iter().any(|word| matches!(*word, "*" | "...")) || words.first() == Some(&"cd") {

@@ -205,6 +205,9 @@ impl Rule {
             Part::Command { command, place, known, .. } => {
                 let place = place.map_err(str::to_owned)?;
                 if let Some(pattern) = &self.command {
+                    if command.words.iter().any(|word| word.glob) {
+                        return Err("It has a pattern of file names.".into());
+                    }
                     if !pattern.allows(&command.texts()) {
                         return Err("Its words are others.".into());
                     }
@@ -324,7 +327,12 @@ impl Seen {
         // `--file=x`
         let values =
             seen.commands.iter().flat_map(|(words, _)| words).filter_map(|w| Some(w.split_once('=')?.1.into()));
-        for path in written.chain(words).chain(values).collect::<Vec<PathBuf>>() {
+        // What the tables took for a path, patterns expanded.
+        let taken = match part {
+            Part::Command { known: Ok(known), .. } => known.paths.clone(),
+            Part::Command { .. } | Part::Text { .. } | Part::Other { .. } => Vec::new(),
+        };
+        for path in written.chain(taken).chain(words).chain(values).collect::<Vec<PathBuf>>() {
             let real = facts.canonical(&request.cwd.join(&path));
             let workspace = facts.canonical(&request.workspace);
             if let (Some(real), Some(workspace)) = (&real, &workspace) {

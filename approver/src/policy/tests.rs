@@ -522,4 +522,94 @@ fn what_a_directory_holds_is_read_with_it() {
         assert_eq!(reads.decide(&request(text), &facts).verdict, Verdict::Ask, "{text}");
     }
     assert_eq!(reads.decide(&request("grep -r x b"), &facts).verdict, Verdict::Allow);
+    for (config, verdict) in [
+        ("[remote \"o\"]\n\turl = https://x.test/a\n", Verdict::Allow),
+        ("[remote \"o\"]\n\turl = https://key@x.test/a\n", Verdict::Ask),
+        ("[http \"https://x.test/\"]\n\textraheader = AUTHORIZATION: basic x\n", Verdict::Ask),
+    ] {
+        let facts = self::facts().with_file("/home/dev/w/.git/config", config);
+        assert_eq!(reads.decide(&request("grep -rn x ."), &facts).verdict, verdict, "{config}");
+        assert_eq!(reads.decide(&request("rg --hidden x"), &facts).verdict, verdict, "{config}");
+        assert_eq!(reads.decide(&request("rg x"), &facts).verdict, Verdict::Allow, "{config}");
+    }
+}
+
+#[test]
+fn a_pattern_is_what_it_may_mean() {
+    let reads = Policy::preset(Preset::ReadOnly);
+    let mut facts = facts()
+        .with_file("/home/dev/w/src/a.rs", "x")
+        .with_file("/home/dev/w/src/b.rs", "x")
+        .with_file("/home/dev/w/src/deep/c.rs", "x")
+        .with_file("/home/dev/w/conf/a.toml", "x")
+        .with_file("/home/dev/w/conf/.env", "x")
+        .with_file("/home/dev/w/keys/b.PEM", "x")
+        .with_file("/home/dev/w/keys/a.rs", "x")
+        .with_link("/home/dev/w/links/a.rs", "/etc/passwd");
+    for name in ["head", "tail", "diff", "uniq", "xxd", "sort", "touch"] {
+        facts.programs.insert(name.into(), format!("/usr/bin/{name}").into());
+    }
+    for text in [
+        "ls src/*.rs",
+        "wc -l src/*.rs",
+        "cat src/*.rs | wc -l",
+        "head -n 5 src/a*",
+        "grep -n x src/*.rs src/deep/*",
+        "bash -lc 'wc -l src/*.rs'",
+        "cat keys/*.rs",
+        "cat conf/*.toml",
+    ] {
+        let decision = reads.decide(&request(text), &facts);
+        assert_eq!(decision.verdict, Verdict::Allow, "{text}: {}", decision.reason);
+    }
+    for text in [
+        "ls *.rs",
+        "ls ./*.rs",
+        "ls /home/dev/w/src/*",
+        "ls ../*",
+        "ls src/../*",
+        "ls .git/*",
+        "ls */*.rs",
+        "ls src/**",
+        "ls src/?.rs",
+        "ls src/[ab].rs",
+        "ls src/*.none",
+        "ls none/*",
+        "ls -src/*",
+        "cat conf/*",
+        "cat keys/*",
+        "cat keys/*.pem",
+        "cat links/*",
+        "cat links/*.rs",
+        "grep links/* x",
+        "cat src/'*'.rs src/*$x",
+        "cat x=src/*",
+        "xxd src/*.rs",
+        "uniq src/*.rs",
+        "diff src/*.rs",
+        "sort src/*.rs",
+        "touch src/*.rs",
+        "src/*.rs",
+        "bash -c src/*.rs",
+        "ls src/*.rs >src/*",
+        "git diff src/*.rs",
+    ] {
+        assert_eq!(reads.decide(&request(text), &facts).verdict, Verdict::Ask, "{text}");
+    }
+    let own = policy(
+        "preset = \"read-only\"\n[[rule]]\nname = \"no\"\ndecision = \"deny\"\npaths = [\"src/b.rs\"]\n[[rule]]\nname = \"make\"\ndecision = \"allow\"\ncommand = [\"make\", \"...\"]\n[[rule]]\nname = \"exactly\"\ndecision = \"allow\"\ncommand = [\"touch\", \"src/*.rs\"]\n",
+    );
+    for (text, verdict) in [
+        ("cat src/*.rs", Verdict::Deny),
+        ("cat src/a*", Verdict::Allow),
+        ("make src/*.rs", Verdict::Ask),
+        ("touch src/*.rs", Verdict::Ask),
+        ("touch 'src/*.rs'", Verdict::Allow),
+    ] {
+        assert_eq!(own.decide(&request(text), &facts).verdict, verdict, "{text}");
+    }
+    assert_eq!(rule_for(&request("make src/*.rs")), None);
+    let git = facts.clone().with_file("/home/dev/w/.git/config", "");
+    let safe = reads.decide(&request("git status && ls src/*.rs"), &git).rewrite.unwrap();
+    assert!(safe.ends_with(" && ls src/*.rs"), "{safe}");
 }

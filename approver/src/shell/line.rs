@@ -26,7 +26,8 @@ fn unwrap(line: &Line) -> Option<(Vec<Word>, String)> {
     let wraps = shell.bare
         && matches!(name, "bash" | "sh" | "zsh")
         && matches!(option.text.as_str(), "-c" | "-lc")
-        && redirects.is_empty();
+        && redirects.is_empty()
+        && !inner.glob;
     wraps.then(|| (vec![shell.clone(), option.clone()], inner.text.clone()))
 }
 

@@ -112,6 +112,10 @@ impl Scan<'_> {
             b'!' if begins && ends => Ok(()),
             b'!' => refuse("an unquoted `!`"),
             b'[' | b']' if begins && ends => Ok(()),
+            // Whether it is a pattern that is understood, its word tells.
+            b'*' if self.before == b'/' || self.before.is_ascii_alphanumeric() || b"_-.".contains(&self.before) => {
+                Ok(())
+            }
             b'*' | b'?' | b'[' | b']' => refuse("a pattern of file names"),
             b'$' => refuse(expansion(self.peek())),
             b'`' => refuse("a command substitution"),

@@ -13,7 +13,7 @@ use super::Word;
 /// A sentence that names the piece that is not understood.
 pub(super) fn unquote(raw: &str, options: &ParserOptions) -> Result<Word, String> {
     let pieces = parse(raw, options).map_err(|_| format!("The word `{raw}` is not understood."))?;
-    let mut word = Word { text: String::new(), bare: true, zsh: false };
+    let mut word = Word { text: String::new(), bare: true, zsh: false, glob: false };
     let mut end = 0;
     for WordPieceWithSource { piece, start_index, end_index } in pieces {
         if start_index != end {
@@ -21,6 +21,9 @@ pub(super) fn unquote(raw: &str, options: &ParserOptions) -> Result<Word, String
         }
         end = end_index;
         take(&piece, &mut word)?;
+    }
+    if word.glob && !is_glob(raw) {
+        return Err("It has a pattern of file names.".into());
     }
     // Every character of it must be accounted for.
     if end != raw.chars().count() {
@@ -32,7 +35,8 @@ pub(super) fn unquote(raw: &str, options: &ParserOptions) -> Result<Word, String
 fn take(piece: &WordPiece, word: &mut Word) -> Result<(), String> {
     match piece {
         WordPiece::Text(text) => {
-            if let Some(c) = text.chars().find(|c| !is_plain(*c)) {
+            word.glob |= text.contains('*');
+            if let Some(c) = text.chars().find(|c| !is_plain(*c) && *c != '*') {
                 let alone = matches!(text.as_str(), "!" | "[" | "]");
                 if !alone {
                     return Err(format!("It has an unquoted `{c}`."));
@@ -77,6 +81,14 @@ fn take(piece: &WordPiece, word: &mut Word) -> Result<(), String> {
         | WordPiece::ArithmeticExpression(_) => return Err(refusal(piece)),
     }
     Ok(())
+}
+
+/// Whether a word is a pattern on which shells agree: plain directories, then a name with `*`.
+fn is_glob(raw: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let Some((dirs, name)) = raw.rsplit_once('/') else { return false };
+    let is_dir = |dir: &str| !dir.is_empty() && !dir.starts_with(['-', '.']) && dir.chars().all(plain);
+    dirs.split('/').all(is_dir) && name.chars().all(|c| plain(c) || c == '*') && !name.contains("**")
 }
 
 const fn is_plain(c: char) -> bool {

@@ -9,6 +9,9 @@ use crate::{
     shell::{Simple, Word},
 };
 
+/// In directories with more names no pattern is expanded.
+const MAX_NAMES: usize = 2000;
+
 /// A command that is known to read only.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Known {
@@ -40,7 +43,8 @@ pub(crate) fn judge(command: &Simple, place: &Place, facts: &dyn Facts) -> Resul
         return Err(format!("zsh may take `{}` for a pattern.", word.text));
     }
     let mut reading = Reading { name, place, facts, paths: Vec::new() };
-    reading.judge(tool, words)?;
+    let words = reading.expanded(tool, words)?;
+    reading.judge(tool, &words)?;
     Ok(Known { paths: reading.paths, rewrite: None })
 }
 
@@ -75,9 +79,10 @@ const MANAGERS: &[&str] = &[
     "mise.local.toml",
     ".mise.local.toml",
     "mise/config.toml",
-    ".mise/config.toml",
+    ".mise",
+    ".miserc.toml",
     ".config/mise.toml",
-    ".config/mise/config.toml",
+    ".config/mise",
     ".prototools",
     ".python-version",
     ".python-versions",
@@ -167,6 +172,9 @@ struct Parts<'a> {
 
 impl Reading<'_> {
     fn judge<'w>(&mut self, tool: &'w Tool, words: &'w [Word]) -> Result<Parts<'w>, String> {
+        if let Some(word) = words.iter().find(|word| word.glob) {
+            return Err(format!("`{}` is a pattern of file names.", word.text));
+        }
         let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         self.runs_itself(tool)?;
         if let Some(word) = words.iter().find(|word| tool.response_files && word.starts_with('@')) {
@@ -195,6 +203,38 @@ impl Reading<'_> {
         let read = self.operands(tool, &parts)?;
         self.below(tool, &parts, read)?;
         Ok(parts)
+    }
+
+    /// The words with patterns replaced by all names that any shell, however it is set, may put in
+    /// their place now. What may be missing among them may be so for the program, too, so each must be
+    /// readable by itself, and there must be some.
+    fn expanded(&mut self, tool: &Tool, words: &[Word]) -> Result<Vec<Word>, String> {
+        let mut all = Vec::new();
+        for word in words {
+            if !word.glob {
+                all.push(word.clone());
+                continue;
+            }
+            let odd = || format!("It has a pattern of file names (`{}`).", word.text);
+            let (dir, pattern) = word.text.rsplit_once('/').filter(|_| tool.globs).ok_or_else(odd)?;
+            let pattern = globset::GlobBuilder::new(pattern).case_insensitive(true).build().map_err(|_| odd())?;
+            let pattern = pattern.compile_matcher();
+            for base in self.place.readable(dir, self.facts)? {
+                let names = self.facts.names(&base, MAX_NAMES).ok_or_else(odd)?;
+                let names = names.into_iter().filter(|name| pattern.is_match(std::path::Path::new(name)));
+                let names: Vec<_> =
+                    names.map(|name| name.into_string().map_err(|_| odd())).collect::<Result<_, _>>()?;
+                if names.is_empty() {
+                    return Err(format!("Nothing is called `{}`.", word.text));
+                }
+                for name in names {
+                    let text = format!("{dir}/{name}");
+                    self.read(&text)?;
+                    all.push(Word { text, glob: false, ..word.clone() });
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// Versions of tools are chosen by files of the workspace.

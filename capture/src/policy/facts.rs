@@ -2,6 +2,7 @@
 //! asked to resolve, and stops at limits.
 
 use std::{
+    ffi::OsString,
     io::Read,
     os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Component, Path, PathBuf},
@@ -143,6 +144,17 @@ impl Facts for OnDisk {
 
     fn is_directory(&self, path: &Path) -> bool {
         path.is_dir()
+    }
+
+    fn names(&self, dir: &Path, most: usize) -> Option<Vec<OsString>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(dir).ok()? {
+            names.push(entry.ok()?.file_name());
+            if names.len() > most {
+                return None;
+            }
+        }
+        Some(names)
     }
 
     fn is_private(&self, path: &Path) -> bool {

@@ -126,6 +126,8 @@ fn what_is_on_the_disk() {
     assert_eq!(facts.secrets_below(&work), Below::Secrets(vec![work.join("a/.env")]));
     assert_eq!(facts.secrets_below(&work.join("b")), Below::Nothing);
     assert!(facts.is_private(&root.join("config/x")) && !facts.is_private(&work));
+    assert_eq!(facts.names(&work.join("a"), 1), Some(vec![".env".into()]));
+    assert_eq!((facts.names(&work, 1), facts.names(&work.join("none"), 1)), (None, None));
 }
 
 #[test]
