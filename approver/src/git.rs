@@ -58,8 +58,6 @@ const PATCH: &[&str] = &[
     "-L",
     "-c",
     "-m",
-    "-v",
-    "-vv",
     "--patch",
     "--unified",
     "--function-context",
@@ -71,7 +69,6 @@ const PATCH: &[&str] = &[
     "--cc",
     "--diff-merges",
     "--check",
-    "--verbose",
 ];
 const LESS: &[&str] = &[
     "-s",
@@ -93,6 +90,7 @@ fn prints(asked: &OfGit) -> bool {
     match asked.tool.contents {
         Contents::Never => false,
         Contents::Asked => given(PATCH),
+        Contents::Verbose => given(&["-v", "-vv", "--verbose"]),
         Contents::Usually => given(PATCH) || !given(LESS),
         Contents::Always => true,
     }

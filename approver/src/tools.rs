@@ -83,6 +83,8 @@ pub(crate) enum Contents {
     Never,
     /// With an option that asks for patches.
     Asked,
+    /// With `-v`.
+    Verbose,
     /// Without an option that asks for less.
     Usually,
     Always,

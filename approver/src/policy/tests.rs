@@ -571,6 +571,8 @@ fn a_pattern_is_what_it_may_mean() {
         "ls .git/*",
         "ls */*.rs",
         "ls src/**",
+        "ls src/.*",
+        "grep -r x src/..*",
         "ls src/?.rs",
         "ls src/[ab].rs",
         "ls src/*.none",

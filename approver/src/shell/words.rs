@@ -83,12 +83,13 @@ fn take(piece: &WordPiece, word: &mut Word) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a word is a pattern on which shells agree: plain directories, then a name with `*`.
+/// Whether a word is a pattern on which shells agree: plain directories, then a name with `*`. One
+/// that begins with a dot may mean `..`.
 fn is_glob(raw: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let Some((dirs, name)) = raw.rsplit_once('/') else { return false };
     let is_dir = |dir: &str| !dir.is_empty() && !dir.starts_with(['-', '.']) && dir.chars().all(plain);
-    dirs.split('/').all(is_dir) && name.chars().all(|c| plain(c) || c == '*') && !name.contains("**")
+    dirs.split('/').all(is_dir) && name.chars().all(|c| plain(c) || c == '*') && !name.starts_with('.')
 }
 
 const fn is_plain(c: char) -> bool {
