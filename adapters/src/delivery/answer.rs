@@ -55,6 +55,13 @@ pub fn is_asked(provider: Provider, payload: &RawValue) -> bool {
     asked.is_some_and(|asked| asking_event(provider) == Some(asked.hook_event_name.as_str()))
 }
 
+/// Whether the directory a hook is told is the one the command would run in. Codex names that of the turn,
+/// and a call may have another.
+#[must_use]
+pub const fn tells_directory(provider: Provider) -> bool {
+    matches!(provider, Provider::Claude | Provider::Gemini)
+}
+
 /// Whether the agent shows its dialog while its hook waits. Otherwise nothing of it tells that it waits.
 #[must_use]
 pub const fn shows_dialog_meanwhile(provider: Provider) -> bool {

@@ -7,7 +7,7 @@ use events::ApprovalKind;
 use projections::{Approval, Session};
 use serde_json::{Map, Value};
 
-use adapters::delivery::answer::takes_rewrite;
+use adapters::delivery::answer::{takes_rewrite, tells_directory};
 
 use crate::policy::{OnDisk, in_force, workspace_of};
 
@@ -98,6 +98,7 @@ fn request(approval: &Approval, session: Option<&Session>) -> Option<Request> {
         command: approval.command.clone(),
         workspace: workspace_of(began),
         cwd,
+        cwd_is_certain: tells_directory(approval.provider),
         paths: approval.paths.iter().map(PathBuf::from).collect(),
         url: approval.url.clone(),
         labels: session.map(|session| session.labels.clone()).unwrap_or_default(),

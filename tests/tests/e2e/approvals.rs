@@ -159,7 +159,9 @@ fn a_safe_form_goes_to_the_agent_that_takes_it() {
     assert!(command.contains("git --no-pager") && command.contains("core.fsmonitor="), "{command}");
     assert_eq!(decision["updatedInput"]["timeout"], 5, "the rest of the input is as it was");
     assert_eq!(approval(&server, "allowed")["rewrite"], command);
-    // Codex takes none: it asks its user.
+    // Codex takes none, nor does it say where a command would run: it asks its user.
+    assert_eq!(call(&machine, "codex", "0", &request(&machine, "ls")).said(), None);
+    assert_eq!(call(&machine, "codex", "0", &request(&machine, "uname -a")).decision(), json!({"behavior": "allow"}));
     assert_eq!(call(&machine, "codex", "0", &request(&machine, "git status")).said(), None);
 }
 
