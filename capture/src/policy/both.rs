@@ -2,7 +2,7 @@
 //! the PATH of the server's start.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
 };
 
@@ -41,6 +41,10 @@ impl Facts for AlsoOn<'_> {
 
     fn secrets_below(&self, dir: &Path) -> Below {
         self.ours.secrets_below(dir)
+    }
+
+    fn names(&self, dir: &Path, most: usize) -> Option<Vec<OsString>> {
+        self.ours.names(dir, most)
     }
 
     fn is_directory(&self, path: &Path) -> bool {
