@@ -232,7 +232,8 @@ fn why(case: &Case<'_>, winner: &Candidate, now: Timestamp) -> Option<Reason> {
     let (talk_state, talk_reason) = case.talk.verdict();
     if let Some(reason) = winner.reason {
         let closer = talk_reason.filter(|told| talk_state == state && tells_more(*told, reason));
-        return closer.or_else(|| works_for_it(case, reason, now)).or(Some(reason));
+        let works = || if state == State::Running { works_for_it(case, reason, now) } else { None };
+        return closer.or_else(works).or(Some(reason));
     }
     Some(match state {
         State::WaitingApproval => case.talk.likely_asker().map_or(Reason::Tool, |c| approval_reason(c.tool)),

@@ -533,6 +533,10 @@ fn a_tool_that_runs_may_be_a_sub_agent() {
     stands(&steps, "running subagents");
     stands(&and_call(&steps, ToolKind::Subagent), "running subagents [look]");
     stands(&and_call(&steps, ToolKind::Execute), "running tool [look]");
+    // Its dialog is about the tool it wants to use.
+    let mut steps = steps.to_vec();
+    steps.push(on(3.0, claims_why(Pty, WaitingApproval, Some(Reason::Tool))));
+    stands(&steps, "waiting_approval tool");
 }
 
 fn and_call(steps: &[Step], tool: ToolKind) -> Vec<Step> {
