@@ -31,6 +31,9 @@ pub(crate) fn judge(words: &[Word], place: &Place, facts: &dyn Facts) -> Result<
             _ => Err(format!("`{name}` before the subcommand of git is not known to be safe.")),
         };
     }
+    if place.bases.len() > 1 {
+        return Err("Git behind a `cd` is not followed: another repository may begin there.".into());
+    }
     if !place.certain {
         return Err("It is not known in which directory git would run.".into());
     }

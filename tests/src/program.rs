@@ -19,6 +19,7 @@ use crate::{eventually, http::Client, within};
 pub struct Machine {
     dir: tempfile::TempDir,
     program: PathBuf,
+    path: String,
 }
 
 /// A server that runs. Dropping it kills it.
@@ -48,7 +49,7 @@ impl Machine {
         ] {
             fs::create_dir_all(dir.path().join(below)).unwrap();
         }
-        Self { dir, program: PathBuf::from(program) }
+        Self { dir, program: PathBuf::from(program), path: "/usr/bin:/bin".into() }
     }
 
     /// The agents' user's home.
@@ -75,6 +76,11 @@ impl Machine {
         self.home().join(format!(".claude/projects/-proj/{session}.jsonl"))
     }
 
+    /// Has programs found in this directory of the home before others.
+    pub fn find_first(&mut self, below_home: &str) {
+        self.path = format!("{}:{}", self.home().join(below_home).display(), self.path);
+    }
+
     /// Writes the configuration.
     pub fn configure(&self, toml: &str) {
         fs::create_dir_all(self.dir.path().join("config/capture")).unwrap();
@@ -91,7 +97,7 @@ impl Machine {
             .env("HOME", at("home"))
             .env("CAPTURE_DATA_DIR", at("data"))
             .env("LANG", "C.UTF-8")
-            .env("PATH", "/usr/bin:/bin");
+            .env("PATH", &self.path);
         command
             .env("XDG_CONFIG_HOME", at("config"))
             .env("XDG_DATA_HOME", at("share"))

@@ -3,7 +3,7 @@
 
 use events::{
     ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Confidence, DecidedVia, Dialog, Event, Reason,
-    Source, State, Timestamp, ToolOutcome, TurnOutcome,
+    Source, State, Timestamp, ToolKind, ToolOutcome, TurnOutcome,
 };
 
 use super::{Conclusion, SessionState};
@@ -59,7 +59,14 @@ impl Approval {
     fn is_about(&self, call: &OpenCall) -> bool {
         match &self.call_id {
             Some(id) => *id == call.call_id,
-            None => self.subject.is_some() && self.subject == call.title,
+            None => {
+                // A plan and a question are shown by their text, and called by their tool.
+                let of_kind = matches!(
+                    (self.kind, call.tool),
+                    (Some(ApprovalKind::Plan), ToolKind::Plan) | (Some(ApprovalKind::Question), ToolKind::Question)
+                );
+                of_kind || self.subject.is_some() && self.subject == call.title
+            }
         }
     }
 }

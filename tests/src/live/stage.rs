@@ -146,7 +146,11 @@ fn played(
     scenario: &dyn Fn(&mut Stage) -> Played,
 ) -> Outcome {
     let agent = installed.agent;
-    let machine = Machine::new(&capture.to_string_lossy());
+    let mut machine = Machine::new(&capture.to_string_lossy());
+    if setting.git {
+        // The server has to find the same programs as the agent.
+        machine.find_first("bin");
+    }
     let _ending = EndsAll(machine.data());
     if let Err(error) = opening::furnish(&machine, setting) {
         return Outcome::failed(format!("the machine: {error}"));
