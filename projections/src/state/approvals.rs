@@ -295,32 +295,47 @@ impl SessionState {
         // The one that shows what it is about says more than one that knows of a dialog.
         let Some(claim) = claims().find(|h| h.dialog.is_some()).or_else(|| claims().next()) else { return };
         let dialog = claim.dialog.clone();
-        let subject = dialog.as_ref().and_then(|d| d.subject.as_deref());
-        let before = self.approvals.iter().find(|a| a.is_pending());
-        if let Some(before) = before {
-            let told = before.question.is_some() || before.subject.is_some();
-            let same = dialog.is_none() || told && shown(subject) == before.subject;
-            if same {
-                return;
-            }
-            // The same dialog, told better; or another one right after it.
-            let id = before.id.clone();
-            let turn_id = self.turn.as_ref().map(|t| t.id);
-            if let Some(before) = self.approvals.iter_mut().find(|a| a.id == id) {
-                let state = if told { ApprovalState::AnsweredElsewhere } else { ApprovalState::Withdrawn };
-                let resolved = ApprovalResolved { approval_id: id, state: Some(state), ..ApprovalResolved::default() };
-                self.session.approval_wait_ms += before.close(&resolved, at);
-                let approval = Some(Box::new(before.clone()));
-                out.push(Conclusion { at, turn_id, payload: resolved.into(), turn: None, approval });
-            }
-        }
+        let (claimed_by, said_at) = (claim.source, claim.said_at.unwrap_or(claim.at));
+        let event = claim.event.to_string();
+        let turn_id = self.turn.as_ref().map(|t| t.id);
         // What is still on the screen for a moment was asked and answered already.
         let last = self.approvals.iter().filter_map(|a| a.closed_at).max();
-        let said_at = claim.said_at.unwrap_or(claim.at);
-        if last.is_some_and(|last| said_at < last && at.since_ms(last) < STILL_MS) {
+        let afterglow = last.is_some_and(|last| said_at < last && at.since_ms(last) < STILL_MS);
+        if let Some(before) = self.approvals.iter_mut().find(|a| a.is_pending()) {
+            let Some(dialog) = &dialog else { return };
+            if before.source != claimed_by && before.options.is_empty() && before.question.is_none() {
+                // The same dialog, told better: somebody sees it now, who was only known to wait before.
+                before.subject = shown(dialog.subject.as_deref()).or_else(|| before.subject.take());
+                before.question.clone_from(&dialog.question);
+                before.options.clone_from(&dialog.options);
+                before.kind = dialog.about.or(before.kind);
+                before.source = claimed_by;
+                let asked = ApprovalRequested {
+                    approval_id: before.id.clone(),
+                    about: before.kind,
+                    dialog: Some(dialog.clone()),
+                    ..ApprovalRequested::default()
+                };
+                let approval = Some(Box::new(before.clone()));
+                out.push(Conclusion { at, turn_id, payload: asked.into(), turn: None, approval });
+                return;
+            }
+            if shown(dialog.subject.as_deref()) == before.subject {
+                return;
+            }
+            // Another one, right after it.
+            let resolved = ApprovalResolved {
+                approval_id: before.id.clone(),
+                state: Some(ApprovalState::AnsweredElsewhere),
+                ..ApprovalResolved::default()
+            };
+            self.session.approval_wait_ms += before.close(&resolved, at);
+            let approval = Some(Box::new(before.clone()));
+            out.push(Conclusion { at, turn_id, payload: resolved.into(), turn: None, approval });
+        } else if afterglow {
             return;
         }
-        let (source, event) = (claim.source, claim.event.to_string());
+        let subject = dialog.as_ref().and_then(|d| d.subject.as_deref());
         if self.approvals.iter().any(|a| a.id == event) {
             return;
         }
@@ -340,9 +355,8 @@ impl SessionState {
         };
         let of = (self.session.id, self.session.provider);
         // Read from a screen or guessed from a call: never exact, and never more than this sure.
-        let approval = Approval::of(&asked, of, None, (source, Confidence::Medium), at);
+        let approval = Approval::of(&asked, of, None, (claimed_by, Confidence::Medium), at);
         self.open_approval(approval.clone());
-        let turn_id = self.turn.as_ref().map(|t| t.id);
         out.push(Conclusion { at, turn_id, payload: asked.into(), turn: None, approval: Some(Box::new(approval)) });
     }
 }

@@ -283,8 +283,19 @@ fn hook_plan(stage: &mut Stage) -> Played {
     plan(stage, 1, r"Would you like to proceed\?|Ready to code\?")
 }
 
+/// A plan without a text cannot be given back to the agent: that is said, and the agent's own dialog
+/// stays for the person at the terminal.
 fn hook_no_plan(stage: &mut Stage) -> Played {
-    plan(stage, 0, r"Exit plan mode\?")
+    to_the_call(stage)?;
+    stage.calls(1);
+    let drawn = stage.sees(r"Exit plan mode\?")?;
+    stage.is_since(drawn, State::WaitingApproval, Some(Reason::Plan));
+    stage.is_said()?;
+    let approval = stage.waits_for("hook")?;
+    let (status, printed) = stage.capture(&["approve", approval["id"].as_str().unwrap_or_default()])?;
+    let refused = status == Some(5) && printed.contains("answer it where it asks");
+    stage.holds(refused, || format!("capture approve ends with {status:?}: {}", printed.trim()));
+    stage.stays()
 }
 
 /// The plan is shown by this call and approved.

@@ -213,3 +213,14 @@ fn who_looks_on_sees_a_decided_dialog_a_little_longer() {
     let mut tape = Tape::played(&and(steps, [until(5.0)]));
     assert_eq!(tape.status(), "waiting_approval tool [rm x]");
 }
+
+#[test]
+fn a_dialog_that_is_known_of_and_then_seen_is_one_approval() {
+    let mut steps = at_work("rm x");
+    steps.push(on(1.0, registry(WaitingApproval)));
+    let id = Tape::played(&steps).state.session.pending_approvals.clone();
+    // The screen tells of it later, though it saw it before.
+    steps.push(on(1.1, sees_dialog("rm x/y")));
+    let tape = remain(&steps, &["command pending `rm x/y`"]);
+    assert_eq!(tape.state.session.pending_approvals, id);
+}
