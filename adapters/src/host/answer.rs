@@ -8,8 +8,8 @@
 //!
 //! What remains: a program that has a new dialog in mind, has not written a byte of it, and reads
 //! the key as the answer to that. Nobody outside the program can see this, nor could a person. Two
-//! waits make it rare: the dialog has stood for [`STOOD_MS`], and the program has written nothing
-//! for [`QUIET_MS`], so that one that draws in several writes is not taken between two of them. The
+//! waits make it rare: the dialog has stood for `STOOD_MS`, and the program has written nothing
+//! for `QUIET_MS`, so that one that draws in several writes is not taken between two of them. The
 //! other thing no screen shows is a request that replaces one with the very same words in the very
 //! same cells.
 
