@@ -22,6 +22,7 @@ mod show;
 mod style;
 mod telemetry;
 mod wait;
+mod watch;
 mod when;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -178,6 +179,17 @@ fn print_json<T: serde::Serialize>(value: &T) -> anyhow::Result<()> {
 fn print_line(text: &str) -> anyhow::Result<()> {
     println!("{text}");
     Ok(())
+}
+
+/// Asks the person at the terminal; only a yes is one.
+fn is_agreed(question: &str) -> anyhow::Result<bool> {
+    use std::io::{BufRead, Write};
+    let mut err = std::io::stderr().lock();
+    write!(err, "{question} [y/N] ")?;
+    err.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// Runs the program.

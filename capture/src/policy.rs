@@ -4,7 +4,6 @@
 //! ours alone and lies outside the workspace it judges. One that cannot be believed means that
 //! everything is asked about. What the rules mean is `approver`'s.
 
-pub mod both;
 pub mod facts;
 
 use std::{

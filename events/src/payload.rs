@@ -492,6 +492,22 @@ names! {
     }
 }
 
+impl ApprovalKind {
+    /// Why a session waits that asks for this.
+    #[must_use]
+    pub const fn reason(self) -> Reason {
+        match self {
+            Self::Command | Self::Read => Reason::Tool,
+            Self::Edit | Self::Write => Reason::Edit,
+            Self::Question => Reason::Question,
+            Self::Plan => Reason::Plan,
+            Self::Mcp => Reason::Mcp,
+            Self::Fetch => Reason::Fetch,
+            Self::Trust => Reason::Trust,
+        }
+    }
+}
+
 names! {
     /// How an approval stands.
     ApprovalState {

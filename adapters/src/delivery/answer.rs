@@ -51,8 +51,13 @@ pub const fn asking_event(provider: Provider) -> Option<&'static str> {
 /// Whether this call of a hook asks for a decision that its answer can give.
 #[must_use]
 pub fn is_asked(provider: Provider, payload: &RawValue) -> bool {
-    let asked = serde_json::from_str::<Asked>(payload.get()).ok();
-    asked.is_some_and(|asked| asking_event(provider) == Some(asked.hook_event_name.as_str()))
+    asked(provider, payload).is_some()
+}
+
+/// What the call asks; `None` when its answer can give no decision.
+fn asked(provider: Provider, payload: &RawValue) -> Option<Asked> {
+    let asked: Asked = serde_json::from_str(payload.get()).ok()?;
+    (asking_event(provider) == Some(asked.hook_event_name.as_str())).then_some(asked)
 }
 
 /// Whether the directory a hook is told is the one the command would run in. Codex names that of the turn,
@@ -97,10 +102,7 @@ pub const fn takes_rewrite(provider: Provider) -> bool {
 /// The text for the hook's standard output; `None` when the agent has no words for this decision.
 #[must_use]
 pub fn answer(provider: Provider, payload: &RawValue, answer: &Answer) -> Option<String> {
-    if !is_asked(provider, payload) {
-        return None;
-    }
-    let asked: Asked = serde_json::from_str(payload.get()).ok()?;
+    let asked = asked(provider, payload)?;
     let message = answer.message.as_deref().filter(|m| !m.is_empty()).unwrap_or(DENIED);
     if provider == Provider::Gemini {
         // An allowance is ignored there, so none is given.

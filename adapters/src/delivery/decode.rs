@@ -223,7 +223,7 @@ impl Said {
             Self::Works(reason) => (state(State::Running, reason), Confidence::Medium, None, false),
             Self::Rests(reason) => (state(State::Waiting, reason), Confidence::High, None, false),
             Self::Asks { about, certain } => {
-                (state(State::WaitingApproval, reason_of(about)), Confidence::High, later(certain), true)
+                (state(State::WaitingApproval, about.reason()), Confidence::High, later(certain), true)
             }
             Self::Questions { certain } => {
                 (state(State::Waiting, Reason::Question), Confidence::High, later(certain), true)
@@ -246,18 +246,6 @@ impl Said {
                 Box::new(Dialog { about, subject: called.subject(), ..Dialog::default() })
             }),
         }
-    }
-}
-
-const fn reason_of(about: ApprovalKind) -> Reason {
-    match about {
-        ApprovalKind::Command | ApprovalKind::Read => Reason::Tool,
-        ApprovalKind::Edit | ApprovalKind::Write => Reason::Edit,
-        ApprovalKind::Question => Reason::Question,
-        ApprovalKind::Plan => Reason::Plan,
-        ApprovalKind::Mcp => Reason::Mcp,
-        ApprovalKind::Fetch => Reason::Fetch,
-        ApprovalKind::Trust => Reason::Trust,
     }
 }
 

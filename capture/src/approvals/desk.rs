@@ -21,7 +21,7 @@ use events::{
 use projections::{Approval, Session};
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
-use server::{ApprovalAsk, Decision, DecisionScope, Refusal, Verdict, Who};
+use server::{ApprovalAsk, Decision, DecisionScope, Refusal, Verdict};
 use store::{ApprovalFilter, Reader};
 use tokio::sync::oneshot;
 
@@ -93,8 +93,7 @@ impl Grant {
     /// Only what is known to the byte can be the same, the files it is about included.
     fn of(approval: &Approval, files: &[FileMark]) -> Option<Self> {
         let repeatable = !matches!(approval.kind, Some(ApprovalKind::Question | ApprovalKind::Plan) | None)
-            && files.len() < FILES
-            && !expands(approval.command.as_deref().unwrap_or_default());
+            && !has_more_files(approval, files);
         (approval.exact && repeatable).then(|| Self {
             session: approval.session_id,
             kind: approval.kind,
@@ -104,6 +103,11 @@ impl Grant {
             files: files.to_vec(),
         })
     }
+}
+
+/// Whether it may run or change files that are not among these.
+fn has_more_files(approval: &Approval, files: &[FileMark]) -> bool {
+    files.len() >= FILES || expands(approval.command.as_deref().unwrap_or_default())
 }
 
 /// An approval as it is shown to whoever asks.
@@ -190,19 +194,17 @@ impl Desk {
 
     /// Forgets hooks that wait no longer.
     fn sweep(&mut self) {
-        let gone: Vec<String> = self
-            .holds
-            .iter()
-            .filter(|(_, hold)| hold.reply.is_closed())
-            .map(|(delivery, _)| delivery.clone())
-            .collect();
-        for delivery in gone {
-            self.holds.remove(&delivery);
-            let open = self.open.values().find(|o| o.approval.delivery.as_deref() == Some(&delivery));
-            if let Some(open) = open {
+        let gone: Vec<Held> = self.holds.extract_if(|_, hold| hold.reply.is_closed()).map(|(_, hold)| hold).collect();
+        for hold in gone {
+            if let Some(open) = self.delivered(&hold.delivery.to_string()) {
                 self.tell_wait(&open.approval, false);
             }
         }
+    }
+
+    /// The pending approval that this delivery asks for.
+    fn delivered(&self, delivery: &str) -> Option<&Open> {
+        self.open.values().find(|open| open.approval.delivery.as_deref() == Some(delivery))
     }
 
     /// Has it told that a hook waits for a person, or no more, where nothing of the agent shows it.
@@ -259,8 +261,7 @@ impl Desk {
             return;
         }
         self.holds.insert(delivery.clone(), held);
-        let id = self.open.values().find(|o| o.approval.delivery.as_deref() == Some(&delivery));
-        if let Some(id) = id.map(|open| open.approval.id.clone()) {
+        if let Some(id) = self.delivered(&delivery).map(|open| open.approval.id.clone()) {
             self.consider(&id);
         }
     }
@@ -492,9 +493,7 @@ impl Desk {
             approval,
             answer: self.way_of(approval),
             files: open.map_or(&[], |open| &open.files),
-            more_files: open.is_some_and(|open| {
-                open.files.len() >= FILES || expands(approval.command.as_deref().unwrap_or_default())
-            }),
+            more_files: open.is_some_and(|open| has_more_files(approval, &open.files)),
             policy: open.and_then(|open| open.judged.as_ref()).map(|judged| PolicyView {
                 decision: match judged.allow {
                     Some(true) => "allow",
@@ -517,40 +516,30 @@ impl Desk {
 
     /// A person decides.
     fn person(&mut self, approval: &Approval, decision: Decision, reply: Reply) {
-        match self.prepare(approval, &decision) {
-            Ok(Some((run, mark))) => {
-                let evidence = evidence(&decision.who, &decision, &self.open[&approval.id].files);
-                let pressing = Pressing {
-                    approval: approval.clone(),
-                    decision,
-                    run,
-                    mark,
-                    person: reply,
-                    evidence: evidence.clone(),
-                };
-                if let Some(open) = self.open.get_mut(&approval.id) {
-                    open.busy = true;
-                }
-                // Nothing is pressed before it is recorded that it will be.
-                let (own, id) = (self.own.clone(), approval.id.clone());
-                let done = Box::new(move || own.tell(Told::Press { id, pressing: Box::new(pressing) }));
-                self.record("attempted", approval, evidence, done);
-            }
-            Ok(None) => {
-                let allow = decision.verdict == Verdict::Allow;
-                let evidence = evidence(&decision.who, &decision, &self.open[&approval.id].files);
-                let grant = (decision.scope == DecisionScope::Session)
-                    .then(|| Grant::of(approval, &self.open[&approval.id].files))
-                    .flatten();
-                let resolved = resolved(approval, &decision, DecidedVia::Hook);
-                let answer =
-                    if allow { allowance(None, decision.answers) } else { refusal(decision.message.as_deref()) };
-                self.decide(approval, resolved, evidence, Way { answer: Some(answer), person: Some(reply), grant });
-            }
+        let dialog = match self.prepare(approval, &decision) {
+            Ok(dialog) => dialog,
             Err(why) => {
                 reply.send(Err(why)).ok();
+                return;
             }
+        };
+        let files = self.open.get(&approval.id).map_or(&[][..], |open| &open.files);
+        let evidence = evidence(&decision, files);
+        let Some((run, mark)) = dialog else {
+            let grant = (decision.scope == DecisionScope::Session).then(|| Grant::of(approval, files)).flatten();
+            let resolved = resolved(approval, &decision, DecidedVia::Hook);
+            let answer = answered(&decision);
+            return self.decide(approval, resolved, evidence, Way { answer: Some(answer), person: Some(reply), grant });
+        };
+        let pressing =
+            Pressing { approval: approval.clone(), decision, run, mark, person: reply, evidence: evidence.clone() };
+        if let Some(open) = self.open.get_mut(&approval.id) {
+            open.busy = true;
         }
+        // Nothing is pressed before it is recorded that it will be.
+        let (own, id) = (self.own.clone(), approval.id.clone());
+        let done = Box::new(move || own.tell(Told::Press { id, pressing: Box::new(pressing) }));
+        self.record("attempted", approval, evidence, done);
     }
 
     /// Whether this can be decided here and now: `None` when a hook waits for it, else the dialog that
@@ -589,8 +578,7 @@ impl Desk {
             return conflict("it cannot be told whether another request would be the same; allow it once");
         }
         if held && takes_allowance(approval.provider) {
-            let told = if allow { allowance(None, decision.answers.clone()) } else { refusal(None) };
-            if tells(approval, &told) {
+            if tells(approval, &answered(decision)) {
                 return Ok(None);
             }
             return conflict("the agent takes no such answer from its hook: answer it where it asks");
@@ -680,6 +668,14 @@ fn refusal(message: Option<&str>) -> Answer {
     Answer { allow: false, message: message.map(str::to_owned), rewrite: None, answers: None }
 }
 
+/// What a hook is told of a person's decision.
+fn answered(decision: &Decision) -> Answer {
+    match decision.verdict {
+        Verdict::Allow => allowance(None, decision.answers.clone()),
+        Verdict::Deny => refusal(decision.message.as_deref()),
+    }
+}
+
 /// What an agent is told when a rule denies.
 fn told_by(rule: &str, reason: &str) -> String {
     format!("{reason} (rule `{rule}` of the user's policy; do not try to get around it)")
@@ -697,8 +693,8 @@ fn resolved(approval: &Approval, decision: &Decision, via: DecidedVia) -> Approv
 }
 
 /// Who decided, and on what grounds.
-fn evidence(who: &Who, decision: &Decision, files: &[FileMark]) -> Value {
-    json!({ "who": who, "scope": decision.scope, "answers": decision.answers, "files": files })
+fn evidence(decision: &Decision, files: &[FileMark]) -> Value {
+    json!({ "who": decision.who, "scope": decision.scope, "answers": decision.answers, "files": files })
 }
 
 fn closed(undecided: Undecided) -> Refusal {

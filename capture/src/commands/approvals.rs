@@ -3,17 +3,18 @@
 
 use std::{
     collections::BTreeMap,
-    io::{BufRead, IsTerminal, Write},
-    time::Duration,
+    io::{IsTerminal, Write},
 };
 
-use crossbeam_channel::RecvTimeoutError;
 use events::{ApprovalKind, ApprovalState, DecidedBy, DecidedVia, Timestamp};
 use projections::Approval;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Context, Failed, percent, ps::follow, style};
+use super::{
+    Context, Failed, is_agreed, percent, style,
+    watch::{show, watch},
+};
 use crate::{client::Client, clock, terminal::safe};
 
 #[derive(Debug, clap::Args)]
@@ -104,14 +105,11 @@ struct Page {
     approvals: Vec<Shown>,
 }
 
-/// A list on screen is drawn again after this time even when nothing changed.
-const TICK: Duration = Duration::from_secs(1);
-
 pub(super) fn list(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
     if let Some(id) = &arguments.id {
         let shown = one(&client, id)?;
-        return if context.json { context.print_json(&shown) } else { print(&whole(&shown)) };
+        return if context.json { context.print_json(&shown) } else { show(&whole(&shown)) };
     }
     let mut query = format!("/api/v1/approvals?limit={}", arguments.limit);
     if !arguments.all {
@@ -120,42 +118,19 @@ pub(super) fn list(context: &Context, arguments: &Arguments) -> anyhow::Result<(
     if let Some(session) = &arguments.session {
         query += &format!("&session={}", super::find(&client, session)?.id);
     }
+    let list = || client.get::<Page>(&query);
     if !arguments.watch {
-        let page: Page = client.get(&query)?;
-        return if context.json { context.print_json(&page) } else { print(&rows(&page, arguments.all)) };
+        let page = list()?;
+        return if context.json { context.print_json(&page) } else { show(&rows(&page, arguments.all)) };
     }
-    let news = follow(&client)?;
     if !context.json {
-        print("\x1b[2J")?;
+        show("\x1b[2J")?;
     }
-    loop {
-        let page: Page = client.get(&query)?;
-        if context.json {
-            context.print_json(&page)?;
-        } else {
-            let lines: String = rows(&page, arguments.all).lines().map(|line| format!("{line}\x1b[K\r\n")).collect();
-            print(&format!("\x1b[H{lines}\x1b[J"))?;
-        }
-        match news.recv_timeout(TICK) {
-            Err(RecvTimeoutError::Timeout) if context.json => match news.recv() {
-                Ok(()) => {}
-                Err(_) => break,
-            },
-            Ok(()) | Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
-    }
-    Err(Failed::Other("the server ended".into()).into())
+    watch(context, &client, list, |page| rows(page, arguments.all))
 }
 
 fn one(client: &Client, id: &str) -> anyhow::Result<Shown> {
     client.get(&format!("/api/v1/approvals/{}", percent(id)))
-}
-
-fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    write!(out, "{text}")?;
-    Ok(out.flush()?)
 }
 
 fn rows(page: &Page, all: bool) -> String {
@@ -364,7 +339,7 @@ fn decide(context: &Context, client: &Client, shown: &Shown, decision: &Decision
     let approval = &decided.approval;
     let (mark, code) = mark(approval);
     let state = style::painted(&format!("{mark} {}", approval.state), code);
-    print(&format!("{state}  {}\n", headline(approval)))
+    show(&format!("{state}  {}\n", headline(approval)))
 }
 
 /// The answers of a question, by the words of the question.
@@ -414,11 +389,7 @@ fn agreed_rule<'s>(context: &Context, shown: &'s Shown, yes: bool) -> anyhow::Re
         if context.json || !std::io::stdin().is_terminal() {
             return Err(Failed::Refused("nobody is there to agree to the rule; --yes says that you do".into()).into());
         }
-        write!(err, "\nSave it? [y/N] ")?;
-        err.flush()?;
-        let mut answer = String::new();
-        std::io::stdin().lock().read_line(&mut answer)?;
-        if !matches!(answer.trim(), "y" | "Y" | "yes") {
+        if !is_agreed("\nSave it?")? {
             return Err(Failed::Refused("nothing was saved, and nothing was allowed".into()).into());
         }
     }

@@ -5,7 +5,7 @@
 mod show;
 
 use std::{
-    io::{BufRead, IsTerminal, Write},
+    io::IsTerminal,
     path::{Path, PathBuf},
 };
 
@@ -17,6 +17,7 @@ use self::show::{Changed, Looked};
 use super::{
     Context, Failed,
     doctor::{Source, Sources},
+    is_agreed,
 };
 use crate::{client::Client, clock, roots, terminal::safe};
 
@@ -164,12 +165,8 @@ fn make(context: &Context, change: &Change, wish: &Wish) -> anyhow::Result<()> {
 
 /// Asks the person at the terminal.
 fn ask(files: usize) -> anyhow::Result<Go> {
-    let mut err = std::io::stderr().lock();
-    write!(err, "Change {}? [y/N] ", if files == 1 { "this file".into() } else { format!("these {files} files") })?;
-    err.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(if matches!(answer.trim(), "y" | "Y" | "yes") { Go::Ahead } else { Go::No })
+    let what = if files == 1 { "this file".into() } else { format!("these {files} files") };
+    Ok(if is_agreed(&format!("Change {what}?"))? { Go::Ahead } else { Go::No })
 }
 
 fn outcome(all: &[Changed], go: Go) -> anyhow::Result<()> {

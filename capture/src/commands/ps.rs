@@ -1,14 +1,18 @@
 //! `capture ps`, `capture status`
 
-use std::{io::Write, time::Duration};
+use std::time::Duration;
 
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Row, Table, TableStyle};
-use crossbeam_channel::{Receiver, RecvTimeoutError, TrySendError, bounded};
 use events::{Provider, State};
 use projections::Session;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Failed, doctor::Sources, find, percent, style};
+use super::{
+    Context,
+    doctor::Sources,
+    find, percent, style,
+    watch::{show, watch},
+};
 use crate::{client::Client, clock, health::READING, terminal::safe};
 
 #[derive(Debug, clap::Args)]
@@ -86,52 +90,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         }
         return if context.json { context.print_json(&page) } else { show(&render(&page, arguments)) };
     }
-    let news = follow(&client)?;
     show("\x1b[2J")?;
-    loop {
-        let page = list()?;
-        if context.json {
-            context.print_json(&page)?;
-        } else {
-            // Drawn over the last list line by line, so that nothing flickers.
-            let lines: String = render(&page, arguments).lines().map(|line| format!("{line}\x1b[K\r\n")).collect();
-            show(&format!("\x1b[H{lines}\x1b[J"))?;
-        }
-        // What changed meanwhile shares the next drawing; without a change only the ages go on.
-        match news.recv_timeout(TICK) {
-            Err(RecvTimeoutError::Timeout) if context.json => match news.recv() {
-                Ok(()) => {}
-                Err(_) => break,
-            },
-            Ok(()) | Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
-    }
-    Err(Failed::Other("the server ended".into()).into())
-}
-
-/// A list on screen is drawn again after this time even when nothing changed.
-const TICK: Duration = Duration::from_secs(1);
-
-/// Tells of changes of any session's status, as long as the stream lasts.
-pub(super) fn follow(client: &Client) -> anyhow::Result<Receiver<()>> {
-    let stream = client.stream("/api/stream/status")?;
-    let (told, news) = bounded(1);
-    // Ends with the stream, or with the program.
-    std::thread::Builder::new().name("status-stream".into()).spawn(move || {
-        for item in stream {
-            if item.is_err() || matches!(told.try_send(()), Err(TrySendError::Disconnected(()))) {
-                return;
-            }
-        }
-    })?;
-    Ok(news)
-}
-
-fn show(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    write!(out, "{text}")?;
-    Ok(out.flush()?)
+    watch(context, &client, list, |page| render(page, arguments))
 }
 
 /// An empty list is looked at so often again while history is read,

@@ -131,8 +131,8 @@ impl Ingest {
             return Ok(());
         };
         let claim = if on {
-            let reason = kind.and_then(reason_of).or(Some(Reason::Tool));
-            Claim::State { state: State::WaitingApproval, reason }
+            let reason = kind.map_or(Reason::Tool, ApprovalKind::reason);
+            Claim::State { state: State::WaitingApproval, reason: Some(reason) }
         } else {
             Claim::Withdrawn
         };
@@ -203,17 +203,6 @@ impl Ingest {
         {
             tracing::warn!(%error, "the end of the record of decisions cannot be kept beside it");
         }
-    }
-}
-
-const fn reason_of(kind: ApprovalKind) -> Option<Reason> {
-    match kind {
-        ApprovalKind::Command | ApprovalKind::Read | ApprovalKind::Question => None,
-        ApprovalKind::Edit | ApprovalKind::Write => Some(Reason::Edit),
-        ApprovalKind::Plan => Some(Reason::Plan),
-        ApprovalKind::Mcp => Some(Reason::Mcp),
-        ApprovalKind::Fetch => Some(Reason::Fetch),
-        ApprovalKind::Trust => Some(Reason::Trust),
     }
 }
 

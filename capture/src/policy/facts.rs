@@ -22,6 +22,8 @@ const MAX_SECRETS: usize = 32;
 #[derive(Debug, Clone)]
 pub struct OnDisk {
     path: Vec<PathBuf>,
+    /// The PATH of the agent, when it is known.
+    agents_path: Option<Vec<PathBuf>>,
     private: Vec<PathBuf>,
     home: Option<PathBuf>,
 }
@@ -36,41 +38,51 @@ impl OnDisk {
         Self::new(path, std::iter::once(data.to_owned()).chain(config), places::home().ok())
     }
 
-    /// The same world with another PATH.
+    /// The same world for an agent with a PATH of its own: a word means a program only when it means the
+    /// same on both.
     #[must_use]
-    pub fn with_path(&self, path: Vec<PathBuf>) -> Self {
-        Self { path, ..self.clone() }
+    pub fn also_on(&self, path: &str) -> Self {
+        Self { agents_path: Some(std::env::split_paths(path).collect()), ..self.clone() }
     }
 
     /// The world with this PATH.
     #[must_use]
     pub fn new(path: Vec<PathBuf>, private: impl IntoIterator<Item = PathBuf>, home: Option<PathBuf>) -> Self {
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
-        Self { path, private: private.into_iter().map(real).collect(), home: home.map(real) }
+        Self { path, agents_path: None, private: private.into_iter().map(real).collect(), home: home.map(real) }
     }
+}
+
+/// The file a word means on a PATH: as it is found, and with links resolved.
+fn on_path(path: &[PathBuf], word: &str) -> Vec<PathBuf> {
+    if word.is_empty() || word.contains('/') {
+        return Vec::new();
+    }
+    for dir in path {
+        // What a relative directory holds depends on where one stands.
+        if !dir.is_absolute() {
+            return Vec::new();
+        }
+        let file = dir.join(word);
+        let runs = file.metadata().is_ok_and(|told| told.is_file() && told.permissions().mode() & 0o111 != 0);
+        if runs {
+            let found = dir.canonicalize().map(|dir| dir.join(word));
+            return match (found, file.canonicalize()) {
+                (Ok(found), Ok(real)) => vec![file, found, real],
+                (Ok(_) | Err(_), _) => Vec::new(),
+            };
+        }
+    }
+    Vec::new()
 }
 
 impl Facts for OnDisk {
     fn program(&self, word: &str) -> Vec<PathBuf> {
-        if word.is_empty() || word.contains('/') {
-            return Vec::new();
+        let ours = on_path(&self.path, word);
+        match &self.agents_path {
+            Some(path) if on_path(path, word) != ours => Vec::new(),
+            Some(_) | None => ours,
         }
-        for dir in &self.path {
-            // What a relative directory holds depends on where one stands.
-            if !dir.is_absolute() {
-                return Vec::new();
-            }
-            let file = dir.join(word);
-            let runs = file.metadata().is_ok_and(|told| told.is_file() && told.permissions().mode() & 0o111 != 0);
-            if runs {
-                let found = dir.canonicalize().map(|dir| dir.join(word));
-                return match (found, file.canonicalize()) {
-                    (Ok(found), Ok(real)) => vec![file, found, real],
-                    (Ok(_) | Err(_), _) => Vec::new(),
-                };
-            }
-        }
-        Vec::new()
     }
 
     fn canonical(&self, path: &Path) -> Option<PathBuf> {

@@ -2,8 +2,8 @@
 //! somebody sees; closed when it is decided, or when the agent goes on, whoever answered.
 
 use events::{
-    ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Confidence, DecidedVia, Dialog, Event, Reason,
-    Source, State, Timestamp, ToolKind, ToolOutcome, TurnOutcome,
+    ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Confidence, DecidedVia, Dialog, Event, Payload,
+    Reason, Source, State, Timestamp, ToolKind, ToolOutcome, TurnId, TurnOutcome,
 };
 
 use super::{Conclusion, SessionState};
@@ -103,8 +103,7 @@ impl SessionState {
                 ..ApprovalResolved::default()
             };
             self.session.approval_wait_ms += seen.close(&resolved, at);
-            let approval = Some(Box::new(seen.clone()));
-            out.push(Conclusion { at, turn_id, payload: resolved.into(), turn: None, approval });
+            out.push(concluded(seen, resolved, turn_id, at));
         }
         let of = (self.session.id, self.session.provider);
         let agent = event.agent_id.as_deref();
@@ -213,8 +212,7 @@ impl SessionState {
             } else {
                 continue;
             };
-            let row = Some(Box::new(approval.clone()));
-            out.push(Conclusion { at, turn_id, payload: resolved.into(), turn: None, approval: row });
+            out.push(concluded(approval, resolved, turn_id, at));
         }
     }
 
@@ -269,8 +267,7 @@ impl SessionState {
             };
             self.session.approval_wait_ms +=
                 approval.close(&resolved, if told { at } else { gone_at.max(approval.opened_at) });
-            let approval = Some(Box::new(approval.clone()));
-            out.push(Conclusion { at, turn_id, payload: resolved.into(), turn: None, approval });
+            out.push(concluded(approval, resolved, turn_id, at));
         }
         let pending = || self.approvals.iter().filter(|a| a.is_pending()).map(|a| &a.id);
         self.unseen.retain(|id, _| pending().any(|p| p == id));
@@ -316,8 +313,7 @@ impl SessionState {
                     dialog: Some(dialog.clone()),
                     ..ApprovalRequested::default()
                 };
-                let approval = Some(Box::new(before.clone()));
-                out.push(Conclusion { at, turn_id, payload: asked.into(), turn: None, approval });
+                out.push(concluded(before, asked, turn_id, at));
                 return;
             }
             if shown(dialog.subject.as_deref()) == before.subject {
@@ -330,8 +326,7 @@ impl SessionState {
                 ..ApprovalResolved::default()
             };
             self.session.approval_wait_ms += before.close(&resolved, at);
-            let approval = Some(Box::new(before.clone()));
-            out.push(Conclusion { at, turn_id, payload: resolved.into(), turn: None, approval });
+            out.push(concluded(before, resolved, turn_id, at));
         } else if afterglow {
             return;
         }
@@ -356,9 +351,14 @@ impl SessionState {
         let of = (self.session.id, self.session.provider);
         // Read from a screen or guessed from a call: never exact, and never more than this sure.
         let approval = Approval::of(&asked, of, None, (claimed_by, Confidence::Medium), at);
-        self.open_approval(approval.clone());
-        out.push(Conclusion { at, turn_id, payload: asked.into(), turn: None, approval: Some(Box::new(approval)) });
+        out.push(concluded(&approval, asked, turn_id, at));
+        self.open_approval(approval);
     }
+}
+
+/// What is concluded of an approval, with the approval as it stands now.
+fn concluded(approval: &Approval, told: impl Into<Payload>, turn_id: Option<TurnId>, at: Timestamp) -> Conclusion {
+    Conclusion { at, turn_id, payload: told.into(), turn: None, approval: Some(Box::new(approval.clone())) }
 }
 
 fn shown(subject: Option<&str>) -> Option<String> {

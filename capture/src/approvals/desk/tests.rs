@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use crossbeam_channel::bounded;
 use events::{ApprovalRequested, Choice, Provider, Timestamp};
 use proptest::{collection::vec, prelude::*, sample::Index};
+use server::Who;
 use store::Writer;
 
 use super::*;

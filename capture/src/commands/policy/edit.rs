@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{BufRead, IsTerminal, Write},
+    io::{IsTerminal, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use approver::{Policy, display::show};
 use similar::TextDiff;
 
-use super::super::{Failed, complain, print_line};
+use super::super::{Failed, complain, is_agreed, print_line};
 use crate::places;
 
 /// What a new policy begins as.
@@ -135,10 +135,5 @@ fn agreed(question: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Ok(false);
     }
-    let mut err = std::io::stderr().lock();
-    write!(err, "{question} [y/N] ")?;
-    err.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    is_agreed(question)
 }

@@ -1,0 +1,63 @@
+//! A list that stays on the screen and up to date.
+
+use std::{io::Write, time::Duration};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, TrySendError, bounded};
+
+use super::{Context, Failed};
+use crate::client::Client;
+
+/// A list on screen is drawn again after this time even when nothing changed.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Prints the list and prints it again when something changes, until the server ends.
+pub(super) fn watch<T: serde::Serialize>(
+    context: &Context,
+    client: &Client,
+    list: impl Fn() -> anyhow::Result<T>,
+    render: impl Fn(&T) -> String,
+) -> anyhow::Result<()> {
+    let news = follow(client)?;
+    loop {
+        let page = list()?;
+        if context.json {
+            context.print_json(&page)?;
+        } else {
+            // Drawn over the last list line by line, so that nothing flickers.
+            let lines: String = render(&page).lines().map(|line| format!("{line}\x1b[K\r\n")).collect();
+            show(&format!("\x1b[H{lines}\x1b[J"))?;
+        }
+        // What changed meanwhile shares the next drawing; without a change only the ages go on.
+        match news.recv_timeout(TICK) {
+            Err(RecvTimeoutError::Timeout) if context.json => match news.recv() {
+                Ok(()) => {}
+                Err(_) => break,
+            },
+            Ok(()) | Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    Err(Failed::Other("the server ended".into()).into())
+}
+
+/// Tells of changes of any session's status, as long as the stream lasts.
+fn follow(client: &Client) -> anyhow::Result<Receiver<()>> {
+    let stream = client.stream("/api/stream/status")?;
+    let (told, news) = bounded(1);
+    // Ends with the stream, or with the program.
+    std::thread::Builder::new().name("status-stream".into()).spawn(move || {
+        for item in stream {
+            if item.is_err() || matches!(told.try_send(()), Err(TrySendError::Disconnected(()))) {
+                return;
+            }
+        }
+    })?;
+    Ok(news)
+}
+
+/// Writes a text as it is, at once.
+pub(super) fn show(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    write!(out, "{text}")?;
+    Ok(out.flush()?)
+}
