@@ -7,6 +7,7 @@
 pub mod claim;
 pub mod cursor;
 pub mod event;
+pub mod finding;
 pub mod id;
 pub mod payload;
 pub mod provider;
@@ -17,6 +18,7 @@ pub mod time;
 pub use claim::{Answer, Choice, Claim, Dialog, Signal};
 pub use cursor::{Cursor, FileKey};
 pub use event::{Confidence, Event, NewEvent, Origin, Repeat, Severity, TextRef, WireError};
+pub use finding::{Finding, FindingKind, FindingState, Notification, QueuedBy, QueuedPrompt, QueuedState, SendOutcome};
 pub use id::{EventId, Identity, ParseIdError, RunId, SessionId, TurnId};
 pub use payload::{
     Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, AssistantDelta, AssistantMessage,

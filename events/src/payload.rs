@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
-use crate::{Reason, Signal, State, provider::names};
+use crate::{Finding, Notification, QueuedPrompt, Reason, Signal, State, provider::names};
 
 names! {
     /// The kind of an event.
@@ -56,6 +56,12 @@ names! {
         Signal = "signal" / 21,
         /// See [`Unrecognized`].
         Unrecognized = "unrecognized" / 22,
+        /// See [`Finding`].
+        Finding = "finding" / 23,
+        /// See [`Notification`].
+        Notification = "notification" / 24,
+        /// See [`QueuedPrompt`].
+        QueuedPrompt = "prompt.queued" / 25,
     }
 }
 
@@ -134,6 +140,12 @@ payload! {
     Signal(Signal),
     /// `unrecognized`
     Unrecognized(Unrecognized),
+    /// `finding`
+    Finding(Finding),
+    /// `notification`
+    Notification(Notification),
+    /// `prompt.queued`
+    QueuedPrompt(QueuedPrompt),
 }
 
 macro_rules! by_default {

@@ -478,6 +478,9 @@ fn speaks(payload: &Payload) -> bool {
         | Payload::ContextCompacted(_)
         | Payload::SessionForked(_)
         | Payload::Annotation(_)
+        | Payload::Finding(_)
+        | Payload::Notification(_)
+        | Payload::QueuedPrompt(_)
         | Payload::Unrecognized(_) => false,
     }
 }

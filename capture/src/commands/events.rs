@@ -103,6 +103,11 @@ fn print(context: &Context, json: &str) -> anyhow::Result<()> {
             format!("{} in, {} out, {} from cache", usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
         }
         Payload::SessionForked(fork) => format!("from {}", fork.from),
+        Payload::Finding(finding) => format!("{} {}: {}", finding.state, finding.kind, finding.what),
+        Payload::Notification(sent) => {
+            format!("{} {} {}", sent.channel, sent.outcome, sent.error.as_deref().unwrap_or(""))
+        }
+        Payload::QueuedPrompt(prompt) => format!("{} {}", prompt.state, event.text.as_deref().unwrap_or("")),
         Payload::UserPrompt(_)
         | Payload::AssistantDelta(_)
         | Payload::AssistantMessage(_)

@@ -137,6 +137,9 @@ impl SessionState {
             Payload::TurnStarted(_)
             | Payload::TurnCompleted(_)
             | Payload::StatusChanged(_)
+            | Payload::Finding(_)
+            | Payload::Notification(_)
+            | Payload::QueuedPrompt(_)
             | Payload::Unrecognized(_) => {}
         }
     }
@@ -243,6 +246,9 @@ impl SessionState {
             | Payload::SessionForked(_)
             | Payload::Annotation(_)
             | Payload::Signal(_)
+            | Payload::Finding(_)
+            | Payload::Notification(_)
+            | Payload::QueuedPrompt(_)
             | Payload::Unrecognized(_) => None,
         }
     }

@@ -105,6 +105,9 @@ fn what_the_recordings_come_to() {
                     | Payload::SessionForked(_)
                     | Payload::Annotation(_)
                     | Payload::Error(_)
+                    | Payload::Finding(_)
+                    | Payload::Notification(_)
+                    | Payload::QueuedPrompt(_)
                     | Payload::Unrecognized(_) => rest.push(event.payload.kind().to_string()),
                     Payload::SessionStarted(_)
                     | Payload::UsageReported(_)
