@@ -166,6 +166,9 @@ fn show(event: &NewEvent) -> String {
         | Payload::ApprovalRequested(_)
         | Payload::ApprovalResolved(_)
         | Payload::StatusChanged(_)
+        | Payload::Finding(_)
+        | Payload::Notification(_)
+        | Payload::QueuedPrompt(_)
         | Payload::Heartbeat(_) => panic!("not from here: {event:?}"),
     };
     let text = event.text.as_deref().map(|t| format!(" {t:?}")).unwrap_or_default();

@@ -116,6 +116,9 @@ fn show(event: &NewEvent) -> String {
         | Payload::ApprovalRequested(_)
         | Payload::ApprovalResolved(_)
         | Payload::StatusChanged(_)
+        | Payload::Finding(_)
+        | Payload::Notification(_)
+        | Payload::QueuedPrompt(_)
         | Payload::Heartbeat(_) => String::new(),
     };
     let mut line = format!("{} {}", event.payload.kind(), data.trim()).trim_end().to_owned();

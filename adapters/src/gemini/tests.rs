@@ -85,6 +85,9 @@ fn short(event: &NewEvent) -> String {
         | Payload::StatusChanged(_)
         | Payload::Heartbeat(_)
         | Payload::QuestionAsked(_)
+        | Payload::Finding(_)
+        | Payload::Notification(_)
+        | Payload::QueuedPrompt(_)
         | Payload::QuestionAnswered(_) => write!(line, "{kind}"),
     };
     if let Some(text) = &event.text {
