@@ -1,0 +1,374 @@
+//! Values under telling names: `password: …`, `API_KEY=…`, `"token": "…"`, `--secret …`, `<password>…`, `?sig=…`.
+//!
+//! Begins at a word of a name (`triggers`), reads the whole name around it, what joins it to a value, and the value.
+//! What the name says is `names`', what the value says is `value`'s; [`is_secret`] weighs them.
+
+use crate::{
+    Kind,
+    names::{self, Meaning, Weight},
+    scan::Span,
+    text::{goes_on, is_escaped_break, line_start, skip_blanks, until},
+    value,
+};
+
+const LONGEST_NAME: usize = 80;
+const LONGEST_VALUE: usize = 8192;
+
+/// How a value stands there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Between quotes.
+    Quoted,
+    /// Bare, where values are no program's words: an environment, the query of an address, a flag.
+    Plain,
+    /// Bare, where it may be a word of a program.
+    Bare,
+}
+
+/// The name around a word of it that begins at `hit`.
+pub(crate) fn name_around(bytes: &[u8], hit: usize) -> (usize, usize) {
+    let part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
+    let least = hit.saturating_sub(LONGEST_NAME);
+    let mut start = hit;
+    while start > least && part(bytes[start - 1]) {
+        start -= 1;
+    }
+    if start > 0 && start < hit && is_escaped_break(bytes, start - 1) {
+        start += 1;
+    }
+    let end = until(bytes, hit, LONGEST_NAME, |b| !part(b));
+    (start, end)
+}
+
+/// The value of the name around `hit`, when it is a secret.
+pub(crate) fn find(bytes: &[u8], start: usize, end: usize) -> Option<Span> {
+    let (at, form) = joined(bytes, start, end)?;
+    let name = &bytes[start..end];
+    let meaning = names::meaning(name)?;
+    let (from, to, form) = read(bytes, at, form)?;
+    let value = &bytes[from..to];
+    // `password: str = "…"`: what follows the colon is a type.
+    if form == Form::Bare && !is_secret(meaning, value, form) {
+        let (from, to) = behind_type(bytes, from)?;
+        return is_secret(meaning, &bytes[from..to], Form::Quoted).then(|| span(from, to, meaning));
+    }
+    is_secret(meaning, value, form).then(|| span(from, to, meaning))
+}
+
+fn span(start: usize, end: usize, meaning: Meaning) -> Span {
+    Span { start, end, kind: Kind::from(meaning.kind) }
+}
+
+/// Where the value begins that is joined to a name, and how it stands there if bare.
+fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, Form)> {
+    let before = start.checked_sub(1).map_or(b'\n', |i| bytes[i]);
+    let slashes = until(bytes, end, 8, |b| b != b'\\');
+    let is_quoted = matches!(bytes.get(slashes), Some(b'"' | b'\'' | b'`')) && matches!(before, b'"' | b'\'' | b'`');
+    let mut at = if is_quoted { slashes + 1 } else { end };
+    if bytes.get(at) == Some(&b']') {
+        at += 1;
+    }
+    let tight = at;
+    at = skip_blanks(bytes, at);
+    let is_flag = bytes[start..end].starts_with(b"-");
+    let in_query = matches!(before, b'?' | b'&');
+    let plain = |yes: bool| if yes { Form::Plain } else { Form::Bare };
+    let next = *bytes.get(at)?;
+    let second = bytes.get(at + 1).copied().unwrap_or_default();
+    let third = bytes.get(at + 2).copied().unwrap_or_default();
+    match (next, second) {
+        (b':', b':') => None,
+        (b':' | b'+' | b'?', b'=') => Some((at + 2, Form::Bare)),
+        (b'?', b':') => Some((at + 2, Form::Bare)),
+        (b'=', b'=') | (b'!', b'=') => Some((if third == b'=' { at + 3 } else { at + 2 }, Form::Bare)),
+        (b'=', b'>') | (b'-', b'>') | (b'<', b'-') => Some((at + 2, Form::Bare)),
+        (b'=', _) => {
+            let is_tight = at == tight && !matches!(second, b' ' | b'\t');
+            let in_line = is_tight && (is_flag || in_query || begins_setting(bytes, start));
+            Some((at + 1, plain(in_line)))
+        }
+        (b':', _) => Some((at + 1, Form::Bare)),
+        (b'%', b'3') if matches!(third, b'D' | b'd' | b'A' | b'a') => Some((at + 3, Form::Plain)),
+        (b'>', _) if is_quoted || before == b'<' => Some((at + 1, Form::Plain)),
+        (b',' | b'\n' | b'\r' | b'/' | b'}', _) | (b'v' | b'V', _) if at > end || is_quoted || next == b'\n' => {
+            named_apart(bytes, at, is_quoted).or_else(|| {
+                let value = skip_blanks(bytes, at + 1);
+                (next == b',' && is_quoted && matches!(bytes.get(value), Some(b'"' | b'\'')))
+                    .then_some((value, Form::Bare))
+            })
+        }
+        _ if at == end => None,
+        _ => bare(bytes, start, end, at, is_flag),
+    }
+}
+
+/// Whether a setting of an environment begins here: at the start of a line, or behind `export`, `-e`, a blank.
+fn begins_setting(bytes: &[u8], start: usize) -> bool {
+    match start.checked_sub(1).map(|i| bytes[i]) {
+        None | Some(b'\n' | b' ' | b'\t' | b'+' | b'"' | b'\'' | b';' | b',' | b':') => true,
+        Some(b'n' | b'r' | b't') => start >= 2 && bytes[start - 2] == b'\\',
+        Some(_) => false,
+    }
+}
+
+/// `"name": "DB_PASSWORD", "value": "…"`, also over lines and as attributes.
+fn named_apart(bytes: &[u8], at: usize, is_quoted: bool) -> Option<(usize, Form)> {
+    let gap = |b: u8| b.is_ascii_whitespace() || matches!(b, b',' | b'"' | b'\'' | b'\\' | b'}' | b'{');
+    let mut at = until(bytes, at, 64, |b| !gap(b));
+    // An escaped line break in between.
+    while at > 0 && is_escaped_break(bytes, at - 1) {
+        at = until(bytes, at + 1, 64, |b| !gap(b));
+    }
+    if !goes_on(bytes, at, b"value") {
+        return None;
+    }
+    let mut at = until(bytes, at + 5, 8, |b| !matches!(b, b'"' | b'\'' | b'\\'));
+    at = skip_blanks(bytes, at);
+    matches!(bytes.get(at), Some(b':' | b'=')).then_some((at + 1, if is_quoted { Form::Bare } else { Form::Plain }))
+}
+
+/// A value with nothing but a blank before it: `--password …`, `ENV TOKEN …`, `password 'x'`, `login me password …`.
+fn bare(bytes: &[u8], start: usize, end: usize, at: usize, is_flag: bool) -> Option<(usize, Form)> {
+    let line = line_start(bytes, start, 200);
+    let before = &bytes[line..start];
+    let name = &bytes[start..end];
+    if is_flag {
+        return (bytes.get(at) != Some(&b'-')).then_some((at, Form::Plain));
+    }
+    if matches!(bytes[at], b'"' | b'\'')
+        && (name.eq_ignore_ascii_case(b"password") || name.eq_ignore_ascii_case(b"passphrase"))
+    {
+        return Some((at, Form::Bare));
+    }
+    for word in [&b"is "[..], b"was ", b"to ", b"ist "] {
+        if goes_on(bytes, at, word) && names::meaning(name).is_some_and(|m| m.weight == Weight::All) {
+            let value = skip_blanks(bytes, at + word.len());
+            let to = until(bytes, value, 64, |b| b.is_ascii_whitespace());
+            let said = &bytes[value..to];
+            // A sentence goes on with words; a password said in one seldom is a word.
+            return said.iter().any(u8::is_ascii_digit).then_some((value, Form::Bare));
+        }
+    }
+    let commands = [&b"ENV "[..], b"ARG ", b" set ", b"setx ", b"SET ", b"put ", b"config set ", b"machine "];
+    let is_set =
+        commands.iter().any(|word| before.ends_with(word) || before.ends_with(&word[1..]) && before.len() < word.len());
+    let in_netrc = name == b"password" && before_login(bytes, start);
+    let is_redis = name == b"requirepass" || name == b"masterauth";
+    (is_set || in_netrc || is_redis).then_some((at, Form::Plain))
+}
+
+fn before_login(bytes: &[u8], start: usize) -> bool {
+    let near = &bytes[start.saturating_sub(160)..start];
+    memchr::memmem::find(near, b"login ").is_some() || memchr::memmem::find(near, b"user ").is_some()
+}
+
+/// Reads the value at `at`: where it begins and ends, and how it stands there.
+pub(crate) fn read(bytes: &[u8], at: usize, form: Form) -> Option<(usize, usize, Form)> {
+    let mut at = skip_blanks(bytes, at);
+    // On the next line: after a colon, or as a block of YAML.
+    let block = until(bytes, at, 4, |b| !matches!(b, b'|' | b'>' | b'-' | b'+'));
+    if matches!(bytes.get(at), Some(b'|' | b'>')) && matches!(bytes.get(block), Some(b'\n' | b'\r'))
+        || matches!(bytes.get(at), Some(b'\n' | b'\r'))
+    {
+        let next = until(bytes, block.max(at), 128, |b| !b.is_ascii_whitespace());
+        let is_block = block > at;
+        if !is_block && !matches!(bytes.get(next), Some(b'"' | b'\'')) {
+            return None;
+        }
+        at = next;
+    }
+    at = behind_call(bytes, at);
+    let slashes = until(bytes, at, 8, |b| b != b'\\') - at;
+    match bytes.get(at + slashes) {
+        Some(&quote @ (b'"' | b'\'' | b'`')) => {
+            let from = at + slashes + 1;
+            let to = closing(bytes, from, quote, slashes)?;
+            Some((from, to, Form::Quoted))
+        }
+        Some(_) => {
+            let to = bare_end(bytes, at, form);
+            (to > at).then_some((at, to, form))
+        }
+        None => None,
+    }
+}
+
+/// Behind the opening of `b"…"`, `[]byte("…")`, `SecretStr("…")`.
+fn behind_call(bytes: &[u8], at: usize) -> usize {
+    for word in [
+        &b"b"[..],
+        b"r",
+        b"u",
+        b"f",
+        b"@",
+        b"$",
+        b"[]byte(",
+        b"SecretStr(",
+        b"String::from(",
+        b"Buffer.from(",
+        b"new String(",
+        b"pulumi.secret(",
+        b"bytes(",
+    ] {
+        if goes_on(bytes, at, word) && matches!(bytes.get(at + word.len()), Some(b'"' | b'\'' | b'`')) {
+            return at + word.len();
+        }
+    }
+    at
+}
+
+/// Where the quote closes that was opened behind `slashes` backslashes.
+fn closing(bytes: &[u8], from: usize, quote: u8, slashes: usize) -> Option<usize> {
+    let to = bytes.len().min(from + LONGEST_VALUE);
+    let mut run = 0;
+    for (i, &byte) in bytes[from..to].iter().enumerate() {
+        match byte {
+            b'\\' => run += 1,
+            b'\n' => return None,
+            _ if byte == quote && (run == slashes || slashes == 0 && run % 2 == 0 || run < slashes) => {
+                return Some(from + i - run.min(slashes));
+            }
+            _ => run = 0,
+        }
+    }
+    None
+}
+
+/// Where a bare value ends.
+fn bare_end(bytes: &[u8], from: usize, form: Form) -> usize {
+    let most = bytes.len().min(from + LONGEST_VALUE);
+    let mut to = from;
+    while to < most {
+        let byte = bytes[to];
+        let next = bytes.get(to + 1).copied().unwrap_or(b'\n');
+        let ends = match byte {
+            b'"' | b'\'' | b'`' | b'<' | b'>' => true,
+            b'\\' => matches!(next, b'n' | b'r' | b't' | b'"' | b'\'' | b'\\' | b'\n'),
+            b'&' => next == b'&' || setting_follows(bytes, to + 1) || next.is_ascii_whitespace(),
+            b'#' => form == Form::Plain && setting_follows(bytes, to + 1),
+            b';' | b'|' => next.is_ascii_whitespace() || setting_follows(bytes, to + 1),
+            b',' => next.is_ascii_whitespace() || setting_follows(bytes, to + 1),
+            _ => byte.is_ascii_whitespace(),
+        };
+        if ends {
+            break;
+        }
+        to += 1;
+    }
+    let has_open = bytes[from..to].iter().any(|b| matches!(b, b'(' | b'[' | b'{'));
+    while to > from {
+        match bytes[to - 1] {
+            b'.' | b',' | b';' | b':' | b'\\' => to -= 1,
+            b')' | b']' | b'}' if !has_open => to -= 1,
+            _ => break,
+        }
+    }
+    to
+}
+
+/// Whether a name and `=` or `:` come next.
+fn setting_follows(bytes: &[u8], at: usize) -> bool {
+    let at = skip_blanks(bytes, at);
+    let at = until(bytes, at, 2, |b| !matches!(b, b'"' | b'\''));
+    let end = until(bytes, at, 48, |b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' ')));
+    end == bytes.len() && end > at && false || end > at && matches!(bytes.get(end), Some(b'=' | b':' | b'"'))
+}
+
+/// Where the quoted value is that follows a type: `str = "…"`.
+fn behind_type(bytes: &[u8], from: usize) -> Option<(usize, usize)> {
+    let equals = until(bytes, from, 60, |b| matches!(b, b'=' | b'\n' | b',' | b';' | b'"' | b')'));
+    if bytes.get(equals) != Some(&b'=') || !value::is_code(&bytes[from..equals]) {
+        return None;
+    }
+    match read(bytes, equals + 1, Form::Bare)? {
+        (from, to, Form::Quoted) => Some((from, to)),
+        (_, _, Form::Plain | Form::Bare) => None,
+    }
+}
+
+/// Whether a value is a secret, under a name that says `meaning`.
+pub(crate) fn is_secret(meaning: Meaning, value: &[u8], form: Form) -> bool {
+    if value::is_placeholder(value) || value::is_public(value) || value::is_path(value) {
+        return false;
+    }
+    let is_bare = form == Form::Bare;
+    match meaning.weight {
+        Weight::All => is_password(value, form),
+        Weight::Much => {
+            if value.len() < 8
+                || value::is_sentence(value)
+                || value::is_number(value)
+                || value::is_words(value) && !long_word(value)
+            {
+                return false;
+            }
+            if is_bare && value::is_code(value) || value::is_code(value) && value.contains(&b'(') {
+                return false;
+            }
+            let has_digit = value.iter().any(u8::is_ascii_digit);
+            value::looks_random(value)
+                || value::is_uuid(value)
+                || value.len() >= 10 && (has_digit || has_special(value))
+                || long_word(value)
+        }
+        Weight::Little => {
+            value.len() >= 16
+                && value::looks_random(value)
+                && !value::is_uuid(value)
+                && !value::is_code(value)
+                && (form == Form::Plain || !value::is_hex(value))
+        }
+    }
+}
+
+/// Letters alone that no word has so many of: a token without digits.
+fn long_word(value: &[u8]) -> bool {
+    value.len() >= 20
+        && value.iter().all(u8::is_ascii_alphabetic)
+        && value::entropy(value) > 3.7
+        && value::looks_random(value)
+}
+
+fn has_special(value: &[u8]) -> bool {
+    value.iter().any(|b| matches!(b, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'+' | b'='))
+}
+
+fn is_password(value: &[u8], form: Form) -> bool {
+    if value::is_sentence(value) {
+        // A mnemonic or a phrase: small words only, four of them or more.
+        let words = value.split(|b| *b == b' ').filter(|w| !w.is_empty());
+        let small = words.clone().all(|w| w.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()));
+        let count = words.count();
+        let has_both = value.iter().any(u8::is_ascii_digit) && has_special(value) && count <= 3;
+        return form == Form::Quoted
+            && (has_both || small && (count >= 12 || count == 4 && !value.starts_with(b"the ") && value.len() > 20));
+    }
+    if value.len() < 4 || value::is_code(value) && value.contains(&b'(') {
+        return false;
+    }
+    let is_letters = value.iter().all(u8::is_ascii_alphabetic);
+    let dashes = value.iter().filter(|b| **b == b'-').count();
+    let is_phrase = dashes >= 2
+        && value.len() >= 16
+        && value.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-');
+    match form {
+        Form::Quoted => {
+            is_phrase
+                || !value::is_words(value)
+                || is_letters && value.len() >= 6 && value.iter().all(u8::is_ascii_lowercase)
+                || !is_letters && value.iter().any(u8::is_ascii_digit)
+        }
+        Form::Plain => {
+            is_phrase
+                || !value::is_code(value)
+                || is_letters && value.len() >= 5
+                || value.iter().any(u8::is_ascii_digit)
+        }
+        Form::Bare => {
+            !value::is_number(value)
+                && (is_phrase
+                    || !value::is_code(value)
+                    || value.len() >= 6 && value.iter().any(u8::is_ascii_digit) && !value.contains(&b'.'))
+        }
+    }
+}

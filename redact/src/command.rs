@@ -1,0 +1,268 @@
+//! Credentials that commands and small files hold by place: `curl -u user:…`, `mysql -p…`, `.pgpass`, `chpasswd`.
+
+use crate::{
+    Kind,
+    scan::Span,
+    text::{line_end, line_start, skip_blanks, until},
+    value,
+};
+
+const LONGEST: usize = 4096;
+
+/// A flag and how the value stands behind it.
+#[derive(Clone, Copy)]
+enum Place {
+    /// `-u user:SECRET`
+    AfterColon,
+    /// `-U domain\user%SECRET`
+    AfterPercent,
+    /// `-p SECRET`
+    Next,
+    /// `-pSECRET`
+    Tight,
+}
+
+/// A command and the flags of it that hold a secret.
+struct Command {
+    name: &'static [u8],
+    flags: &'static [(&'static [u8], Place)],
+}
+
+const COMMANDS: &[Command] = &[
+    Command {
+        name: b"curl",
+        flags: &[
+            (b"-u", Place::AfterColon),
+            (b"--user", Place::AfterColon),
+            (b"-U", Place::AfterColon),
+            (b"--proxy-user", Place::AfterColon),
+            (b"-su", Place::AfterColon),
+            (b"-sSu", Place::AfterColon),
+            (b"--oauth2-bearer", Place::Next),
+        ],
+    },
+    Command { name: b"http", flags: &[(b"-a", Place::AfterColon), (b"--auth", Place::AfterColon)] },
+    Command { name: b"docker", flags: &[(b"-p", Place::Next), (b"-p=", Place::Tight)] },
+    Command { name: b"podman", flags: &[(b"-p", Place::Next)] },
+    Command { name: b"helm", flags: &[(b"-p", Place::Next)] },
+    Command { name: b"oc", flags: &[(b"-p", Place::Next)] },
+    Command { name: b"az", flags: &[(b"-p", Place::Next)] },
+    Command { name: b"sshpass", flags: &[(b"-p", Place::Next), (b"-p", Place::Tight)] },
+    Command { name: b"mysql", flags: &[(b"-p", Place::Tight)] },
+    Command { name: b"mysqldump", flags: &[(b"-p", Place::Tight)] },
+    Command { name: b"mysqladmin", flags: &[(b"-p", Place::Tight)] },
+    Command { name: b"mariadb", flags: &[(b"-p", Place::Tight)] },
+    Command { name: b"mongo", flags: &[(b"-p", Place::Next)] },
+    Command { name: b"mongosh", flags: &[(b"-p", Place::Next)] },
+    Command { name: b"mongodump", flags: &[(b"-p", Place::Next)] },
+    Command { name: b"redis-cli", flags: &[(b"-a", Place::Next)] },
+    Command { name: b"sqlcmd", flags: &[(b"-P", Place::Next), (b"-P", Place::Tight)] },
+    Command { name: b"ldapsearch", flags: &[(b"-w", Place::Next)] },
+    Command { name: b"ldapadd", flags: &[(b"-w", Place::Next)] },
+    Command { name: b"ldapmodify", flags: &[(b"-w", Place::Next)] },
+    Command { name: b"ldapwhoami", flags: &[(b"-w", Place::Next)] },
+    Command { name: b"smbclient", flags: &[(b"-U", Place::AfterPercent)] },
+    Command { name: b"rpcclient", flags: &[(b"-U", Place::AfterPercent)] },
+    Command { name: b"zip", flags: &[(b"-P", Place::Next)] },
+    Command { name: b"unzip", flags: &[(b"-P", Place::Next)] },
+    Command { name: b"7z", flags: &[(b"-p", Place::Tight)] },
+    Command { name: b"ipmitool", flags: &[(b"-P", Place::Next)] },
+    Command { name: b"xfreerdp", flags: &[(b"/p:", Place::Tight)] },
+    Command { name: b"mosquitto_pub", flags: &[(b"-P", Place::Next)] },
+    Command { name: b"mosquitto_sub", flags: &[(b"-P", Place::Next)] },
+    Command { name: b"rabbitmqadmin", flags: &[(b"-p", Place::Next)] },
+    Command { name: b"ssh-keygen", flags: &[(b"-N", Place::Next), (b"-P", Place::Next)] },
+    Command { name: b"keytool", flags: &[(b"-storepass", Place::Next), (b"-keypass", Place::Next)] },
+    Command { name: b"openssl", flags: &[(b"-k", Place::Next), (b"pass:", Place::Tight)] },
+];
+
+/// Words that begin a look at a line as a command.
+pub(crate) const WORDS: &[&str] = &[
+    "curl ",
+    "http ",
+    "docker login",
+    "podman login",
+    "helm registry login",
+    "oc login",
+    "az login",
+    "az acr login",
+    "sshpass ",
+    "mysql ",
+    "mysqldump ",
+    "mysqladmin ",
+    "mariadb ",
+    "mongo ",
+    "mongosh ",
+    "mongodump ",
+    "redis-cli ",
+    "sqlcmd ",
+    "ldapsearch ",
+    "ldapadd ",
+    "ldapmodify ",
+    "ldapwhoami ",
+    "smbclient ",
+    "rpcclient ",
+    "zip ",
+    "unzip ",
+    "7z ",
+    "ipmitool ",
+    "xfreerdp ",
+    "mosquitto_pub ",
+    "mosquitto_sub ",
+    "rabbitmqadmin ",
+    "ssh-keygen ",
+    "keytool ",
+    "openssl ",
+];
+
+fn span(start: usize, end: usize) -> Span {
+    Span { start, end, kind: Kind::from("command-password") }
+}
+
+/// What the flags of the command that begins at `at` hold.
+pub(crate) fn find(bytes: &[u8], at: usize, out: &mut Vec<Span>) {
+    if at > 0
+        && (bytes[at - 1].is_ascii_alphanumeric() || matches!(bytes[at - 1], b'-' | b'_'))
+        && !(at > 1 && bytes[at - 2] == b'\\')
+    {
+        return;
+    }
+    let word = until(bytes, at, 32, |b| b == b' ');
+    let Some(command) = COMMANDS.iter().find(|c| c.name.eq_ignore_ascii_case(&bytes[at..word])) else { return };
+    // A command may go on over lines that end with a backslash.
+    let mut end = line_end(bytes, at, LONGEST);
+    while end < bytes.len() && end < at + LONGEST && bytes[..end].ends_with(b"\\") {
+        end = line_end(bytes, end + 1, LONGEST);
+    }
+    let mut here = word;
+    while here < end {
+        here = until(&bytes[..end], here, LONGEST, |b| !b.is_ascii_whitespace());
+        let arg_end = argument_end(&bytes[..end], here);
+        for &(flag, place) in command.flags {
+            if let Some(found) = behind_flag(&bytes[..end], here, arg_end, flag, place) {
+                out.push(found);
+                break;
+            }
+        }
+        if matches!(bytes[here..arg_end], [b'|' | b';']) || &bytes[here..arg_end] == b"&&" || arg_end <= here {
+            return;
+        }
+        here = arg_end;
+    }
+}
+
+/// Where an argument ends: at a blank outside quotes.
+fn argument_end(bytes: &[u8], at: usize) -> usize {
+    let mut quote = 0;
+    let mut end = at;
+    while end < bytes.len() {
+        let byte = bytes[end];
+        if quote != 0 {
+            if byte == quote {
+                quote = 0;
+            }
+        } else if matches!(byte, b'"' | b'\'') && (end == 0 || bytes[end - 1] != b'\\') {
+            quote = byte;
+        } else if byte.is_ascii_whitespace() {
+            break;
+        }
+        end += 1;
+    }
+    end
+}
+
+fn behind_flag(bytes: &[u8], at: usize, arg_end: usize, flag: &[u8], place: Place) -> Option<Span> {
+    let arg = &bytes[at..arg_end];
+    if !arg.starts_with(flag) {
+        return None;
+    }
+    let (from, to) = match place {
+        Place::Tight if arg.len() > flag.len() => (at + flag.len(), arg_end),
+        Place::Tight => return None,
+        Place::Next | Place::AfterColon | Place::AfterPercent if arg.len() == flag.len() => {
+            let from = until(bytes, arg_end, 64, |b| !b.is_ascii_whitespace() && b != b'\\');
+            (from, argument_end(bytes, from))
+        }
+        Place::Next | Place::AfterColon | Place::AfterPercent if arg.get(flag.len()) == Some(&b'=') => {
+            (at + flag.len() + 1, arg_end)
+        }
+        Place::AfterColon if flag.len() == 2 && !flag.ends_with(b"-") => (at + flag.len(), arg_end),
+        Place::Next | Place::AfterColon | Place::AfterPercent => return None,
+    };
+    let (from, to) = bare(bytes, from, to);
+    let from = match place {
+        Place::AfterColon => from + memchr::memchr(b':', &bytes[from..to])? + 1,
+        Place::AfterPercent => from + memchr::memchr(b'%', &bytes[from..to])? + 1,
+        Place::Next | Place::Tight => from,
+    };
+    let secret = &bytes[from..to];
+    let is_secret = secret.len() >= 3
+        && !value::is_placeholder(secret)
+        && !secret.starts_with(b"-")
+        && !value::is_path(secret)
+        && !secret.contains(&b'(');
+    is_secret.then(|| span(from, to))
+}
+
+/// Without quotes around, escaped or not, and what ends a string of code.
+fn bare(bytes: &[u8], from: usize, to: usize) -> (usize, usize) {
+    let edge = |b: u8| matches!(b, b'"' | b'\'' | b'\\' | b'`');
+    let from = until(&bytes[..to], from, 4, |b| !edge(b));
+    let mut end = from.max(to);
+    if let Some(i) = bytes[from..end].iter().position(|&b| edge(b)) {
+        end = from + i;
+    }
+    (from, end)
+}
+
+/// The last field of a line of `.pgpass`: `host:port:database:user:SECRET`, with `:5432:` or `:*:` at `at`.
+pub(crate) fn pgpass(bytes: &[u8], at: usize) -> Option<Span> {
+    let start = line_start(bytes, at, 256);
+    let end = until(bytes, at, 512, |b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'\\' | b'`'));
+    let start = bytes[start..at]
+        .iter()
+        .rposition(|b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`'))
+        .map_or(start, |i| start + i + 1);
+    let mut fields = bytes[start..end].splitn(5, |b| *b == b':');
+    let (host, port, base, user, secret) =
+        (fields.next()?, fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    let is_port = port == b"*" || port.len() >= 2 && port.iter().all(u8::is_ascii_digit);
+    let is_secret = is_port
+        && !host.is_empty()
+        && !base.is_empty()
+        && !user.is_empty()
+        && secret.len() >= 4
+        && !value::is_placeholder(secret)
+        && !secret.contains(&b'/')
+        && !value::is_number(secret)
+        && !user.contains(&b'/');
+    is_secret.then(|| span(end - secret.len(), end))
+}
+
+/// What is echoed into a program that reads a password: `echo … | sudo -S`, `echo user:… | chpasswd`. `at` is the reader.
+pub(crate) fn piped(bytes: &[u8], at: usize) -> Option<Span> {
+    let start = line_start(bytes, at, 512);
+    let line = &bytes[start..at];
+    let pipe = memchr::memrchr(b'|', line)?;
+    let echo = [&b"echo "[..], b"printf ", b"echo -n "]
+        .iter()
+        .filter_map(|word| memchr::memmem::rfind(&line[..pipe], word).map(|i| i + word.len()))
+        .max()?;
+    let from = skip_blanks(bytes, start + echo);
+    let (from, to) = bare(bytes, from, argument_end(&bytes[..start + pipe], from));
+    let reads_pairs = bytes[at..].starts_with(b"chpasswd");
+    let from = if reads_pairs { from + memchr::memchr(b':', &bytes[from..to])? + 1 } else { from };
+    let secret = &bytes[from..to];
+    (secret.len() >= 4 && !value::is_placeholder(secret) && !secret.starts_with(b"$")).then(|| span(from, to))
+}
+
+/// What stands in quotes behind `IDENTIFIED BY` and the like, which ends at `at`.
+pub(crate) fn quoted(bytes: &[u8], at: usize) -> Option<Span> {
+    let from = skip_blanks(bytes, at);
+    let slashes = until(bytes, from, 4, |b| b != b'\\');
+    let &quote = bytes.get(slashes).filter(|b| matches!(b, b'"' | b'\''))?;
+    let from = slashes + 1;
+    let to = until(bytes, from, 256, |b| b == quote || b == b'\n' || b == b'\\');
+    let secret = &bytes[from..to];
+    (secret.len() >= 3 && bytes.get(to) != Some(&b'\n') && !value::is_placeholder(secret)).then(|| span(from, to))
+}

@@ -1,0 +1,214 @@
+//! Headers of requests, where credentials go by scheme: `Authorization`, `Cookie`, `Set-Cookie`, and `Bearer …`
+//! wherever it stands. Web tokens (JWT), which have a form of their own, are found here too.
+
+use crate::{
+    Kind,
+    scan::Span,
+    text::{goes_on, is_escaped_break, skip_blanks, until},
+    value,
+};
+
+const LONGEST: usize = 8192;
+
+fn in_token(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'~' | b'+' | b'/' | b'=')
+}
+
+fn span(start: usize, end: usize, kind: &str) -> Span {
+    Span { start, end, kind: Kind::from(kind) }
+}
+
+/// The end of a token at `at`: it does not swallow an escaped line break, and drops a dot that ends a sentence.
+fn token_end(bytes: &[u8], at: usize) -> usize {
+    let mut end = until(bytes, at, LONGEST, |b| !in_token(b));
+    while end > at && matches!(bytes[end - 1], b'.') {
+        end -= 1;
+    }
+    end
+}
+
+/// The token behind `Bearer`, `Token`, `Basic` at `at`, where the word ends.
+pub(crate) fn scheme(bytes: &[u8], word: usize, at: usize) -> Option<Span> {
+    let start = skip_blanks(bytes, at);
+    if start == at
+        || word > 0 && bytes[word - 1].is_ascii_alphanumeric() && !(word > 1 && is_escaped_break(bytes, word - 2))
+    {
+        return None;
+    }
+    let end = token_end(bytes, start);
+    let token = &bytes[start..end];
+    let is_basic = goes_on(bytes, word, b"basic");
+    let is_secret = if is_basic {
+        token.len() >= 12
+            && (token.ends_with(b"=") || value::looks_random(token))
+            && value::entropy(token) > 2.8
+            && decodes_to_pair(token)
+    } else {
+        token.len() >= 12
+            && !value::is_words(token)
+            && token.iter().any(u8::is_ascii_digit)
+            && value::entropy(token) > 2.8
+    };
+    (is_secret && !value::is_placeholder(token) && !value::is_path(token))
+        .then(|| span(start, end, if is_basic { "basic-auth" } else { "bearer-token" }))
+}
+
+/// Whether base64 stands for text with a colon in it, as user and password are sent.
+fn decodes_to_pair(token: &[u8]) -> bool {
+    let digit = |b: u8| match b {
+        b'A'..=b'Z' => Some(b - b'A'),
+        b'a'..=b'z' => Some(b - b'a' + 26),
+        b'0'..=b'9' => Some(b - b'0' + 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    };
+    let digits: Vec<u8> = token.iter().map_while(|&b| digit(b)).collect();
+    let mut has_colon = false;
+    for four in digits.chunks(4) {
+        let word = four.iter().fold(0_u32, |word, d| word << 6 | u32::from(*d)) << (6 * (4 - four.len()));
+        for byte in word.to_be_bytes().iter().skip(1).take(four.len().saturating_sub(1)) {
+            if *byte < 0x20 {
+                return false;
+            }
+            has_colon |= *byte == b':';
+        }
+    }
+    has_colon
+}
+
+/// The credentials of an `Authorization` header whose name ends at `at`.
+pub(crate) fn authorization(bytes: &[u8], at: usize, out: &mut Vec<Span>) {
+    let start = behind_name(bytes, at);
+    let Some(start) = start else { return };
+    let line = until(bytes, start, LONGEST, |b| matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\'));
+    for word in [&b"signature="[..], b"response=\"", b"signature=\"", b"response=\\\"", b"signature=\\\""] {
+        let whole = until(bytes, start, LONGEST, |b| b == b'\n');
+        let small = bytes[start..whole].to_ascii_lowercase();
+        if let Some(i) = memchr::memmem::find(&small, word) {
+            let from = start + i + word.len();
+            let to = token_end(bytes, from);
+            if to - from >= 16 {
+                out.push(span(from, to, "signature"));
+            }
+        }
+    }
+    // Without a scheme, or with one of their own: the last word is the credential.
+    let first =
+        until(bytes, start, LONGEST, |b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'\\' | b','));
+    let value = if first < line && bytes[first] == b' ' {
+        let from = first + 1;
+        from..token_end(bytes, from)
+    } else {
+        start..first
+    };
+    let token = &bytes[value.clone()];
+    let is_secret = token.len() >= 8
+        && !value::is_words(token)
+        && !value::is_placeholder(token)
+        && !value::is_code(token)
+        && token.iter().any(u8::is_ascii_digit);
+    if is_secret && !token.starts_with(b"Credential=") {
+        out.push(span(value.start, value.end, "authorization"));
+    }
+}
+
+/// Where the value of a header begins, behind its name, a quote, a colon or an equals sign, and an opening quote.
+fn behind_name(bytes: &[u8], at: usize) -> Option<usize> {
+    let at = until(bytes, at, 8, |b| !matches!(b, b'"' | b'\'' | b'`' | b'\\' | b']'));
+    let at = skip_blanks(bytes, at);
+    let at = match bytes.get(at)? {
+        b':' | b'=' => at + 1,
+        b',' => at + 1,
+        _ => return None,
+    };
+    let at = skip_blanks(bytes, at);
+    Some(until(bytes, at, 8, |b| !matches!(b, b'"' | b'\'' | b'`' | b'\\')))
+}
+
+/// Cookies that say nothing of who sends them.
+const HARMLESS: &[&[u8]] = &[
+    b"path",
+    b"domain",
+    b"expires",
+    b"max-age",
+    b"samesite",
+    b"secure",
+    b"httponly",
+    b"partitioned",
+    b"priority",
+    b"lang",
+    b"locale",
+    b"theme",
+    b"_ga",
+    b"_gid",
+    b"timezone",
+    b"tz",
+    b"consent",
+    b"version",
+];
+
+/// The values of the cookies in a header whose name ends at `at`.
+pub(crate) fn cookies(bytes: &[u8], at: usize, out: &mut Vec<Span>) {
+    let Some(start) = behind_name(bytes, at) else { return };
+    pairs(bytes, start, out);
+}
+
+/// The values of `name=value; name=value` from `start` on, to the end of the line or quote.
+pub(crate) fn pairs(bytes: &[u8], start: usize, out: &mut Vec<Span>) {
+    let line = until(bytes, start, LONGEST, |b| matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\'));
+    let mut at = start;
+    while at < line {
+        let pair_end = until(&bytes[..line], at, LONGEST, |b| b == b';');
+        let name_start = skip_blanks(&bytes[..pair_end], at);
+        if let Some(equals) = memchr::memchr(b'=', &bytes[name_start..pair_end]) {
+            let name = &bytes[name_start..name_start + equals];
+            let from = name_start + equals + 1;
+            let value = &bytes[from..pair_end];
+            let is_harmless = HARMLESS.iter().any(|h| h.eq_ignore_ascii_case(name)) || name.starts_with(b"_ga");
+            let is_drawn = value.len() >= 8
+                && value.iter().any(u8::is_ascii_digit)
+                && !value::is_number(value)
+                && !value::is_words(value)
+                || value.len() >= 16 && value::looks_random(value);
+            if !is_harmless
+                && is_drawn
+                && !value.contains(&b' ')
+                && !value::is_placeholder(value)
+                && name.len() < 64
+                && !name.contains(&b' ')
+            {
+                out.push(span(from, pair_end, "cookie"));
+            }
+        }
+        at = pair_end + 1;
+    }
+}
+
+/// A web token that begins with `eyJ` at `at`.
+pub(crate) fn web_token(bytes: &[u8], at: usize) -> Option<Span> {
+    let part = |b: u8| !(b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'='));
+    if at > 0 && (bytes[at - 1].is_ascii_alphanumeric() && !(at > 1 && is_escaped_break(bytes, at - 2))) {
+        return None;
+    }
+    let head = until(bytes, at, LONGEST, part);
+    if head - at < 12 || bytes.get(head) != Some(&b'.') {
+        return None;
+    }
+    let mut end = until(bytes, head + 1, LONGEST, part);
+    if end - head < 9 {
+        return None;
+    }
+    // Two more parts and an empty one make an encrypted token.
+    for _ in 0..3 {
+        if bytes.get(end) != Some(&b'.') {
+            break;
+        }
+        let next = until(bytes, end + 1, LONGEST, part);
+        if next == end + 1 && bytes.get(next) != Some(&b'.') {
+            break;
+        }
+        end = next;
+    }
+    Some(span(at, end, "jwt"))
+}

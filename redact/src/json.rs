@@ -1,0 +1,125 @@
+//! Redacts the strings of JSON. The name a string stands under is its context.
+
+use serde_json::Value;
+
+use crate::{
+    Redactor,
+    assigned::{self, Form},
+    names::{self, Meaning},
+    text,
+};
+
+/// Redacts a value that stands under a name of this meaning.
+pub(crate) fn redact(redactor: &Redactor, meaning: Option<Meaning>, value: &mut Value) -> usize {
+    match value {
+        Value::String(string) => {
+            if let Some(meaning) = meaning
+                && assigned::is_secret(meaning, string.as_bytes(), Form::Quoted)
+            {
+                string.clear();
+                text::push_mark(string, meaning.kind);
+                return 1;
+            }
+            let redacted = redactor.redact(string);
+            let count = redacted.found.len();
+            if count > 0 {
+                *string = redacted.text.into_owned();
+            }
+            count
+        }
+        Value::Array(values) => {
+            let mut count = 0;
+            for value in values.iter_mut() {
+                count += redact(redactor, meaning, value);
+            }
+            count + split_lines(redactor, values)
+        }
+        Value::Object(fields) => {
+            let named = ["name", "key"].iter().find_map(|name| match fields.get(*name) {
+                Some(Value::String(name)) => names::meaning(name.as_bytes()),
+                _ => None,
+            });
+            let mut count = 0;
+            for (name, value) in fields.iter_mut() {
+                let own = if name == "cookie" || name == "Cookie" || name == "set-cookie" {
+                    count += cookies(value);
+                    None
+                } else if name.eq_ignore_ascii_case("authorization") || name.eq_ignore_ascii_case("proxy-authorization")
+                {
+                    count += authorization(value);
+                    None
+                } else {
+                    names::meaning(name.as_bytes())
+                };
+                count += redact(redactor, own.or_else(|| named.filter(|_| name.eq_ignore_ascii_case("value"))), value);
+            }
+            count
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}
+
+/// A header's value alone tells less than the whole header, so it is read as one.
+fn header(name: &str, value: &mut Value, find: impl Fn(&[u8], usize, &mut Vec<crate::scan::Span>)) -> usize {
+    let Value::String(string) = value else { return 0 };
+    let line = format!("{name}: {string}");
+    let mut spans = Vec::new();
+    find(line.as_bytes(), name.len(), &mut spans);
+    let count = spans.len();
+    spans.sort_by_key(|span| std::cmp::Reverse(span.start));
+    for span in spans {
+        let shift = name.len() + 2;
+        if let (Some(start), Some(end)) = (span.start.checked_sub(shift), span.end.checked_sub(shift))
+            && string.is_char_boundary(start)
+            && string.is_char_boundary(end)
+            && end <= string.len()
+        {
+            let mut mark = String::new();
+            text::push_mark(&mut mark, &span.kind);
+            string.replace_range(start..end, &mark);
+        }
+    }
+    count
+}
+
+fn cookies(value: &mut Value) -> usize {
+    header("cookie", value, crate::header::cookies)
+}
+
+fn authorization(value: &mut Value) -> usize {
+    header("authorization", value, crate::header::authorization)
+}
+
+/// A text that is kept as an array of its lines: what is secret over several of them.
+fn split_lines(redactor: &Redactor, values: &mut [Value]) -> usize {
+    let lines: Option<Vec<&str>> = values.iter().map(Value::as_str).collect();
+    let Some(lines) = lines.filter(|lines| lines.len() > 1) else { return 0 };
+    let text = lines.join("\n");
+    let found = redactor.redact(&text).found;
+    let mut count = 0;
+    for one in found {
+        let mut at = 0;
+        for value in values.iter_mut() {
+            let Value::String(line) = value else { continue };
+            let (start, end) = (at, at + line.len());
+            at = end + 1;
+            if one.range.start < end && one.range.end > start && !line.starts_with("[redacted:") {
+                let from = one.range.start.saturating_sub(start);
+                let to = one.range.end.min(end) - start;
+                if line.is_char_boundary(from) && line.is_char_boundary(to) && one.range.start >= start
+                    || one.range.end >= end
+                {
+                    let mut kept = line.get(..from).unwrap_or_default().to_owned();
+                    text::push_mark(&mut kept, &one.kind);
+                    kept.push_str(line.get(to..).unwrap_or_default());
+                    // The offsets of the other finds are of the old lines.
+                    at = at.max(end + 1);
+                    count += 1;
+                    *line = kept;
+                }
+            }
+        }
+        break;
+    }
+    if count > 0 { count + split_lines(redactor, values) } else { 0 }
+}

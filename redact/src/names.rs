@@ -1,0 +1,474 @@
+//! What the name of a setting says of its value: `DB_PASSWORD`, `apiKey`, `token_type`, `max_tokens`.
+
+/// How much a name says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Weight {
+    /// The value is a secret when it looks drawn at random: `auth`, `signature`, a bare `key`.
+    Little,
+    /// The value is a secret when it is no word and no number: `token`, `api_key`, `client_secret`.
+    Much,
+    /// The value is a secret unless it is plainly none: `password`.
+    All,
+}
+
+/// What a name says: how much, and of which kind its secret is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Meaning {
+    pub(crate) weight: Weight,
+    pub(crate) kind: &'static str,
+}
+
+const PASSWORDS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "passwort",
+    "psw",
+    "pgpassword",
+    "userpassword",
+    "requirepass",
+    "masterauth",
+    "mypwd",
+    "dbpass",
+    "dbpassword",
+    "sshpass",
+    "storepass",
+    "keypass",
+    "keystorepass",
+    "pass",
+    "pw",
+    "contraseña",
+    "motdepasse",
+    "passcode",
+    "pin",
+    "mnemonic",
+];
+const SECRETS: &[&str] = &[
+    "secret",
+    "secrets",
+    "clientsecret",
+    "appsecret",
+    "sharedsecret",
+    "cookiesecret",
+    "pepper",
+    "otpsecret",
+    "totp",
+    "otp",
+    "credential",
+    "credentials",
+    "creds",
+    "connectionstring",
+    "webhook",
+];
+const TOKENS: &[&str] = &[
+    "token",
+    "authtoken",
+    "accesstoken",
+    "refreshtoken",
+    "idtoken",
+    "bearer",
+    "jwt",
+    "pat",
+    "csrftoken",
+    "xsrftoken",
+    "sessiontoken",
+    "usertoken",
+    "apitoken",
+    "bottoken",
+    "oauthtoken",
+];
+const KEYS: &[&str] = &[
+    "apikey",
+    "accesskey",
+    "secretkey",
+    "privatekey",
+    "signingkey",
+    "encryptionkey",
+    "authkey",
+    "accountkey",
+    "sharedaccesskey",
+    "masterkey",
+    "apppassword",
+    "appkey",
+    "servicekey",
+    "licensekey",
+    "deploykey",
+    "storagekey",
+    "sharedkey",
+    "hmackey",
+    "rootkey",
+    "adminkey",
+    "encryptkey",
+    "sessionkey",
+    "accesskeyid",
+    "subscriptionkey",
+    "functionkey",
+    "integrationkey",
+    "primarykeyvalue",
+    "cipherkey",
+    "aeskey",
+    "apisecret",
+    "sendgridkey",
+    "keymaterial",
+    "readkey",
+    "writekey",
+];
+const WEAK: &[&str] = &[
+    "auth",
+    "authorization",
+    "signature",
+    "sig",
+    "salt",
+    "nonce",
+    "hmac",
+    "seed",
+    "dsn",
+    "cookie",
+    "sid",
+    "sessionid",
+    "phpsessid",
+    "jsessionid",
+    "key",
+    "code",
+    "cred",
+    "assertion",
+    "xsrf",
+    "csrf",
+    "verifier",
+];
+
+/// Before `key`, these say that it is a secret one.
+const SECRET_KEYS: &[&str] = &[
+    "api",
+    "access",
+    "secret",
+    "private",
+    "signing",
+    "encryption",
+    "auth",
+    "account",
+    "shared",
+    "master",
+    "app",
+    "service",
+    "license",
+    "storage",
+    "hmac",
+    "root",
+    "admin",
+    "encrypt",
+    "subscription",
+    "function",
+    "integration",
+    "cipher",
+    "aes",
+    "jwt",
+    "session",
+    "openai",
+    "anthropic",
+    "stripe",
+    "cookie",
+    "application",
+    "consumer",
+    "security",
+    "data",
+    "kms",
+    "vault",
+    "fernet",
+    "django",
+    "flask",
+    "rails",
+    "base",
+    "server",
+    "dev",
+    "prod",
+    "live",
+    "google",
+    "azure",
+    "webhook",
+    "gpg",
+    "unseal",
+    "recovery",
+    "activation",
+    "product",
+    "host",
+    "instrumentation",
+    "sentry",
+    "mailgun",
+    "algolia",
+    "write",
+    "read",
+    "ingest",
+    "ingestion",
+    "personal",
+    "user",
+    "project",
+    "team",
+    "org",
+    "deploy",
+];
+
+/// At the end of a name, these say that the value is about a secret, not one.
+const ABOUT: &[&str] = &[
+    "id",
+    "ids",
+    "name",
+    "names",
+    "type",
+    "types",
+    "url",
+    "uri",
+    "path",
+    "file",
+    "files",
+    "filename",
+    "count",
+    "counts",
+    "limit",
+    "limits",
+    "length",
+    "len",
+    "size",
+    "expiry",
+    "expires",
+    "expiration",
+    "ttl",
+    "timeout",
+    "policy",
+    "ref",
+    "label",
+    "hash",
+    "hashed",
+    "digest",
+    "version",
+    "field",
+    "input",
+    "prompt",
+    "hint",
+    "reset",
+    "env",
+    "var",
+    "format",
+    "strength",
+    "min",
+    "max",
+    "usage",
+    "budget",
+    "index",
+    "rule",
+    "rules",
+    "regex",
+    "pattern",
+    "method",
+    "mode",
+    "status",
+    "provider",
+    "manager",
+    "service",
+    "store",
+    "storage",
+    "dir",
+    "directory",
+    "class",
+    "error",
+    "enabled",
+    "required",
+    "valid",
+    "age",
+    "at",
+    "in",
+    "by",
+    "ms",
+    "seconds",
+    "days",
+    "description",
+    "title",
+    "arn",
+    "endpoint",
+    "header",
+    "prefix",
+    "suffix",
+    "scope",
+    "scopes",
+    "algorithm",
+    "alg",
+    "location",
+    "source",
+    "stdin",
+    "column",
+    "table",
+    "keyring",
+    "helper",
+    "placeholder",
+    "public",
+    "pub",
+    "fingerprint",
+    "thumbprint",
+    "issuer",
+    "audience",
+    "kind",
+    "namespace",
+    "list",
+    "set",
+    "map",
+    "rotation",
+    "length",
+    "group",
+    "mount",
+    "volume",
+    "template",
+    "address",
+    "email",
+    "cost",
+    "price",
+    "rate",
+    "total",
+    "used",
+    "ratio",
+    "bits",
+    "encoding",
+    "checksum",
+    "sum",
+    "etag",
+    "cmd",
+    "command",
+    "change",
+    "changed",
+    "date",
+];
+
+/// What a name says, if it says anything: `name` is a whole name, with its dots and dashes.
+pub(crate) fn meaning(name: &[u8]) -> Option<Meaning> {
+    let words = words(name);
+    let last = words.last()?;
+    let last = last.trim_end_matches(|c: char| c.is_ascii_digit());
+    if ABOUT.contains(&last) || words.iter().any(|word| matches!(word.as_str(), "public" | "pub" | "publishable")) {
+        return None;
+    }
+    let flat: String = words.concat();
+    // From its end: `token_password_prod` is a password, `password_reset_token` a token.
+    let mut best: Option<Meaning> = None;
+    for (i, word) in words.iter().enumerate().rev() {
+        let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        if let Some(found) = of_word(word, i.checked_sub(1).map(|i| words[i].as_str())) {
+            if best.is_none_or(|best| found.weight > best.weight) {
+                best = Some(found);
+            }
+            if best.is_some_and(|best| best.weight >= Weight::Much) {
+                break;
+            }
+        }
+    }
+    // Run together, as `MYSQLPASSWORD` and `authtoken` are.
+    let ends = |list: &[&str]| list.iter().any(|word| word.len() >= 5 && flat.ends_with(word));
+    if best.is_none_or(|best| best.weight < Weight::Much) {
+        if ends(PASSWORDS) {
+            return Some(Meaning { weight: Weight::All, kind: "password" });
+        }
+        if ends(KEYS) {
+            return Some(Meaning { weight: Weight::Much, kind: "api-key" });
+        }
+        if ends(TOKENS) {
+            return Some(Meaning { weight: Weight::Much, kind: "token" });
+        }
+        if ends(SECRETS) {
+            return Some(Meaning { weight: Weight::Much, kind: "secret" });
+        }
+    }
+    best
+}
+
+fn of_word(word: &str, before: Option<&str>) -> Option<Meaning> {
+    let much = |kind| Some(Meaning { weight: Weight::Much, kind });
+    if word == "pin" {
+        return Some(Meaning { weight: Weight::Little, kind: "password" });
+    }
+    if PASSWORDS.contains(&word) {
+        return Some(Meaning { weight: Weight::All, kind: "password" });
+    }
+    if SECRETS.contains(&word) {
+        return much("secret");
+    }
+    if TOKENS.contains(&word) {
+        return much("token");
+    }
+    if KEYS.contains(&word) || word == "key" && before.is_some_and(|before| SECRET_KEYS.contains(&before)) {
+        return much("api-key");
+    }
+    WEAK.contains(&word).then_some(Meaning { weight: Weight::Little, kind: "secret" })
+}
+
+/// The words of a name, small: at dashes, dots, underlines, and where a capital begins a word.
+fn words(name: &[u8]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    let mut word = String::new();
+    let mut before = 0_u8;
+    for (i, &byte) in name.iter().enumerate() {
+        if !byte.is_ascii_alphanumeric() && byte < 0x80 {
+            all.extend(Some(std::mem::take(&mut word)).filter(|w| !w.is_empty()));
+        } else {
+            let next_is_small = name.get(i + 1).is_some_and(u8::is_ascii_lowercase);
+            let begins = byte.is_ascii_uppercase()
+                && (before.is_ascii_lowercase() || before.is_ascii_uppercase() && next_is_small);
+            if begins {
+                all.extend(Some(std::mem::take(&mut word)).filter(|w| !w.is_empty()));
+            }
+            word.push(char::from(byte.to_ascii_lowercase()));
+        }
+        before = byte;
+    }
+    all.extend(Some(word).filter(|w| !w.is_empty()));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_names_say() {
+        let weight = |name: &str| meaning(name.as_bytes()).map(|m| m.weight);
+        for name in [
+            "password",
+            "DB_PASSWORD",
+            "dbPassword",
+            "spring.datasource.password",
+            "MYSQLPASSWORD",
+            "PGPASSWORD",
+            "pwd",
+            "MYSQL_PWD",
+        ] {
+            assert_eq!(weight(name), Some(Weight::All), "{name}");
+        }
+        for name in [
+            "token",
+            "API_KEY",
+            "apiKey",
+            "x-api-key",
+            "clientSecret",
+            "aws_secret_access_key",
+            "SECRET_KEY",
+            "AccountKey",
+            "authtoken",
+            "_authToken",
+        ] {
+            assert_eq!(weight(name), Some(Weight::Much), "{name}");
+        }
+        for name in [
+            "token_type",
+            "max_tokens",
+            "tokenizer",
+            "key_id",
+            "public_key",
+            "primary_key",
+            "passwordHash",
+            "secretName",
+            "monkey",
+            "compass",
+            "api_key_id",
+        ] {
+            assert!(weight(name).is_none_or(|w| w == Weight::Little), "{name}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The rules of Betterleaks: for keys that have a form of their own.
+//!
+//! A rule is looked for around its keywords only. Its expression is compiled when a keyword of it was first seen. Two
+//! things are changed when it is compiled, since transcripts hold tokens in more surroundings than source files do: a
+//! token may also follow an escaped line break (`\n` as two characters), and it may end at any character that cannot
+//! be part of it. Classes are ASCII's, as in Go.
+
+use std::sync::{Arc, OnceLock};
+
+use regex_automata::{
+    Input,
+    meta::{self, Regex},
+    util::{captures::Captures, syntax},
+};
+use serde::Deserialize;
+
+use crate::{Kind, scan::Span, value};
+
+const RULES: &str = include_str!("../rules/betterleaks.toml");
+
+/// How far before a keyword a secret of its rule may begin, and how far after it may end. No form of a token is longer
+/// but those of `LONG`.
+const BEFORE: usize = 128;
+const AFTER: usize = 1024;
+const LONG: usize = 8192;
+
+/// What upstream lets a token end with,
+const END: &str = r#"(?:\\?['"\x60]|[\s;]|\\[nr]|$)"#;
+/// and what it may here.
+const ANY_END: &str = r"(?:[^\w-]|$)";
+
+/// The built-in rules cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    /// The file of the rules is no TOML of the expected form.
+    #[error("the built-in rules cannot be read: {0}")]
+    Form(#[from] toml::de::Error),
+    /// The keywords do not fit into one automaton.
+    #[error("the keywords of the rules cannot be compiled: {0}")]
+    Keywords(#[from] aho_corasick::BuildError),
+}
+
+#[derive(Deserialize)]
+struct File {
+    rules: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    id: String,
+    regex: String,
+    keywords: Vec<String>,
+    #[serde(default)]
+    entropy: f32,
+    #[serde(default)]
+    allows: Vec<String>,
+    #[serde(default)]
+    requires: Vec<String>,
+    group: Option<usize>,
+    #[serde(default)]
+    random: bool,
+}
+
+/// A rule: what a vendor's key looks like.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) kind: Kind,
+    pub(crate) keywords: Vec<String>,
+    source: String,
+    entropy: f32,
+    allows: Vec<String>,
+    requires: Vec<String>,
+    group: Option<usize>,
+    random: bool,
+    compiled: OnceLock<Option<Compiled>>,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    regex: Regex,
+    allows: Vec<Regex>,
+    requires: Vec<Regex>,
+}
+
+/// Reads the built-in rules.
+pub(crate) fn built_in() -> Result<Vec<Rule>, RulesError> {
+    let file: File = toml::from_str(RULES)?;
+    Ok(file.rules.into_iter().map(Rule::of).collect())
+}
+
+impl Rule {
+    fn of(row: Row) -> Self {
+        Self {
+            kind: Arc::from(row.id),
+            keywords: row.keywords,
+            source: row.regex,
+            entropy: row.entropy,
+            allows: row.allows,
+            requires: row.requires,
+            group: row.group,
+            random: row.random,
+            compiled: OnceLock::new(),
+        }
+    }
+
+    /// The rule's expression as it is looked for here.
+    fn expression(&self) -> String {
+        let loose = self.source.replace(END, ANY_END);
+        loose.strip_prefix(r"\b").map_or_else(|| loose.clone(), |rest| format!(r"(?:\b|\\[nrt]){rest}"))
+    }
+
+    /// A rule that does not compile finds nothing; a test holds that there is none.
+    fn compiled(&self) -> Option<&Compiled> {
+        self.compiled
+            .get_or_init(|| {
+                let all = |sources: &[String]| sources.iter().map(|s| compile(s)).collect::<Option<Vec<_>>>();
+                Some(Compiled {
+                    regex: compile(&self.expression())?,
+                    allows: all(&self.allows)?,
+                    requires: all(&self.requires)?,
+                })
+            })
+            .as_ref()
+    }
+
+    /// Looks for the rule around each place where a keyword of it begins. `places` are in order.
+    pub(crate) fn find(&self, bytes: &[u8], places: &[usize], out: &mut Vec<Span>) {
+        let Some(compiled) = self.compiled() else { return };
+        let after = if self.source.contains(",}") { LONG } else { AFTER };
+        let mut captures = compiled.regex.create_captures();
+        let mut searched = 0;
+        let mut places = places.iter().copied().peekable();
+        while let Some(first) = places.next() {
+            let start = first.saturating_sub(BEFORE).max(searched);
+            let mut end = first.saturating_add(after).min(bytes.len());
+            // What lies close together is searched once.
+            while let Some(next) = places.next_if(|next| next.saturating_sub(BEFORE) <= end) {
+                end = next.saturating_add(after).min(bytes.len());
+            }
+            searched = self.find_in(compiled, bytes, start, end, &mut captures, out).max(searched);
+        }
+    }
+
+    /// Looks for the rule in a stretch; the answer is the end of the last thing found.
+    fn find_in(
+        &self,
+        compiled: &Compiled,
+        bytes: &[u8],
+        start: usize,
+        end: usize,
+        captures: &mut Captures,
+        out: &mut Vec<Span>,
+    ) -> usize {
+        let mut at = start;
+        while at < end {
+            compiled.regex.captures(Input::new(bytes).range(at..end), captures);
+            let Some(whole) = captures.get_match() else { break };
+            let groups = 1..captures.group_len();
+            let secret = self
+                .group
+                .and_then(|group| captures.get_group(group))
+                .or_else(|| groups.filter_map(|group| captures.get_group(group)).next())
+                .unwrap_or(whole.span());
+            let mut range = secret.range();
+            if self.group.is_none() && range.start == whole.start() && crate::text::is_escaped_break(bytes, range.start)
+            {
+                range.start += 2;
+            }
+            if self.is_secret(compiled, &bytes[range.clone()]) {
+                out.push(Span { start: range.start, end: range.end, kind: self.kind.clone() });
+            }
+            at = whole.end().max(range.end).max(at + 1);
+        }
+        at.min(end)
+    }
+
+    fn is_secret(&self, compiled: &Compiled, secret: &[u8]) -> bool {
+        !secret.is_empty()
+            && value::entropy(secret) >= self.entropy
+            && !(self.random && !value::looks_random(secret))
+            && !value::is_placeholder(secret)
+            && !compiled.allows.iter().any(|regex| regex.is_match(secret))
+            && (compiled.requires.is_empty() || compiled.requires.iter().any(|regex| regex.is_match(secret)))
+    }
+}
+
+fn compile(source: &str) -> Option<Regex> {
+    Regex::builder()
+        .configure(
+            meta::Config::new().utf8_empty(false).hybrid_cache_capacity(512 * 1024).nfa_size_limit(Some(16 << 20)),
+        )
+        .syntax(syntax::Config::new().unicode(false).utf8(false))
+        .build(source)
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_compiles() {
+        let broken: Vec<_> = built_in().unwrap().into_iter().filter(|rule| rule.compiled().is_none()).collect();
+        assert!(broken.is_empty(), "{broken:#?}");
+    }
+}

@@ -1,0 +1,177 @@
+//! The one pass over a text: words that begin a look, the looks, and what they found as ranges that do not overlap.
+
+use std::ops::Range;
+
+use crate::{
+    Found, Kind, address, assigned, block, command, header,
+    rules::{self, Rule, RulesError},
+    text,
+    triggers::{Look, Triggers},
+};
+
+/// How often a text is looked at again after what was found was taken out. Two times is usual: that the second finds
+/// nothing makes redacting twice the same as once.
+const MOST_ROUNDS: usize = 6;
+
+/// A secret in the bytes that were looked at.
+#[derive(Debug, Clone)]
+pub(crate) struct Span {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) kind: Kind,
+}
+
+/// The rules and the words that call them.
+#[derive(Debug)]
+pub(crate) struct Scanner {
+    rules: Vec<Rule>,
+    triggers: Triggers,
+}
+
+impl Scanner {
+    pub(crate) fn new() -> Result<Self, RulesError> {
+        let rules = rules::built_in()?;
+        let triggers = Triggers::new(&rules)?;
+        Ok(Self { rules, triggers })
+    }
+
+    /// What is secret in the bytes, in order.
+    ///
+    /// Taking one secret out may show another, since the mark ends words that were joined before. So what is left is
+    /// looked at again, until there is nothing more.
+    pub(crate) fn find(&self, bytes: &[u8]) -> Vec<Found> {
+        let mut found = self.look(bytes);
+        for _ in 0..MOST_ROUNDS {
+            if found.is_empty() {
+                break;
+            }
+            let more = self.look(&text::replaced(bytes, &found));
+            if more.is_empty() {
+                break;
+            }
+            found = joined(&found, &more);
+        }
+        found
+    }
+
+    /// One look at the bytes. What lies in a mark of ours is not looked for.
+    fn look(&self, bytes: &[u8]) -> Vec<Found> {
+        let mut spans = Vec::new();
+        let mut calls: Vec<(usize, usize)> = Vec::new();
+        let mut last_name = usize::MAX;
+        self.triggers.each(bytes, |look, start, end| match look {
+            Look::Rules(from, to) => calls.extend(self.triggers.rules[from..to].iter().map(|&rule| (rule, start))),
+            Look::Name => {
+                let (from, to) = assigned::name_around(bytes, start);
+                if last_name != to {
+                    last_name = to;
+                    spans.extend(assigned::find(bytes, from, to));
+                }
+            }
+            Look::Address => spans.extend(address::find(bytes, start)),
+            Look::Block => spans.extend(block::find(bytes, start, end)),
+            Look::Body => spans.extend(block::headless(bytes, start)),
+            Look::WebToken => spans.extend(header::web_token(bytes, start)),
+            Look::Scheme => spans.extend(header::scheme(bytes, start, end - 1)),
+            Look::Authorization => header::authorization(bytes, end, &mut spans),
+            Look::Cookie if bytes[start..end].contains(&b'-') => {
+                header::pairs(
+                    bytes,
+                    text::until(bytes, end, 8, |b| !matches!(b, b' ' | b'"' | b'\'' | b'=' | b'\\')),
+                    &mut spans,
+                );
+            }
+            Look::Cookie => header::cookies(bytes, end, &mut spans),
+            Look::Command => command::find(bytes, start, &mut spans),
+            Look::Pgpass => spans.extend(command::pgpass(bytes, start)),
+            Look::Piped => spans.extend(command::piped(bytes, start)),
+            Look::Quoted => spans.extend(command::quoted(bytes, end)),
+        });
+        calls.sort_unstable();
+        for of_rule in calls.chunk_by(|a, b| a.0 == b.0) {
+            let places: Vec<usize> = of_rule.iter().map(|&(_, place)| place).collect();
+            self.rules[of_rule[0].0].find(bytes, &places, &mut spans);
+        }
+        if spans.is_empty() {
+            return Vec::new();
+        }
+        let marks = text::marks(bytes);
+        let ranges = spans.into_iter().flat_map(|span| outside(&marks, span));
+        merged(
+            ranges
+                .map(|span| Found { range: text::whole_characters(bytes, span.start..span.end), kind: span.kind })
+                .collect(),
+        )
+    }
+}
+
+/// What of a span lies outside the marks: nothing when a mark covers it, all when it covers none.
+fn outside(marks: &[Range<usize>], span: Span) -> Vec<Span> {
+    let first = marks.partition_point(|mark| mark.end <= span.start);
+    let mut out = Vec::new();
+    let mut at = span.start;
+    for mark in marks[first..].iter().take_while(|mark| mark.start < span.end) {
+        // Shreds between marks are no secrets.
+        if mark.start > at + 3 {
+            out.push(Span { start: at, end: mark.start, kind: span.kind.clone() });
+        }
+        at = mark.end;
+    }
+    if span.end > at + 3 || at == span.start && span.end > at {
+        out.push(Span { start: at, end: span.end, kind: span.kind });
+    }
+    out
+}
+
+/// Ranges in order, those that overlap as one. Of two kinds the one of the longer range is kept.
+fn merged(mut found: Vec<Found>) -> Vec<Found> {
+    found.retain(|one| one.range.start < one.range.end);
+    found.sort_by(|a, b| a.range.start.cmp(&b.range.start).then(b.range.end.cmp(&a.range.end)));
+    let mut out: Vec<Found> = Vec::with_capacity(found.len());
+    let mut longest = 0;
+    for one in found {
+        match out.last_mut() {
+            Some(last) if one.range.start < last.range.end => {
+                // Of equals the vendor's rule, which was looked for last, says more.
+                if one.range.len() >= longest {
+                    longest = one.range.len();
+                    last.kind = one.kind;
+                }
+                last.range.end = last.range.end.max(one.range.end);
+            }
+            _ => {
+                longest = one.range.len();
+                out.push(one);
+            }
+        }
+    }
+    out
+}
+
+/// What was found first, and then in the text without it, as ranges of the text as it was.
+fn joined(found: &[Found], more: &[Found]) -> Vec<Found> {
+    let mut all = found.to_vec();
+    for one in more {
+        let start = before(found, one.range.start, false);
+        let end = before(found, one.range.end, true);
+        all.push(Found { kind: one.kind.clone(), range: start..end });
+    }
+    merged(all)
+}
+
+/// The place in the text as it was, of a place in the text with marks. Inside a mark it is an end of the secret.
+fn before(found: &[Found], place: usize, to_end: bool) -> usize {
+    let mut grown: isize = 0;
+    for one in found {
+        let mark_start = one.range.start.saturating_add_signed(grown);
+        let mark_end = mark_start + text::mark_len(&one.kind);
+        if place <= mark_start {
+            break;
+        }
+        if place < mark_end {
+            return if to_end { one.range.end } else { one.range.start };
+        }
+        grown += text::mark_len(&one.kind) as isize - one.range.len() as isize;
+    }
+    place.saturating_add_signed(-grown)
+}

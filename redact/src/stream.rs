@@ -1,0 +1,74 @@
+//! Redacts a text that comes in pieces, in bounded memory.
+//!
+//! A piece is let out only when enough of what follows is known, and is looked at with enough of what went before: what
+//! is found does not depend on where the pieces were cut, for secrets and contexts up to [`CONTEXT`] bytes.
+
+use crate::{Found, Redactor, text};
+
+/// How much before and behind a place is known when it is decided on.
+const CONTEXT: usize = 96 * 1024;
+/// How much is read before the next part is let out.
+const PART: usize = 1024 * 1024;
+
+/// A text that is being redacted as it comes.
+#[derive(Debug)]
+pub struct Stream {
+    redactor: Redactor,
+    /// What was let out last, kept as context, and what is still to be let out.
+    held: Vec<u8>,
+    /// How much of `held` was let out.
+    done: usize,
+    context: usize,
+    part: usize,
+}
+
+impl Stream {
+    pub(crate) fn new(redactor: Redactor) -> Self {
+        Self { redactor, held: Vec::new(), done: 0, context: CONTEXT, part: PART }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_sizes(redactor: Redactor, context: usize, part: usize) -> Self {
+        Self { redactor, held: Vec::new(), done: 0, context, part }
+    }
+
+    /// Takes a piece, and appends to `out` what can be said now.
+    pub fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
+        self.held.extend_from_slice(piece);
+        if self.held.len() - self.done >= self.part + self.context {
+            let most = self.held.len() - self.context;
+            self.let_out(most, out);
+        }
+    }
+
+    /// Ends the text and appends the rest of it to `out`.
+    pub fn finish(mut self, out: &mut Vec<u8>) {
+        let most = self.held.len();
+        self.let_out(most, out);
+    }
+
+    fn let_out(&mut self, most: usize, out: &mut Vec<u8>) {
+        let found = self.redactor.redact_bytes(&self.held).found;
+        let mut cut = most;
+        if most < self.held.len() {
+            // Behind a whole line if one ends nearby, and never inside a secret.
+            let near = cut.saturating_sub(self.context / 2).max(self.done);
+            cut = memchr::memrchr(b'\n', &self.held[near..cut]).map_or(cut, |i| near + i + 1);
+            if let Some(inside) = found.iter().find(|one| one.range.start < cut && cut < one.range.end) {
+                cut = inside.range.start.max(self.done);
+            }
+        }
+        let now: Vec<Found> = found
+            .into_iter()
+            .filter(|one| one.range.end > self.done && one.range.start < cut)
+            .map(|one| Found {
+                range: one.range.start.max(self.done) - self.done..one.range.end.min(cut) - self.done,
+                kind: one.kind,
+            })
+            .collect();
+        out.extend_from_slice(&text::replaced(&self.held[self.done..cut], &now));
+        let keep = cut.saturating_sub(self.context);
+        self.held.drain(..keep);
+        self.done = cut - keep;
+    }
+}

@@ -1,0 +1,93 @@
+//! Small readings of bytes, and how the mark of a secret is written. Knows no kind of secret.
+
+use std::ops::Range;
+
+use crate::Found;
+
+const MARK: &str = "[redacted:";
+
+/// Appends the mark that stands for a secret.
+pub(crate) fn push_mark(out: &mut String, kind: &str) {
+    out.push_str(MARK);
+    out.push_str(kind);
+    out.push(']');
+}
+
+/// The bytes with a mark in the place of each of what was found.
+pub(crate) fn replaced(bytes: &[u8], found: &[Found]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    for one in found {
+        out.extend_from_slice(&bytes[at..one.range.start]);
+        out.extend_from_slice(MARK.as_bytes());
+        out.extend_from_slice(one.kind.as_bytes());
+        out.push(b']');
+        at = one.range.end;
+    }
+    out.extend_from_slice(&bytes[at..]);
+    out
+}
+
+/// How long the mark of a kind is.
+pub(crate) fn mark_len(kind: &str) -> usize {
+    MARK.len() + kind.len() + 1
+}
+
+/// Where marks stand in the bytes, in order.
+pub(crate) fn marks(bytes: &[u8]) -> Vec<Range<usize>> {
+    let mut out = Vec::new();
+    for start in memchr::memmem::find_iter(bytes, MARK.as_bytes()) {
+        let rest = &bytes[start + MARK.len()..];
+        let name = rest.iter().take(64).take_while(|b| b.is_ascii_alphanumeric() || **b == b'-').count();
+        if name > 0 && rest.get(name) == Some(&b']') {
+            out.push(start..start + MARK.len() + name + 1);
+        }
+    }
+    out
+}
+
+/// Extends a range so that it does not cut a character of UTF-8.
+pub(crate) fn whole_characters(bytes: &[u8], range: Range<usize>) -> Range<usize> {
+    let continues = |at: usize| bytes.get(at).is_some_and(|b| b & 0xc0 == 0x80);
+    let (mut start, mut end) = (range.start, range.end);
+    while start > 0 && range.start - start < 3 && continues(start) {
+        start -= 1;
+    }
+    while continues(end) && end - range.end < 3 {
+        end += 1;
+    }
+    start..end
+}
+
+/// Where the line that `at` is in begins, looking back `most` bytes.
+pub(crate) fn line_start(bytes: &[u8], at: usize, most: usize) -> usize {
+    let from = at.saturating_sub(most);
+    memchr::memrchr(b'\n', &bytes[from..at]).map_or(from, |i| from + i + 1)
+}
+
+/// Where the line that `at` is in ends, looking `most` bytes on.
+pub(crate) fn line_end(bytes: &[u8], at: usize, most: usize) -> usize {
+    let to = bytes.len().min(at.saturating_add(most));
+    memchr::memchr(b'\n', &bytes[at..to]).map_or(to, |i| at + i)
+}
+
+/// The first place from `at` on where `stop` holds, at most `most` bytes on.
+pub(crate) fn until(bytes: &[u8], at: usize, most: usize, stop: impl Fn(u8) -> bool) -> usize {
+    let to = bytes.len().min(at.saturating_add(most));
+    bytes[at.min(to)..to].iter().position(|&b| stop(b)).map_or(to, |i| at + i)
+}
+
+/// The first place from `at` on that is no blank or tab.
+pub(crate) fn skip_blanks(bytes: &[u8], at: usize) -> usize {
+    until(bytes, at, 64, |b| b != b' ' && b != b'\t')
+}
+
+/// Whether the bytes go on with `word` at `at`, in any case.
+pub(crate) fn goes_on(bytes: &[u8], at: usize, word: &[u8]) -> bool {
+    bytes.get(at..at + word.len()).is_some_and(|b| b.eq_ignore_ascii_case(word))
+}
+
+/// How far a letter with its backslash stands for the end of a line: `\n` of two characters.
+pub(crate) fn is_escaped_break(bytes: &[u8], at: usize) -> bool {
+    bytes.get(at) == Some(&b'\\') && matches!(bytes.get(at + 1), Some(b'n' | b'r' | b't'))
+}

@@ -1,0 +1,167 @@
+//! Words in a text that begin a closer look, and which look it is. One pass finds them all.
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+
+use crate::{
+    command,
+    rules::{Rule, RulesError},
+};
+
+/// Which closer look a word begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Of the rules that have the word as a keyword: a range of `Triggers::rules`.
+    Rules(usize, usize),
+    /// Of a name of a setting around the word.
+    Name,
+    /// Of an address: `://`.
+    Address,
+    /// Of a block: `-----BEGIN `.
+    Block,
+    /// Of the body of a key, without its first line.
+    Body,
+    /// Of a web token: `eyJ`.
+    WebToken,
+    /// Of the token behind a scheme: `Bearer `.
+    Scheme,
+    /// Of a header `Authorization`.
+    Authorization,
+    /// Of a header `Cookie`.
+    Cookie,
+    /// Of a command.
+    Command,
+    /// Of a line of `.pgpass`.
+    Pgpass,
+    /// Of what is piped into a program.
+    Piped,
+    /// Of what is quoted behind the word.
+    Quoted,
+}
+
+const NAMES: &[&str] = &[
+    "pass",
+    "pwd",
+    "psw",
+    "_pw",
+    "pw=",
+    "pw:",
+    "secret",
+    "token",
+    "key",
+    "auth",
+    "cred",
+    "creds",
+    "sig",
+    "salt",
+    "hmac",
+    "dsn",
+    "otp",
+    "jwt",
+    "webhook",
+    "connectionstring",
+    "pepper",
+    "csrf",
+    "xsrf",
+    "mnemonic",
+    "passwort",
+    "seed",
+    "masterauth",
+    "pin",
+];
+
+/// The automaton of all words.
+#[derive(Debug)]
+pub(crate) struct Triggers {
+    automaton: AhoCorasick,
+    looks: Vec<(Look, bool)>,
+    /// Indices of rules, by word.
+    pub(crate) rules: Vec<usize>,
+}
+
+impl Triggers {
+    pub(crate) fn new(rules: &[Rule]) -> Result<Self, RulesError> {
+        let mut by_word: std::collections::BTreeMap<&str, Vec<usize>> = std::collections::BTreeMap::new();
+        for (i, rule) in rules.iter().enumerate() {
+            for word in &rule.keywords {
+                by_word.entry(word).or_default().push(i);
+            }
+        }
+        let mut words: Vec<&str> = Vec::new();
+        let mut looks = Vec::new();
+        let mut flat = Vec::new();
+        for (word, of_word) in by_word {
+            words.push(word);
+            looks.push((Look::Rules(flat.len(), flat.len() + of_word.len()), false));
+            flat.extend(of_word);
+        }
+        // The second says whether the case of the word matters.
+        let own: &[(Look, bool, &[&str])] = &[
+            (Look::Name, false, NAMES),
+            (Look::Address, false, &["://"]),
+            (Look::Block, true, &["-----BEGIN ", "-----END "]),
+            (
+                Look::Body,
+                true,
+                &["b3BlbnNzaC1rZXktdjEA", "MIIEvQIBADAN", "MIIEpAIBAA", "MIIEowIBAA", "MIIJKQIBAA", "MIIJQwIBADAN"],
+            ),
+            (Look::WebToken, true, &["eyJ"]),
+            (Look::Scheme, false, &["bearer ", "basic ", "token "]),
+            (Look::Authorization, false, &["authorization"]),
+            (Look::Cookie, false, &["cookie", "cookies", "curl -b", "--cookie"]),
+            (Look::Command, false, command::WORDS),
+            (Look::Pgpass, false, &[":5432:", ":*:", ":5433:", ":6432:", ":6543:", ":26257:", ":5439:"]),
+            (
+                Look::Piped,
+                true,
+                &["sudo -S", "sudo --stdin", "chpasswd", "--password-stdin", "passwd --stdin", "cryptsetup", "kinit"],
+            ),
+            (
+                Look::Quoted,
+                false,
+                &["identified by ", "identified with mysql_native_password by ", "with password ", "password_hash by "],
+            ),
+        ];
+        for (look, exact, of_look) in own {
+            for word in *of_look {
+                words.push(word);
+                looks.push((*look, *exact));
+            }
+        }
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .ascii_case_insensitive(true)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(&words)?;
+        Ok(Self { automaton, looks, rules: flat })
+    }
+
+    /// Every word in the bytes: the look it begins, where it begins and where it ends. In order of the ends.
+    pub(crate) fn each(&self, bytes: &[u8], mut found: impl FnMut(Look, usize, usize)) {
+        for hit in self.automaton.find_overlapping_iter(bytes) {
+            let (look, exact) = self.looks[hit.pattern().as_usize()];
+            // Of the few whose case matters the first letters tell enough: all of them are written in one way only.
+            if exact && !self.is_exact(hit.pattern().as_usize(), &bytes[hit.range()]) {
+                continue;
+            }
+            found(look, hit.start(), hit.end());
+        }
+    }
+
+    fn is_exact(&self, pattern: usize, text: &[u8]) -> bool {
+        match self.looks[pattern].0 {
+            Look::WebToken => text == b"eyJ",
+            Look::Block => text.iter().all(|b| !b.is_ascii_lowercase()),
+            Look::Body => text.starts_with(b"b3B") || text.starts_with(b"MII"),
+            Look::Rules(..)
+            | Look::Name
+            | Look::Address
+            | Look::Scheme
+            | Look::Authorization
+            | Look::Cookie
+            | Look::Command
+            | Look::Pgpass
+            | Look::Piped
+            | Look::Quoted => true,
+        }
+    }
+}

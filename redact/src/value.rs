@@ -1,0 +1,620 @@
+//! What a value says of itself: whether it may be a secret, or stands for one, or is a word of a program.
+//!
+//! Pure questions about a few bytes. Where the bytes stand is the caller's to know.
+
+/// Bits per byte, of the bytes as they are distributed.
+pub(crate) fn entropy(value: &[u8]) -> f32 {
+    let mut counts = [0_u32; 256];
+    for &byte in value {
+        counts[usize::from(byte)] += 1;
+    }
+    let all = value.len() as f32;
+    counts
+        .iter()
+        .filter(|&&count| count > 0)
+        .map(|&count| {
+            let share = count as f32 / all;
+            -share * share.log2()
+        })
+        .sum()
+}
+
+/// Which kinds of characters a value has.
+#[derive(Debug, Default, Clone, Copy)]
+struct Classes {
+    lower: usize,
+    upper: usize,
+    digits: usize,
+    others: usize,
+}
+
+impl Classes {
+    fn of(value: &[u8]) -> Self {
+        let mut all = Self::default();
+        for byte in value {
+            match byte {
+                b'a'..=b'z' => all.lower += 1,
+                b'A'..=b'Z' => all.upper += 1,
+                b'0'..=b'9' => all.digits += 1,
+                _ => all.others += 1,
+            }
+        }
+        all
+    }
+}
+
+/// Whether a value looks drawn at random: as no word, path, version or name does.
+pub(crate) fn looks_random(value: &[u8]) -> bool {
+    let classes = Classes::of(value);
+    let letters = classes.lower + classes.upper;
+    if value.len() < 8 || value.contains(&b' ') {
+        return false;
+    }
+    if classes.digits == 0 {
+        // Letters alone: long, and with capitals where no word has them.
+        return classes.lower > 3 && classes.upper > 3 && value.len() >= 16 && bumps(value) * 4 >= value.len();
+    }
+    if letters == 0 {
+        return false;
+    }
+    // Words with a number at the end, or numbers between separators: `us-east-1`, `v1.2.3`, `my-app-2024`.
+    let longest = longest_mixed(value);
+    let enough = if value.len() >= 20 { 3.0 } else { 2.5 };
+    entropy(value) >= enough && longest >= 6.min(value.len())
+}
+
+/// How often a letter's case or kind changes from one byte to the next, but for one capital before small letters.
+fn bumps(value: &[u8]) -> usize {
+    let kind = |b: u8| match b {
+        b'a'..=b'z' => 0,
+        b'A'..=b'Z' => 1,
+        b'0'..=b'9' => 2,
+        _ => 3,
+    };
+    value.windows(2).filter(|pair| kind(pair[0]) != kind(pair[1])).count()
+}
+
+/// The longest stretch between separators that has letters and digits in turn.
+fn longest_mixed(value: &[u8]) -> usize {
+    value
+        .split(|b| matches!(b, b'-' | b'_' | b'.' | b'/' | b':' | b' '))
+        .filter(|part| {
+            let classes = Classes::of(part);
+            classes.digits > 0 && classes.lower + classes.upper > 0 && bumps(part) >= 2
+        })
+        .map(<[u8]>::len)
+        .max()
+        .unwrap_or(0)
+}
+
+/// Words that stand where a secret will be, or say what kind of thing it is.
+const STANDS_FOR: &[&str] = &[
+    "true",
+    "false",
+    "null",
+    "nil",
+    "none",
+    "undefined",
+    "string",
+    "str",
+    "text",
+    "bytes",
+    "byte",
+    "int",
+    "integer",
+    "bool",
+    "boolean",
+    "object",
+    "any",
+    "password",
+    "passwd",
+    "passphrase",
+    "pass",
+    "pwd",
+    "pw",
+    "secret",
+    "token",
+    "apikey",
+    "api_key",
+    "api-key",
+    "api key",
+    "key",
+    "required",
+    "optional",
+    "hidden",
+    "redacted",
+    "masked",
+    "encrypted",
+    "removed",
+    "omitted",
+    "changeme",
+    "change_me",
+    "change-me",
+    "changeit",
+    "replaceme",
+    "replace_me",
+    "example",
+    "sample",
+    "dummy",
+    "fake",
+    "mock",
+    "placeholder",
+    "test",
+    "testing",
+    "tbd",
+    "todo",
+    "fixme",
+    "empty",
+    "unset",
+    "default",
+    "value",
+    "user",
+    "username",
+    "root",
+    "admin",
+    "guest",
+    "postgres",
+    "mysql",
+    "basic",
+    "bearer",
+    "digest",
+    "negotiate",
+    "auto",
+    "yes",
+    "no",
+    "on",
+    "off",
+    "enabled",
+    "disabled",
+    "invalid",
+    "expired",
+    "missing",
+    "unknown",
+    "foo",
+    "bar",
+    "baz",
+    "foobar",
+    "self",
+    "this",
+    "env",
+    "environment",
+    "number",
+    "varchar",
+    "char",
+    "uuid",
+    "inherit",
+    "write",
+    "read",
+    "plain",
+    "prompt",
+    "ask",
+    "manual",
+    "csrf",
+    "input",
+    "field",
+    "label",
+    "type",
+    "opaque",
+    "secretstr",
+    "securestring",
+    "option",
+    "vec",
+    "list",
+    "dict",
+    "map",
+    "array",
+    "function",
+    "const",
+    "let",
+    "var",
+    "await",
+    "async",
+    "return",
+    "new",
+    "not",
+    "is",
+    "in",
+    "and",
+    "or",
+    "if",
+    "else",
+    "for",
+    "the",
+    "a",
+    "an",
+    "to",
+    "of",
+    "with",
+    "must",
+    "was",
+    "has",
+    "will",
+    "should",
+    "cannot",
+    "can",
+    "may",
+    "from",
+    "your",
+    "my",
+    "user:password",
+    "xxx",
+    "abc",
+    "abc123",
+    "password123",
+    "secret123",
+    "mypassword",
+    "my-password",
+    "mysecret",
+    "mytoken",
+    "notasecret",
+    "not-a-secret",
+    "notreal",
+    "not-real",
+    "s3cr3t",
+];
+
+/// Parts that no drawn value has.
+const MARKS_OF_PLACEHOLDERS: &[&str] = &[
+    "example",
+    "your_",
+    "your-",
+    "yourkey",
+    "yourtoken",
+    "yoursecret",
+    "yourpassword",
+    "my_secret",
+    "my-secret",
+    "my_api",
+    "my-api",
+    "placeholder",
+    "changeme",
+    "change_me",
+    "change-me",
+    "replace_",
+    "replace-",
+    "replaceme",
+    "insert_",
+    "insert-",
+    "_here",
+    "-here",
+    "redacted",
+    "dummy",
+    "sample",
+    "fake",
+    "xxxx",
+    "....",
+    "****",
+    "todo",
+    "<your",
+    "test-key",
+    "test_key",
+    "fixture",
+    "testtoken",
+    "test-token",
+    "test_token",
+    "not-a-",
+    "not_a_",
+    "1234567890abcdef",
+    "abcdefghijkl",
+    "0123456789",
+    "deadbeef",
+    "lorem",
+    "-goes-",
+    "_goes_",
+];
+
+/// Whether a value stands for a secret: a variable, a mask, `YOUR_API_KEY`, or the mark this crate leaves.
+pub(crate) fn is_placeholder(value: &[u8]) -> bool {
+    let value = trim(value);
+    let Some(&first) = value.first() else { return true };
+    if value.starts_with(b"[redacted:") || is_variable(value) {
+        return true;
+    }
+    // A mask: `****`, `xxxx`, `....`, `sk-...`, `abc…`.
+    let distinct = value.iter().filter(|&&b| b != first).count();
+    if distinct == 0
+        || value.ends_with(b"...")
+        || value.ends_with("…".as_bytes())
+        || value.windows(3).any(|w| w == b"***" || w == b"...")
+    {
+        return true;
+    }
+    if value.windows(3).any(|w| w == "…".as_bytes() || w == "•".as_bytes()) {
+        return true;
+    }
+    let is_mask = |b: &u8| matches!(b, b'*' | b'x' | b'X' | b'.' | b'-' | b'_' | b'#' | b'?' | b'0');
+    if value.iter().all(is_mask) {
+        return true;
+    }
+    let Ok(text) = std::str::from_utf8(value) else { return false };
+    if value.len() > 512 {
+        return false;
+    }
+    let small = text.to_ascii_lowercase();
+    if STANDS_FOR.contains(&small.as_str()) || sequence(value) {
+        return true;
+    }
+    // A drawn value may hold such a word by chance only when the rest of it outweighs the word.
+    MARKS_OF_PLACEHOLDERS.iter().any(|mark| small.contains(mark)) && value.len() < 64
+}
+
+/// `$TOKEN`, `${TOKEN}`, `%TOKEN%`, `{{ token }}`, `<token>`, `$(cat …)`, `@TOKEN@`, `[token]`.
+fn is_variable(value: &[u8]) -> bool {
+    let last = value.last().copied().unwrap_or_default();
+    match value[0] {
+        b'$' => {
+            let rest = &value[1..];
+            rest.first().is_some_and(|b| matches!(b, b'{' | b'(' | b'[' | b'$'))
+                || (!rest.is_empty()
+                    && rest.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':' | b'.')))
+                    && !rest.starts_with(b"2")
+                    && !(rest.iter().any(u8::is_ascii_digit) && rest.iter().any(u8::is_ascii_lowercase))
+        }
+        b'%' => last == b'%' || value.len() <= 3 || value.get(1) == Some(&b'('),
+        b'{' => value.get(1) == Some(&b'{') || last == b'}',
+        b'<' => {
+            last == b'>' || value.get(1).is_some_and(u8::is_ascii_alphabetic) && !value.iter().any(u8::is_ascii_digit)
+        }
+        b'@' => last == b'@' || value.get(1) == Some(&b'{'),
+        b'[' => last == b']',
+        b'(' => true,
+        b'#' => value.get(1) == Some(&b'{'),
+        _ => value.windows(2).any(|pair| matches!(pair, b"${" | b"{{" | b"#{" | b"$(")),
+    }
+}
+
+/// Letters or digits that only count on: `12345678`, `abcdefgh`.
+fn sequence(value: &[u8]) -> bool {
+    value.len() >= 6
+        && value.windows(2).filter(|pair| pair[1] == pair[0].wrapping_add(1) || pair == b"90").count() + 1
+            == value.len()
+        && value[0].is_ascii_alphabetic()
+}
+
+/// Whether a value is a word of a program: a name, a path of names, a call, a type.
+pub(crate) fn is_code(value: &[u8]) -> bool {
+    let value = trim(value);
+    let Some(&first) = value.first() else { return true };
+    if value.contains(&b'(')
+        || value
+            .windows(2)
+            .any(|w| matches!(w, b"::" | b"->" | b"?." | b"[\"" | b"['" | b"=>" | b"&&" | b"||" | b"!=" | b"=="))
+    {
+        let before = value
+            .iter()
+            .take_while(|b| {
+                b.is_ascii_alphanumeric()
+                    || matches!(b, b'_' | b'.' | b':' | b'!' | b'?' | b'&' | b'*' | b'$' | b'-' | b'>')
+            })
+            .count();
+        if before == value.len()
+            || matches!(value.get(before), Some(b'(' | b'[' | b'<' | b'=' | b'|'))
+                && (before == 0 || !value[..before].iter().any(u8::is_ascii_digit))
+        {
+            return true;
+        }
+    }
+    if matches!(first, b'&' | b'*')
+        && value[1..].iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'.' | b':' | b'\''))
+    {
+        return true;
+    }
+    let names = value.strip_suffix(b"?").or_else(|| value.strip_suffix(b"!")).unwrap_or(value);
+    let names = names.strip_suffix(b"[]").unwrap_or(names);
+    is_words(names) || generic(names)
+}
+
+/// `Option<String>`, `list[str]`.
+fn generic(value: &[u8]) -> bool {
+    let open = value.iter().position(|b| matches!(b, b'<' | b'['));
+    open.is_some_and(|open| {
+        open > 0 && is_words(&value[..open]) && matches!(value.last(), Some(b'>' | b']' | b'<' | b'['))
+    })
+}
+
+/// Words of letters, with separators between: `my-app-secret`, `config.password`, `userPassword`, `TOKEN_NAME`.
+pub(crate) fn is_words(value: &[u8]) -> bool {
+    value.iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'.' | b'-' | b'/' | b'$' | b':' | b'@'))
+        && !scrambled(value)
+        || value.split(|b| matches!(b, b'_' | b'.' | b'-' | b'/')).all(worded)
+}
+
+/// A word, or one with a small number at its end: `token2`, `v1`, `us-east-1`, `2024`.
+fn worded(part: &[u8]) -> bool {
+    let letters = part.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+    let digits = part.len() - letters;
+    part[letters..].iter().all(u8::is_ascii_digit)
+        && digits <= if letters == 0 { 4 } else { 1 }
+        && !scrambled(&part[..letters])
+}
+
+/// Capitals all over, as in base64.
+fn scrambled(value: &[u8]) -> bool {
+    let classes = Classes::of(value);
+    classes.upper > 3 && classes.lower > 3 && value.len() >= 16 && bumps(value) * 5 >= value.len() * 2
+}
+
+/// A place in a file system or an address.
+pub(crate) fn is_path(value: &[u8]) -> bool {
+    let starts = [
+        &b"./"[..],
+        b"../",
+        b"~/",
+        b"http://",
+        b"https://",
+        b"file:",
+        b"s3://",
+        b"arn:",
+        b"gs://",
+        b"vault:",
+        b"op://",
+        b"projects/",
+        b"secretsmanager:",
+        b"ssm:",
+        b"/run/",
+        b"/etc/",
+        b"/var/",
+        b"/home/",
+        b"/usr/",
+        b"/tmp/",
+        b"/Users/",
+        b"/opt/",
+        b"/workspace",
+        b"/app/",
+        b"/root/",
+        b"/dev/",
+        b"/mnt/",
+    ];
+    if starts.iter().any(|start| value.starts_with(start)) {
+        return true;
+    }
+    let is_drive = value.len() > 3
+        && value[0].is_ascii_alphabetic()
+        && (value[1..].starts_with(b":\\") || value[1..].starts_with(b":/"));
+    let ends = [
+        &b".pem"[..],
+        b".key",
+        b".txt",
+        b".json",
+        b".yaml",
+        b".yml",
+        b".toml",
+        b".env",
+        b".py",
+        b".rs",
+        b".ts",
+        b".tsx",
+        b".js",
+        b".go",
+        b".crt",
+        b".md",
+        b".rb",
+        b".java",
+        b".lock",
+        b".sh",
+    ];
+    is_drive || ends.iter().any(|end| value.ends_with(end))
+}
+
+/// A number, a date, a version.
+pub(crate) fn is_number(value: &[u8]) -> bool {
+    value.iter().any(u8::is_ascii_digit)
+        && value.iter().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b':' | b'_' | b'+' | b',' | b'%'))
+}
+
+/// A UUID.
+pub(crate) fn is_uuid(value: &[u8]) -> bool {
+    value.len() == 36
+        && value
+            .iter()
+            .enumerate()
+            .all(|(i, b)| if matches!(i, 8 | 13 | 18 | 23) { *b == b'-' } else { b.is_ascii_hexdigit() })
+}
+
+/// Hexadecimal digits only.
+pub(crate) fn is_hex(value: &[u8]) -> bool {
+    value.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// What is meant to be public, or is no secret by its form: public keys, certificates, hashes in lock files.
+pub(crate) fn is_public(value: &[u8]) -> bool {
+    [
+        &b"ssh-rsa "[..],
+        b"ssh-ed25519 ",
+        b"ecdsa-sha2",
+        b"-----BEGIN PUBLIC",
+        b"-----BEGIN CERT",
+        b"sha256-",
+        b"sha384-",
+        b"sha512-",
+        b"sha256:",
+        b"sha512:",
+        b"sha1:",
+        b"SHA256:",
+        b"md5:",
+        b"age1",
+        b"pk_live_",
+        b"pk_test_",
+        b"data:image",
+        b"urn:",
+        b"refs/",
+        b"MIIBIjANBgkq",
+        b"AAAAB3NzaC1yc2",
+        b"AAAAC3NzaC1lZDI1NTE5",
+        b"toolu_",
+        b"msg_",
+        b"call_",
+        b"chatcmpl-",
+        b"req_",
+    ]
+    .iter()
+    .any(|start| value.starts_with(start))
+}
+
+/// Words with blanks between, as a sentence or a label has.
+pub(crate) fn is_sentence(value: &[u8]) -> bool {
+    value.iter().filter(|b| b.is_ascii_whitespace()).count() > 0
+}
+
+fn trim(value: &[u8]) -> &[u8] {
+    value.trim_ascii()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders() {
+        for text in [
+            "${TOKEN}",
+            "$TOKEN",
+            "<token>",
+            "YOUR_API_KEY",
+            "sk-...",
+            "xxxxxxxx",
+            "********",
+            "{{ token }}",
+            "%TOKEN%",
+            "AKIAIOSFODNN7EXAMPLE",
+            "[redacted:x]",
+            "changeme",
+        ] {
+            assert!(is_placeholder(text.as_bytes()), "{text}");
+        }
+        for text in ["hunter2", "Tr0ub4dor&3", "p$ssw0rd!", "Xk29fLq0Zr"] {
+            assert!(!is_placeholder(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn code() {
+        for text in [
+            "getpass()",
+            "config.password",
+            "os.environ[\"API_KEY\"]",
+            "Option<String>",
+            "str",
+            "userPassword",
+            "process.env.TOKEN",
+            "self.token",
+            "my-app-secret",
+            "&str",
+        ] {
+            assert!(is_code(text.as_bytes()), "{text}");
+        }
+        for text in ["hunter2x9", "Tr0ub4dor&3", "Xk29fLq0Zr", "wJalrXUtnFEMIK7MDENGbPxRfiCYzz9kQ1"] {
+            assert!(!is_code(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn random() {
+        for text in ["9f8a7b6c5d4e3f2a1b0c", "Xk29fLq0ZrPm", "a81f0c22e9d84b1f"] {
+            assert!(looks_random(text.as_bytes()), "{text}");
+        }
+        for text in ["us-east-1", "my-app-2024", "1.2.3-beta.4", "correct horse", "claude-sonnet-4-5-20250929"] {
+            assert!(!looks_random(text.as_bytes()), "{text}");
+        }
+    }
+}

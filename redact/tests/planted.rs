@@ -1,0 +1,83 @@
+//! How much of what was planted is found, and how much of what is found was planted.
+//!
+//! `fixtures/redact` has the texts. A secret counts as found when nothing of it is left: none of its bytes lie outside
+//! what was redacted. What is redacted counts as planted when it touches a planted secret.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
+
+use std::path::Path;
+
+use redact::Redactor;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Line {
+    id: String,
+    text: String,
+    secrets: Vec<String>,
+}
+
+/// What parts the secrets in the files.
+const BREAK: &str = "\u{2016}";
+
+struct Score {
+    planted: usize,
+    found: usize,
+    redacted: usize,
+    right: usize,
+}
+
+fn score(name: &str) -> Score {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/redact").join(name);
+    let redactor = Redactor::new().unwrap();
+    let mut score = Score { planted: 0, found: 0, redacted: 0, right: 0 };
+    for line in std::fs::read_to_string(path).unwrap().lines() {
+        let line: Line = serde_json::from_str(line).unwrap();
+        let text = line.text.replace(BREAK, "");
+        let redacted = redactor.redact(&text);
+        let places: Vec<_> = line
+            .secrets
+            .iter()
+            .map(|secret| {
+                let secret = secret.replace(BREAK, "");
+                let at = text.find(&secret).unwrap();
+                at..at + secret.len()
+            })
+            .collect();
+        for place in &places {
+            score.planted += 1;
+            let is_gone = place.clone().all(|at| redacted.found.iter().any(|one| one.range.contains(&at)));
+            score.found += usize::from(is_gone);
+            if !is_gone {
+                println!("missed {}: {} -> {}", line.id, line.text, redacted.text);
+            }
+        }
+        for one in &redacted.found {
+            score.redacted += 1;
+            let is_right = places.iter().any(|place| place.start < one.range.end && one.range.start < place.end);
+            score.right += usize::from(is_right);
+            if !is_right {
+                println!("false alarm {} ({}): {} -> {}", line.id, one.kind, line.text, redacted.text);
+            }
+        }
+    }
+    score
+}
+
+fn check(name: &str) {
+    let score = score(name);
+    let recall = score.found as f64 / score.planted as f64;
+    let precision = score.right as f64 / score.redacted as f64;
+    println!("{name}: {} planted, recall {recall:.4}; {} redacted, precision {precision:.4}", score.planted, score.redacted);
+    assert!(recall >= 0.95, "{name}: recall is {recall:.4}");
+    assert!(precision >= 0.90, "{name}: precision is {precision:.4}");
+}
+
+#[test]
+fn what_the_rules_were_tuned_on() {
+    check("tuned.jsonl");
+}
+
+#[test]
+fn what_was_held_out() {
+    check("held-out.jsonl");
+}
