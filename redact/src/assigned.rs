@@ -151,7 +151,8 @@ fn bare(bytes: &[u8], start: usize, end: usize, at: usize, is_flag: bool) -> Opt
     }
     let commands = [&b"ENV "[..], b"ARG ", b" set ", b"setx ", b"SET ", b"put ", b"config set ", b"machine "];
     let is_set =
-        commands.iter().any(|word| before.ends_with(word) || before.ends_with(&word[1..]) && before.len() < word.len());
+        commands.iter().any(|word| before.ends_with(word) || before.ends_with(&word[1..]) && before.len() < word.len())
+            || memchr::memmem::find(before, b"config set ").is_some();
     let in_netrc = name == b"password" && before_login(bytes, start);
     let is_redis = name == b"requirepass" || name == b"masterauth";
     (is_set || in_netrc || is_redis).then_some((at, Form::Plain))
@@ -244,7 +245,7 @@ fn bare_end(bytes: &[u8], from: usize, form: Form) -> usize {
         let ends = match byte {
             b'"' | b'\'' | b'`' | b'<' | b'>' => true,
             b'\\' => matches!(next, b'n' | b'r' | b't' | b'"' | b'\'' | b'\\' | b'\n'),
-            b'&' => next == b'&' || setting_follows(bytes, to + 1) || next.is_ascii_whitespace(),
+            b'&' => to > from && (next == b'&' || setting_follows(bytes, to + 1) || form == Form::Bare && next == b' '),
             b'#' => form == Form::Plain && setting_follows(bytes, to + 1),
             b';' | b'|' => next.is_ascii_whitespace() || setting_follows(bytes, to + 1),
             b',' => next.is_ascii_whitespace() || setting_follows(bytes, to + 1),
@@ -271,7 +272,7 @@ fn setting_follows(bytes: &[u8], at: usize) -> bool {
     let at = skip_blanks(bytes, at);
     let at = until(bytes, at, 2, |b| !matches!(b, b'"' | b'\''));
     let end = until(bytes, at, 48, |b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' ')));
-    end == bytes.len() && end > at && false || end > at && matches!(bytes.get(end), Some(b'=' | b':' | b'"'))
+    end > at && matches!(bytes.get(end), Some(b'=' | b':' | b'"'))
 }
 
 /// Where the quoted value is that follows a type: `str = "…"`.

@@ -209,8 +209,13 @@ fn bare(bytes: &[u8], from: usize, to: usize) -> (usize, usize) {
     let edge = |b: u8| matches!(b, b'"' | b'\'' | b'\\' | b'`');
     let from = until(&bytes[..to], from, 4, |b| !edge(b));
     let mut end = from.max(to);
-    if let Some(i) = bytes[from..end].iter().position(|&b| edge(b)) {
-        end = from + i;
+    let closes = |i: &usize| match bytes[*i] {
+        b'"' | b'\'' | b'`' => true,
+        b'\\' => matches!(bytes.get(i + 1), Some(b'"' | b'\'' | b'n' | b'r')),
+        _ => false,
+    };
+    if let Some(i) = (from..end).find(closes) {
+        end = i;
     }
     (from, end)
 }

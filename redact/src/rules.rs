@@ -1,4 +1,4 @@
-//! The rules of Betterleaks: for keys that have a form of their own.
+//! The rules for keys that have a form of their own: Betterleaks', and `own.toml` of the same form.
 //!
 //! A rule is looked for around its keywords only. Its expression is compiled when a keyword of it was first seen. Two
 //! things are changed when it is compiled, since transcripts hold tokens in more surroundings than source files do: a
@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use crate::{Kind, scan::Span, value};
 
-const RULES: &str = include_str!("../rules/betterleaks.toml");
+const FILES: [&str; 2] = [include_str!("../rules/betterleaks.toml"), include_str!("../rules/own.toml")];
 
 /// How far before a keyword a secret of its rule may begin, and how far after it may end. No form of a token is longer
 /// but those of `LONG`.
@@ -85,8 +85,12 @@ struct Compiled {
 
 /// Reads the built-in rules.
 pub(crate) fn built_in() -> Result<Vec<Rule>, RulesError> {
-    let file: File = toml::from_str(RULES)?;
-    Ok(file.rules.into_iter().map(Rule::of).collect())
+    let mut rules = Vec::new();
+    for text in FILES {
+        let file: File = toml::from_str(text)?;
+        rules.extend(file.rules.into_iter().map(Rule::of));
+    }
+    Ok(rules)
 }
 
 impl Rule {

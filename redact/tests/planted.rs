@@ -67,7 +67,10 @@ fn check(name: &str) {
     let score = score(name);
     let recall = score.found as f64 / score.planted as f64;
     let precision = score.right as f64 / score.redacted as f64;
-    println!("{name}: {} planted, recall {recall:.4}; {} redacted, precision {precision:.4}", score.planted, score.redacted);
+    println!(
+        "{name}: {} planted, recall {recall:.4}; {} redacted, precision {precision:.4}",
+        score.planted, score.redacted
+    );
     assert!(recall >= 0.95, "{name}: recall is {recall:.4}");
     assert!(precision >= 0.90, "{name}: precision is {precision:.4}");
 }
