@@ -40,19 +40,88 @@ pub(crate) fn name_around(bytes: &[u8], hit: usize) -> (usize, usize) {
     (start, end)
 }
 
-/// The value of the name around `hit`, when it is a secret.
+/// The value of the name from `start` to `end`, when it is a secret.
 pub(crate) fn find(bytes: &[u8], start: usize, end: usize) -> Option<Span> {
-    let (at, form) = joined(bytes, start, end)?;
-    let name = &bytes[start..end];
-    let meaning = names::meaning(name)?;
+    let meaning = |name: &[u8]| meaning_of(bytes, start, name);
+    let Some((at, form)) = joined(bytes, start, end) else { return said(bytes, end, meaning(&bytes[start..end])?) };
+    let meaning = meaning(&bytes[start..end])?;
     let (from, to, form) = read(bytes, at, form)?;
     let value = &bytes[from..to];
+    if is_secret(meaning, value, form) {
+        return Some(span(from, to, meaning));
+    }
+    if form == Form::Quoted {
+        return None;
+    }
     // `password: str = "…"`: what follows the colon is a type.
-    if form == Form::Bare && !is_secret(meaning, value, form) {
-        let (from, to) = behind_type(bytes, from)?;
+    if let Some((from, to)) = behind_type(bytes, from) {
         return is_secret(meaning, &bytes[from..to], Form::Quoted).then(|| span(from, to, meaning));
     }
-    is_secret(meaning, value, form).then(|| span(from, to, meaning))
+    among_arguments(bytes, from, meaning)
+}
+
+/// What a name says. `key` is said more of by the word before it: `API key`, `secret key`.
+fn meaning_of(bytes: &[u8], start: usize, name: &[u8]) -> Option<Meaning> {
+    if name.eq_ignore_ascii_case(b"key") && start > 1 && bytes[start - 1] == b' ' {
+        let word = bytes[..start - 1].iter().rev().take(16).take_while(|b| b.is_ascii_alphabetic()).count();
+        let before = bytes[start - 1 - word..start - 1].to_ascii_lowercase();
+        return names::meaning(&[&before[..], b"_key"].concat());
+    }
+    names::meaning(name)
+}
+
+/// A drawn value that a sentence says: `your API key is …`, `user token \`…\` expired`.
+fn said(bytes: &[u8], end: usize, meaning: Meaning) -> Option<Span> {
+    if meaning.weight == Weight::Little {
+        return None;
+    }
+    let mut at = skip_blanks(bytes, end);
+    if at == end {
+        return None;
+    }
+    if let Some(word) = [&b"is "[..], b"was ", b"of ", b"value "].iter().find(|word| goes_on(bytes, at, word)) {
+        at = skip_blanks(bytes, at + word.len());
+    }
+    let at = until(bytes, at, 3, |b| !matches!(b, b'"' | b'\'' | b'`' | b'\\' | b'(' | b'*'));
+    let to = until(bytes, at, 512, |b| {
+        !(b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'+' | b'/' | b'=' | b'.' | b'~'))
+    });
+    let value = bytes[at..to].strip_suffix(b".").unwrap_or(&bytes[at..to]);
+    let is_drawn = value.len() >= 20
+        && value::looks_random(value)
+        && !value::is_uuid(value)
+        && !value::is_path(value)
+        && !value.contains(&b'/')
+        && !value::is_public(value);
+    (is_drawn && !value::is_placeholder(value) && !value::is_words(value)).then(|| span(at, at + value.len(), meaning))
+}
+
+/// A drawn value among the arguments of the call that begins at `from`: `env('NAME', '…')`.
+fn among_arguments(bytes: &[u8], from: usize, meaning: Meaning) -> Option<Span> {
+    if meaning.weight == Weight::Little {
+        return None;
+    }
+    let name = until(bytes, from, 40, |b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':')));
+    if name == from || bytes.get(name) != Some(&b'(') {
+        return None;
+    }
+    let end = until(bytes, name, 400, |b| matches!(b, b'\n' | b')' | b';'));
+    let mut at = name + 1;
+    while at < end {
+        let open = until(&bytes[..end], at, 400, |b| matches!(b, b'"' | b'\''));
+        let &quote = bytes[..end].get(open)?;
+        let close = until(&bytes[..end], open + 1, 400, |b| b == quote);
+        let value = &bytes[open + 1..close];
+        let is_drawn = value.len() >= 8
+            && value.iter().any(u8::is_ascii_digit)
+            && !value::is_words(value)
+            && !value.contains(&b'/');
+        if is_drawn && is_secret(meaning, value, Form::Quoted) {
+            return Some(span(open + 1, close, meaning));
+        }
+        at = close + 1;
+    }
+    None
 }
 
 fn span(start: usize, end: usize, meaning: Meaning) -> Span {
@@ -90,7 +159,9 @@ fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, Form)> {
         (b':', _) => Some((at + 1, Form::Bare)),
         (b'%', b'3') if matches!(third, b'D' | b'd' | b'A' | b'a') => Some((at + 3, Form::Plain)),
         (b'>', _) if is_quoted || before == b'<' => Some((at + 1, Form::Plain)),
-        (b',' | b'\n' | b'\r' | b'/' | b'}', _) | (b'v' | b'V', _) if at > end || is_quoted || next == b'\n' => {
+        (b',' | b'\n' | b'\r' | b'/' | b'}' | b'{', _) | (b'v' | b'V', _)
+            if at > end || is_quoted || matches!(next, b'\n' | b',') =>
+        {
             named_apart(bytes, at, is_quoted).or_else(|| {
                 let value = skip_blanks(bytes, at + 1);
                 (next == b',' && is_quoted && matches!(bytes.get(value), Some(b'"' | b'\'')))
@@ -119,10 +190,8 @@ fn named_apart(bytes: &[u8], at: usize, is_quoted: bool) -> Option<(usize, Form)
     while at > 0 && is_escaped_break(bytes, at - 1) {
         at = until(bytes, at + 1, 64, |b| !gap(b));
     }
-    if !goes_on(bytes, at, b"value") {
-        return None;
-    }
-    let mut at = until(bytes, at + 5, 8, |b| !matches!(b, b'"' | b'\'' | b'\\'));
+    let word = [&b"value"[..], b"default"].into_iter().find(|word| goes_on(bytes, at, word))?;
+    let mut at = until(bytes, at + word.len(), 8, |b| !matches!(b, b'"' | b'\'' | b'\\'));
     at = skip_blanks(bytes, at);
     matches!(bytes.get(at), Some(b':' | b'=')).then_some((at + 1, if is_quoted { Form::Bare } else { Form::Plain }))
 }

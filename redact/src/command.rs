@@ -3,7 +3,7 @@
 use crate::{
     Kind,
     scan::Span,
-    text::{line_end, line_start, skip_blanks, until},
+    text::{begins_word, line_end, line_start, skip_blanks, until},
     value,
 };
 
@@ -20,6 +20,8 @@ enum Place {
     Next,
     /// `-pSECRET`
     Tight,
+    /// The last of the arguments.
+    Last,
 }
 
 /// A command and the flags of it that hold a secret.
@@ -72,12 +74,20 @@ const COMMANDS: &[Command] = &[
     Command { name: b"mosquitto_sub", flags: &[(b"-P", Place::Next)] },
     Command { name: b"rabbitmqadmin", flags: &[(b"-p", Place::Next)] },
     Command { name: b"ssh-keygen", flags: &[(b"-N", Place::Next), (b"-P", Place::Next)] },
+    Command { name: b"vault", flags: &[(b"login", Place::Next)] },
+    Command { name: b"htpasswd", flags: &[(b"-", Place::Last)] },
+    Command { name: b"net", flags: &[(b"/user:", Place::Last)] },
+    Command { name: b"rabbitmqctl", flags: &[(b"add_user", Place::Last), (b"change_password", Place::Last)] },
     Command { name: b"keytool", flags: &[(b"-storepass", Place::Next), (b"-keypass", Place::Next)] },
     Command { name: b"openssl", flags: &[(b"-k", Place::Next), (b"pass:", Place::Tight)] },
 ];
 
 /// Words that begin a look at a line as a command.
 pub(crate) const WORDS: &[&str] = &[
+    "vault login ",
+    "htpasswd ",
+    "net use ",
+    "rabbitmqctl ",
     "curl ",
     "http ",
     "docker login",
@@ -121,10 +131,7 @@ fn span(start: usize, end: usize) -> Span {
 
 /// What the flags of the command that begins at `at` hold.
 pub(crate) fn find(bytes: &[u8], at: usize, out: &mut Vec<Span>) {
-    if at > 0
-        && (bytes[at - 1].is_ascii_alphanumeric() || matches!(bytes[at - 1], b'-' | b'_'))
-        && !(at > 1 && bytes[at - 2] == b'\\')
-    {
+    if !begins_word(bytes, at) || at > 0 && matches!(bytes[at - 1], b'-' | b'_' | b'.') {
         return;
     }
     let word = until(bytes, at, 32, |b| b == b' ');
@@ -179,6 +186,17 @@ fn behind_flag(bytes: &[u8], at: usize, arg_end: usize, flag: &[u8], place: Plac
     let (from, to) = match place {
         Place::Tight if arg.len() > flag.len() => (at + flag.len(), arg_end),
         Place::Tight => return None,
+        Place::Last => {
+            let end = until(bytes, arg_end, LONGEST, |b| matches!(b, b'|' | b';' | b'&' | b'>' | b'\n')).max(arg_end);
+            let args = bytes[arg_end..end].trim_ascii_end();
+            let from = args.iter().rposition(u8::is_ascii_whitespace)? + 1;
+            let last = &args[from..];
+            // A file or a user, when the password is asked for.
+            if !last.iter().any(u8::is_ascii_digit) || value::is_words(last) {
+                return None;
+            }
+            (arg_end + from, arg_end + args.len())
+        }
         Place::Next | Place::AfterColon | Place::AfterPercent if arg.len() == flag.len() => {
             let from = until(bytes, arg_end, 64, |b| !b.is_ascii_whitespace() && b != b'\\');
             (from, argument_end(bytes, from))
@@ -193,7 +211,7 @@ fn behind_flag(bytes: &[u8], at: usize, arg_end: usize, flag: &[u8], place: Plac
     let from = match place {
         Place::AfterColon => from + memchr::memchr(b':', &bytes[from..to])? + 1,
         Place::AfterPercent => from + memchr::memchr(b'%', &bytes[from..to])? + 1,
-        Place::Next | Place::Tight => from,
+        Place::Next | Place::Tight | Place::Last => from,
     };
     let secret = &bytes[from..to];
     let is_secret = secret.len() >= 3
@@ -270,4 +288,27 @@ pub(crate) fn quoted(bytes: &[u8], at: usize) -> Option<Span> {
     let to = until(bytes, from, 256, |b| b == quote || b == b'\n' || b == b'\\');
     let secret = &bytes[from..to];
     (secret.len() >= 3 && bytes.get(to) != Some(&b'\n') && !value::is_placeholder(secret)).then(|| span(from, to))
+}
+
+/// `admin / SECRET`, `admin:SECRET` behind the words that end at `at`.
+pub(crate) fn pair(bytes: &[u8], at: usize) -> Option<Span> {
+    let edge = |b: u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'*' | b'(' | b')' | b',' | b'\\');
+    let user = until(bytes, at, 4, |b| !edge(b) || b == b'\n');
+    let user_end = until(bytes, user, 64, |b| edge(b) || b == b':' || b == b'/');
+    let sign = until(bytes, user_end, 4, |b| !edge(b) || b == b'\n');
+    if user_end == user || !matches!(bytes.get(sign), Some(b':' | b'/')) || bytes[sign..].starts_with(b"://") {
+        return None;
+    }
+    let from = until(bytes, sign + 1, 4, |b| !edge(b) || b == b'\n');
+    let to = until(bytes, from, 128, edge);
+    let to = from + bytes[from..to].trim_ascii_end().len();
+    let secret = bytes[from..to].strip_suffix(b".").unwrap_or(&bytes[from..to]);
+    let is_secret = secret.len() >= 6
+        && secret.iter().any(u8::is_ascii_digit)
+        && !value::is_words(secret)
+        && !value::is_number(secret)
+        && !value::is_placeholder(secret)
+        && !value::is_path(secret)
+        && !secret.contains(&b'/');
+    is_secret.then(|| span(from, from + secret.len()))
 }

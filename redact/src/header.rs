@@ -4,7 +4,7 @@
 use crate::{
     Kind,
     scan::Span,
-    text::{goes_on, is_escaped_break, skip_blanks, until},
+    text::{begins_word, goes_on, skip_blanks, until},
     value,
 };
 
@@ -30,9 +30,7 @@ fn token_end(bytes: &[u8], at: usize) -> usize {
 /// The token behind `Bearer`, `Token`, `Basic` at `at`, where the word ends.
 pub(crate) fn scheme(bytes: &[u8], word: usize, at: usize) -> Option<Span> {
     let start = skip_blanks(bytes, at);
-    if start == at
-        || word > 0 && bytes[word - 1].is_ascii_alphanumeric() && !(word > 1 && is_escaped_break(bytes, word - 2))
-    {
+    if start == at || !begins_word(bytes, word) {
         return None;
     }
     let end = token_end(bytes, start);
@@ -188,7 +186,7 @@ pub(crate) fn pairs(bytes: &[u8], start: usize, out: &mut Vec<Span>) {
 /// A web token that begins with `eyJ` at `at`.
 pub(crate) fn web_token(bytes: &[u8], at: usize) -> Option<Span> {
     let part = |b: u8| !(b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'='));
-    if at > 0 && (bytes[at - 1].is_ascii_alphanumeric() && !(at > 1 && is_escaped_break(bytes, at - 2))) {
+    if !begins_word(bytes, at) {
         return None;
     }
     let head = until(bytes, at, LONGEST, part);

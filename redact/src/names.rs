@@ -41,6 +41,8 @@ const PASSWORDS: &[&str] = &[
     "contraseña",
     "motdepasse",
     "passcode",
+    "psk",
+    "wpapsk",
     "pin",
     "mnemonic",
 ];

@@ -111,7 +111,9 @@ impl Rule {
     /// The rule's expression as it is looked for here.
     fn expression(&self) -> String {
         let loose = self.source.replace(END, ANY_END);
-        loose.strip_prefix(r"\b").map_or_else(|| loose.clone(), |rest| format!(r"(?:\b|\\[nrt]){rest}"))
+        loose
+            .strip_prefix(r"\b")
+            .map_or_else(|| loose.clone(), |rest| format!(r"(?:\b|\\[nrt]|\x1b\[[\d;]*m|\\u001b\[[\d;]*m){rest}"))
     }
 
     /// A rule that does not compile finds nothing; a test holds that there is none.
@@ -167,9 +169,8 @@ impl Rule {
                 .or_else(|| groups.filter_map(|group| captures.get_group(group)).next())
                 .unwrap_or(whole.span());
             let mut range = secret.range();
-            if self.group.is_none() && range.start == whole.start() && crate::text::is_escaped_break(bytes, range.start)
-            {
-                range.start += 2;
+            if self.group.is_none() && range.start == whole.start() {
+                range.start = crate::text::behind_escape(bytes, range.start);
             }
             if self.is_secret(compiled, &bytes[range.clone()]) {
                 out.push(Span { start: range.start, end: range.end, kind: self.kind.clone() });

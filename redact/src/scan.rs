@@ -86,6 +86,7 @@ impl Scanner {
             Look::Pgpass => spans.extend(command::pgpass(bytes, start)),
             Look::Piped => spans.extend(command::piped(bytes, start)),
             Look::Quoted => spans.extend(command::quoted(bytes, end)),
+            Look::Pair => spans.extend(command::pair(bytes, end)),
         });
         calls.sort_unstable();
         for of_rule in calls.chunk_by(|a, b| a.0 == b.0) {

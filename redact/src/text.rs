@@ -91,3 +91,25 @@ pub(crate) fn goes_on(bytes: &[u8], at: usize, word: &[u8]) -> bool {
 pub(crate) fn is_escaped_break(bytes: &[u8], at: usize) -> bool {
     bytes.get(at) == Some(&b'\\') && matches!(bytes.get(at + 1), Some(b'n' | b'r' | b't'))
 }
+
+/// Behind an escaped line break or the escape sequence of a colour, when one begins at `at`.
+pub(crate) fn behind_escape(bytes: &[u8], at: usize) -> usize {
+    if is_escaped_break(bytes, at) {
+        return at + 2;
+    }
+    let Some(rest) = [&b"\x1b["[..], b"\\u001b["].iter().find(|start| goes_on(bytes, at, start)).map(|s| at + s.len())
+    else {
+        return at;
+    };
+    let end = until(bytes, rest, 12, |b| !(b.is_ascii_digit() || b == b';'));
+    if bytes.get(end) == Some(&b'm') { end + 1 } else { at }
+}
+
+/// Whether a word begins at `at`: no letter stands before it but one that belongs to an escape.
+pub(crate) fn begins_word(bytes: &[u8], at: usize) -> bool {
+    let Some(before) = at.checked_sub(1) else { return true };
+    if !bytes[before].is_ascii_alphanumeric() {
+        return true;
+    }
+    (at.saturating_sub(18)..before).any(|start| behind_escape(bytes, start) == at)
+}

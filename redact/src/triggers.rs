@@ -36,6 +36,8 @@ pub(crate) enum Look {
     Piped,
     /// Of what is quoted behind the word.
     Quoted,
+    /// Of a user and a password behind the word.
+    Pair,
 }
 
 const NAMES: &[&str] = &[
@@ -67,6 +69,11 @@ const NAMES: &[&str] = &[
     "seed",
     "masterauth",
     "pin",
+    "psk",
+    "sessid",
+    "sessionid",
+    "sid=",
+    "_session=",
 ];
 
 /// The automaton of all words.
@@ -116,6 +123,20 @@ impl Triggers {
                 &["sudo -S", "sudo --stdin", "chpasswd", "--password-stdin", "passwd --stdin", "cryptsetup", "kinit"],
             ),
             (
+                Look::Pair,
+                false,
+                &[
+                    "login: ",
+                    "logins: ",
+                    "credentials: ",
+                    "creds: ",
+                    "login with ",
+                    "log in with ",
+                    "log in as ",
+                    "sign in with ",
+                ],
+            ),
+            (
                 Look::Quoted,
                 false,
                 &["identified by ", "identified with mysql_native_password by ", "with password ", "password_hash by "],
@@ -161,7 +182,8 @@ impl Triggers {
             | Look::Command
             | Look::Pgpass
             | Look::Piped
-            | Look::Quoted => true,
+            | Look::Quoted
+            | Look::Pair => true,
         }
     }
 }

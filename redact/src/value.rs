@@ -375,6 +375,13 @@ fn sequence(value: &[u8]) -> bool {
 pub(crate) fn is_code(value: &[u8]) -> bool {
     let value = trim(value);
     let Some(&first) = value.first() else { return true };
+    // A tag of YAML: `!vault`, `!Ref`.
+    if first == b'!'
+        && value.len() > 1
+        && value[1..].iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b':' | b'_' | b'/'))
+    {
+        return true;
+    }
     if value.contains(&b'(')
         || value
             .windows(2)
@@ -428,10 +435,19 @@ fn worded(part: &[u8]) -> bool {
         && !scrambled(&part[..letters])
 }
 
-/// Capitals all over, as in base64.
+/// Letters as no word has them: capitals all over, or consonants without end.
 fn scrambled(value: &[u8]) -> bool {
     let classes = Classes::of(value);
-    classes.upper > 3 && classes.lower > 3 && value.len() >= 16 && bumps(value) * 5 >= value.len() * 2
+    let capitals = classes.upper > 3 && classes.lower > 3 && value.len() >= 16 && bumps(value) * 5 >= value.len() * 2;
+    let mut run = 0;
+    let mut longest = 0;
+    for byte in value {
+        let is_vowel = matches!(byte.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y');
+        run = if byte.is_ascii_alphabetic() && !is_vowel { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    let mixed = classes.upper > 0 && classes.lower > 0;
+    capitals || value.len() >= 8 && longest >= if mixed { 6 } else { 7 }
 }
 
 /// A place in a file system or an address.
