@@ -146,7 +146,10 @@ fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, Form)> {
     let second = bytes.get(at + 1).copied().unwrap_or_default();
     let third = bytes.get(at + 2).copied().unwrap_or_default();
     match (next, second) {
+        (b'(', b'"' | b'\'') => names::ends_telling(&bytes[start..end]).then_some((at + 1, Form::Bare)),
         (b':', b':') => None,
+        // A part of an identifier of a resource: `arn:…:secret:…`.
+        (b':', _) if before == b':' => None,
         (b':' | b'+' | b'?', b'=') => Some((at + 2, Form::Bare)),
         (b'?', b':') => Some((at + 2, Form::Bare)),
         (b'=', b'=') | (b'!', b'=') => Some((if third == b'=' { at + 3 } else { at + 2 }, Form::Bare)),
@@ -435,10 +438,10 @@ fn is_password(value: &[u8], form: Form) -> bool {
                 || value.iter().any(u8::is_ascii_digit)
         }
         Form::Bare => {
+            let is_plain_word = value.iter().all(u8::is_ascii_alphanumeric);
+            let has_digit = value.iter().any(u8::is_ascii_digit);
             !value::is_number(value)
-                && (is_phrase
-                    || !value::is_code(value)
-                    || value.len() >= 6 && value.iter().any(u8::is_ascii_digit) && !value.contains(&b'.'))
+                && (is_phrase || !value::is_code(value) || value.len() >= 6 && has_digit && is_plain_word)
         }
     }
 }

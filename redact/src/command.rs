@@ -256,7 +256,8 @@ pub(crate) fn pgpass(bytes: &[u8], at: usize) -> Option<Span> {
         && !user.is_empty()
         && secret.len() >= 4
         && !value::is_placeholder(secret)
-        && !secret.contains(&b'/')
+        && !secret.iter().any(|b| matches!(b, b'/' | b'[' | b'('))
+        && host != b"arn"
         && !value::is_number(secret)
         && !user.contains(&b'/');
     is_secret.then(|| span(end - secret.len(), end))

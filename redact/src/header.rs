@@ -76,7 +76,10 @@ fn decodes_to_pair(token: &[u8]) -> bool {
 }
 
 /// The credentials of an `Authorization` header whose name ends at `at`.
-pub(crate) fn authorization(bytes: &[u8], at: usize, out: &mut Vec<Span>) {
+pub(crate) fn authorization(bytes: &[u8], name: usize, at: usize, out: &mut Vec<Span>) {
+    if !begins_word(bytes, name) {
+        return;
+    }
     let start = behind_name(bytes, at);
     let Some(start) = start else { return };
     let line = until(bytes, start, LONGEST, |b| matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\'));

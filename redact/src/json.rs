@@ -87,7 +87,7 @@ fn cookies(value: &mut Value) -> usize {
 }
 
 fn authorization(value: &mut Value) -> usize {
-    header("authorization", value, crate::header::authorization)
+    header("authorization", value, |line, at, out| crate::header::authorization(line, 0, at, out))
 }
 
 /// A text that is kept as an array of its lines: what is secret over several of them.

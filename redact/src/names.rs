@@ -345,7 +345,9 @@ pub(crate) fn meaning(name: &[u8]) -> Option<Meaning> {
     let words = words(name);
     let last = words.last()?;
     let last = last.trim_end_matches(|c: char| c.is_ascii_digit());
-    if ABOUT.contains(&last) || words.iter().any(|word| matches!(word.as_str(), "public" | "pub" | "publishable")) {
+    if ABOUT.contains(&last)
+        || words.iter().any(|word| matches!(word.as_str(), "public" | "pub" | "publishable" | "websocket"))
+    {
         return None;
     }
     let flat: String = words.concat();
@@ -379,6 +381,15 @@ pub(crate) fn meaning(name: &[u8]) -> Option<Meaning> {
         }
     }
     best
+}
+
+/// Whether the last word of a name is one that tells: of `withPassword`, not of `passwordField`.
+pub(crate) fn ends_telling(name: &[u8]) -> bool {
+    let words = words(name);
+    words.last().is_some_and(|last| {
+        of_word(last, None).is_some_and(|m| m.weight > Weight::Little)
+            || PASSWORDS.iter().any(|p| p.len() > 4 && last.ends_with(p))
+    })
 }
 
 fn of_word(word: &str, before: Option<&str>) -> Option<Meaning> {

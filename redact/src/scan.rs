@@ -73,7 +73,7 @@ impl Scanner {
             Look::Body => spans.extend(block::headless(bytes, start)),
             Look::WebToken => spans.extend(header::web_token(bytes, start)),
             Look::Scheme => spans.extend(header::scheme(bytes, start, end - 1)),
-            Look::Authorization => header::authorization(bytes, end, &mut spans),
+            Look::Authorization => header::authorization(bytes, start, end, &mut spans),
             Look::Cookie if bytes[start..end].contains(&b'-') => {
                 header::pairs(
                     bytes,

@@ -52,7 +52,7 @@ pub(crate) fn looks_random(value: &[u8]) -> bool {
     }
     if classes.digits == 0 {
         // Letters alone: long, and with capitals where no word has them.
-        return classes.lower > 3 && classes.upper > 3 && value.len() >= 16 && bumps(value) * 4 >= value.len();
+        return classes.lower > 3 && classes.upper > 3 && value.len() >= 16 && has_stray_capitals(value);
     }
     if letters == 0 {
         return false;
@@ -61,6 +61,13 @@ pub(crate) fn looks_random(value: &[u8]) -> bool {
     let longest = longest_mixed(value);
     let enough = if value.len() >= 20 { 3.0 } else { 2.5 };
     entropy(value) >= enough && longest >= 6.min(value.len())
+}
+
+/// Whether capitals stand together in more than one place, or consonants without end: no name in capitals and small
+/// letters does that.
+fn has_stray_capitals(value: &[u8]) -> bool {
+    let runs = value.split(|b| !b.is_ascii_uppercase()).filter(|run| run.len() > 1).count();
+    runs >= 2 || scrambled(value) && runs >= 1
 }
 
 /// How often a letter's case or kind changes from one byte to the next, but for one capital before small letters.
@@ -401,6 +408,20 @@ pub(crate) fn is_code(value: &[u8]) -> bool {
             return true;
         }
     }
+    // A slice, a macro, a call, an index: `&[u8]`, `Token![struct]`, `base64.encode(`, `self.keys[`.
+    if matches!(value, [b'&' | b'*', b'[' | b'(' | b'&' | b'\'', ..]) || matches!(value.last(), Some(b'(' | b'{')) {
+        return true;
+    }
+    let name = value.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':')).count();
+    let is_name = value[..name].iter().any(|b| matches!(b, b'_' | b'.' | b':'))
+        || is_words(&value[..name])
+        || first.is_ascii_uppercase();
+    if name > 0 && is_name && matches!(&value[name..], [b'!', b'[' | b'(' | b'{', ..] | [b'(' | b'[', ..]) {
+        return true;
+    }
+    if is_constant(value) {
+        return true;
+    }
     if matches!(first, b'&' | b'*')
         && value[1..].iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'.' | b':' | b'\''))
     {
@@ -409,6 +430,17 @@ pub(crate) fn is_code(value: &[u8]) -> bool {
     let names = value.strip_suffix(b"?").or_else(|| value.strip_suffix(b"!")).unwrap_or(value);
     let names = names.strip_suffix(b"[]").unwrap_or(names);
     is_words(names) || generic(names)
+}
+
+/// The name of a constant: `WIN32_ERROR`, `DOT11_AUTH_ALGORITHM`.
+fn is_constant(value: &[u8]) -> bool {
+    let classes = Classes::of(value);
+    classes.lower == 0
+        && value.contains(&b'_')
+        && classes.digits <= 4
+        && classes.upper > 2 * classes.digits
+        && value.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+        && value[0].is_ascii_alphabetic()
 }
 
 /// `Option<String>`, `list[str]`.
@@ -512,10 +544,39 @@ pub(crate) fn is_path(value: &[u8]) -> bool {
     is_drive || ends.iter().any(|end| value.ends_with(end))
 }
 
-/// A number, a date, a version.
+/// A number, a date, a version; also as programs write them: `0x1f`, `983040i32`, `30s`.
 pub(crate) fn is_number(value: &[u8]) -> bool {
-    value.iter().any(u8::is_ascii_digit)
-        && value.iter().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b':' | b'_' | b'+' | b',' | b'%'))
+    let is_hex_literal = value.len() <= 12 && (value.starts_with(b"0x") || value.starts_with(b"0X"));
+    let digits = value.iter().take_while(|b| b.is_ascii_digit()).count();
+    let unit = &value[digits..];
+    let units = [
+        &b"i8"[..],
+        b"u8",
+        b"i16",
+        b"u16",
+        b"i32",
+        b"u32",
+        b"i64",
+        b"u64",
+        b"usize",
+        b"isize",
+        b"f32",
+        b"f64",
+        b"ms",
+        b"s",
+        b"px",
+        b"KB",
+        b"MB",
+        b"GB",
+        b"L",
+        b"UL",
+        b"ul",
+        b"n",
+    ];
+    let has_unit = digits > 0 && units.contains(&unit);
+    let is_plain =
+        value.iter().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b':' | b'_' | b'+' | b',' | b'%'));
+    value.iter().any(u8::is_ascii_digit) && (is_plain || has_unit || is_hex_literal)
 }
 
 /// A UUID.
