@@ -115,7 +115,7 @@ fn among_arguments(bytes: &[u8], from: usize, meaning: Meaning) -> Option<Span> 
         let is_drawn = value.len() >= 8
             && value.iter().any(u8::is_ascii_digit)
             && !value::is_words(value)
-            && !value.contains(&b'/');
+            && !value::is_path(value);
         if is_drawn && is_secret(meaning, value, Form::Quoted) {
             return Some(span(open + 1, close, meaning));
         }
@@ -225,7 +225,8 @@ fn bare(bytes: &[u8], start: usize, end: usize, at: usize, is_flag: bool) -> Opt
     let is_set =
         commands.iter().any(|word| before.ends_with(word) || before.ends_with(&word[1..]) && before.len() < word.len())
             || memchr::memmem::find(before, b"config set ").is_some();
-    let in_netrc = name == b"password" && before_login(bytes, start);
+    let word = until(bytes, at, 64, |b| b.is_ascii_whitespace());
+    let in_netrc = name == b"password" && before_login(bytes, start) && !value::is_words(&bytes[at..word]);
     let is_redis = name == b"requirepass" || name == b"masterauth";
     (is_set || in_netrc || is_redis).then_some((at, Form::Plain))
 }
@@ -321,6 +322,10 @@ fn bare_end(bytes: &[u8], from: usize, form: Form) -> usize {
             b'#' => form == Form::Plain && setting_follows(bytes, to + 1),
             b';' | b'|' => next.is_ascii_whitespace() || setting_follows(bytes, to + 1),
             b',' => next.is_ascii_whitespace() || setting_follows(bytes, to + 1),
+            // What closes around the value, unless it was opened in it.
+            b')' | b']' | b'}' => {
+                !next.is_ascii_alphanumeric() && !bytes[from..to].iter().any(|b| matches!(b, b'(' | b'[' | b'{'))
+            }
             _ => byte.is_ascii_whitespace(),
         };
         if ends {

@@ -288,7 +288,8 @@ pub(crate) fn quoted(bytes: &[u8], at: usize) -> Option<Span> {
     let from = slashes + 1;
     let to = until(bytes, from, 256, |b| b == quote || b == b'\n' || b == b'\\');
     let secret = &bytes[from..to];
-    (secret.len() >= 3 && bytes.get(to) != Some(&b'\n') && !value::is_placeholder(secret)).then(|| span(from, to))
+    (secret.len() >= 3 && bytes.get(to) != Some(&b'\n') && !value::is_placeholder(secret) && !value::is_words(secret))
+        .then(|| span(from, to))
 }
 
 /// `admin / SECRET`, `admin:SECRET` behind the words that end at `at`.

@@ -19,6 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("monitor", &["events", "projections"]),
     ("runtime", &["events", "session_tree"]),
     ("export", &["events"]),
+    ("redact", &[]),
     ("server", &["events", "projections", "store", "search"]),
     (
         "capture",
@@ -33,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "monitor",
             "runtime",
             "export",
+            "redact",
             "server",
         ],
     ),
@@ -41,7 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Pure crates,
-const PURE: &[&str] = &["events", "projections", "approver", "monitor"];
+const PURE: &[&str] = &["events", "projections", "approver", "monitor", "redact"];
 /// and what they must not reach.
 const IMPURE: &[&str] = &["tokio", "rusqlite", "axum", "tantivy", "notify"];
 /// What only one crate of the workspace may name.
