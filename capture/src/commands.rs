@@ -13,6 +13,7 @@ mod host;
 mod label;
 mod policy;
 mod ps;
+mod redact;
 mod run;
 mod runs;
 mod screen;
@@ -90,6 +91,8 @@ enum Verb {
     Send(send::Arguments),
     /// Export what a run showed on its terminal.
     Export(export::Arguments),
+    /// Print a text without the secrets in it.
+    Redact(redact::Arguments),
     /// Let the agents tell what they do: entries in their own settings.
     Hooks(hooks::Arguments),
     /// Have agents send their telemetry here.
@@ -226,6 +229,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let config = Config::load(&places::config_file()?)?;
         Ok(Context { data: places::data_dir(data)?, config, json: arguments.json })
     };
+    let json = arguments.json;
     match arguments.command {
         Verb::Run(run) => return run::run(data, arguments.json, *run),
         Verb::Attach(arguments) => return attach::run(data, &arguments),
@@ -246,6 +250,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Screen(arguments) => screen::run(&context()?, &arguments),
         Verb::Send(arguments) => send::run(&context()?, &arguments),
         Verb::Export(arguments) => export::run(&context()?, &arguments),
+        Verb::Redact(arguments) => redact::run(json, &arguments),
         Verb::Hooks(arguments) => hooks::run(&context()?, &arguments),
         Verb::Telemetry(arguments) => telemetry::run(&context()?, &arguments),
         Verb::Policy(arguments) => policy::run(&context()?, &arguments),

@@ -1,0 +1,76 @@
+//! `capture redact`: a text without its secrets.
+//!
+//! Reads no configuration and asks no server, so it works as a filter anywhere.
+
+use std::{
+    fs::File,
+    io::{BufWriter, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use redact::Redactor;
+
+const PIECE_BYTES: usize = 64 * 1024;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The text [default: standard input]
+    #[arg(value_name = "FILE", conflicts_with = "stdin")]
+    file: Option<PathBuf>,
+    /// Read standard input, as without a FILE.
+    #[arg(long)]
+    stdin: bool,
+}
+
+/// What `--json` prints. `start` and `end` are bytes of the text that was read; where that is no UTF-8, `text` has
+/// replacement characters.
+#[derive(serde::Serialize)]
+struct Outcome<'a> {
+    text: &'a str,
+    found: Vec<Place<'a>>,
+}
+
+#[derive(serde::Serialize)]
+struct Place<'a> {
+    kind: &'a str,
+    start: usize,
+    end: usize,
+}
+
+pub(super) fn run(json: bool, arguments: &Arguments) -> anyhow::Result<()> {
+    let redactor = Redactor::new()?;
+    let name = arguments.file.as_deref().unwrap_or(Path::new("standard input"));
+    let mut input: Box<dyn Read> = match &arguments.file {
+        Some(path) => Box::new(File::open(path).with_context(|| path.display().to_string())?),
+        None => Box::new(std::io::stdin().lock()),
+    };
+    if json {
+        let mut bytes = Vec::new();
+        input.read_to_end(&mut bytes).with_context(|| name.display().to_string())?;
+        let redacted = redactor.redact_bytes(&bytes);
+        let found = redacted.found.iter();
+        return super::print_json(&Outcome {
+            text: &String::from_utf8_lossy(&redacted.bytes),
+            found: found.map(|one| Place { kind: &one.kind, start: one.range.start, end: one.range.end }).collect(),
+        });
+    }
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut stream = redactor.stream();
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut ready = Vec::new();
+    loop {
+        let count = match input.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error).with_context(|| name.display().to_string()),
+        };
+        stream.push(&piece[..count], &mut ready);
+        out.write_all(&ready)?;
+        ready.clear();
+    }
+    stream.finish(&mut ready);
+    out.write_all(&ready)?;
+    Ok(out.flush()?)
+}
