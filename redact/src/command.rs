@@ -7,7 +7,7 @@ use crate::{
     value,
 };
 
-const LONGEST: usize = 4096;
+const LONGEST: usize = 2048;
 
 /// A flag and how the value stands behind it.
 #[derive(Clone, Copy)]
@@ -129,13 +129,13 @@ fn span(start: usize, end: usize) -> Span {
     Span { start, end, kind: Kind::from("command-password") }
 }
 
-/// What the flags of the command that begins at `at` hold.
-pub(crate) fn find(bytes: &[u8], at: usize, out: &mut Vec<Span>) {
+/// What the flags of the command that begins at `at` hold; the answer is how far it was read.
+pub(crate) fn find(bytes: &[u8], at: usize, out: &mut Vec<Span>) -> usize {
     if !begins_word(bytes, at) || at > 0 && matches!(bytes[at - 1], b'-' | b'_' | b'.') {
-        return;
+        return at;
     }
     let word = until(bytes, at, 32, |b| b == b' ');
-    let Some(command) = COMMANDS.iter().find(|c| c.name.eq_ignore_ascii_case(&bytes[at..word])) else { return };
+    let Some(command) = COMMANDS.iter().find(|c| c.name.eq_ignore_ascii_case(&bytes[at..word])) else { return at };
     // A command may go on over lines that end with a backslash.
     let mut end = line_end(bytes, at, LONGEST);
     while end < bytes.len() && end < at + LONGEST && bytes[..end].ends_with(b"\\") {
@@ -152,10 +152,11 @@ pub(crate) fn find(bytes: &[u8], at: usize, out: &mut Vec<Span>) {
             }
         }
         if matches!(bytes[here..arg_end], [b'|' | b';']) || &bytes[here..arg_end] == b"&&" || arg_end <= here {
-            return;
+            return here;
         }
         here = arg_end;
     }
+    end
 }
 
 /// Where an argument ends: at a blank outside quotes.

@@ -83,9 +83,9 @@ pub(crate) fn authorization(bytes: &[u8], name: usize, at: usize, out: &mut Vec<
     let start = behind_name(bytes, at);
     let Some(start) = start else { return };
     let line = until(bytes, start, LONGEST, |b| matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\'));
+    let whole = until(bytes, start, 768, |b| b == b'\n');
+    let small = bytes[start..whole].to_ascii_lowercase();
     for word in [&b"signature="[..], b"response=\"", b"signature=\"", b"response=\\\"", b"signature=\\\""] {
-        let whole = until(bytes, start, LONGEST, |b| b == b'\n');
-        let small = bytes[start..whole].to_ascii_lowercase();
         if let Some(i) = memchr::memmem::find(&small, word) {
             let from = start + i + word.len();
             let to = token_end(bytes, from);
@@ -149,14 +149,13 @@ const HARMLESS: &[&[u8]] = &[
     b"version",
 ];
 
-/// The values of the cookies in a header whose name ends at `at`.
-pub(crate) fn cookies(bytes: &[u8], at: usize, out: &mut Vec<Span>) {
-    let Some(start) = behind_name(bytes, at) else { return };
-    pairs(bytes, start, out);
+/// The values of the cookies in a header whose name ends at `at`; the answer is where the header ends.
+pub(crate) fn cookies(bytes: &[u8], at: usize, out: &mut Vec<Span>) -> usize {
+    behind_name(bytes, at).map_or(at, |start| pairs(bytes, start, out))
 }
 
 /// The values of `name=value; name=value` from `start` on, to the end of the line or quote.
-pub(crate) fn pairs(bytes: &[u8], start: usize, out: &mut Vec<Span>) {
+pub(crate) fn pairs(bytes: &[u8], start: usize, out: &mut Vec<Span>) -> usize {
     let line = until(bytes, start, LONGEST, |b| matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\'));
     let mut at = start;
     while at < line {
@@ -184,6 +183,7 @@ pub(crate) fn pairs(bytes: &[u8], start: usize, out: &mut Vec<Span>) {
         }
         at = pair_end + 1;
     }
+    line
 }
 
 /// A web token that begins with `eyJ` at `at`.

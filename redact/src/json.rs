@@ -83,7 +83,9 @@ fn header(name: &str, value: &mut Value, find: impl Fn(&[u8], usize, &mut Vec<cr
 }
 
 fn cookies(value: &mut Value) -> usize {
-    header("cookie", value, crate::header::cookies)
+    header("cookie", value, |line, at, out| {
+        crate::header::cookies(line, at, out);
+    })
 }
 
 fn authorization(value: &mut Value) -> usize {

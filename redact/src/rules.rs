@@ -16,7 +16,8 @@ use serde::Deserialize;
 
 use crate::{Kind, scan::Span, value};
 
-const FILES: [&str; 2] = [include_str!("../rules/betterleaks.toml"), include_str!("../rules/own.toml")];
+/// Of two that find the same, the later names it.
+const FILES: [&str; 2] = [include_str!("../rules/own.toml"), include_str!("../rules/betterleaks.toml")];
 
 /// How far before a keyword a secret of its rule may begin, and how far after it may end. No form of a token is longer
 /// but those of `LONG`.

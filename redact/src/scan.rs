@@ -59,30 +59,39 @@ impl Scanner {
         let mut spans = Vec::new();
         let mut calls: Vec<(usize, usize)> = Vec::new();
         let mut last_name = usize::MAX;
+        // How far each kind of look has seen: a text that begins one at every place is still read once.
+        let mut seen = Seen::default();
         self.triggers.each(bytes, |look, start, end| match look {
             Look::Rules(from, to) => calls.extend(self.triggers.rules[from..to].iter().map(|&rule| (rule, start))),
+            Look::Name if start < seen.value => {}
             Look::Name => {
                 let (from, to) = assigned::name_around(bytes, start);
                 if last_name != to {
                     last_name = to;
-                    spans.extend(assigned::find(bytes, from, to));
+                    let found = assigned::find(bytes, from, to);
+                    seen.value = found.as_ref().map_or(seen.value, |span| span.end);
+                    spans.extend(found);
                 }
             }
             Look::Address => spans.extend(address::find(bytes, start)),
-            Look::Block => spans.extend(block::find(bytes, start, end)),
-            Look::Body => spans.extend(block::headless(bytes, start)),
+            Look::Block | Look::Body if start < seen.block => {}
+            Look::Block | Look::Body => {
+                let found =
+                    if look == Look::Block { block::find(bytes, start, end) } else { block::headless(bytes, start) };
+                seen.block = found.as_ref().map_or(seen.block, |span| span.end);
+                spans.extend(found);
+            }
             Look::WebToken => spans.extend(header::web_token(bytes, start)),
             Look::Scheme => spans.extend(header::scheme(bytes, start, end - 1)),
             Look::Authorization => header::authorization(bytes, start, end, &mut spans),
+            Look::Cookie if start < seen.cookie => {}
             Look::Cookie if bytes[start..end].contains(&b'-') => {
-                header::pairs(
-                    bytes,
-                    text::until(bytes, end, 8, |b| !matches!(b, b' ' | b'"' | b'\'' | b'=' | b'\\')),
-                    &mut spans,
-                );
+                let from = text::until(bytes, end, 8, |b| !matches!(b, b' ' | b'"' | b'\'' | b'=' | b'\\'));
+                seen.cookie = header::pairs(bytes, from, &mut spans);
             }
-            Look::Cookie => header::cookies(bytes, end, &mut spans),
-            Look::Command => command::find(bytes, start, &mut spans),
+            Look::Cookie => seen.cookie = header::cookies(bytes, end, &mut spans),
+            Look::Command if start < seen.command => {}
+            Look::Command => seen.command = command::find(bytes, start, &mut spans),
             Look::Pgpass => spans.extend(command::pgpass(bytes, start)),
             Look::Piped => spans.extend(command::piped(bytes, start)),
             Look::Quoted => spans.extend(command::quoted(bytes, end)),
@@ -104,6 +113,15 @@ impl Scanner {
                 .collect(),
         )
     }
+}
+
+/// How far a text was read by the looks that read on.
+#[derive(Default)]
+struct Seen {
+    value: usize,
+    block: usize,
+    cookie: usize,
+    command: usize,
 }
 
 /// What of a span lies outside the marks: nothing when a mark covers it, all when it covers none.
@@ -152,27 +170,30 @@ fn merged(mut found: Vec<Found>) -> Vec<Found> {
 /// What was found first, and then in the text without it, as ranges of the text as it was.
 fn joined(found: &[Found], more: &[Found]) -> Vec<Found> {
     let mut all = found.to_vec();
+    let mut marks = Vec::with_capacity(found.len());
+    let mut grown: isize = 0;
+    for one in found {
+        let start = one.range.start.saturating_add_signed(grown);
+        let len = text::mark_len(&one.kind);
+        grown += len as isize - one.range.len() as isize;
+        marks.push((start..start + len, grown));
+    }
     for one in more {
-        let start = before(found, one.range.start, false);
-        let end = before(found, one.range.end, true);
+        let start = before(found, &marks, one.range.start, false);
+        let end = before(found, &marks, one.range.end, true);
         all.push(Found { kind: one.kind.clone(), range: start..end });
     }
     merged(all)
 }
 
-/// The place in the text as it was, of a place in the text with marks. Inside a mark it is an end of the secret.
-fn before(found: &[Found], place: usize, to_end: bool) -> usize {
-    let mut grown: isize = 0;
-    for one in found {
-        let mark_start = one.range.start.saturating_add_signed(grown);
-        let mark_end = mark_start + text::mark_len(&one.kind);
-        if place <= mark_start {
-            break;
-        }
-        if place < mark_end {
-            return if to_end { one.range.end } else { one.range.start };
-        }
-        grown += text::mark_len(&one.kind) as isize - one.range.len() as isize;
+/// The place in the text as it was, of a place in the text with marks. Inside a mark it is an end of the secret. With
+/// each mark is how much the text has grown behind it.
+fn before(found: &[Found], marks: &[(Range<usize>, isize)], place: usize, to_end: bool) -> usize {
+    let index = marks.partition_point(|(mark, _)| mark.start < place);
+    let Some(last) = index.checked_sub(1) else { return place };
+    let (mark, grown) = &marks[last];
+    if place < mark.end {
+        return if to_end { found[last].range.end } else { found[last].range.start };
     }
     place.saturating_add_signed(-grown)
 }
