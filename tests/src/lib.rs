@@ -1,7 +1,8 @@
 //! The harness of the end-to-end tests: recordings played in virtual time ([`world`]) and scored
 //! ([`score`]), recorded terminals ([`terminal`]), the real program on a data directory of its own
 //! ([`program`]), a scripted daemon of Codex ([`daemon`]), a person at a terminal
-//! ([`terminal_user`]), made-up lines ([`transcript`]), a small HTTP client ([`http`]), scripted
+//! ([`terminal_user`]), made-up lines ([`transcript`]), a small HTTP client ([`http`]), a desktop ([`desktop`]) and a
+//! receiver of webhooks ([`receiver`]) that are notified, scripted
 //! models ([`models`]) with the real agents before them ([`live`]), and the public benchmark of the
 //! status ([`statusbench`]).
 //!
@@ -10,10 +11,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc, reason = "a harness fails by panicking")]
 
 pub mod daemon;
+pub mod desktop;
 pub mod http;
 pub mod live;
 pub mod models;
 pub mod program;
+pub mod receiver;
 pub mod recording;
 pub mod score;
 pub mod statusbench;

@@ -1,0 +1,215 @@
+//! The channels: one type of each, built from the settings and what surrounds the program.
+//!
+//! A channel makes one attempt at a time and says whether another may help; [`crate::delivery`]
+//! decides about attempts. Text it is given is safe to show ([`crate::text`]); what its own format
+//! gives a meaning to, it escapes.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use events::Timestamp;
+
+use crate::{Message, config::ChannelSettings, secret::SecretError};
+
+#[cfg(feature = "http")]
+mod chat;
+mod command;
+#[cfg(feature = "desktop")]
+mod desktop;
+#[cfg(feature = "http")]
+mod ntfy;
+mod terminal;
+#[cfg(feature = "http")]
+mod webhook;
+pub mod wire;
+
+#[cfg(feature = "http")]
+use crate::http::{Client, Lookup};
+
+/// Why an attempt failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// For people and logs; holds no secret and no address with one.
+    pub(crate) error: String,
+    /// Whether another attempt may help.
+    pub(crate) again: Again,
+}
+
+/// Whether another attempt may help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// It will fail the same way.
+    Never,
+    /// It may, later.
+    Soon,
+    /// It may, after as long as the other side asked for.
+    After(Duration),
+}
+
+impl Failure {
+    pub(crate) fn never(error: impl fmt::Display) -> Self {
+        Self { error: error.to_string(), again: Again::Never }
+    }
+
+    pub(crate) fn soon(error: impl fmt::Display) -> Self {
+        Self { error: error.to_string(), again: Again::Soon }
+    }
+}
+
+/// Ends what a channel waits for; from another thread.
+pub(crate) type Stopper = Box<dyn FnOnce() + Send>;
+
+/// One channel.
+pub(crate) trait Channel: Send {
+    /// Makes one attempt, which ends by itself within the time of an attempt.
+    fn deliver(&mut self, message: &Message, now: Timestamp) -> Result<(), Failure>;
+
+    /// What ends an attempt that is under way.
+    fn stopper(&self) -> Option<Stopper> {
+        None
+    }
+}
+
+/// Why a terminal was not told.
+#[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
+pub enum SinkError {
+    /// There is no such run, or nobody is at its terminal.
+    #[error("the run has no terminal now")]
+    NoTerminal,
+    /// Its terminal takes nothing.
+    #[error("the terminal of the run takes nothing: {0}")]
+    Busy(String),
+}
+
+/// The terminals of runs. What is written is text without controls inside a sequence of ours.
+pub trait TerminalSink: Send + Sync {
+    /// Hands bytes to the terminal of a run, between what its program writes. Must not block.
+    ///
+    /// # Errors
+    /// When there is no such terminal, or it takes nothing.
+    fn write(&self, run: &str, bytes: &[u8]) -> Result<(), SinkError>;
+}
+
+/// What the channels need to know of the world; the caller owns it.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// Reads a variable of the environment.
+    pub env: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    /// Reads the clock.
+    pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    /// The terminals of runs; without it nothing is written there.
+    pub terminals: Option<Arc<dyn TerminalSink>>,
+    /// How names become addresses.
+    #[cfg(feature = "http")]
+    pub lookup: Arc<dyn Lookup>,
+    /// How long an attempt may take.
+    pub attempt: Duration,
+}
+
+impl Surroundings {
+    /// How long an attempt may take, unless somebody says otherwise.
+    pub const ATTEMPT: Duration = Duration::from_secs(10);
+
+    /// Surroundings without terminals, where names are looked up as the system does it.
+    #[must_use]
+    pub fn new(
+        env: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+        clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    ) -> Self {
+        Self {
+            env,
+            clock,
+            terminals: None,
+            #[cfg(feature = "http")]
+            lookup: Arc::new(crate::http::System),
+            attempt: Self::ATTEMPT,
+        }
+    }
+}
+
+impl fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Surroundings").field("attempt", &self.attempt).finish_non_exhaustive()
+    }
+}
+
+/// What keeps a channel from working at all; each of its messages fails with that.
+struct Broken(String);
+
+impl Channel for Broken {
+    fn deliver(&mut self, _: &Message, _: Timestamp) -> Result<(), Failure> {
+        Err(Failure::never(&self.0))
+    }
+}
+
+/// Why a channel cannot work.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Trouble {
+    /// Its secret cannot be had.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// Something else is not as it must be.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// Builds a channel. One that cannot work tells so with each message.
+pub(crate) fn build(settings: &ChannelSettings, allow_hosts: &[String], around: &Surroundings) -> Box<dyn Channel> {
+    try_build(settings, allow_hosts, around).unwrap_or_else(|trouble| Box::new(Broken(trouble.to_string())))
+}
+
+/// Says why a channel cannot work, as far as that shows without sending anything.
+pub(crate) fn trouble(settings: &ChannelSettings, allow_hosts: &[String], around: &Surroundings) -> Option<String> {
+    try_build(settings, allow_hosts, around).err().map(|trouble| trouble.to_string())
+}
+
+#[cfg_attr(not(feature = "http"), expect(unused_variables, reason = "only what is sent by HTTP needs hosts"))]
+fn try_build(
+    settings: &ChannelSettings,
+    allow_hosts: &[String],
+    around: &Surroundings,
+) -> Result<Box<dyn Channel>, Trouble> {
+    #[cfg(feature = "http")]
+    let secret = || match settings.secret() {
+        Some(source) => Ok(Some(source.read(&*around.env)?)),
+        None => Ok::<_, Trouble>(None),
+    };
+    #[cfg(feature = "http")]
+    let needed = || secret()?.ok_or_else(|| Trouble::Other("its secret is not set".to_owned()));
+    #[cfg(feature = "http")]
+    let client = |ca: Option<&std::path::Path>| Client::new(allow_hosts, ca, around).map_err(Trouble::Other);
+    match settings {
+        #[cfg(feature = "desktop")]
+        ChannelSettings::Desktop { .. } => Ok(Box::new(desktop::Desktop::new(around))),
+        #[cfg(not(feature = "desktop"))]
+        ChannelSettings::Desktop { .. } => Err(Trouble::Other("this build has no desktop notifications".to_owned())),
+        ChannelSettings::Command { argv, timeout_ms, .. } => {
+            Ok(Box::new(command::Command::new(argv, Duration::from_millis(u64::from(*timeout_ms)), around)))
+        }
+        ChannelSettings::Terminal { style, .. } => match &around.terminals {
+            Some(sink) => Ok(Box::new(terminal::Terminal::new(*style, sink.clone()))),
+            None => Err(Trouble::Other("there are no terminals to write to".to_owned())),
+        },
+        #[cfg(feature = "http")]
+        ChannelSettings::Webhook { url, ca_file, .. } => {
+            Ok(Box::new(webhook::Webhook::new(url, &needed()?, client(ca_file.as_deref())?).map_err(Trouble::Other)?))
+        }
+        #[cfg(feature = "http")]
+        ChannelSettings::Ntfy { server, topic, ca_file, .. } => {
+            Ok(Box::new(ntfy::Ntfy::new(server, topic, secret()?, client(ca_file.as_deref())?)))
+        }
+        #[cfg(feature = "http")]
+        ChannelSettings::Slack { .. } => Ok(Box::new(chat::Chat::slack(needed()?, client(None)?))),
+        #[cfg(feature = "http")]
+        ChannelSettings::Discord { .. } => Ok(Box::new(chat::Chat::discord(needed()?, client(None)?))),
+        #[cfg(feature = "http")]
+        ChannelSettings::Telegram { server, chat_id, .. } => {
+            Ok(Box::new(chat::Chat::telegram(server, chat_id, &needed()?, client(None)?)))
+        }
+        #[cfg(not(feature = "http"))]
+        ChannelSettings::Webhook { .. }
+        | ChannelSettings::Ntfy { .. }
+        | ChannelSettings::Slack { .. }
+        | ChannelSettings::Discord { .. }
+        | ChannelSettings::Telegram { .. } => Err(Trouble::Other("this build sends nothing by HTTP".to_owned())),
+    }
+}

@@ -1,0 +1,156 @@
+//! Chats: Slack, Discord, Telegram. The text is that of the message and nothing in it is a mention,
+//! a link to somewhere else, or mark-up.
+
+use events::Timestamp;
+use serde_json::{Value, json};
+
+use super::{Channel, Client, Failure, Stopper};
+use crate::{Loudness, Message, secret::Secret, text};
+
+/// Characters of a text that Discord takes, with room for what is escaped.
+const DISCORD_CHARS: usize = 900;
+/// Characters of a text that Slack and Telegram take, with room for what is escaped.
+const CHAT_CHARS: usize = 3_000;
+
+/// Posts each message to one room.
+pub(super) struct Chat {
+    url: Secret,
+    payload: Payload,
+    client: Client,
+}
+
+/// Whose words the payload is in.
+enum Payload {
+    Slack,
+    Discord,
+    Telegram { chat_id: String },
+}
+
+impl Chat {
+    pub(super) const fn slack(url: Secret, client: Client) -> Self {
+        Self { url, payload: Payload::Slack, client }
+    }
+
+    pub(super) const fn discord(url: Secret, client: Client) -> Self {
+        Self { url, payload: Payload::Discord, client }
+    }
+
+    pub(super) fn telegram(server: &str, chat_id: &str, token: &Secret, client: Client) -> Self {
+        let url = Secret::new(format!("{}/bot{}/sendMessage", server.trim_end_matches('/'), token.expose()));
+        Self { url, payload: Payload::Telegram { chat_id: chat_id.to_owned() }, client }
+    }
+}
+
+impl Channel for Chat {
+    fn deliver(&mut self, message: &Message, _: Timestamp) -> Result<(), Failure> {
+        let payload = match &self.payload {
+            Payload::Slack => slack(message),
+            Payload::Discord => discord(message),
+            Payload::Telegram { chat_id } => telegram(chat_id, message),
+        };
+        self.client.post(self.url.expose(), &[], payload.to_string().as_bytes())
+    }
+
+    fn stopper(&self) -> Option<Stopper> {
+        Some(self.client.stopper())
+    }
+}
+
+fn plain(message: &Message, cap: usize) -> String {
+    text::cut(&format!("{}\n{}", message.title, message.body), cap)
+}
+
+/// Plain text blocks, in which Slack reads no mark-up and no mention; the text for notifications is
+/// escaped as its manual says (`&`, `<`, `>`).
+fn slack(message: &Message) -> Value {
+    let text = plain(message, CHAT_CHARS);
+    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    json!({
+        "text": escaped,
+        "mrkdwn": false,
+        "parse": "none",
+        "link_names": false,
+        "unfurl_links": false,
+        "unfurl_media": false,
+        "blocks": [{"type": "section", "text": {"type": "plain_text", "text": text, "emoji": false}}],
+    })
+}
+
+/// Mentions are switched off for the message, mark-up and the colon of links are escaped, nothing is previewed, and what is
+/// quiet rings nowhere.
+fn discord(message: &Message) -> Value {
+    const SUPPRESS_EMBEDS: u64 = 1 << 2;
+    const SUPPRESS_NOTIFICATIONS: u64 = 1 << 12;
+    let mut content = String::new();
+    for c in plain(message, DISCORD_CHARS).chars() {
+        if c.is_ascii_punctuation() && !matches!(c, '.' | ',' | '\'' | '"' | '/' | ';' | '?' | '%' | '=' | '&') {
+            content.push('\\');
+        }
+        content.push(c);
+    }
+    let quiet = message.loudness == Loudness::Quiet;
+    let flags = SUPPRESS_EMBEDS | if quiet { SUPPRESS_NOTIFICATIONS } else { 0 };
+    json!({"content": content, "allowed_mentions": {"parse": []}, "flags": flags})
+}
+
+/// All of the text is one block of code: there Telegram finds no mention, link or command.
+fn telegram(chat_id: &str, message: &Message) -> Value {
+    let text = plain(message, CHAT_CHARS);
+    // Lengths are in UTF-16.
+    let length = text.encode_utf16().count();
+    json!({
+        "chat_id": chat_id,
+        "text": text,
+        "entities": [{"type": "pre", "offset": 0, "length": length}],
+        "link_preview_options": {"is_disabled": true},
+        "disable_notification": message.loudness == Loudness::Quiet,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Form, plan::tests::notice};
+
+    fn nasty() -> Message {
+        let mut one = notice("a", "approval");
+        one.title = "<!channel> @everyone [x](https://evil.test) *b* `c` & <@U1>".into();
+        one.body = "$ echo @here 😀".into();
+        Message::new("c", Form::Single, Loudness::Quiet, vec![one], Timestamp::MIN)
+    }
+
+    #[test]
+    fn slack_reads_no_mention() {
+        let value = slack(&nasty());
+        let text = value["text"].as_str().unwrap();
+        assert!(!text.contains('<') && !text.contains('>') && text.contains("&lt;!channel&gt;"), "{text}");
+        assert_eq!(value["blocks"][0]["text"]["type"], "plain_text");
+        assert_eq!(value["mrkdwn"], false);
+    }
+
+    #[test]
+    fn discord_reads_no_mention_and_no_mark_up() {
+        let value = discord(&nasty());
+        assert_eq!(value["allowed_mentions"], json!({"parse": []}));
+        let text = value["content"].as_str().unwrap();
+        assert!(
+            text.contains("\\@everyone \\[x\\]\\(") && text.contains("\\*b\\*") && text.contains("\\`c\\`"),
+            "{text}"
+        );
+        assert!(!text.contains("https:") && !text.contains(" <"), "{text}");
+        assert_eq!(value["flags"], (1 << 2) | (1 << 12));
+        let mut long = nasty();
+        long.body = "*".repeat(5_000);
+        assert!(discord(&long)["content"].as_str().unwrap().chars().count() <= 2_000);
+    }
+
+    #[test]
+    fn telegram_reads_no_mention() {
+        let value = telegram("12", &nasty());
+        let text = value["text"].as_str().unwrap();
+        let length = text.encode_utf16().count();
+        assert_eq!(value["entities"], json!([{"type": "pre", "offset": 0, "length": length}]));
+        assert!(value.get("parse_mode").is_none());
+        assert_eq!(value["disable_notification"], true);
+    }
+}

@@ -1,0 +1,226 @@
+//! A program of the user: the message as JSON on its standard input, a few variables, no shell.
+
+use std::{
+    io::{ErrorKind, Read, Write},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::process::CommandExt,
+    },
+    process::{Child, Stdio},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use events::Timestamp;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{OFlags, fcntl_getfl, fcntl_setfl},
+    process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open},
+};
+
+use super::{Channel, Failure, Surroundings, wire};
+use crate::{Message, text};
+
+/// Bytes of what it writes to its standard error that are kept.
+const STDERR_BYTES: usize = 4_096;
+/// Characters of that which a receipt shows.
+const STDERR_CHARS: usize = 200;
+/// What it is given of the environment.
+const PASSED_ON: [&str; 12] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TMPDIR",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XDG_RUNTIME_DIR",
+    "DBUS_SESSION_BUS_ADDRESS",
+];
+
+/// Runs a program for each message.
+pub(super) struct Command {
+    argv: Vec<String>,
+    timeout: Duration,
+    env: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+}
+
+impl Command {
+    pub(super) fn new(argv: &[String], timeout: Duration, around: &Surroundings) -> Self {
+        Self { argv: argv.to_vec(), timeout, env: around.env.clone() }
+    }
+
+    fn start(&self, message: &Message) -> Result<Child, Failure> {
+        let (program, arguments) = self.argv.split_first().ok_or_else(|| Failure::never("it names no program"))?;
+        let mut command = std::process::Command::new(program);
+        command.args(arguments).env_clear().current_dir("/").process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.envs(PASSED_ON.iter().filter_map(|name| Some((*name, (self.env)(name)?))));
+        let first = message.notices.first();
+        let (form, _) = wire::form(message.form);
+        let severity = first.and_then(|n| serde_json::to_value(n.severity).ok());
+        let about = [
+            ("CAPTURE_NOTICE_ID", message.id.as_str()),
+            ("CAPTURE_NOTICE_FORM", form),
+            ("CAPTURE_NOTICE_KIND", first.map_or("", |n| n.kind.as_str())),
+            ("CAPTURE_NOTICE_SEVERITY", severity.as_ref().and_then(|s| s.as_str()).unwrap_or_default()),
+            ("CAPTURE_NOTICE_SESSION", first.map_or("", |n| n.session.as_str())),
+            ("CAPTURE_NOTICE_TITLE", &message.title),
+            ("CAPTURE_NOTICE_URL", message.url().unwrap_or_default()),
+        ];
+        // A session's id is not display text, so nobody looked for a NUL in it.
+        command.envs(about.map(|(name, value)| (name, text::line(value, text::BODY_CHARS))));
+        command.spawn().map_err(|error| Failure::never(format!("cannot start {}: {error}", text::line(program, 200))))
+    }
+}
+
+impl Channel for Command {
+    fn deliver(&mut self, message: &Message, _: Timestamp) -> Result<(), Failure> {
+        let mut child = self.start(message)?;
+        let ran = mind(&mut child, &wire::json(message), self.timeout);
+        // Whoever is left of its group ends with it. It was not waited for yet, so the number is
+        // still its own.
+        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        if let Some(group) = group {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let status = child.wait().map_err(Failure::never)?;
+        let (ended, stderr) = ran.map_err(Failure::never)?;
+        if !ended {
+            return Err(Failure::never(format!("it took longer than {} ms and was ended", self.timeout.as_millis())));
+        }
+        if status.success() {
+            return Ok(());
+        }
+        let said = text::line(&String::from_utf8_lossy(&stderr), STDERR_CHARS);
+        Err(Failure::never(if said.is_empty() { status.to_string() } else { format!("{status}: {said}") }))
+    }
+}
+
+/// Feeds it and listens until it ends or its time is up; says which, and what it complained of.
+fn mind(child: &mut Child, input: &[u8], timeout: Duration) -> std::io::Result<(bool, Vec<u8>)> {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(ErrorKind::InvalidData)?;
+    let ended = pidfd_open(pid, PidfdFlags::empty())?;
+    let (mut stdin, mut stderr) = (child.stdin.take(), child.stderr.take());
+    for fd in [stdin.as_ref().map(AsFd::as_fd), stderr.as_ref().map(AsFd::as_fd)].into_iter().flatten() {
+        fcntl_setfl(fd, fcntl_getfl(fd)? | OFlags::NONBLOCK)?;
+    }
+    let (mut written, mut said) = (0, Vec::new());
+    let deadline = Instant::now() + timeout;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok((false, said));
+        }
+        let gone = wait(ended.as_fd(), stdin.as_ref().map(AsFd::as_fd), stderr.as_ref().map(AsFd::as_fd), left)?;
+        if let Some(pipe) = &mut stdin {
+            match pipe.write(&input[written..]) {
+                Ok(bytes) => written += bytes,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                // It does not want to know more.
+                Err(_) => written = input.len(),
+            }
+            if written == input.len() {
+                stdin = None;
+            }
+        }
+        if let Some(pipe) = &mut stderr {
+            let mut piece = [0; 1024];
+            match pipe.read(&mut piece) {
+                Ok(0) => stderr = None,
+                // What is too much is read all the same, or it would wait for us.
+                Ok(bytes) => said.extend_from_slice(&piece[..bytes.min(STDERR_BYTES - said.len().min(STDERR_BYTES))]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(_) => stderr = None,
+            }
+        }
+        if gone {
+            return Ok((true, said));
+        }
+    }
+}
+
+/// Waits for something to happen; says whether the program ended.
+fn wait(
+    ended: BorrowedFd<'_>,
+    stdin: Option<BorrowedFd<'_>>,
+    stderr: Option<BorrowedFd<'_>>,
+    left: Duration,
+) -> std::io::Result<bool> {
+    let mut fds = vec![PollFd::from_borrowed_fd(ended, PollFlags::IN)];
+    fds.extend(stdin.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)));
+    fds.extend(stderr.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+    let left =
+        Timespec { tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX), tv_nsec: left.subsec_nanos().into() };
+    match poll(&mut fds, Some(&left)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(!fds[0].revents().is_empty()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Form, Loudness, plan::tests::notice};
+
+    fn run(script: &str, timeout_ms: u64) -> Result<(), String> {
+        let around = Surroundings::new(
+            Arc::new(|name| (name == "PATH").then(|| "/usr/bin:/bin".to_owned())),
+            Arc::new(|| Timestamp::MIN),
+        );
+        let argv = ["/bin/sh", "-c", script].map(str::to_owned);
+        let message = Message::new("c", Form::Single, Loudness::Loud, vec![notice("a", "approval")], Timestamp::MIN);
+        let mut command = Command::new(&argv, Duration::from_millis(timeout_ms), &around);
+        command.deliver(&message, Timestamp::MIN).map_err(|f| f.error)
+    }
+
+    #[test]
+    fn it_is_given_the_message_and_a_few_variables() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().display().to_string();
+        run(&format!("cat >{path}/in; env >{path}/env"), 20_000).unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&std::fs::read(dir.path().join("in")).unwrap()).unwrap();
+        assert_eq!(body["notices"][0]["cause"], "a");
+        let env = std::fs::read_to_string(dir.path().join("env")).unwrap();
+        assert!(env.contains("CAPTURE_NOTICE_KIND=approval\n"), "{env}");
+        assert!(env.contains("CAPTURE_NOTICE_TITLE=api (shop): Bash asks for leave\n"), "{env}");
+        assert!(!env.contains("CARGO"), "{env}");
+    }
+
+    #[test]
+    fn what_it_says_of_a_failure_is_bounded_and_safe() {
+        let error =
+            run("printf '\\033[31mno' >&2; head -c 300000 /dev/zero | tr '\\0' x >&2; exit 3", 20_000).unwrap_err();
+        assert!(error.starts_with("exit status: 3: \\u{1b}[31mnoxxx"), "{error}");
+        assert!(error.chars().count() < 250, "{error}");
+        assert!(run("exit 0", 20_000).is_ok());
+    }
+
+    #[test]
+    fn one_that_takes_too_long_is_ended_with_all_it_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let pid = dir.path().join("pid");
+        let error = run(&format!("sleep 1000 & echo $! >{}; exec sleep 1000", pid.display()), 300).unwrap_err();
+        assert!(error.contains("was ended"), "{error}");
+        // The shell may have had no time to write; then there is nothing to look at.
+        if let Ok(pid) = std::fs::read_to_string(&pid).unwrap_or_default().trim().parse::<i32>() {
+            let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+            let over = (0..400).any(|_| {
+                std::thread::park_timeout(Duration::from_millis(10));
+                state().is_none_or(|s| s.contains(") Z "))
+            });
+            assert!(over, "{:?}", state());
+        }
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_a_failure() {
+        let around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+        let mut command = Command::new(&["/nonexistent/x".to_owned()], Duration::from_secs(1), &around);
+        let error = command.deliver(&Message::test("c", Timestamp::MIN), Timestamp::MIN).unwrap_err().error;
+        assert!(error.starts_with("cannot start /nonexistent/x"), "{error}");
+    }
+}

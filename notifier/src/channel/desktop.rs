@@ -1,0 +1,171 @@
+//! Notifications of the desktop: `org.freedesktop.Notifications` on the session's bus.
+//!
+//! Source: the Desktop Notifications Specification 1.3 (freedesktop.org). The bus is spoken to on a
+//! thread of its own, so that one that hangs costs an attempt and not the channel.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use events::Timestamp;
+use zbus::{Connection, Variant, connection::Builder};
+
+use super::{Channel, Failure, Surroundings};
+use crate::{Loudness, Message};
+
+const SERVICE: &str = "org.freedesktop.Notifications";
+const PATH: &str = "/org/freedesktop/Notifications";
+/// The server shows it as long as it likes.
+const SERVERS_CHOICE: i32 = -1;
+
+/// Shows each message on the desktop.
+pub(super) struct Desktop {
+    env: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    attempt: Duration,
+    speaker: Option<Speaker>,
+}
+
+/// The thread that speaks with the bus.
+struct Speaker {
+    orders: Sender<Order>,
+    answers: Receiver<Result<u32, String>>,
+    /// An order was given up; its answer is still to come.
+    owes: bool,
+}
+
+struct Order {
+    address: String,
+    title: String,
+    body: String,
+    urgency: u8,
+}
+
+impl Desktop {
+    pub(super) fn new(around: &Surroundings) -> Self {
+        Self { env: around.env.clone(), attempt: around.attempt, speaker: None }
+    }
+
+    /// The bus: the one the environment names, else the usual one of the user. Only one on this
+    /// machine: an address may also name a host, or a program to run.
+    fn address(&self) -> Result<String, String> {
+        let usual = || Some(format!("unix:path={}/bus", (self.env)("XDG_RUNTIME_DIR")?));
+        let address = (self.env)("DBUS_SESSION_BUS_ADDRESS").filter(|a| !a.is_empty()).or_else(usual);
+        match address {
+            None => Err("there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set".to_owned()),
+            Some(address) if address.split(';').all(|one| one.starts_with("unix:")) => Ok(address),
+            Some(_) => Err("the session bus is not a socket of this machine".to_owned()),
+        }
+    }
+}
+
+impl Channel for Desktop {
+    fn deliver(&mut self, message: &Message, _: Timestamp) -> Result<(), Failure> {
+        let address = self.address().map_err(Failure::never)?;
+        let urgency = match message.loudness {
+            Loudness::Off | Loudness::Quiet => 0,
+            Loudness::Normal => 1,
+            Loudness::Loud => 2,
+        };
+        let order = Order { address, title: message.title.clone(), body: message.body.clone(), urgency };
+        let attempt = self.attempt;
+        let speaker = match &mut self.speaker {
+            Some(speaker) => speaker,
+            none => none.insert(Speaker::start(attempt).map_err(Failure::never)?),
+        };
+        let told = speaker.tell(order, attempt);
+        if matches!(told, Err(Hung::Ended)) {
+            self.speaker = None;
+        }
+        match told {
+            Ok(answer) => answer.map(drop).map_err(Failure::never),
+            Err(Hung::Silent) => Err(Failure::never("the session bus does not answer")),
+            Err(Hung::Ended) => Err(Failure::soon("what speaks with the session bus ended")),
+        }
+    }
+}
+
+/// There was no answer.
+enum Hung {
+    /// Not in time.
+    Silent,
+    /// The thread is gone.
+    Ended,
+}
+
+impl Speaker {
+    fn start(attempt: Duration) -> std::io::Result<Self> {
+        let (orders, taken) = bounded::<Order>(1);
+        let (answer, answers) = bounded(1);
+        // It ends when the channel, and with it the sender of orders, is gone.
+        std::thread::Builder::new().name("notify-bus".to_owned()).spawn(move || {
+            let mut bus = None;
+            for order in taken {
+                if answer.send(zbus::block_on(show(&mut bus, &order, attempt))).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { orders, answers, owes: false })
+    }
+
+    fn tell(&mut self, order: Order, attempt: Duration) -> Result<Result<u32, String>, Hung> {
+        if self.owes {
+            // As long as the last one hangs, the next would wait behind it.
+            match self.answers.try_recv() {
+                Ok(_) => self.owes = false,
+                Err(crossbeam_channel::TryRecvError::Empty) => return Err(Hung::Silent),
+                Err(crossbeam_channel::TryRecvError::Disconnected) => return Err(Hung::Ended),
+            }
+        }
+        self.orders.send(order).map_err(|_| Hung::Ended)?;
+        match self.answers.recv_timeout(attempt) {
+            Ok(answer) => Ok(answer),
+            Err(RecvTimeoutError::Timeout) => {
+                self.owes = true;
+                Err(Hung::Silent)
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(Hung::Ended),
+        }
+    }
+}
+
+/// A bus, and whether the server on it reads mark-up in bodies.
+struct Bus {
+    address: String,
+    connection: Connection,
+    reads_markup: bool,
+}
+
+/// Shows one, over the connection there is; if that broke, over a new one.
+async fn show(bus: &mut Option<Bus>, order: &Order, attempt: Duration) -> Result<u32, String> {
+    if let Some(open) = bus.take().filter(|open| open.address == order.address)
+        && let Ok(id) = notify(&open, order).await
+    {
+        *bus = Some(open);
+        return Ok(id);
+    }
+    let open = connect(&order.address, attempt).await.map_err(|error| format!("no session bus: {error}"))?;
+    let id = notify(&open, order).await.map_err(|error| format!("the desktop shows no notifications: {error}"))?;
+    *bus = Some(open);
+    Ok(id)
+}
+
+async fn connect(address: &str, attempt: Duration) -> zbus::Result<Bus> {
+    let connection = Builder::address(address).method_timeout(attempt / 2).build().await?;
+    let reply = connection.call_method(Some(SERVICE), PATH, Some(SERVICE), "GetCapabilities", &()).await?;
+    let capabilities: Vec<String> = reply.body().deserialize()?;
+    let reads_markup = capabilities.iter().any(|c| c == "body-markup");
+    Ok(Bus { address: address.to_owned(), connection, reads_markup })
+}
+
+async fn notify(bus: &Bus, order: &Order) -> zbus::Result<u32> {
+    let body = if bus.reads_markup { escape(&order.body) } else { order.body.clone() };
+    let hints: HashMap<&str, Variant<'_>> = HashMap::from([("urgency", Variant::from(order.urgency))]);
+    let actions: [&str; 0] = [];
+    let arguments = ("capture", 0_u32, "", order.title.as_str(), body.as_str(), &actions[..], hints, SERVERS_CHOICE);
+    let reply = bus.connection.call_method(Some(SERVICE), PATH, Some(SERVICE), "Notify", &arguments).await?;
+    reply.body().deserialize()
+}
+
+fn escape(body: &str) -> String {
+    body.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

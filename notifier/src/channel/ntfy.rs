@@ -1,0 +1,82 @@
+//! A topic of ntfy, published as JSON to the root of the server. ntfy shows text as it is.
+
+use events::Timestamp;
+use serde::Serialize;
+
+use super::{Channel, Client, Failure, Stopper};
+use crate::{Loudness, Message, Severity, secret::Secret};
+
+/// Publishes each message to one topic.
+pub(super) struct Ntfy {
+    server: String,
+    topic: String,
+    token: Option<Secret>,
+    client: Client,
+}
+
+/// What ntfy takes.
+#[derive(Debug, Serialize)]
+struct Publish<'a> {
+    topic: &'a str,
+    title: &'a str,
+    message: &'a str,
+    priority: u8,
+    tags: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    click: Option<&'a str>,
+}
+
+impl Ntfy {
+    pub(super) fn new(server: &str, topic: &str, token: Option<Secret>, client: Client) -> Self {
+        Self { server: server.to_owned(), topic: topic.to_owned(), token, client }
+    }
+}
+
+impl Channel for Ntfy {
+    fn deliver(&mut self, message: &Message, _: Timestamp) -> Result<(), Failure> {
+        let headers: Vec<(&str, String)> =
+            self.token.iter().map(|token| ("authorization", format!("Bearer {}", token.expose()))).collect();
+        let body = serde_json::to_vec(&publish(&self.topic, message)).map_err(Failure::never)?;
+        self.client.post(&self.server, &headers, &body)
+    }
+
+    fn stopper(&self) -> Option<Stopper> {
+        Some(self.client.stopper())
+    }
+}
+
+fn publish<'a>(topic: &'a str, message: &'a Message) -> Publish<'a> {
+    let severity = message.notices.iter().map(|n| n.severity).max().unwrap_or_default();
+    let priority = match (message.loudness, severity) {
+        (Loudness::Loud, Severity::Urgent) => 5,
+        (Loudness::Loud, Severity::Info | Severity::Warning) => 4,
+        (Loudness::Normal, _) => 3,
+        (Loudness::Quiet | Loudness::Off, _) => 2,
+    };
+    let mut tags = vec![match severity {
+        Severity::Info => "information_source",
+        Severity::Warning => "warning",
+        Severity::Urgent => "rotating_light",
+    }];
+    tags.push("capture");
+    Publish { topic, title: &message.title, message: &message.body, priority, tags, click: message.url() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Form, plan::tests::notice};
+
+    #[test]
+    fn what_is_published() {
+        let mut one = notice("a", "approval");
+        one.url = Some("http://127.0.0.1:1/".into());
+        let message = Message::new("n", Form::Single, Loudness::Loud, vec![one], Timestamp::MIN);
+        let value = serde_json::to_value(publish("t", &message)).unwrap();
+        let expected = serde_json::json!({
+            "topic": "t", "title": "api (shop): Bash asks for leave", "message": "Bash: cargo test a",
+            "priority": 4, "tags": ["warning", "capture"], "click": "http://127.0.0.1:1/",
+        });
+        assert_eq!(value, expected);
+    }
+}

@@ -1,0 +1,123 @@
+//! A terminal: a sequence of control that its program shows as a notification, and a bell.
+
+use std::sync::Arc;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use events::Timestamp;
+
+use super::{Channel, Failure, TerminalSink};
+use crate::{Loudness, Message, config::TerminalStyle, text};
+
+/// Characters of what a terminal is told: more than that no notification shows.
+const TERMINAL_CHARS: usize = 200;
+
+/// Tells the terminal of the run a notice is about.
+pub(super) struct Terminal {
+    style: TerminalStyle,
+    sink: Arc<dyn TerminalSink>,
+}
+
+impl Terminal {
+    pub(super) fn new(style: TerminalStyle, sink: Arc<dyn TerminalSink>) -> Self {
+        Self { style, sink }
+    }
+}
+
+impl Channel for Terminal {
+    fn deliver(&mut self, message: &Message, _: Timestamp) -> Result<(), Failure> {
+        let mut runs: Vec<&str> = message.notices.iter().filter_map(|n| n.run.as_deref()).collect();
+        runs.sort_unstable();
+        runs.dedup();
+        if runs.is_empty() {
+            return Err(Failure::never("what it is about has no run, so there is no terminal"));
+        }
+        let bytes = sequence(self.style, message);
+        let failed = runs.iter().filter_map(|run| self.sink.write(run, &bytes).err()).last();
+        failed.map_or(Ok(()), |error| Err(Failure::never(error)))
+    }
+}
+
+/// What is written. The text in it can neither end the sequence nor begin another field of it.
+fn sequence(style: TerminalStyle, message: &Message) -> Vec<u8> {
+    let title = plain(&message.title);
+    let body = plain(message.body.lines().next().unwrap_or_default());
+    let bell = if message.loudness == Loudness::Quiet { "" } else { "\x07" };
+    let told = match style {
+        TerminalStyle::Bell => String::new(),
+        // A number and a semicolon at the beginning would be another command (ConEmu).
+        TerminalStyle::Osc9 => format!("\x1b]9;capture: {title}. {body}\x1b\\"),
+        TerminalStyle::Osc777 => format!("\x1b]777;notify;{title};{body}\x1b\\"),
+        TerminalStyle::Osc99 => {
+            let id = &message.id;
+            let (title, body) = (STANDARD.encode(&title), STANDARD.encode(&body));
+            format!("\x1b]99;i={id}:d=0:e=1:p=title;{title}\x1b\\\x1b]99;i={id}:e=1:p=body;{body}\x1b\\")
+        }
+    };
+    format!("{told}{bell}").into_bytes()
+}
+
+/// Text without anything a terminal or a field of the sequence gives a meaning to.
+fn plain(shown: &str) -> String {
+    let free: String = shown.chars().filter(|c| !c.is_control()).map(|c| if c == ';' { ',' } else { c }).collect();
+    text::line(&free, TERMINAL_CHARS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::{Form, SinkError, plan::tests::notice};
+
+    #[derive(Default)]
+    struct Sink(Mutex<Vec<(String, String)>>);
+
+    impl TerminalSink for Sink {
+        fn write(&self, run: &str, bytes: &[u8]) -> Result<(), SinkError> {
+            if run == "gone" {
+                return Err(SinkError::NoTerminal);
+            }
+            self.0.lock().unwrap().push((run.to_owned(), String::from_utf8(bytes.to_vec()).unwrap()));
+            Ok(())
+        }
+    }
+
+    fn check(style: TerminalStyle, title: &str, written: &str) {
+        let mut one = notice("a", "approval");
+        one.run = Some("r".into());
+        one.title = title.to_owned();
+        let mut message = Message::new("t", Form::Single, Loudness::Loud, vec![one], Timestamp::MIN);
+        message.id = "m1".into();
+        let sink = Arc::new(Sink::default());
+        Terminal::new(style, sink.clone()).deliver(&message, Timestamp::MIN).unwrap();
+        assert_eq!(*sink.0.lock().unwrap(), [("r".to_owned(), written.to_owned())]);
+    }
+
+    #[test]
+    fn each_style_has_its_sequence_and_text_cannot_leave_it() {
+        let bad = "4;1\u{1b}\\\u{1b}]52;c;x\u{7}\u{9c}y";
+        check(TerminalStyle::Bell, bad, "\x07");
+        check(TerminalStyle::Osc9, bad, "\x1b]9;capture: api (shop): 4,1\\]52,c,xy. Bash: cargo test a\x1b\\\x07");
+        check(TerminalStyle::Osc777, bad, "\x1b]777;notify;api (shop): 4,1\\]52,c,xy;Bash: cargo test a\x1b\\\x07");
+        check(
+            TerminalStyle::Osc99,
+            "hi",
+            "\x1b]99;i=m1:d=0:e=1:p=title;YXBpIChzaG9wKTogaGk=\x1b\\\x1b]99;i=m1:e=1:p=body;QmFzaDogY2FyZ28gdGVzdCBh\x1b\\\x07",
+        );
+    }
+
+    #[test]
+    fn without_a_run_or_its_terminal_it_fails() {
+        let mut one = notice("a", "approval");
+        let mut deliver = |run: Option<&str>| {
+            one.run = run.map(str::to_owned);
+            let message = Message::new("t", Form::Single, Loudness::Loud, vec![one.clone()], Timestamp::MIN);
+            Terminal::new(TerminalStyle::Bell, Arc::new(Sink::default()))
+                .deliver(&message, Timestamp::MIN)
+                .unwrap_err()
+                .error
+        };
+        assert!(deliver(None).contains("no run"));
+        assert_eq!(deliver(Some("gone")), "the run has no terminal now");
+    }
+}

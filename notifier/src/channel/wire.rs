@@ -1,0 +1,107 @@
+//! A message as JSON: what a webhook gets as body and a command on its standard input.
+//!
+//! The words are a promise to those who read them: add, do not change.
+
+use serde::Serialize;
+
+use crate::{Form, Loudness, Message, Notice};
+
+/// The version of the form.
+pub const SCHEMA_VERSION: u32 = 1;
+/// Bytes a body has at most; beyond that the notices at the end are left out and counted.
+pub const BODY_BYTES: usize = 64 * 1024;
+
+#[derive(Serialize)]
+struct Wire<'a> {
+    schema_version: u32,
+    id: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    form: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeat: Option<u32>,
+    at: events::Timestamp,
+    loudness: Loudness,
+    title: &'a str,
+    text: &'a str,
+    url: Option<&'a str>,
+    notices: &'a [Notice],
+    notices_left_out: usize,
+}
+
+/// The message as JSON.
+#[must_use]
+pub fn json(message: &Message) -> Vec<u8> {
+    let (form, repeat) = form(message.form);
+    let mut take = message.notices.len();
+    loop {
+        let wire = Wire {
+            schema_version: SCHEMA_VERSION,
+            id: &message.id,
+            kind: "capture.notice",
+            form,
+            repeat,
+            at: message.at,
+            loudness: message.loudness,
+            title: &message.title,
+            text: &message.body,
+            url: message.url(),
+            notices: &message.notices[..take],
+            notices_left_out: message.notices.len() - take,
+        };
+        let body = serde_json::to_vec(&wire).unwrap_or_default();
+        if body.len() <= BODY_BYTES || take == 0 {
+            return body;
+        }
+        take /= 2;
+    }
+}
+
+/// The word for a form, and the how-manyth repeat it is.
+pub(super) const fn form(form: Form) -> (&'static str, Option<u32>) {
+    match form {
+        Form::Single => ("single", None),
+        Form::Group => ("group", None),
+        Form::Digest => ("digest", None),
+        Form::Repeat(n) => ("repeat", Some(n)),
+        Form::Test => ("test", None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use events::Timestamp;
+
+    use super::*;
+    use crate::plan::tests::notice;
+
+    #[test]
+    fn the_form_of_a_body() {
+        let message = Message::new("hook", Form::Single, Loudness::Loud, vec![notice("a", "approval")], Timestamp::MIN);
+        let value: serde_json::Value = serde_json::from_slice(&json(&message)).unwrap();
+        let expected = serde_json::json!({
+            "schema_version": 1, "id": message.id, "type": "capture.notice", "form": "single",
+            "at": "1970-01-01T00:00:00.000Z", "loudness": "loud",
+            "title": "api (shop): Bash asks for leave", "text": "Bash: cargo test a", "url": null,
+            "notices": [{
+                "cause": "a", "kind": "approval", "severity": "warning", "session": "s1",
+                "session_label": "api", "project": "shop", "title": "Bash asks for leave",
+                "body": "Bash: cargo test a", "url": null, "run": null, "at": "1970-01-01T00:00:00.000Z",
+            }],
+            "notices_left_out": 0,
+        });
+        assert_eq!(value, expected);
+    }
+
+    #[test]
+    fn a_body_is_bounded_and_says_what_is_left_out() {
+        let mut one = notice("a", "approval");
+        one.body = "x".repeat(1_000);
+        let message = Message::new("hook", Form::Group, Loudness::Loud, vec![one; 500], Timestamp::MIN);
+        let body = json(&message);
+        assert!(body.len() <= BODY_BYTES);
+        let value: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        let told = value["notices"].as_array().unwrap().len();
+        assert_eq!(told as u64 + value["notices_left_out"].as_u64().unwrap(), 500);
+    }
+}

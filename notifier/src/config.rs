@@ -1,0 +1,184 @@
+//! The settings: `[notify]` of the configuration file. Strict: an unknown key is an error that
+//! names it. No secret stands in it, only where one is kept.
+//!
+//! With the default settings nothing leaves the machine: the only channel is the desktop's.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+pub mod channel;
+pub mod quiet;
+pub mod rule;
+
+pub use channel::{ChannelSettings, TerminalStyle};
+pub use quiet::{Hours, Quiet};
+pub use rule::{Loudness, Rule, Told, WhilePresent};
+
+/// Channels there may be.
+const CHANNELS: usize = 32;
+/// Rules there may be.
+const RULES: usize = 256;
+
+/// All settings of notifications.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Whether anything is told at all.
+    pub enabled: bool,
+    /// Where to. Without an entry: the desktop.
+    pub channels: Vec<ChannelSettings>,
+    /// What is told how. The first that matches counts; what it does not say is as usual for the kind.
+    pub rules: Vec<Rule>,
+    /// When to be quiet.
+    pub quiet: Quiet,
+    /// `host` or `host:port` that may be reached by plain `http`, and at addresses of this machine
+    /// or a private network. Without a port: the usual one of the scheme.
+    pub allow_hosts: Vec<String>,
+    /// So many notices within the window become one message that lists them.
+    pub group_at: u32,
+    /// The window, milliseconds.
+    pub group_window_ms: u32,
+    /// How long notices are gathered while there are that many, milliseconds.
+    pub gather_ms: u32,
+    /// Messages a channel is given in a minute; what is beyond becomes one list.
+    pub per_minute: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            channels: vec![ChannelSettings::Desktop { name: "desktop".to_owned() }],
+            rules: Vec::new(),
+            quiet: Quiet::default(),
+            allow_hosts: Vec::new(),
+            group_at: 3,
+            group_window_ms: 5_000,
+            gather_ms: 400,
+            per_minute: 20,
+        }
+    }
+}
+
+/// What is wrong with the settings.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum ConfigError {
+    /// A number is out of range.
+    #[error("notify.{key} = {value} is out of range ({low} to {high})")]
+    Range {
+        /// The key.
+        key: String,
+        /// Its value.
+        value: u64,
+        /// The lowest it may be.
+        low: u64,
+        /// The highest it may be.
+        high: u64,
+    },
+    /// Two channels have one name.
+    #[error("two channels of notify.channels are named `{0}`")]
+    Twice(String),
+    /// A rule names a channel that is not there.
+    #[error("notify.rules: there is no channel `{0}`")]
+    NoChannel(String),
+    /// A value cannot be used.
+    #[error("notify.{key}: `{value}` {why}")]
+    Bad {
+        /// The key.
+        key: String,
+        /// Its value; never a secret.
+        value: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl ConfigError {
+    pub(crate) fn bad(key: impl Into<String>, value: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::Bad { key: key.into(), value: value.into(), why: why.into() }
+    }
+}
+
+/// Holds a number against its range.
+pub(crate) fn range(key: &str, value: u32, low: u32, high: u32) -> Result<(), ConfigError> {
+    if (low..=high).contains(&value) {
+        return Ok(());
+    }
+    Err(ConfigError::Range { key: key.to_owned(), value: value.into(), low: low.into(), high: high.into() })
+}
+
+impl Settings {
+    /// Says what cannot be used as it is.
+    ///
+    /// # Errors
+    /// A number out of range, a name that is double or not there, a channel that lacks something.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        range("group_at", self.group_at, 2, 1_000)?;
+        range("group_window_ms", self.group_window_ms, 0, 600_000)?;
+        range("gather_ms", self.gather_ms, 0, 60_000)?;
+        range("per_minute", self.per_minute, 1, 600)?;
+        let count = |key: &str, length: usize, most: usize| {
+            range(key, u32::try_from(length).unwrap_or(u32::MAX), 0, u32::try_from(most).unwrap_or(u32::MAX))
+        };
+        count("channels", self.channels.len(), CHANNELS)?;
+        count("rules", self.rules.len(), RULES)?;
+        let mut names = BTreeSet::new();
+        for channel in &self.channels {
+            channel.check(&self.allow_hosts)?;
+            if !names.insert(channel.name()) {
+                return Err(ConfigError::Twice(channel.name().to_owned()));
+            }
+        }
+        for host in &self.allow_hosts {
+            AllowedHost::parse(host)?;
+        }
+        for rule in &self.rules {
+            rule.check()?;
+            if let Some(missing) = rule.channels.iter().flatten().find(|n| !names.contains(n.as_str())) {
+                return Err(ConfigError::NoChannel(missing.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of all channels, in their order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.channels.iter().map(ChannelSettings::name)
+    }
+}
+
+/// A host the user lets us reach without TLS and on this machine or a private network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct AllowedHost {
+    host: String,
+    port: Option<u16>,
+}
+
+impl AllowedHost {
+    /// Reads `host`, `host:port`, `[::1]:port`.
+    pub(crate) fn parse(text: &str) -> Result<Self, ConfigError> {
+        let bad = |why: &str| ConfigError::bad("allow_hosts", text, why);
+        let url = url::Url::parse(&format!("http://{text}/")).map_err(|_| bad("is no `host` or `host:port`"))?;
+        let plain = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+        let (Some(host), true, true) = (url.host_str(), plain, url.username().is_empty() && url.password().is_none())
+        else {
+            return Err(bad("is no `host` or `host:port`"));
+        };
+        // The parser takes `:80` for nothing, as it is the usual one.
+        let port = url.port().or_else(|| text.ends_with(":80").then_some(80));
+        Ok(Self { host: host.to_ascii_lowercase(), port })
+    }
+
+    /// Whether an address is at this host and port.
+    pub(crate) fn covers(&self, url: &url::Url) -> bool {
+        let usual = match url.scheme() {
+            "https" => 443,
+            _ => 80,
+        };
+        url.host_str() == Some(self.host.as_str()) && url.port_or_known_default() == Some(self.port.unwrap_or(usual))
+    }
+}
+
+#[cfg(test)]
+mod tests;

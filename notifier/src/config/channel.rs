@@ -1,0 +1,288 @@
+//! The settings of one channel. Where a thing is secret, the settings say where it is kept.
+
+use std::{fmt, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{AllowedHost, ConfigError, range};
+use crate::secret::Source;
+
+/// Telegram's own server.
+fn telegram() -> String {
+    "https://api.telegram.org".to_owned()
+}
+/// ntfy's own server.
+fn ntfy() -> String {
+    "https://ntfy.sh".to_owned()
+}
+const fn command_timeout_ms() -> u32 {
+    10_000
+}
+
+/// How a terminal is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TerminalStyle {
+    /// OSC 9: iTerm2, WezTerm, Windows Terminal, Ghostty.
+    Osc9,
+    /// OSC 777: rxvt, foot, VTE, Ghostty.
+    Osc777,
+    /// OSC 99: kitty.
+    Osc99,
+    /// A bell and nothing else.
+    #[default]
+    Bell,
+}
+
+/// One channel.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ChannelSettings {
+    /// A notification of the desktop, over D-Bus.
+    Desktop {
+        /// What rules and receipts call it.
+        name: String,
+    },
+    /// A POST of JSON, signed in the form of Standard Webhooks.
+    Webhook {
+        /// What rules and receipts call it.
+        name: String,
+        /// Where to.
+        url: String,
+        /// The file with the secret, `whsec_…`.
+        secret_file: Option<PathBuf>,
+        /// Or the variable with it.
+        secret_env: Option<String>,
+        /// Further certificates to trust, PEM.
+        ca_file: Option<PathBuf>,
+    },
+    /// A topic of ntfy.
+    Ntfy {
+        /// What rules and receipts call it.
+        name: String,
+        /// The server.
+        #[serde(default = "ntfy")]
+        server: String,
+        /// The topic. On a public server whoever knows it can read it.
+        topic: String,
+        /// The file with the access token, if one is needed.
+        token_file: Option<PathBuf>,
+        /// Or the variable with it.
+        token_env: Option<String>,
+        /// Further certificates to trust, PEM.
+        ca_file: Option<PathBuf>,
+    },
+    /// An incoming webhook of Slack. Its address is the secret.
+    Slack {
+        /// What rules and receipts call it.
+        name: String,
+        /// The file with the address.
+        url_file: Option<PathBuf>,
+        /// Or the variable with it.
+        url_env: Option<String>,
+    },
+    /// A webhook of Discord. Its address is the secret.
+    Discord {
+        /// What rules and receipts call it.
+        name: String,
+        /// The file with the address.
+        url_file: Option<PathBuf>,
+        /// Or the variable with it.
+        url_env: Option<String>,
+    },
+    /// A bot of Telegram.
+    Telegram {
+        /// What rules and receipts call it.
+        name: String,
+        /// The server.
+        #[serde(default = "telegram")]
+        server: String,
+        /// Whom the bot writes to: a number, or `@channel`.
+        chat_id: String,
+        /// The file with the bot's token.
+        token_file: Option<PathBuf>,
+        /// Or the variable with it.
+        token_env: Option<String>,
+    },
+    /// A program: the message as JSON on its standard input. No shell.
+    Command {
+        /// What rules and receipts call it.
+        name: String,
+        /// The program, an absolute path, and its arguments.
+        argv: Vec<String>,
+        /// How long it may take, milliseconds.
+        #[serde(default = "command_timeout_ms")]
+        timeout_ms: u32,
+    },
+    /// The terminal of the run the notice is about.
+    Terminal {
+        /// What rules and receipts call it.
+        name: String,
+        /// What the terminal understands.
+        #[serde(default)]
+        style: TerminalStyle,
+    },
+}
+
+impl ChannelSettings {
+    /// What rules and receipts call it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Desktop { name }
+            | Self::Webhook { name, .. }
+            | Self::Ntfy { name, .. }
+            | Self::Slack { name, .. }
+            | Self::Discord { name, .. }
+            | Self::Telegram { name, .. }
+            | Self::Command { name, .. }
+            | Self::Terminal { name, .. } => name,
+        }
+    }
+
+    /// The word for its type.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Desktop { .. } => "desktop",
+            Self::Webhook { .. } => "webhook",
+            Self::Ntfy { .. } => "ntfy",
+            Self::Slack { .. } => "slack",
+            Self::Discord { .. } => "discord",
+            Self::Telegram { .. } => "telegram",
+            Self::Command { .. } => "command",
+            Self::Terminal { .. } => "terminal",
+        }
+    }
+
+    /// Whether what it is given may leave the machine.
+    #[must_use]
+    pub const fn leaves_machine(&self) -> bool {
+        match self {
+            Self::Desktop { .. } | Self::Terminal { .. } => false,
+            // What a program does with it nobody knows.
+            Self::Command { .. } => true,
+            Self::Webhook { .. }
+            | Self::Ntfy { .. }
+            | Self::Slack { .. }
+            | Self::Discord { .. }
+            | Self::Telegram { .. } => true,
+        }
+    }
+
+    /// Where its secret is kept, if it has one.
+    pub(crate) fn secret(&self) -> Option<Source> {
+        match self {
+            Self::Webhook { secret_file: file, secret_env: env, .. }
+            | Self::Ntfy { token_file: file, token_env: env, .. }
+            | Self::Slack { url_file: file, url_env: env, .. }
+            | Self::Discord { url_file: file, url_env: env, .. }
+            | Self::Telegram { token_file: file, token_env: env, .. } => {
+                file.clone().map(Source::File).or_else(|| env.clone().map(Source::Env))
+            }
+            Self::Desktop { .. } | Self::Command { .. } | Self::Terminal { .. } => None,
+        }
+    }
+
+    pub(super) fn check(&self, allow_hosts: &[String]) -> Result<(), ConfigError> {
+        let name = self.name();
+        let key = |key: &str| format!("channels.{name}.{key}");
+        let good = !name.is_empty()
+            && name.len() <= 40
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+        if !good {
+            return Err(ConfigError::bad("channels.name", name, "must be 1 to 40 letters, digits, `-` or `_`"));
+        }
+        let needs = |what: &str| match self.secret() {
+            Some(Source::File(path)) if !path.is_absolute() => Err(ConfigError::bad(
+                key(&format!("{what}_file")),
+                path.display().to_string(),
+                "is not an absolute path",
+            )),
+            Some(_) => Ok(()),
+            None => Err(ConfigError::bad(key(&format!("{what}_file")), "", format!("is needed, or {what}_env"))),
+        };
+        match self {
+            Self::Desktop { .. } | Self::Terminal { .. } => Ok(()),
+            Self::Webhook { url, .. } => {
+                needs("secret")?;
+                address(&key("url"), url, allow_hosts)
+            }
+            Self::Ntfy { server, topic, .. } => {
+                let good = (1..=64).contains(&topic.len())
+                    && topic.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+                if !good {
+                    return Err(ConfigError::bad(key("topic"), topic, "is no topic"));
+                }
+                address(&key("server"), server, allow_hosts)
+            }
+            Self::Slack { .. } | Self::Discord { .. } => needs("url"),
+            Self::Telegram { server, chat_id, .. } => {
+                needs("token")?;
+                if chat_id.is_empty() {
+                    return Err(ConfigError::bad(key("chat_id"), chat_id, "is needed"));
+                }
+                address(&key("server"), server, allow_hosts)
+            }
+            Self::Command { argv, timeout_ms, .. } => {
+                range(&key("timeout_ms"), *timeout_ms, 100, 300_000)?;
+                match argv.first() {
+                    Some(program) if program.starts_with('/') => Ok(()),
+                    program => {
+                        let program = program.cloned().unwrap_or_default();
+                        Err(ConfigError::bad(key("argv"), program, "must begin with the absolute path of a program"))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Holds the address of a channel against what may be reached at all.
+fn address(key: &str, text: &str, allow_hosts: &[String]) -> Result<(), ConfigError> {
+    // The address itself is not repeated: it may hold a token.
+    let bad = |why: &str| Err(ConfigError::bad(key, "…", why));
+    let Ok(url) = url::Url::parse(text) else { return bad("is no address") };
+    if !url.username().is_empty() || url.password().is_some() {
+        return bad("must not hold a user or a password");
+    }
+    let allowed = allow_hosts.iter().filter_map(|h| AllowedHost::parse(h).ok()).any(|h| h.covers(&url));
+    match url.scheme() {
+        "https" => Ok(()),
+        "http" if allowed => Ok(()),
+        "http" => bad("is not https, and its host is not in notify.allow_hosts"),
+        _ => bad("is not https"),
+    }
+}
+
+/// An address by its host: the rest may hold a token.
+struct Host<'a>(&'a str);
+
+impl fmt::Debug for Host<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match url::Url::parse(self.0) {
+            Ok(url) => write!(f, "{}://{}/…", url.scheme(), url.host_str().unwrap_or_default()),
+            Err(_) => f.write_str("…"),
+        }
+    }
+}
+
+impl fmt::Debug for ChannelSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct(self.kind());
+        out.field("name", &self.name());
+        match self {
+            Self::Desktop { .. } | Self::Slack { .. } | Self::Discord { .. } => {}
+            Self::Webhook { url, .. } => drop(out.field("url", &Host(url))),
+            // Who knows a topic can read it.
+            Self::Ntfy { server, .. } => drop(out.field("server", &Host(server))),
+            Self::Telegram { server, .. } => drop(out.field("server", &Host(server))),
+            Self::Command { argv, .. } => drop(out.field("program", &argv.first())),
+            Self::Terminal { style, .. } => drop(out.field("style", style)),
+        }
+        if let Some(secret) = self.secret() {
+            out.field("secret", &secret);
+        }
+        out.finish()
+    }
+}

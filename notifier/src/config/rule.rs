@@ -1,0 +1,116 @@
+//! Rules: what is told how. A rule of the user goes before what is usual for the kind.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, range};
+use crate::{Notice, Severity};
+
+/// How loud a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Loudness {
+    /// Not told.
+    Off,
+    /// Shown, without sound where the channel knows that.
+    Quiet,
+    /// As usual.
+    Normal,
+    /// Stays until somebody looks, where the channel knows that.
+    Loud,
+}
+
+/// What becomes of a notice while the user is at the terminal it is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhilePresent {
+    /// It waits, and is told when the user goes away while it still holds.
+    Wait,
+    /// It is not told: they saw it.
+    Drop,
+    /// It is told all the same.
+    Tell,
+}
+
+/// A rule of the user.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rule {
+    /// Of which kind of finding; without it, of every kind.
+    pub kind: Option<String>,
+    /// Of which severity at least.
+    pub severity: Option<Severity>,
+    /// To which channels; without it, to all.
+    pub channels: Option<Vec<String>>,
+    /// How long it must hold before it is told, milliseconds.
+    pub debounce_ms: Option<u32>,
+    /// How loud.
+    pub loudness: Option<Loudness>,
+    /// Tell it again after so long while it still holds, seconds; 0 means once.
+    pub repeat_s: Option<u32>,
+    /// How often it is told again at most.
+    pub repeats: Option<u32>,
+    /// What becomes of it while the user is at that terminal.
+    pub while_present: Option<WhilePresent>,
+}
+
+/// How a notice is told: what the rules make of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// How loud.
+    pub loudness: Loudness,
+    /// To which channels, by their places in the settings.
+    pub channels: Vec<usize>,
+    /// How long it must hold before, milliseconds.
+    pub debounce_ms: i64,
+    /// After how long it is told again, milliseconds.
+    pub repeat_ms: Option<i64>,
+    /// How often it is told again at most.
+    pub repeats: u32,
+    /// What becomes of it while the user is at that terminal.
+    pub while_present: WhilePresent,
+}
+
+impl Rule {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        range("rules.debounce_ms", self.debounce_ms.unwrap_or(0), 0, 3_600_000)?;
+        let repeat_s = self.repeat_s.unwrap_or(0);
+        range("rules.repeat_s", repeat_s, 0, 86_400)?;
+        if repeat_s > 0 {
+            range("rules.repeat_s", repeat_s, 10, 86_400)?;
+        }
+        range("rules.repeats", self.repeats.unwrap_or(0), 0, 100)
+    }
+
+    fn matches(&self, notice: &Notice) -> bool {
+        self.kind.as_ref().is_none_or(|kind| *kind == notice.kind)
+            && self.severity.is_none_or(|least| notice.severity >= least)
+    }
+}
+
+/// What is usual for a kind: loudness, debounce, and what it does while the user is there.
+fn usual(kind: &str) -> (Loudness, u32, WhilePresent) {
+    match kind {
+        "approval" | "question" => (Loudness::Loud, 300, WhilePresent::Wait),
+        // A turn that ends is often followed by the next one at once.
+        "done" | "completion" => (Loudness::Normal, 2_000, WhilePresent::Drop),
+        "idle" => (Loudness::Off, 0, WhilePresent::Drop),
+        "stuck" | "error" => (Loudness::Normal, 1_000, WhilePresent::Wait),
+        _ => (Loudness::Normal, 1_000, WhilePresent::Wait),
+    }
+}
+
+/// What the rules make of a notice.
+pub(crate) fn told(rules: &[Rule], names: &[String], notice: &Notice) -> Told {
+    let none = Rule::default();
+    let rule = rules.iter().find(|rule| rule.matches(notice)).unwrap_or(&none);
+    let (loudness, debounce_ms, while_present) = usual(&notice.kind);
+    let named = |name: &String| rule.channels.as_ref().is_none_or(|only| only.contains(name));
+    Told {
+        loudness: rule.loudness.unwrap_or(loudness),
+        channels: (0..names.len()).filter(|&at| named(&names[at])).collect(),
+        debounce_ms: rule.debounce_ms.unwrap_or(debounce_ms).into(),
+        repeat_ms: rule.repeat_s.filter(|s| *s > 0).map(|s| i64::from(s) * 1000),
+        repeats: rule.repeats.unwrap_or(1),
+        while_present: rule.while_present.unwrap_or(while_present),
+    }
+}

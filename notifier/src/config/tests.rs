@@ -1,0 +1,133 @@
+use super::*;
+use crate::plan::tests::notice;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    notify: Settings,
+}
+
+fn check(text: &str) -> Result<Settings, String> {
+    let file: File = toml::from_str(text).map_err(|e| e.to_string())?;
+    file.notify.check().map_err(|e| e.to_string())?;
+    Ok(file.notify)
+}
+
+#[test]
+fn by_default_nothing_leaves_the_machine() {
+    let settings = check("").unwrap();
+    assert_eq!(settings, Settings::default());
+    assert!(settings.channels.iter().all(|c| !c.leaves_machine()));
+    assert_eq!(settings.names().collect::<Vec<_>>(), ["desktop"]);
+}
+
+#[test]
+fn all_of_it() {
+    let settings = check(
+        r#"
+        [notify]
+        allow_hosts = ["127.0.0.1:8080", "ntfy.lan"]
+        [notify.quiet]
+        hours = ["22:00-07:00"]
+        urgent_breaks_through = true
+        [[notify.channels]]
+        name = "d"
+        type = "desktop"
+        [[notify.channels]]
+        name = "hook"
+        type = "webhook"
+        url = "http://127.0.0.1:8080/in?key=hunter2"
+        secret_file = "/etc/secret"
+        [[notify.channels]]
+        name = "n"
+        type = "ntfy"
+        server = "http://ntfy.lan"
+        topic = "hunter2"
+        [[notify.channels]]
+        name = "s"
+        type = "slack"
+        url_env = "SLACK"
+        [[notify.channels]]
+        name = "t"
+        type = "telegram"
+        chat_id = "12"
+        token_env = "BOT"
+        [[notify.channels]]
+        name = "c"
+        type = "command"
+        argv = ["/usr/bin/logger", "hunter2"]
+        [[notify.channels]]
+        name = "term"
+        type = "terminal"
+        style = "osc777"
+        [[notify.rules]]
+        kind = "approval"
+        severity = "urgent"
+        channels = ["d", "hook"]
+        debounce_ms = 0
+        repeat_s = 60
+        repeats = 2
+        "#,
+    )
+    .unwrap();
+    assert_eq!(settings.channels.len(), 7);
+    assert!(!format!("{settings:?}").contains("hunter2"), "{settings:?}");
+}
+
+#[test]
+fn what_cannot_be_used_is_named() {
+    let case = |text: &str, part: &str| {
+        let error = check(text).unwrap_err();
+        assert!(error.contains(part), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
+    };
+    case("[notify]\nquite = 1", "quite");
+    case("[[notify.rules]]\nknd = 'x'", "knd");
+    case("[[notify.rules]]\nchannels = ['nobody']", "nobody");
+    case("[[notify.rules]]\nrepeat_s = 3", "rules.repeat_s");
+    case("[notify]\nper_minute = 0", "notify.per_minute");
+    case("[notify.quiet]\nhours = ['22-7']", "22-7");
+    case("[notify]\nallow_hosts = ['http://x/y']", "allow_hosts");
+    let channel = |text: &str, part: &str| case(&format!("[[notify.channels]]\nname = 'x'\n{text}"), part);
+    channel("type = 'desktop'\nurl = 'x'", "url");
+    channel("type = 'pigeon'", "pigeon");
+    channel("type = 'webhook'\nurl = 'https://h/'", "secret_file");
+    channel("type = 'webhook'\nurl = 'http://h/hunter2'\nsecret_env = 'X'", "allow_hosts");
+    channel("type = 'webhook'\nurl = 'https://u:hunter2@h/'\nsecret_env = 'X'", "password");
+    channel("type = 'webhook'\nurl = 'https://h/'\nsecret = 'hunter2'", "secret");
+    channel("type = 'ntfy'\ntopic = 'a/b'", "topic");
+    channel("type = 'command'\nargv = ['logger']", "absolute");
+    channel("type = 'slack'", "url_file");
+    case("[[notify.channels]]\nname='a'\ntype='desktop'\n[[notify.channels]]\nname='a'\ntype='desktop'", "`a`");
+}
+
+#[test]
+fn a_rule_of_the_user_goes_before_what_is_usual() {
+    let names = ["a".to_owned(), "b".to_owned()];
+    let usual = rule::told(&[], &names, &notice("1", "approval"));
+    assert_eq!((usual.loudness, usual.debounce_ms, usual.channels.len()), (Loudness::Loud, 300, 2));
+    assert_eq!((usual.repeat_ms, usual.while_present), (None, WhilePresent::Wait));
+    assert_eq!(rule::told(&[], &names, &notice("1", "idle")).loudness, Loudness::Off);
+    assert_eq!(rule::told(&[], &names, &notice("1", "done")).while_present, WhilePresent::Drop);
+    let urgent = Rule { severity: Some(crate::Severity::Urgent), channels: Some(vec!["b".into()]), ..Rule::default() };
+    let quiet = Rule { kind: Some("approval".into()), loudness: Some(Loudness::Quiet), ..Rule::default() };
+    let rules = [urgent, quiet];
+    let mut one = notice("1", "approval");
+    assert_eq!(rule::told(&rules, &names, &one).loudness, Loudness::Quiet);
+    one.severity = crate::Severity::Urgent;
+    let told = rule::told(&rules, &names, &one);
+    assert_eq!((told.loudness, told.channels), (Loudness::Loud, vec![1]));
+}
+
+#[test]
+fn allowed_hosts_are_host_and_port() {
+    let covers = |host: &str, url: &str| AllowedHost::parse(host).unwrap().covers(&url::Url::parse(url).unwrap());
+    assert!(covers("127.0.0.1:8080", "http://127.0.0.1:8080/x"));
+    assert!(covers("127.0.0.1:8080", "http://2130706433:8080/x"));
+    assert!(!covers("127.0.0.1:8080", "http://127.0.0.1:8081/x"));
+    assert!(covers("ntfy.lan", "http://NTFY.lan/") && covers("ntfy.lan", "https://ntfy.lan/"));
+    assert!(!covers("ntfy.lan", "http://ntfy.lan:22/") && !covers("ntfy.lan", "http://x.ntfy.lan/"));
+    assert!(covers("h:80", "http://h/") && !covers("h:80", "https://h/"));
+    assert!(covers("[::1]:9", "http://[::1]:9/"));
+}

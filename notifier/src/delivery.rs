@@ -1,0 +1,374 @@
+//! Delivery: a thread and a bounded queue for each channel, so that none waits for another.
+//!
+//! What comes of a message is a [`Receipt`]: sent, failed after so many attempts, or dropped. Every
+//! message that is handed in gets exactly one. An attempt that may be worth another is made again,
+//! later each time, with the same id.
+
+use std::{
+    convert::Infallible,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
+use events::Timestamp;
+use serde::Serialize;
+
+use crate::{
+    ConfigError, Message, Settings, Surroundings,
+    channel::{self, Again, Channel, Stopper},
+};
+
+/// Messages that wait for one channel.
+pub const QUEUE_CAPACITY: usize = 64;
+/// Attempts that are made for one message.
+pub const ATTEMPTS: u32 = 5;
+/// How long after the first attempt the second is made, at most, milliseconds; twice that for each
+/// further one.
+const BACKOFF_MS: u64 = 500;
+/// The longest pause between attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(120);
+
+/// What came of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Receipt {
+    /// The message.
+    pub message_id: String,
+    /// What it told of.
+    pub causes: Vec<String>,
+    /// The channel.
+    pub channel: String,
+    /// When it was known.
+    pub at: Timestamp,
+    /// What came of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// What came of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// The other side took it.
+    Sent,
+    /// It was tried and did not work.
+    Failed {
+        /// Why the last attempt failed; safe to show, without secrets.
+        error: String,
+        /// How many were made.
+        attempts: u32,
+    },
+    /// It was not tried.
+    Dropped {
+        /// Why not.
+        why: Why,
+    },
+}
+
+/// Why a message was not tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// Too many wait for the channel.
+    QueueFull,
+    /// The program ends.
+    Stopping,
+    /// There is no such channel.
+    NoChannel,
+}
+
+/// How many messages of a channel ended how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// The channel.
+    pub channel: String,
+    /// Its type.
+    pub kind: &'static str,
+    /// Taken by the other side.
+    pub sent: u64,
+    /// Tried in vain.
+    pub failed: u64,
+    /// Not tried.
+    pub dropped: u64,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    sent: AtomicU64,
+    failed: AtomicU64,
+    dropped: AtomicU64,
+}
+
+impl Tally {
+    fn count(&self, outcome: &Outcome) {
+        let counter = match outcome {
+            Outcome::Sent => &self.sent,
+            Outcome::Failed { .. } => &self.failed,
+            Outcome::Dropped { .. } => &self.dropped,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Hears what came of each message. It is called on the threads of the channels, and must not block.
+pub type Hear = Arc<dyn Fn(Receipt) + Send + Sync>;
+
+/// Sends messages. The owner of all threads of the channels.
+pub struct Delivery {
+    lanes: Vec<Lane>,
+    around: Surroundings,
+    hear: Hear,
+    /// Dropped to end all pauses.
+    going_on: Sender<Infallible>,
+    /// Nothing more is tried.
+    over: Arc<AtomicBool>,
+    /// Disconnected when all threads are done.
+    done: Receiver<Infallible>,
+}
+
+struct Lane {
+    name: String,
+    kind: &'static str,
+    queue: Sender<Job>,
+    tally: Arc<Tally>,
+    stopper: Option<Stopper>,
+    thread: JoinHandle<()>,
+}
+
+struct Job {
+    message: Message,
+    /// Who waits for the receipt, beside the one who hears all.
+    asker: Option<Sender<Receipt>>,
+}
+
+impl Delivery {
+    /// Builds the channels and starts their threads. A channel that cannot work says so in the
+    /// receipt of each message.
+    ///
+    /// # Errors
+    /// When the settings cannot be used.
+    pub fn start(settings: &Settings, around: Surroundings, hear: Hear) -> Result<Self, StartError> {
+        settings.check()?;
+        let channels = settings.channels.iter().map(|channel| {
+            let built = channel::build(channel, &settings.allow_hosts, &around);
+            (channel.name().to_owned(), channel.kind(), built)
+        });
+        Self::begin(channels.collect(), around.clone(), hear)
+    }
+
+    fn begin(
+        channels: Vec<(String, &'static str, Box<dyn Channel>)>,
+        around: Surroundings,
+        hear: Hear,
+    ) -> Result<Self, StartError> {
+        let (going_on, paused) = bounded(0);
+        let (finished, done) = bounded(0);
+        let over = Arc::new(AtomicBool::new(false));
+        let mut lanes = Vec::new();
+        for (name, kind, channel) in channels {
+            let (queue, jobs) = bounded(QUEUE_CAPACITY);
+            let tally = Arc::new(Tally::default());
+            let stopper = channel.stopper();
+            let worker = Worker {
+                name: name.clone(),
+                channel,
+                clock: around.clock.clone(),
+                hear: hear.clone(),
+                tally: tally.clone(),
+                paused: paused.clone(),
+                over: over.clone(),
+            };
+            let finished: Sender<Infallible> = finished.clone();
+            let thread = std::thread::Builder::new()
+                .name(format!("notify-{name}"))
+                .spawn(move || {
+                    worker.run(&jobs);
+                    drop(finished);
+                })
+                .map_err(|error| StartError::Thread { channel: name.clone(), error })?;
+            lanes.push(Lane { name, kind, queue, tally, stopper, thread });
+        }
+        Ok(Self { lanes, around, hear, going_on, over, done })
+    }
+
+    /// Hands a message to its channel and returns at once. What comes of it is heard.
+    pub fn send(&self, message: Message) {
+        self.enqueue(message, None);
+    }
+
+    fn enqueue(&self, message: Message, asker: Option<Sender<Receipt>>) {
+        let job = Job { message, asker };
+        let lane = self.lanes.iter().find(|lane| lane.name == job.message.channel);
+        let (why, job) = match lane {
+            Some(lane) => match lane.queue.try_send(job) {
+                Ok(()) => return,
+                Err(TrySendError::Full(job)) => (Why::QueueFull, job),
+                Err(TrySendError::Disconnected(job)) => (Why::Stopping, job),
+            },
+            None => (Why::NoChannel, job),
+        };
+        let outcome = Outcome::Dropped { why };
+        if let Some(lane) = lane {
+            lane.tally.count(&outcome);
+        }
+        tell(&self.hear, job, (self.around.clock)(), outcome);
+    }
+
+    /// Sends a message that shows whether a channel works, and waits for what comes of it;
+    /// `None` when that is not known in time.
+    #[must_use]
+    pub fn test(&self, channel: &str, within: Duration) -> Option<Receipt> {
+        let message = Message::test(channel, (self.around.clock)());
+        let (tell, told) = bounded(1);
+        self.enqueue(message, Some(tell));
+        told.recv_timeout(within).ok()
+    }
+
+    /// How many messages of each channel ended how.
+    #[must_use]
+    pub fn counts(&self) -> Vec<Counts> {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        self.lanes
+            .iter()
+            .map(|Lane { name, kind, tally, .. }| Counts {
+                channel: name.clone(),
+                kind,
+                sent: count(&tally.sent),
+                failed: count(&tally.failed),
+                dropped: count(&tally.dropped),
+            })
+            .collect()
+    }
+
+    /// Ends: what waits is tried once more each until the deadline, the rest is dropped, and what is
+    /// under way is broken off. Says whether all threads ended.
+    pub fn stop(self, deadline: Duration) -> bool {
+        const AFTER: Duration = Duration::from_millis(500);
+        let Self { lanes, going_on, over, done, .. } = self;
+        drop(going_on);
+        let mut rest = Vec::new();
+        for Lane { queue, stopper, thread, .. } in lanes {
+            drop(queue);
+            rest.push((stopper, thread));
+        }
+        let ended = |within| matches!(done.recv_timeout(within), Err(RecvTimeoutError::Disconnected));
+        let in_time = ended(deadline);
+        if !in_time {
+            over.store(true, Ordering::Relaxed);
+            rest.iter_mut().filter_map(|(stopper, _)| stopper.take()).for_each(|stop| stop());
+            if !ended(AFTER) {
+                return false;
+            }
+        }
+        rest.into_iter().all(|(_, thread)| thread.join().is_ok())
+    }
+}
+
+impl fmt::Debug for Delivery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delivery").field("channels", &self.counts()).finish_non_exhaustive()
+    }
+}
+
+/// Why delivery could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The settings cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// There is no thread for a channel.
+    #[error("no thread for channel `{channel}`: {error}")]
+    Thread {
+        /// The channel.
+        channel: String,
+        /// What the system said.
+        error: std::io::Error,
+    },
+}
+
+/// Says what keeps each channel from working, as far as that shows without sending anything.
+#[must_use]
+pub fn troubles(settings: &Settings, around: &Surroundings) -> Vec<(String, String)> {
+    let trouble = |channel| channel::trouble(channel, &settings.allow_hosts, around);
+    settings.channels.iter().filter_map(|c| Some((c.name().to_owned(), trouble(c)?))).collect()
+}
+
+/// The thread of one channel.
+struct Worker {
+    name: String,
+    channel: Box<dyn Channel>,
+    clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    hear: Hear,
+    tally: Arc<Tally>,
+    /// Disconnected when the program ends.
+    paused: Receiver<Infallible>,
+    over: Arc<AtomicBool>,
+}
+
+impl Worker {
+    fn run(mut self, jobs: &Receiver<Job>) {
+        for job in jobs {
+            let outcome = if self.over.load(Ordering::Relaxed) {
+                Outcome::Dropped { why: Why::Stopping }
+            } else {
+                self.attempts(&job.message)
+            };
+            self.tally.count(&outcome);
+            tell(&self.hear, job, (self.clock)(), outcome);
+        }
+    }
+
+    fn attempts(&mut self, message: &Message) -> Outcome {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let Err(failure) = self.channel.deliver(message, (self.clock)()) else { return Outcome::Sent };
+            let pause = match failure.again {
+                Again::Never => None,
+                Again::Soon => Some(backoff(&message.id, attempts)),
+                // Who asks for more than we wait is not asked again.
+                Again::After(pause) => Some(pause).filter(|pause| *pause <= LONGEST_PAUSE),
+            };
+            let failed = Outcome::Failed { error: failure.error, attempts };
+            let Some(pause) = pause.filter(|_| attempts < ATTEMPTS) else { return failed };
+            match self.paused.recv_timeout(pause) {
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return failed,
+                Ok(never) => match never {},
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+fn tell(hear: &Hear, job: Job, at: Timestamp, outcome: Outcome) {
+    let Job { message, asker } = job;
+    let causes = message.causes();
+    let receipt = Receipt { message_id: message.id, causes, channel: message.channel, at, outcome };
+    if let Some(asker) = asker {
+        // It may have gone away.
+        let _ = asker.try_send(receipt.clone());
+    }
+    hear(receipt);
+}
+
+/// How long to pause after an attempt: between half of it and all of it, differently for each
+/// message and attempt, so that many do not come back together.
+fn backoff(id: &str, attempts: u32) -> Duration {
+    let most = BACKOFF_MS << attempts.saturating_sub(1).min(8);
+    let drawn = blake3::hash(format!("{id}/{attempts}").as_bytes()).as_bytes()[0];
+    Duration::from_millis(most / 2 + most / 2 * u64::from(drawn) / 255).min(LONGEST_PAUSE)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+use std::sync::Mutex;
+
+use super::*;
+use crate::{Form, Loudness, channel::Failure, plan::tests::notice};
+
+/// Says what it is told to say, one answer an attempt, and notes what it was given.
+struct Scripted {
+    answers: Vec<Result<(), Failure>>,
+    given: Arc<Mutex<Vec<String>>>,
+    /// Waited for before each answer.
+    gate: Option<Receiver<()>>,
+}
+
+impl Channel for Scripted {
+    fn deliver(&mut self, message: &Message, _: Timestamp) -> Result<(), Failure> {
+        if let Some(gate) = &self.gate {
+            let _ = gate.recv();
+        }
+        self.given.lock().unwrap().push(message.id.clone());
+        if self.answers.is_empty() { Ok(()) } else { self.answers.remove(0) }
+    }
+}
+
+struct Setup {
+    delivery: Delivery,
+    heard: Receiver<Receipt>,
+    given: Arc<Mutex<Vec<String>>>,
+    gate: Sender<()>,
+}
+
+/// A channel `a` that answers so, and a channel `slow` that answers when the gate opens.
+fn setup(answers: Vec<Result<(), Failure>>) -> Setup {
+    let given = Arc::new(Mutex::new(Vec::new()));
+    let (gate, opened) = bounded(0);
+    let a = Scripted { answers, given: given.clone(), gate: None };
+    let slow = Scripted { answers: vec![], given: Arc::default(), gate: Some(opened) };
+    let (hear, heard) = bounded(1_000);
+    let around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+    let channels: Vec<(String, &'static str, Box<dyn Channel>)> =
+        vec![("a".into(), "test", Box::new(a)), ("slow".into(), "test", Box::new(slow))];
+    let delivery = Delivery::begin(channels, around, Arc::new(move |receipt| hear.send(receipt).unwrap())).unwrap();
+    Setup { delivery, heard, given, gate }
+}
+
+fn message(channel: &str, cause: &str) -> Message {
+    Message::new(channel, Form::Single, Loudness::Normal, vec![notice(cause, "approval")], Timestamp::MIN)
+}
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn again() -> Result<(), Failure> {
+    Err(Failure { error: "busy".into(), again: Again::After(Duration::ZERO) })
+}
+
+#[test]
+fn what_may_help_is_tried_again_with_the_same_id() {
+    let Setup { delivery, heard, given, .. } = setup(vec![again(), again(), Ok(())]);
+    delivery.send(message("a", "x"));
+    let receipt = heard.recv_timeout(PATIENCE).unwrap();
+    assert_eq!((receipt.outcome, receipt.causes.as_slice()), (Outcome::Sent, ["x".to_owned()].as_slice()));
+    assert_eq!(*given.lock().unwrap(), vec![receipt.message_id; 3]);
+    assert_eq!(delivery.counts()[0].sent, 1);
+}
+
+#[test]
+fn what_will_not_help_is_not_tried_again_and_there_is_an_end() {
+    let Setup { delivery, heard, .. } =
+        setup([vec![Err(Failure::never("no"))], (0..9).map(|_| again()).collect()].concat());
+    delivery.send(message("a", "x"));
+    delivery.send(message("a", "y"));
+    let ends: Vec<Outcome> = (0..2).map(|_| heard.recv_timeout(PATIENCE).unwrap().outcome).collect();
+    let failed = |error: &str, attempts| Outcome::Failed { error: error.into(), attempts };
+    assert_eq!(ends, [failed("no", 1), failed("busy", ATTEMPTS)]);
+    assert_eq!(delivery.counts()[0].failed, 2);
+}
+
+#[test]
+fn who_asks_for_too_long_a_pause_is_not_asked_again() {
+    let long = Again::After(LONGEST_PAUSE + Duration::from_secs(1));
+    let Setup { delivery, heard, .. } = setup(vec![Err(Failure { error: "busy".into(), again: long })]);
+    delivery.send(message("a", "x"));
+    let receipt = heard.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(receipt.outcome, Outcome::Failed { error: "busy".into(), attempts: 1 });
+}
+
+#[test]
+fn a_slow_channel_delays_no_other_and_what_is_too_much_is_dropped_with_a_receipt() {
+    let Setup { delivery, heard, gate, .. } = setup(vec![]);
+    // One is under way or about to be, and a queue waits behind it.
+    for n in 0..QUEUE_CAPACITY + 10 {
+        delivery.send(message("slow", &n.to_string()));
+    }
+    delivery.send(message("a", "fast"));
+    let mut dropped = 0;
+    loop {
+        let receipt = heard.recv_timeout(PATIENCE).unwrap();
+        match receipt.outcome {
+            Outcome::Dropped { why: Why::QueueFull } => dropped += 1,
+            Outcome::Sent => {
+                assert_eq!(receipt.causes, ["fast"]);
+                break;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!((9..=10).contains(&dropped), "{dropped}");
+    for _ in 0..QUEUE_CAPACITY + 10 - dropped {
+        gate.send(()).unwrap();
+        assert_eq!(heard.recv_timeout(PATIENCE).unwrap().outcome, Outcome::Sent);
+    }
+    assert!(delivery.stop(PATIENCE));
+}
+
+#[test]
+fn the_end_is_clean_and_every_message_has_its_receipt() {
+    let Setup { delivery, heard, gate, .. } = setup(vec![Err(Failure::soon("later"))]);
+    delivery.send(message("a", "x"));
+    delivery.send(message("slow", "1"));
+    delivery.send(message("slow", "2"));
+    // The gate is shut: nothing of `slow` ends before the deadline.
+    let opener = std::thread::spawn(move || {
+        let over = |receipt: &Receipt| receipt.channel == "a";
+        let first = heard.recv_timeout(PATIENCE).unwrap();
+        assert!(over(&first) && matches!(first.outcome, Outcome::Failed { .. }), "{first:?}");
+        (heard, gate)
+    });
+    let ended = delivery.stop(Duration::from_millis(10));
+    let (heard, gate) = opener.join().unwrap();
+    assert!(!ended);
+    drop(gate);
+    let rest: Vec<Outcome> = heard.iter().map(|r| r.outcome).collect();
+    assert_eq!(rest, [Outcome::Sent, Outcome::Dropped { why: Why::Stopping }]);
+}
+
+#[test]
+fn a_test_tells_its_receipt() {
+    let Setup { delivery, .. } = setup(vec![]);
+    assert_eq!(delivery.test("a", PATIENCE).unwrap().outcome, Outcome::Sent);
+    assert_eq!(delivery.test("b", PATIENCE).unwrap().outcome, Outcome::Dropped { why: Why::NoChannel });
+    assert_eq!(delivery.test("slow", Duration::ZERO), None);
+}
+
+#[test]
+fn pauses_grow_and_differ() {
+    let pause = |id: &str, n| backoff(id, n).as_millis();
+    for n in 1..=12 {
+        let most = u128::from(BACKOFF_MS) << (n - 1).min(8);
+        assert!((most / 2..=most).contains(&pause("x", n)), "{n}: {}", pause("x", n));
+    }
+    assert_ne!(pause("x", 3), pause("y", 3));
+}

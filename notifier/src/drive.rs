@@ -1,0 +1,124 @@
+//! The loop between the planner and delivery: for a thread of the caller.
+
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+
+use crate::{Delivery, Moment, Notice, Planner, Presence, Taken};
+
+/// How many inputs may wait; what feeds them waits beyond that.
+pub const INBOX_CAPACITY: usize = 1_024;
+/// The longest it waits without a look at the clock: a clock that is set, or a machine that slept,
+/// makes a deadline come early.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// What the loop is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// Something may have to be told.
+    Notice(Box<Notice>),
+    /// A cause is no more.
+    Withdraw(String),
+}
+
+/// What the loop asks the caller.
+pub trait World {
+    /// The time, and what the clock on the wall shows.
+    fn now(&self) -> Moment;
+    /// Where the user is, as far as a notice is concerned.
+    fn presence(&self, notice: &Notice) -> Presence;
+    /// Hears what became of a notice that was handed in.
+    fn taken(&self, _cause: &str, _taken: Taken) {}
+}
+
+/// Takes inputs, plans and sends, until all senders of the inbox are gone.
+pub fn drive(planner: &mut Planner, inbox: &Receiver<Input>, world: &dyn World, delivery: &Delivery) {
+    loop {
+        let now = world.now();
+        for message in planner.due(now, &|notice| world.presence(notice)) {
+            delivery.send(message);
+        }
+        let wait = planner.next_deadline().map_or(LONGEST_WAIT, |at| {
+            let left_ms = u64::try_from(at.since_ms(world.now().at)).unwrap_or(0);
+            Duration::from_millis(left_ms).min(LONGEST_WAIT)
+        });
+        let mut input = match inbox.recv_timeout(wait) {
+            Ok(input) => Some(input),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        // What came together is looked at together, so that a withdrawal right behind counts.
+        let mut budget = INBOX_CAPACITY;
+        while let Some(next) = input.take() {
+            match next {
+                Input::Notice(notice) => {
+                    let cause = notice.cause.clone();
+                    let taken = planner.take(*notice, world.now());
+                    world.taken(&cause, taken);
+                }
+                Input::Withdraw(cause) => planner.withdraw(&cause),
+            }
+            budget -= 1;
+            if budget > 0 {
+                input = inbox.try_recv().ok();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        cell::Cell,
+        sync::{Arc, Mutex},
+    };
+
+    use events::Timestamp;
+
+    use super::*;
+    use crate::{Settings, Surroundings, plan::tests::notice};
+
+    /// Time passes by one second with each look at the clock.
+    struct Clock(Cell<i64>);
+
+    impl World for Clock {
+        fn now(&self) -> Moment {
+            self.0.set(self.0.get() + 1_000);
+            Moment::utc(Timestamp::from_millisecond(self.0.get()))
+        }
+        fn presence(&self, _: &Notice) -> Presence {
+            Presence::Away
+        }
+    }
+
+    #[test]
+    fn what_is_handed_in_is_sent_and_what_is_withdrawn_is_not() {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let hear = heard.clone();
+        let around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+        // There is no bus: the receipt says so.
+        let delivery =
+            Delivery::start(&Settings::default(), around, Arc::new(move |receipt| hear.lock().unwrap().push(receipt)))
+                .unwrap();
+        let (tell, inbox) = crossbeam_channel::bounded(INBOX_CAPACITY);
+        tell.send(Input::Notice(Box::new(notice("a", "approval")))).unwrap();
+        tell.send(Input::Notice(Box::new(notice("b", "approval")))).unwrap();
+        tell.send(Input::Withdraw("a".into())).unwrap();
+        let mut planner = Planner::new(Settings::default(), []);
+        let mut tell = Some(tell);
+        std::thread::scope(|scope| {
+            let ends = tell.take();
+            let heard = heard.clone();
+            scope.spawn(move || {
+                while heard.lock().unwrap().is_empty() {
+                    std::thread::park_timeout(Duration::from_millis(5));
+                }
+                drop(ends);
+            });
+            drive(&mut planner, &inbox, &Clock(Cell::new(0)), &delivery);
+        });
+        assert!(delivery.stop(Duration::from_secs(20)));
+        let heard = heard.lock().unwrap();
+        assert_eq!(heard.iter().map(|r| r.causes.join(",")).collect::<Vec<_>>(), ["b"]);
+    }
+}

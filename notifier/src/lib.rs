@@ -1,0 +1,37 @@
+//! Tells a person what needs them, once, and nothing else.
+//!
+//! A [`Notice`] is one cause: an approval that waits, a session that is stuck, a turn that ended.
+//! The [`Planner`] decides which notices become a [`Message`], when and for which channel; it is
+//! pure, the time and where the user is are given to it. [`Delivery`] owns a thread and a bounded
+//! queue for each channel, sends, tries again, and says what came of each message in a [`Receipt`].
+//! [`drive`] is the loop between the two.
+//!
+//! What this crate must not do: decide what needs a person (the caller's findings say so), redact
+//! (notices come redacted), read a clock or the environment (both are given, see [`World`] and
+//! [`Surroundings`]), connect to anything but the channels of the [`Settings`], of which the
+//! default leaves the machine by none.
+//!
+//! Read [`plan`] next for the rules, [`http::guard`](http) for what an outgoing connection may
+//! reach, [`channel`] for what each channel sends.
+
+#![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
+
+pub mod channel;
+pub mod config;
+pub mod delivery;
+mod drive;
+#[cfg(feature = "http")]
+pub mod http;
+pub mod message;
+pub mod notice;
+pub mod plan;
+pub mod secret;
+pub mod text;
+
+pub use channel::{SinkError, Surroundings, TerminalSink};
+pub use config::{ConfigError, Loudness, Settings};
+pub use delivery::{Counts, Delivery, Outcome, Receipt, Why};
+pub use drive::{INBOX_CAPACITY, Input, World, drive};
+pub use message::{Form, Message};
+pub use notice::{Moment, Notice, Presence, Severity};
+pub use plan::{Planner, Taken};

@@ -1,0 +1,190 @@
+//! What is sent: a [`Message`] to one channel, about one notice or several.
+
+use events::Timestamp;
+use serde::Serialize;
+
+use crate::{Loudness, Notice, text};
+
+/// Notices a list names before it says how many more there are.
+const LISTED: usize = 15;
+/// Characters of a line of a list.
+const LISTED_CHARS: usize = 160;
+
+/// What a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// One notice.
+    Single,
+    /// Many notices that came at about the same time.
+    Group,
+    /// What quiet hours held back.
+    Digest,
+    /// A notice nobody acted on, told again for the how-manyth time.
+    Repeat(u32),
+    /// Asked for, to see whether the channel works.
+    Test,
+}
+
+/// One message for one channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// The same for every attempt, and for the same message after a restart.
+    pub id: String,
+    /// The name of the channel it is for.
+    pub channel: String,
+    /// What it is.
+    pub form: Form,
+    /// How loud it is to be.
+    pub loudness: Loudness,
+    /// What it tells of, all of it, oldest first; safe to show.
+    pub notices: Vec<Notice>,
+    /// One line; names the session.
+    pub title: String,
+    /// The text below it.
+    pub body: String,
+    /// When it was decided to send it.
+    pub at: Timestamp,
+}
+
+impl Message {
+    /// Puts a message together. The notices must be safe to show ([`Notice::shown`]).
+    #[must_use]
+    pub fn new(channel: &str, form: Form, loudness: Loudness, notices: Vec<Notice>, at: Timestamp) -> Self {
+        let (title, body) = words(form, &notices);
+        let id = id(channel, form, &notices);
+        Self { id, channel: channel.to_owned(), form, loudness, notices, title, body, at }
+    }
+
+    /// A message that shows that a channel works.
+    #[must_use]
+    pub fn test(channel: &str, at: Timestamp) -> Self {
+        let mut message = Self::new(channel, Form::Test, Loudness::Normal, Vec::new(), at);
+        message.id = hash(&[channel, "test", &at.to_string()]);
+        message
+    }
+
+    /// The causes it tells of.
+    #[must_use]
+    pub fn causes(&self) -> Vec<String> {
+        self.notices.iter().map(|n| n.cause.clone()).collect()
+    }
+
+    /// Where more is to be seen: of a single notice its own address, of several the one they share.
+    #[must_use]
+    pub fn url(&self) -> Option<&str> {
+        let first = self.notices.first()?.url.as_deref()?;
+        self.notices.iter().all(|n| n.url.as_deref() == Some(first)).then_some(first)
+    }
+}
+
+/// The same notices in the same form for the same channel are the same message: a receiver that
+/// saw it before a crash knows it again.
+fn id(channel: &str, form: Form, notices: &[Notice]) -> String {
+    let (form, repeat) = match form {
+        Form::Single => ("single", 0),
+        Form::Group => ("group", 0),
+        Form::Digest => ("digest", 0),
+        Form::Repeat(n) => ("repeat", n),
+        Form::Test => ("test", 0),
+    };
+    let repeat = repeat.to_string();
+    let mut parts = vec![channel, form, repeat.as_str()];
+    let times: Vec<String> = notices.iter().map(|n| n.at.as_millisecond().to_string()).collect();
+    for (notice, at) in notices.iter().zip(&times) {
+        parts.extend([notice.cause.as_str(), at.as_str()]);
+    }
+    hash(&parts)
+}
+
+fn hash(parts: &[&str]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    format!("msg_{}", &hasher.finalize().to_hex()[..32])
+}
+
+fn words(form: Form, notices: &[Notice]) -> (String, String) {
+    match (form, notices) {
+        (Form::Test, _) => {
+            ("capture: test of notifications".to_owned(), "This channel works. Nothing needs you.".to_owned())
+        }
+        (Form::Repeat(_), [one]) => (text::cut(&format!("Still: {}", title(one)), text::TITLE_CHARS), one.body.clone()),
+        (_, [one]) => (title(one), one.body.clone()),
+        (Form::Digest, all) => (format!("{} while it was quiet", counted(all)), list(all)),
+        (Form::Single | Form::Group | Form::Repeat(_), all) => (counted(all), list(all)),
+    }
+}
+
+/// `api (shop): Bash asks for leave`.
+fn title(notice: &Notice) -> String {
+    let Notice { session_label, project, title, .. } = notice;
+    let whose = match (session_label.as_str(), project.as_str()) {
+        ("", "") => return title.clone(),
+        (label, project) if project.is_empty() || project == label => label.to_owned(),
+        ("", project) => project.to_owned(),
+        (label, project) => format!("{label} ({project})"),
+    };
+    text::cut(&format!("{whose}: {title}"), text::TITLE_CHARS)
+}
+
+/// `5 notices of 3 sessions: api, web, docs`.
+fn counted(notices: &[Notice]) -> String {
+    let mut labels: Vec<&str> = Vec::new();
+    let mut sessions: Vec<&str> = Vec::new();
+    for notice in notices {
+        if !sessions.contains(&notice.session.as_str()) {
+            sessions.push(&notice.session);
+            labels.push(&notice.session_label);
+        }
+    }
+    let of = if sessions.len() == 1 { "1 session".to_owned() } else { format!("{} sessions", sessions.len()) };
+    text::cut(&format!("{} notices of {of}: {}", notices.len(), labels.join(", ")), text::TITLE_CHARS)
+}
+
+fn list(notices: &[Notice]) -> String {
+    let mut lines: Vec<String> = notices
+        .iter()
+        .take(LISTED)
+        .map(|notice| {
+            let about = notice.body.lines().next().unwrap_or_default();
+            let line = if about.is_empty() { title(notice) } else { format!("{} — {about}", title(notice)) };
+            text::cut(&format!("• {line}"), LISTED_CHARS)
+        })
+        .collect();
+    if notices.len() > LISTED {
+        lines.push(format!("and {} more", notices.len() - LISTED));
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::notice;
+
+    #[test]
+    fn a_title_names_session_and_tool_and_a_list_is_bounded() {
+        let one = Message::new("d", Form::Single, Loudness::Loud, vec![notice("a", "approval")], Timestamp::MIN);
+        assert_eq!((one.title.as_str(), one.body.as_str()), ("api (shop): Bash asks for leave", "Bash: cargo test a"));
+        let many: Vec<Notice> = (0..40).map(|n| notice(&n.to_string(), "approval")).collect();
+        let group = Message::new("d", Form::Group, Loudness::Loud, many, Timestamp::MIN);
+        assert_eq!(group.title, "40 notices of 1 session: api");
+        assert_eq!(group.body.lines().count(), 16);
+        assert!(
+            group.body.ends_with("and 25 more") && group.body.starts_with("• api (shop): Bash asks for leave — Bash: ")
+        );
+        assert_eq!(group.causes().len(), 40);
+    }
+
+    #[test]
+    fn the_same_message_has_the_same_id_and_another_has_not() {
+        let make = |channel: &str, cause: &str| {
+            Message::new(channel, Form::Single, Loudness::Loud, vec![notice(cause, "approval")], Timestamp::MIN).id
+        };
+        assert_eq!(make("d", "a"), make("d", "a"));
+        assert_ne!(make("d", "a"), make("d", "b"));
+        assert_ne!(make("d", "a"), make("e", "a"));
+    }
+}

@@ -1,0 +1,99 @@
+//! What may have to be told: one [`Notice`] a cause.
+
+use events::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::text;
+
+/// How much a notice matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Good to know.
+    #[default]
+    Info,
+    /// Somebody should look.
+    Warning,
+    /// Somebody must look now; may break through quiet hours.
+    Urgent,
+}
+
+/// Something a person may have to be told. All its text was redacted by the caller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// What made it, the same for every notice of one cause: the id of an approval, of a finding.
+    pub cause: String,
+    /// The kind of finding the rules go by: `approval`, `question`, `done`, `stuck`, `error`, `idle`.
+    pub kind: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// The id of the session.
+    pub session: String,
+    /// What people call the session.
+    pub session_label: String,
+    /// What people call the project; may be empty.
+    pub project: String,
+    /// One line, which names the tool: `Bash asks for leave`.
+    pub title: String,
+    /// What it is about: the tool and the command.
+    pub body: String,
+    /// Where more is to be seen.
+    pub url: Option<String>,
+    /// The run at whose terminal the session is.
+    pub run: Option<String>,
+    /// When it came to be.
+    pub at: Timestamp,
+}
+
+impl Notice {
+    /// The notice with all its display text made safe and short.
+    #[must_use]
+    pub fn shown(self) -> Self {
+        Self {
+            kind: text::line(&self.kind, text::NAME_CHARS),
+            session_label: text::line(&self.session_label, text::NAME_CHARS),
+            project: text::line(&self.project, text::NAME_CHARS),
+            title: text::line(&self.title, text::TITLE_CHARS),
+            body: text::lines(&self.body, text::BODY_CHARS),
+            url: self.url.as_deref().and_then(text::link),
+            ..self
+        }
+    }
+}
+
+/// Where the user is, as far as a notice is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// At the terminal of the session: they see for themselves.
+    AtTerminal,
+    /// Somewhere else.
+    Away,
+    /// Nobody can say; taken as away.
+    Unknown,
+}
+
+/// A moment, and what the clock on the wall shows then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    /// The moment.
+    pub at: Timestamp,
+    /// Seconds the local time is ahead of UTC.
+    pub utc_offset_s: i32,
+}
+
+impl Moment {
+    /// A moment where the local time is UTC.
+    #[must_use]
+    pub const fn utc(at: Timestamp) -> Self {
+        Self { at, utc_offset_s: 0 }
+    }
+
+    /// Milliseconds since the last local midnight.
+    #[must_use]
+    pub const fn day_ms(self) -> i64 {
+        self.at.plus_ms(self.utc_offset_s as i64 * 1000).as_millisecond().rem_euclid(DAY_MS)
+    }
+}
+
+/// Milliseconds of a day.
+pub(crate) const DAY_MS: i64 = 86_400_000;

@@ -1,0 +1,290 @@
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::config::{ChannelSettings, Hours, Quiet, Rule};
+
+/// A notice of one session; its text follows from cause and kind.
+pub(crate) fn notice(cause: &str, kind: &str) -> Notice {
+    Notice {
+        cause: cause.to_owned(),
+        kind: kind.to_owned(),
+        severity: Severity::Warning,
+        session: "s1".to_owned(),
+        session_label: "api".to_owned(),
+        project: "shop".to_owned(),
+        title: "Bash asks for leave".to_owned(),
+        body: format!("Bash: cargo test {cause}"),
+        url: None,
+        run: None,
+        at: Timestamp::MIN,
+    }
+}
+
+fn settings(channels: &[&str]) -> Settings {
+    Settings {
+        channels: channels.iter().map(|n| ChannelSettings::Desktop { name: (*n).to_owned() }).collect(),
+        ..Settings::default()
+    }
+}
+
+fn at(ms: i64) -> Moment {
+    Moment::utc(Timestamp::from_millisecond(ms))
+}
+
+/// A planner with a user who is away until somebody says otherwise.
+struct Desk {
+    planner: Planner,
+    there: Cell<bool>,
+}
+
+impl Desk {
+    fn new(settings: Settings) -> Self {
+        settings.check().unwrap();
+        Self { planner: Planner::new(settings, []), there: Cell::new(false) }
+    }
+
+    fn take(&mut self, ms: i64, cause: &str, kind: &str) -> Taken {
+        self.planner.take(notice(cause, kind), at(ms))
+    }
+
+    /// What is sent at a time, as `form:cause,cause`.
+    fn due(&mut self, ms: i64) -> Vec<String> {
+        let there = self.there.get();
+        let told = |_: &Notice| if there { Presence::AtTerminal } else { Presence::Away };
+        let messages = self.planner.due(at(ms), &told);
+        messages.iter().map(|m| format!("{:?}:{}", m.form, m.causes().join(","))).collect()
+    }
+
+    fn deadline(&self) -> Option<i64> {
+        self.planner.next_deadline().map(Timestamp::as_millisecond)
+    }
+}
+
+const NOTHING: [&str; 0] = [];
+
+#[test]
+fn an_approval_is_told_once_after_its_debounce() {
+    let mut desk = Desk::new(settings(&["d"]));
+    assert_eq!(desk.take(1000, "a", "approval"), Taken::New);
+    assert_eq!(desk.take(1100, "a", "approval"), Taken::Renewed);
+    assert_eq!(desk.deadline(), Some(1300));
+    assert_eq!(desk.due(1299), NOTHING);
+    assert_eq!(desk.due(1300), ["Single:a"]);
+    assert_eq!(desk.take(1400, "a", "approval"), Taken::Known);
+    assert_eq!((desk.due(99_000), desk.deadline()), (vec![], None));
+    desk.planner.withdraw("a");
+    assert_eq!(desk.take(100_000, "a", "approval"), Taken::New);
+    assert_eq!(desk.due(100_300), ["Single:a"]);
+}
+
+#[test]
+fn what_is_answered_within_the_debounce_is_not_told() {
+    let mut desk = Desk::new(settings(&["d"]));
+    desk.take(0, "a", "approval");
+    desk.planner.withdraw("a");
+    assert_eq!((desk.due(10_000), desk.deadline()), (vec![], None));
+}
+
+#[test]
+fn nothing_is_told_twice_after_a_restart() {
+    let mut planner = Planner::new(settings(&["d"]), ["a".to_owned()]);
+    assert_eq!(planner.take(notice("a", "approval"), at(0)), Taken::Known);
+    assert_eq!(planner.take(notice("b", "approval"), at(0)), Taken::New);
+}
+
+#[test]
+fn what_is_off_or_has_no_channel_is_not_taken() {
+    let mut desk = Desk::new(settings(&["d"]));
+    assert_eq!(desk.take(0, "a", "idle"), Taken::Off);
+    let rules = vec![Rule { channels: Some(vec![]), ..Rule::default() }];
+    assert_eq!(Desk::new(Settings { rules, ..settings(&["d"]) }).take(0, "a", "approval"), Taken::Off);
+    assert_eq!(Desk::new(Settings { enabled: false, ..settings(&["d"]) }).take(0, "a", "approval"), Taken::Off);
+}
+
+#[test]
+fn while_the_user_is_at_the_terminal_it_waits_or_is_dropped() {
+    let mut desk = Desk::new(settings(&["d"]));
+    desk.there.set(true);
+    desk.take(0, "a", "approval");
+    desk.take(0, "b", "done");
+    assert_eq!(desk.due(2_000), NOTHING);
+    assert_eq!(desk.deadline(), Some(3_000));
+    desk.there.set(false);
+    assert_eq!(desk.due(3_000), ["Single:a"]);
+    assert_eq!(desk.take(4_000, "b", "done"), Taken::Known);
+}
+
+#[test]
+fn many_at_once_are_one_list_and_many_in_a_window_are_gathered() {
+    let mut desk = Desk::new(settings(&["d"]));
+    ["a", "b", "c", "d"].iter().for_each(|c| drop(desk.take(0, c, "approval")));
+    assert_eq!(desk.due(300), ["Group:a,b,c,d"]);
+    let mut desk = Desk::new(settings(&["d"]));
+    for (ms, cause) in [(0, "a"), (100, "b"), (200, "c"), (350, "d"), (20_000, "e")] {
+        desk.take(ms, cause, "approval");
+    }
+    assert_eq!(desk.due(300), ["Single:a"]);
+    assert_eq!(desk.due(400), ["Single:b"]);
+    assert_eq!(desk.due(500), NOTHING);
+    assert_eq!(desk.deadline(), Some(650));
+    assert_eq!(desk.due(650), NOTHING);
+    assert_eq!(desk.deadline(), Some(900));
+    assert_eq!(desk.due(900), ["Group:c,d"]);
+    assert_eq!(desk.due(20_300), ["Single:e"]);
+}
+
+#[test]
+fn what_a_channel_may_not_be_sent_now_is_one_list_later() {
+    let mut desk = Desk::new(Settings { per_minute: 1, group_at: 100, ..settings(&["d"]) });
+    desk.take(0, "a", "approval");
+    assert_eq!(desk.due(300), ["Single:a"]);
+    desk.take(1_000, "b", "approval");
+    desk.take(30_000, "c", "approval");
+    assert_eq!(desk.due(1_300), NOTHING);
+    assert_eq!(desk.due(31_000), NOTHING);
+    assert_eq!(desk.deadline(), Some(60_300));
+    assert_eq!(desk.due(60_300), ["Group:b,c"]);
+}
+
+fn at_night() -> Settings {
+    let quiet = Quiet { hours: vec![Hours::parse("22:00-07:00").unwrap()], urgent_breaks_through: true };
+    Settings { quiet, ..settings(&["d"]) }
+}
+
+#[test]
+fn quiet_hours_hold_and_end_with_one_digest() {
+    let hour = 3_600_000;
+    let mut desk = Desk::new(at_night());
+    desk.take(23 * hour, "a", "approval");
+    desk.take(24 * hour, "b", "error");
+    desk.take(25 * hour, "c", "approval");
+    let mut urgent = notice("u", "approval");
+    urgent.severity = Severity::Urgent;
+    desk.planner.take(urgent, at(25 * hour));
+    assert_eq!(desk.due(26 * hour), ["Single:u"]);
+    assert_eq!(desk.deadline(), Some(31 * hour));
+    desk.planner.withdraw("b");
+    assert_eq!(desk.due(31 * hour - 1), NOTHING);
+    assert_eq!(desk.due(31 * hour), ["Digest:a,c"]);
+    assert_eq!(desk.deadline(), None);
+}
+
+#[test]
+fn a_rule_may_tell_it_again_while_it_holds() {
+    let rules = vec![Rule { repeat_s: Some(60), repeats: Some(2), ..Rule::default() }];
+    let mut desk = Desk::new(Settings { rules, ..settings(&["d"]) });
+    desk.take(0, "a", "approval");
+    assert_eq!(desk.due(300), ["Single:a"]);
+    assert_eq!(desk.due(60_299), NOTHING);
+    assert_eq!(desk.due(60_300), ["Repeat(1):a"]);
+    assert_eq!(desk.due(120_300), ["Repeat(2):a"]);
+    assert_eq!((desk.due(999_999), desk.deadline()), (vec![], None));
+}
+
+#[test]
+fn what_is_told_is_safe_to_show() {
+    let mut planner = Planner::new(settings(&["d"]), []);
+    let mut bad = notice("a\u{1b}", "approval");
+    bad.title = "\u{202e}x\ny".into();
+    bad.body = "\u{1b}]52;c;\u{7}".into();
+    bad.url = Some("javascript:x".into());
+    planner.take(bad, at(0));
+    let message = &planner.due(at(300), &|_| Presence::Unknown)[0];
+    assert_eq!(message.title, "api (shop): \\u{202e}x y");
+    assert_eq!((message.body.as_str(), message.url()), ("\\u{1b}]52;c;\\u{7}", None));
+    assert_eq!(message.causes(), ["a\u{1b}"]);
+}
+
+/// One step of a story.
+#[derive(Debug, Clone)]
+enum Step {
+    Take(u8, usize),
+    Withdraw(u8),
+    Pass(i64),
+    /// Goes to the deadline.
+    Wake,
+    There(bool),
+}
+
+const KINDS: [&str; 4] = ["approval", "done", "stuck", "idle"];
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (0..12_u8, 0..KINDS.len()).prop_map(|(c, k)| Step::Take(c, k)),
+        2 => (0..12_u8).prop_map(Step::Withdraw),
+        3 => (0..4_000_i64).prop_map(Step::Pass),
+        1 => (0..7_200_000_i64).prop_map(Step::Pass),
+        4 => Just(Step::Wake),
+        1 => any::<bool>().prop_map(Step::There),
+    ];
+    prop::collection::vec(step, 1..120)
+}
+
+proptest! {
+    #[test]
+    fn whatever_happens(steps in steps(), per_minute in 1..6_u32, night in any::<bool>()) {
+        let quiet = if night { at_night().quiet } else { Quiet::default() };
+        let mut planner = Planner::new(Settings { per_minute, quiet: quiet.clone(), ..settings(&["d", "e"]) }, []);
+        let (mut now, mut there) = (20 * 3_600_000_i64, false);
+        // When each cause that holds was raised, and on which channels it was told since.
+        let mut raised: BTreeMap<String, (i64, BTreeSet<String>)> = BTreeMap::new();
+        let mut sent: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+        let mut all = steps;
+        // In the end everybody goes away and the day comes.
+        all.extend([Step::There(false), Step::Pass(12 * 3_600_000)]);
+        all.extend(std::iter::repeat_n(Step::Wake, 80));
+        for step in all {
+            match step {
+                Step::Take(cause, kind) => {
+                    let cause = cause.to_string();
+                    let taken = planner.take(notice(&cause, KINDS[kind]), at(now));
+                    if taken == Taken::New {
+                        prop_assert!(raised.insert(cause, (now, BTreeSet::new())).is_none());
+                    } else if taken == Taken::Off {
+                        raised.remove(&cause);
+                    }
+                }
+                Step::Withdraw(cause) => {
+                    planner.withdraw(&cause.to_string());
+                    raised.remove(&cause.to_string());
+                }
+                Step::Pass(ms) => now += ms,
+                Step::Wake => now = planner.next_deadline().map_or(now, |at| at.as_millisecond().max(now)),
+                Step::There(is) => there = is,
+            }
+            let presence = |_: &Notice| if there { Presence::AtTerminal } else { Presence::Away };
+            for message in planner.due(at(now), &presence) {
+                prop_assert!(!there, "told while the user was there");
+                prop_assert!(quiet.until(at(now)).is_none(), "told in quiet hours");
+                let times = sent.entry(message.channel.clone()).or_default();
+                times.push(now);
+                let minute = times.iter().filter(|t| now - **t < 60_000).count();
+                prop_assert!(minute <= per_minute as usize, "{} in a minute", minute);
+                prop_assert!(message.notices.len() == 1 || message.form != Form::Single);
+                for cause in message.causes() {
+                    let told = raised.get_mut(&cause);
+                    prop_assert!(told.is_some(), "{} was withdrawn", cause);
+                    let (since, channels) = told.unwrap();
+                    prop_assert!(now - *since >= 300, "{} within its debounce", cause);
+                    prop_assert!(channels.insert(message.channel.clone()), "{} twice", cause);
+                }
+            }
+            // What was dropped because the user was there does not hold any more.
+            if there {
+                raised.retain(|cause, (_, told)| !told.is_empty() || planner.open.contains_key(cause));
+            }
+            if let Some(deadline) = planner.next_deadline() {
+                prop_assert!(deadline.as_millisecond() > now, "a deadline in the past");
+            }
+        }
+        prop_assert_eq!(planner.waiting(), 0);
+        for (cause, (_, channels)) in raised {
+            prop_assert_eq!(channels.len(), 2, "{} was lost", cause);
+        }
+    }
+}

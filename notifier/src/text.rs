@@ -1,0 +1,159 @@
+//! Text of others made fit for display: nothing in it hides, turns around, or drives a terminal.
+
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+
+/// Characters a title may have.
+pub const TITLE_CHARS: usize = 120;
+/// Characters a body may have.
+pub const BODY_CHARS: usize = 1_000;
+/// Characters a name (session, project, kind) may have.
+pub const NAME_CHARS: usize = 60;
+
+/// Makes a text of several lines fit to show. What would not show as what it is stands as an escape
+/// (`\u{202e}`); `\r\n` is a newline, a tab is a space. At most `cap` characters: what is longer
+/// ends in `…`.
+#[must_use]
+pub fn lines(text: &str, cap: usize) -> String {
+    let mut shown = String::with_capacity(text.len().min(cap * 4));
+    let mut used = 0;
+    let mut chars = text.trim_end().chars().peekable();
+    while let Some(c) = chars.next() {
+        if c == '\r' && chars.peek() == Some(&'\n') {
+            continue;
+        }
+        let piece = match c {
+            '\n' => "\n".to_owned(),
+            '\t' => " ".to_owned(),
+            c if shows(c) => c.to_string(),
+            c => c.escape_unicode().to_string(),
+        };
+        let length = piece.chars().count();
+        let last = chars.peek().is_none();
+        if used + length > cap || (used + length == cap && !last) {
+            // An escape is never cut in the middle: half of one could be read as something else.
+            shown.push('…');
+            return shown;
+        }
+        used += length;
+        shown.push_str(&piece);
+    }
+    shown
+}
+
+/// Makes a text fit to show on one line: like [`lines`], with spaces for newlines.
+#[must_use]
+pub fn line(text: &str, cap: usize) -> String {
+    let flat: String = text
+        .trim()
+        .chars()
+        .map(|c| match c {
+            '\n' | '\r' | '\t' => ' ',
+            c => c,
+        })
+        .collect();
+    lines(&flat, cap)
+}
+
+/// Cuts a text that is fit to show down to `cap` characters, ending in `…` when something is gone.
+#[must_use]
+pub fn cut(text: &str, cap: usize) -> String {
+    if text.chars().count() <= cap {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(cap.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
+
+/// An address as it may be handed on: `http` or `https`, without user and password, and short.
+#[must_use]
+pub fn link(address: &str) -> Option<String> {
+    const LINK_BYTES: usize = 2_000;
+    let url = url::Url::parse(address).ok()?;
+    let plain = matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none();
+    let text = String::from(url);
+    (plain && text.len() <= LINK_BYTES && text.is_ascii()).then_some(text)
+}
+
+/// Whether a character shows as what it is, by itself.
+fn shows(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_graphic() || c == ' ';
+    }
+    let unseen = matches!(
+        c.general_category(),
+        GeneralCategory::Control
+            | GeneralCategory::Format
+            | GeneralCategory::LineSeparator
+            | GeneralCategory::ParagraphSeparator
+            | GeneralCategory::SpaceSeparator
+            | GeneralCategory::PrivateUse
+            | GeneralCategory::Surrogate
+            | GeneralCategory::Unassigned
+    );
+    !unseen && !is_blank(c)
+}
+
+/// Letters and marks that show as nothing: fillers of Hangul and Khmer, variation selectors, the
+/// empty pattern of Braille.
+const fn is_blank(c: char) -> bool {
+    matches!(
+        c,
+        '\u{34f}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{17b4}'
+            | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{ffa0}'
+            | '\u{e0100}'..='\u{e01ef}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, cap: usize, shown: &str) {
+        assert_eq!(lines(text, cap), shown, "{text:?}");
+    }
+
+    #[test]
+    fn what_prints_stays() {
+        check("ls -la\n日本 é", 100, "ls -la\n日本 é");
+        check("a\r\nb\tc\n", 100, "a\nb c");
+        assert_eq!(line(" a\nb ", 9), "a b");
+    }
+
+    #[test]
+    fn what_hides_or_drives_is_shown() {
+        check("a\u{1b}]52;c;x\u{7}b", 100, "a\\u{1b}]52;c;x\\u{7}b");
+        check(
+            "\u{202e}gpj\u{200b}\u{feff}\u{9b}31m\u{e0041}",
+            100,
+            "\\u{202e}gpj\\u{200b}\\u{feff}\\u{9b}31m\\u{e0041}",
+        );
+        check("a\rb", 100, "a\\u{d}b");
+    }
+
+    #[test]
+    fn it_is_capped_in_characters_and_no_escape_is_cut() {
+        check("abcd", 4, "abcd");
+        check("abcde", 4, "abc…");
+        check("日本語日", 3, "日本…");
+        check("abc\u{202e}", 6, "abc…");
+        assert_eq!(cut("abcde", 4), "abc…");
+        assert_eq!(cut("abcd", 4), "abcd");
+    }
+
+    #[test]
+    fn a_link_is_plain_or_none() {
+        assert_eq!(link("http://127.0.0.1:1/s/1").as_deref(), Some("http://127.0.0.1:1/s/1"));
+        assert_eq!(link("javascript:alert(1)"), None);
+        assert_eq!(link("https://user:pw@host/"), None);
+        assert_eq!(link("https://h/\u{202e}").as_deref(), Some("https://h/%E2%80%AE"));
+    }
+}
