@@ -89,13 +89,18 @@ pub trait TerminalSink: Send + Sync {
     fn write(&self, run: &str, bytes: &[u8]) -> Result<(), SinkError>;
 }
 
+/// Reads a variable of the environment.
+pub type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+/// Reads the clock.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
 /// What the channels need to know of the world; the caller owns it.
 #[derive(Clone)]
 pub struct Surroundings {
     /// Reads a variable of the environment.
-    pub env: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    pub env: Env,
     /// Reads the clock.
-    pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    pub clock: Clock,
     /// The terminals of runs; without it nothing is written there.
     pub terminals: Option<Arc<dyn TerminalSink>>,
     /// How names become addresses.
@@ -111,10 +116,7 @@ impl Surroundings {
 
     /// Surroundings without terminals, where names are looked up as the system does it.
     #[must_use]
-    pub fn new(
-        env: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
-        clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
-    ) -> Self {
+    pub fn new(env: Env, clock: Clock) -> Self {
         Self {
             env,
             clock,

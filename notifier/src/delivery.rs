@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use crate::{
     ConfigError, Message, Settings, Surroundings,
-    channel::{self, Again, Channel, Stopper},
+    channel::{self, Again, Channel, Clock, Stopper},
 };
 
 /// Messages that wait for one channel.
@@ -302,7 +302,7 @@ pub fn troubles(settings: &Settings, around: &Surroundings) -> Vec<(String, Stri
 struct Worker {
     name: String,
     channel: Box<dyn Channel>,
-    clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    clock: Clock,
     hear: Hear,
     tally: Arc<Tally>,
     /// Disconnected when the program ends.

@@ -153,6 +153,7 @@ fn judge(status: http::StatusCode, retry_after: Option<&str>) -> Result<(), Fail
 }
 
 /// What went wrong, in words without the address.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the enum is ureq's, and grows")]
 fn failure(error: &Error) -> Failure {
     match error {
         Error::Other(other) if other.is::<Refused>() => Failure::never(other),

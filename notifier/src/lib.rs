@@ -11,7 +11,7 @@
 //! [`Surroundings`]), connect to anything but the channels of the [`Settings`], of which the
 //! default leaves the machine by none.
 //!
-//! Read [`plan`] next for the rules, [`http::guard`](http) for what an outgoing connection may
+//! Read [`plan`] next for the rules, `http::guard` for what an outgoing connection may
 //! reach, [`channel`] for what each channel sends.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
@@ -28,9 +28,9 @@ pub mod plan;
 pub mod secret;
 pub mod text;
 
-pub use channel::{SinkError, Surroundings, TerminalSink};
+pub use channel::{Clock, Env, SinkError, Surroundings, TerminalSink};
 pub use config::{ConfigError, Loudness, Settings};
-pub use delivery::{Counts, Delivery, Outcome, Receipt, Why};
+pub use delivery::{Counts, Delivery, Hear, Outcome, Receipt, StartError, Why, troubles};
 pub use drive::{INBOX_CAPACITY, Input, World, drive};
 pub use message::{Form, Message};
 pub use notice::{Moment, Notice, Presence, Severity};

@@ -295,7 +295,7 @@ fn reply(serial: u32, to: u32, signature: &str, body: &[u8]) -> Vec<u8> {
     let mut fields = vec![5, 1, b'u', 0];
     fields.extend(to.to_le_bytes());
     fields.extend([7, 1, b's', 0]);
-    fields.extend(text("org.freedesktop.Notifications"));
+    fields.extend(text(":1.0"));
     if !signature.is_empty() {
         fields.resize(fields.len().next_multiple_of(8), 0);
         fields.extend([8, 1, b'g', 0, u8::try_from(signature.len()).unwrap_or(u8::MAX)]);

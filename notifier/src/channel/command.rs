@@ -7,7 +7,6 @@ use std::{
         unix::process::CommandExt,
     },
     process::{Child, Stdio},
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -18,7 +17,7 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open},
 };
 
-use super::{Channel, Failure, Surroundings, wire};
+use super::{Channel, Env, Failure, Surroundings, wire};
 use crate::{Message, text};
 
 /// Bytes of what it writes to its standard error that are kept.
@@ -45,7 +44,7 @@ const PASSED_ON: [&str; 12] = [
 pub(super) struct Command {
     argv: Vec<String>,
     timeout: Duration,
-    env: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    env: Env,
 }
 
 impl Command {
@@ -163,6 +162,8 @@ fn wait(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::{Form, Loudness, plan::tests::notice};
 

@@ -3,13 +3,13 @@
 //! Source: the Desktop Notifications Specification 1.3 (freedesktop.org). The bus is spoken to on a
 //! thread of its own, so that one that hangs costs an attempt and not the channel.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, time::Duration};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use events::Timestamp;
 use zbus::{Connection, Variant, connection::Builder};
 
-use super::{Channel, Failure, Surroundings};
+use super::{Channel, Env, Failure, Surroundings};
 use crate::{Loudness, Message};
 
 const SERVICE: &str = "org.freedesktop.Notifications";
@@ -19,7 +19,7 @@ const SERVERS_CHOICE: i32 = -1;
 
 /// Shows each message on the desktop.
 pub(super) struct Desktop {
-    env: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    env: Env,
     attempt: Duration,
     speaker: Option<Speaker>,
 }

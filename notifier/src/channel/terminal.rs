@@ -32,8 +32,9 @@ impl Channel for Terminal {
             return Err(Failure::never("what it is about has no run, so there is no terminal"));
         }
         let bytes = sequence(self.style, message);
-        let failed = runs.iter().filter_map(|run| self.sink.write(run, &bytes).err()).last();
-        failed.map_or(Ok(()), |error| Err(Failure::never(error)))
+        // Every run is told, whichever fails.
+        let failed: Vec<_> = runs.iter().filter_map(|run| self.sink.write(run, &bytes).err()).collect();
+        failed.first().map_or(Ok(()), |error| Err(Failure::never(error)))
     }
 }
 

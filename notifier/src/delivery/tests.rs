@@ -38,7 +38,7 @@ fn setup(answers: Vec<Result<(), Failure>>) -> Setup {
     let around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
     let channels: Vec<(String, &'static str, Box<dyn Channel>)> =
         vec![("a".into(), "test", Box::new(a)), ("slow".into(), "test", Box::new(slow))];
-    let delivery = Delivery::begin(channels, around, Arc::new(move |receipt| hear.send(receipt).unwrap())).unwrap();
+    let delivery = Delivery::begin(channels, around, Arc::new(move |receipt| drop(hear.send(receipt)))).unwrap();
     Setup { delivery, heard, given, gate }
 }
 
@@ -134,7 +134,7 @@ fn the_end_is_clean_and_every_message_has_its_receipt() {
 
 #[test]
 fn a_test_tells_its_receipt() {
-    let Setup { delivery, .. } = setup(vec![]);
+    let Setup { delivery, gate: _shut, .. } = setup(vec![]);
     assert_eq!(delivery.test("a", PATIENCE).unwrap().outcome, Outcome::Sent);
     assert_eq!(delivery.test("b", PATIENCE).unwrap().outcome, Outcome::Dropped { why: Why::NoChannel });
     assert_eq!(delivery.test("slow", Duration::ZERO), None);

@@ -191,7 +191,7 @@ fn who_does_not_answer_costs_an_attempt_and_no_more() {
     let host = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
     let mut around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
     around.attempt = Duration::from_millis(100);
-    let client = Client::new(&[host.clone()], None, &around).unwrap();
+    let client = Client::new(std::slice::from_ref(&host), None, &around).unwrap();
     let failure = client.post(&format!("http://{host}/?token=hunter2"), &[], b"{}").unwrap_err();
     assert_eq!(failure.again, Again::Soon);
     assert!(failure.error.contains("in time") && !failure.error.contains("hunter2"), "{}", failure.error);
@@ -205,9 +205,12 @@ fn who_does_not_answer_costs_an_attempt_and_no_more() {
 fn a_request_under_way_can_be_broken_off() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
-    let client =
-        Client::new(&[host.clone()], None, &Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN)))
-            .unwrap();
+    let client = Client::new(
+        std::slice::from_ref(&host),
+        None,
+        &Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN)),
+    )
+    .unwrap();
     let stop = client.stopper();
     let stopper = std::thread::spawn(move || {
         // It is under way once it is accepted.
@@ -224,4 +227,58 @@ fn a_request_is_bounded() {
     let client = client(&[], &[]);
     let failure = client.post("https://example.test/", &[], &vec![b' '; REQUEST_BYTES + 1]).unwrap_err();
     assert!(failure.error.contains("too much"), "{}", failure.error);
+}
+
+/// A server of https that answers every request with 204, under the certificate of the fixtures.
+fn secure_server() -> u16 {
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+    let file = |name: &str| format!("{}/../fixtures/notifier/{name}", env!("CARGO_MANIFEST_DIR"));
+    let certificate = CertificateDer::from_pem_file(file("server.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(file("server.key.pem")).unwrap();
+    let config = rustls::ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let session = rustls::ServerConnection::new(config.clone()).unwrap();
+            let mut stream = rustls::StreamOwned::new(session, stream.unwrap());
+            // A client that does not trust us breaks off here.
+            let mut piece = [0; 4096];
+            let mut seen = Vec::new();
+            while !seen.ends_with(b"{}") {
+                match stream.read(&mut piece) {
+                    Ok(bytes) if bytes > 0 => seen.extend_from_slice(&piece[..bytes]),
+                    _ => break,
+                }
+            }
+            if seen.ends_with(b"{}") {
+                let _ = stream.write_all(OK.as_bytes()).and_then(|()| stream.flush());
+            }
+        }
+    });
+    port
+}
+
+#[test]
+fn https_wants_a_trusted_certificate_for_that_name() {
+    let port = secure_server();
+    let near = format!("127.0.0.1:{port}");
+    let names = ["hooks", "other"].map(|name| (format!("{name}.test"), vec![vec![near.parse().unwrap()]]));
+    let mut around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+    around.lookup = Arc::new(Names(Mutex::new(names.into_iter().collect())));
+    let allow = [format!("hooks.test:{port}"), format!("other.test:{port}")];
+    let authority = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/notifier/authority.pem");
+    let trusting = Client::new(&allow, Some(&authority), &around).unwrap();
+    trusting.post(&format!("https://{}/in", allow[0]), &[], b"{}").unwrap();
+    refused(&trusting, &format!("https://{}/in", allow[1]), "no trusted connection");
+    let client = Client::new(&allow, None, &around).unwrap();
+    refused(&client, &format!("https://{}/in", allow[0]), "no trusted connection");
+    let empty = tempfile::NamedTempFile::new().unwrap();
+    assert!(Client::new(&allow, Some(empty.path()), &around).is_err());
 }

@@ -122,7 +122,9 @@ fn while_the_user_is_at_the_terminal_it_waits_or_is_dropped() {
 #[test]
 fn many_at_once_are_one_list_and_many_in_a_window_are_gathered() {
     let mut desk = Desk::new(settings(&["d"]));
-    ["a", "b", "c", "d"].iter().for_each(|c| drop(desk.take(0, c, "approval")));
+    for cause in ["a", "b", "c", "d"] {
+        desk.take(0, cause, "approval");
+    }
     assert_eq!(desk.due(300), ["Group:a,b,c,d"]);
     let mut desk = Desk::new(settings(&["d"]));
     for (ms, cause) in [(0, "a"), (100, "b"), (200, "c"), (350, "d"), (20_000, "e")] {
