@@ -8,6 +8,7 @@
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 pub mod approval;
+pub mod failure;
 pub mod session;
 pub mod shorten;
 pub mod state;
@@ -17,6 +18,7 @@ pub mod talk;
 pub mod turn;
 
 pub use approval::Approval;
+pub use failure::FailureKind;
 pub use session::{Evidence, Health, OpenTurn, Session, Status, Summary, TranscriptView, Usage};
 pub use state::{Conclusion, Rules, SessionState};
 pub use status::{Account, Weighed};

@@ -66,6 +66,9 @@ pub struct Session {
     pub turns: u32,
     /// Tokens so far.
     pub usage: Usage,
+    /// What failed so far, by its sort: tool results and errors.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub failures: std::collections::BTreeMap<crate::FailureKind, u32>,
     /// What it is about, in three lines.
     pub summary: Summary,
     /// Its files.

@@ -165,6 +165,7 @@ impl SessionState {
                 turn: None,
                 turns: 0,
                 usage: Usage::default(),
+                failures: BTreeMap::new(),
                 summary: Summary::default(),
                 transcripts: Vec::new(),
                 health: Health::Ok,

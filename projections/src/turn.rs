@@ -37,4 +37,7 @@ pub struct Turn {
     pub completed_at: Option<Timestamp>,
     /// Tokens spent.
     pub usage: Usage,
+    /// What failed, by its sort.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub failures: std::collections::BTreeMap<crate::FailureKind, u32>,
 }

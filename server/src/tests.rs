@@ -91,6 +91,7 @@ fn session(n: u128, state: State) -> Session {
         turn: None,
         turns: 1,
         usage: Usage { input_tokens: 10, ..Usage::default() },
+        failures: std::collections::BTreeMap::new(),
         summary: Summary { current: Some("at work".into()), ..Summary::default() },
         transcripts: vec![],
         health: SessionHealth::Ok,

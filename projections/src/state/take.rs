@@ -8,7 +8,8 @@ use events::{
 
 use super::{Conclusion, HELD_CLAIMS, PROMPT_CHARS, RECENT_TURNS, SessionState, TURN_TEXT_BYTES, is_restated, speaks};
 use crate::{
-    Turn, Usage,
+    FailureKind, Turn, Usage,
+    failure::{self, Returned},
     shorten::{ending, one_line},
     status::{Held, Process, is_momentary},
     talk::{OpenCall, Phase},
@@ -65,6 +66,13 @@ impl SessionState {
                 self.talk_at = at;
                 if !result.detail {
                     let call = self.talk.returned(&result.call_id);
+                    self.count_failure(failure::classify(&Returned {
+                        tool: call.as_ref().map_or(ToolKind::Other, |call| call.tool),
+                        title: call.as_ref().and_then(|call| call.title.as_deref()),
+                        exit_code: result.exit_code,
+                        outcome: result.outcome,
+                        text: event.text.as_deref(),
+                    }));
                     self.answered(call.as_ref(), event.created_at.min(at));
                     self.call_returned(call.as_ref(), result.outcome, (event.created_at.min(at), at), out);
                     if let Some(turn) = &mut self.turn {
@@ -91,6 +99,10 @@ impl SessionState {
             }
             Payload::Error(error) => {
                 self.talk_at = at;
+                // What ends a turn is told by the transcript, and by telemetry once more.
+                if event.source != Source::Telemetry || error.retrying {
+                    self.count_failure(Some(failure::classify_error(error, event.text.as_deref())));
+                }
                 if error.ends_turn {
                     if self.is_at_work() {
                         self.end_turn(TurnOutcome::Failed, Some(error.class), 0, true, at, out);
@@ -210,6 +222,15 @@ impl SessionState {
         }
     }
 
+    fn count_failure(&mut self, kind: Option<FailureKind>) {
+        let Some(kind) = kind else { return };
+        let turn = self.turn.as_mut().map(|turn| &mut turn.failures);
+        for failures in turn.into_iter().chain([&mut self.session.failures]) {
+            let count = failures.entry(kind).or_default();
+            *count = count.saturating_add(1);
+        }
+    }
+
     /// Whether a prompt typed now belongs to the open turn.
     pub(super) fn steers(&self, origin: PromptOrigin) -> bool {
         match origin {
@@ -308,6 +329,7 @@ impl SessionState {
             started_at: at,
             completed_at: None,
             usage: Usage::default(),
+            failures: std::collections::BTreeMap::new(),
         });
         out.push(Conclusion {
             at,

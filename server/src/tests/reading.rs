@@ -196,6 +196,7 @@ async fn turns_usage_and_texts() {
         started_at: at(0),
         completed_at: None,
         usage: Usage::default(),
+        failures: std::collections::BTreeMap::new(),
     };
     let writer = &mut desk.log.writer;
     writer.begin().unwrap();

@@ -942,3 +942,35 @@ fn an_unknown_record_moves_nothing() {
         &["0 turn 1 by prompt", "0 running thinking", "1 turn 1 completed", "1 waiting turn_complete"],
     );
 }
+
+#[test]
+fn failures_are_counted_by_their_sort() {
+    let fails = |id: &str, text: &str, detail: bool| {
+        says(text, ToolResult { call_id: id.into(), outcome: ToolOutcome::Error, detail, ..ToolResult::default() })
+    };
+    let retry = says("overloaded", ErrorReported { class: ErrorClass::Provider, retrying: true, ..Default::default() });
+    let late = says("401", ErrorReported { class: ErrorClass::Auth, ..ErrorReported::default() }).by(Source::Telemetry);
+    let tape = Tape::played(&[
+        on(0.0, prompt("go")),
+        on(1.0, call("a", ToolKind::Execute, "cargo test")),
+        on(2.0, fails("a", "test result: FAILED. 1 passed; 1 failed", false)),
+        on(2.1, fails("a", "test result: FAILED. 1 passed; 1 failed", true)),
+        on(3.0, call("b", ToolKind::Execute, "make")),
+        on(4.0, fails("b", "make: cc: Permission denied", false)),
+        on(5.0, call("c", ToolKind::Execute, "rm x")),
+        on(6.0, returns("c", ToolOutcome::Denied)),
+        on(7.0, prompt("again")),
+        on(8.0, retry),
+        on(9.0, failure(ErrorClass::Auth)),
+        on(9.5, late),
+    ]);
+    let counted = |failures: &std::collections::BTreeMap<crate::FailureKind, u32>| {
+        failures.iter().map(|(kind, count)| format!("{} {count}", kind.as_str())).collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(counted(&tape.state.session.failures), "auth 1, test_failure 1, provider_crash 1, permission 1");
+    let turns: Vec<String> = tape.state.recent_turns().map(|turn| counted(&turn.failures)).collect();
+    assert_eq!(turns, ["test_failure 1, permission 1", "auth 1, provider_crash 1"]);
+    let mut older = serde_json::to_value(&tape.state).unwrap();
+    older["session"].as_object_mut().unwrap().remove("failures");
+    assert!(serde_json::from_value::<SessionState>(older).is_ok(), "a snapshot without them is one");
+}

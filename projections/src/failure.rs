@@ -1,0 +1,362 @@
+//! What sort of failure a tool result or an error is, from what it says.
+//!
+//! Owns the kinds and the words they are known by. A table of words is tried in a fixed order, the
+//! surest first; of a long text only the head and the tail are looked at. Guesses nothing: what no
+//! table knows is [`FailureKind::Other`].
+
+use events::{ErrorClass, ErrorReported, ToolKind, ToolOutcome};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::words::{
+    AUTH, DISK, HARD_TYPE_ERROR, MERGE_CONFLICT, MISSING, NETWORK, PERMISSION, PROVIDER, RATE_LIMIT, TEST_FAILURE,
+    TESTS_FAILED, TYPE_ERROR,
+};
+
+mod words;
+
+/// Of a text longer than both, so much of the head is looked at, bytes.
+const HEAD_BYTES: usize = 4 << 10;
+/// And so much of the tail, where most tools say what came of it, bytes.
+const TAIL_BYTES: usize = 12 << 10;
+
+/// The sort of a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// Not signed in, or the key, the password or the token was refused.
+    Auth,
+    /// A program, a package, a module or a header is not there.
+    MissingDependency,
+    /// A test failed.
+    TestFailure,
+    /// A compiler, a type checker or a parser refused the code.
+    TypeError,
+    /// A merge has conflicts.
+    MergeConflict,
+    /// Too many requests, or a quota is used up.
+    RateLimit,
+    /// The network, or a connection that broke.
+    Network,
+    /// The model's provider failed.
+    ProviderCrash,
+    /// The system, a sandbox or a rule does not allow it.
+    Permission,
+    /// No space, or a disk that fails.
+    Disk,
+    /// Anything else.
+    Other,
+}
+
+impl FailureKind {
+    /// Every kind.
+    pub const ALL: &'static [Self] = &[
+        Self::Auth,
+        Self::MissingDependency,
+        Self::TestFailure,
+        Self::TypeError,
+        Self::MergeConflict,
+        Self::RateLimit,
+        Self::Network,
+        Self::ProviderCrash,
+        Self::Permission,
+        Self::Disk,
+        Self::Other,
+    ];
+
+    /// The one spelling used on every interface.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auth => "auth",
+            Self::MissingDependency => "missing_dependency",
+            Self::TestFailure => "test_failure",
+            Self::TypeError => "type_error",
+            Self::MergeConflict => "merge_conflict",
+            Self::RateLimit => "rate_limit",
+            Self::Network => "network",
+            Self::ProviderCrash => "provider_crash",
+            Self::Permission => "permission",
+            Self::Disk => "disk",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// What is known of a call that returned.
+#[derive(Debug, Clone, Copy)]
+pub struct Returned<'a> {
+    /// What the tool does.
+    pub tool: ToolKind,
+    /// One line about the call: the command.
+    pub title: Option<&'a str>,
+    /// The exit code of a command, when known.
+    pub exit_code: Option<i32>,
+    /// How it ended, as the agent says.
+    pub outcome: ToolOutcome,
+    /// What came out of it.
+    pub text: Option<&'a str>,
+}
+
+/// What sort of failure a result is; nothing when it is none. A person's refusal and a broken-off
+/// call are none. A command that ended well may have failed all the same, behind a pipe: that is
+/// believed of a test, a build or a merge which says so itself.
+#[must_use]
+pub fn classify(returned: &Returned<'_>) -> Option<FailureKind> {
+    let failed = match returned.outcome {
+        ToolOutcome::Denied | ToolOutcome::Cancelled => return None,
+        ToolOutcome::Blocked => return Some(FailureKind::Permission),
+        ToolOutcome::Error => true,
+        ToolOutcome::Ok => returned.exit_code.is_some_and(|code| code != 0),
+    };
+    let text = Ends::of(returned.text.unwrap_or_default());
+    if failed {
+        let code = returned.exit_code.or_else(|| text.exit_code());
+        // `grep` and `diff` say by 1 that there is nothing, or something.
+        if code == Some(1) && returned.tool == ToolKind::Execute && returned.title.is_some_and(asks_by_exit_code) {
+            return None;
+        }
+        return Some(text.kind().unwrap_or(match code {
+            Some(127) => FailureKind::MissingDependency,
+            Some(126) => FailureKind::Permission,
+            Some(_) | None => FailureKind::Other,
+        }));
+    }
+    let title = returned.title.filter(|_| returned.tool == ToolKind::Execute)?;
+    if runs_tests(title) && text.says_tests_failed() {
+        return Some(FailureKind::TestFailure);
+    }
+    if (runs_tests(title) || builds(title)) && text.says_any(HARD_TYPE_ERROR) {
+        return Some(FailureKind::TypeError);
+    }
+    (words(title).any(|word| word == "git") && text.says_any(MERGE_CONFLICT)).then_some(FailureKind::MergeConflict)
+}
+
+/// What sort of failure an error of the agent is.
+#[must_use]
+pub fn classify_error(error: &ErrorReported, text: Option<&str>) -> FailureKind {
+    match error.class {
+        ErrorClass::Auth => FailureKind::Auth,
+        ErrorClass::RateLimit | ErrorClass::Quota => FailureKind::RateLimit,
+        ErrorClass::Network => FailureKind::Network,
+        ErrorClass::Provider => FailureKind::ProviderCrash,
+        ErrorClass::Context => FailureKind::Other,
+        ErrorClass::Other => match error.code.as_deref().and_then(|code| code.parse::<u16>().ok()) {
+            Some(401 | 403) => FailureKind::Auth,
+            Some(402 | 429) => FailureKind::RateLimit,
+            Some(500..=599) => FailureKind::ProviderCrash,
+            Some(_) | None => Ends::of(text.unwrap_or_default()).kind().unwrap_or(FailureKind::Other),
+        },
+    }
+}
+
+/// Whether a command line runs tests.
+#[must_use]
+pub fn runs_tests(command: &str) -> bool {
+    let mut before = "";
+    for word in words(command).take(COMMAND_WORDS) {
+        let program = word.rsplit('/').next().unwrap_or(word);
+        let tests = match program {
+            "pytest" | "py.test" | "jest" | "vitest" | "mocha" | "rspec" | "phpunit" | "ctest" | "tox" | "nox"
+            | "nextest" | "unittest" | "ava" | "playwright" | "cypress" | "gotestsum" => true,
+            "test" | "tests" | "check" | "t" | "verify" => {
+                matches!(
+                    before,
+                    "cargo"
+                        | "npm"
+                        | "pnpm"
+                        | "yarn"
+                        | "bun"
+                        | "go"
+                        | "make"
+                        | "just"
+                        | "mvn"
+                        | "gradle"
+                        | "gradlew"
+                        | "dotnet"
+                        | "swift"
+                        | "mix"
+                        | "deno"
+                        | "bazel"
+                        | "run"
+                        | "rake"
+                        | "rails"
+                        | "zig"
+                        | "cabal"
+                        | "stack"
+                        | "dart"
+                        | "flutter"
+                        | "task"
+                        | "sbt"
+                ) && !(before == "cargo" && matches!(program, "check"))
+            }
+            _ => program.starts_with("test:") && matches!(before, "run" | "npm" | "yarn" | "pnpm" | "bun"),
+        };
+        if tests {
+            return true;
+        }
+        if !word.starts_with('-') && !word.starts_with('+') {
+            before = program;
+        }
+    }
+    false
+}
+
+/// Whether a command line builds or checks code.
+#[must_use]
+pub fn builds(command: &str) -> bool {
+    words(command).take(COMMAND_WORDS).any(|word| {
+        let program = word.rsplit('/').next().unwrap_or(word);
+        matches!(
+            program,
+            "build"
+                | "check"
+                | "clippy"
+                | "tsc"
+                | "mypy"
+                | "pyright"
+                | "make"
+                | "cmake"
+                | "ninja"
+                | "rustc"
+                | "gcc"
+                | "g++"
+                | "clang"
+                | "javac"
+                | "vet"
+                | "typecheck"
+                | "compile"
+                | "vue-tsc"
+                | "flow"
+                | "xcodebuild"
+                | "msbuild"
+        )
+    })
+}
+
+/// So much of a command line is looked at, words.
+const COMMAND_WORDS: usize = 40;
+
+fn words(command: &str) -> impl Iterator<Item = &str> {
+    command
+        .split(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')'))
+        .filter(|word| !word.is_empty())
+}
+
+/// Whether the last command of the line answers a question with its exit code.
+fn asks_by_exit_code(command: &str) -> bool {
+    let last = command.rsplit([';', '&', '|']).next().unwrap_or(command);
+    let mut program = words(last).map(|word| word.rsplit('/').next().unwrap_or(word));
+    match program.next() {
+        Some(
+            "grep" | "egrep" | "fgrep" | "rg" | "ag" | "ack" | "diff" | "cmp" | "test" | "[" | "[[" | "which" | "pgrep"
+            | "type",
+        ) => true,
+        Some("git") => matches!(program.next(), Some("diff" | "grep" | "show-ref" | "check-ignore" | "merge-base")),
+        Some("command") => program.next() == Some("-v"),
+        Some(_) | None => false,
+    }
+}
+
+/// Both ends of a text, in small letters.
+struct Ends(String);
+
+impl Ends {
+    fn of(text: &str) -> Self {
+        if text.len() <= HEAD_BYTES + TAIL_BYTES {
+            return Self(text.to_ascii_lowercase());
+        }
+        let (mut head, mut tail) = (HEAD_BYTES, text.len() - TAIL_BYTES);
+        while !text.is_char_boundary(head) {
+            head -= 1;
+        }
+        while !text.is_char_boundary(tail) {
+            tail += 1;
+        }
+        let mut ends = String::with_capacity(HEAD_BYTES + TAIL_BYTES + 1);
+        ends.push_str(&text[..head]);
+        ends.push('\n');
+        ends.push_str(&text[tail..]);
+        ends.make_ascii_lowercase();
+        Self(ends)
+    }
+
+    fn says_any(&self, table: &[&str]) -> bool {
+        table.iter().any(|sign| self.0.contains(sign))
+    }
+
+    /// The exit code some agents put into the text.
+    fn exit_code(&self) -> Option<i32> {
+        let head: String = self.0.lines().take(3).collect::<Vec<_>>().join("\n");
+        let at = ["exit code: ", "exit code ", "exited with code "].iter().find_map(|sign| {
+            let at = head.find(sign)?;
+            Some(at + sign.len())
+        })?;
+        let digits: String = head[at..].chars().take_while(char::is_ascii_digit).take(4).collect();
+        digits.parse().ok()
+    }
+
+    fn kind(&self) -> Option<FailureKind> {
+        if self.says_any(MERGE_CONFLICT) {
+            return Some(FailureKind::MergeConflict);
+        }
+        if self.says_any(DISK) {
+            return Some(FailureKind::Disk);
+        }
+        if self.says_tests_failed() {
+            return Some(FailureKind::TestFailure);
+        }
+        const ORDER: &[(FailureKind, &[&str])] = &[
+            (FailureKind::RateLimit, RATE_LIMIT),
+            (FailureKind::Auth, AUTH),
+            (FailureKind::TypeError, HARD_TYPE_ERROR),
+            (FailureKind::MissingDependency, MISSING),
+            (FailureKind::TypeError, TYPE_ERROR),
+            (FailureKind::Network, NETWORK),
+            (FailureKind::ProviderCrash, PROVIDER),
+            (FailureKind::Permission, PERMISSION),
+            (FailureKind::TestFailure, TEST_FAILURE),
+        ];
+        ORDER.iter().find(|(_, table)| self.says_any(table)).map(|(kind, _)| *kind)
+    }
+
+    /// Whether a test runner says that tests failed: by its own words, or with a number before
+    /// `failed` that is not 0.
+    fn says_tests_failed(&self) -> bool {
+        if self.says_any(TESTS_FAILED) {
+            return true;
+        }
+        const COUNTED: &[&str] = &[" failed", " failing", " failures", " failure,", " tests failed"];
+        COUNTED.iter().any(|sign| {
+            self.0.match_indices(sign).take(64).any(|(at, _)| {
+                let before = &self.0.as_bytes()[at.saturating_sub(6)..at];
+                let digits = before.iter().rev().take_while(|b| b.is_ascii_digit());
+                let (mut any, mut zero) = (false, true);
+                for digit in digits {
+                    any = true;
+                    zero &= *digit == b'0';
+                }
+                any && !zero && self.is_a_summary(at)
+            })
+        })
+    }
+
+    /// Whether the line around `at` is a test runner's: it counts what passed, or names tests.
+    fn is_a_summary(&self, at: usize) -> bool {
+        let start = self.0[..at].rfind('\n').map_or(0, |n| n + 1);
+        let end = self.0[at..].find('\n').map_or(self.0.len(), |n| at + n);
+        let line = &self.0[start..end];
+        line.len() < 400
+            && [
+                "passed", "passing", "total", "tests", "test ", " in ", "===", "failures", "examples", "specs",
+                "skipped",
+            ]
+            .iter()
+            .any(|sign| line.contains(sign))
+            || line.trim_start().bytes().all(|b| b.is_ascii_digit() || b == b' ' || b.is_ascii_lowercase())
+                && line.trim_end().ends_with(" failing")
+    }
+}
+
+#[cfg(test)]
+mod tests;
