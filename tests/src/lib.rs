@@ -22,6 +22,7 @@ pub mod score;
 pub mod statusbench;
 pub mod terminal;
 pub mod terminal_user;
+pub mod told;
 pub mod transcript;
 pub mod world;
 

@@ -123,8 +123,13 @@ impl Recording {
     /// Reads `fixtures/recordings/<name>`.
     #[must_use]
     pub fn load(name: &str) -> Self {
-        let Folder { meta, timeline, truth, .. } =
-            Folder::read(&fixtures().join("recordings").join(name)).unwrap_or_else(|words| panic!("{words}"));
+        Self::of(name, Folder::read(&fixtures().join("recordings").join(name)).unwrap_or_else(|words| panic!("{words}")))
+    }
+
+    /// The files and the processes of a folder that was read.
+    #[must_use]
+    pub fn of(name: &str, folder: Folder) -> Self {
+        let Folder { meta, timeline, truth, .. } = folder;
         let told = |field: Option<String>, of: &str| field.unwrap_or_else(|| panic!("{name}: {of} is not told"));
         let about = About {
             provider: meta.provider,

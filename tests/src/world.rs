@@ -206,14 +206,28 @@ impl World {
 
     /// Plays a recording to 1.5 s behind its last truth.
     pub fn play(&mut self, recording: &Recording) {
+        self.play_with::<()>(recording, &[], |_, ()| ());
+    }
+
+    /// Plays a recording, and what else is told meanwhile: when (ms since second 0, in order), and what.
+    pub fn play_with<T>(&mut self, recording: &Recording, told: &[(i64, T)], tell: impl Fn(&mut Self, &T)) {
         let replay = Replay::new(recording, self);
-        for op in &recording.timeline {
-            self.run_to(seconds(op.at));
-            replay.apply(self, op);
-            self.tick();
+        let end = seconds(recording.truth.last().map_or(0.0, |t| t.at) + 1.5);
+        let mut told = told.iter().filter(|(at, _)| *at <= end).peekable();
+        let ops = recording.timeline.iter().map(Some).chain([None]);
+        for op in ops {
+            let until = op.map_or(end, |op| seconds(op.at));
+            while let Some((at, what)) = told.next_if(|(at, _)| *at <= until) {
+                self.run_to(*at);
+                tell(self, what);
+                self.tick();
+            }
+            self.run_to(until);
+            if let Some(op) = op {
+                replay.apply(self, op);
+                self.tick();
+            }
         }
-        let end = recording.truth.last().map_or(0.0, |t| t.at) + 1.5;
-        self.run_to(seconds(end));
     }
 
     /// Lets time pass up to `at` (ms since second 0).
@@ -332,6 +346,18 @@ impl World {
         }
     }
 
+    /// The process of a recorded run.
+    #[must_use]
+    pub fn pid(run: usize) -> u32 {
+        41_000 + run as u32
+    }
+
+    /// When it began, in clock ticks since boot.
+    #[must_use]
+    pub fn start_ticks(run: usize) -> u64 {
+        500_000 + run as u64
+    }
+
     /// Starts a process.
     pub fn spawn(&mut self, provider: Provider, pid: u32, start_ticks: u64) {
         let cwd = self.project();
@@ -448,14 +474,6 @@ impl Replay {
         Self { provider: recording.about.provider, names, runs: spawns.collect() }
     }
 
-    fn pid(run: usize) -> u32 {
-        41_000 + run as u32
-    }
-
-    fn start_ticks(run: usize) -> u64 {
-        500_000 + run as u64
-    }
-
     fn rewrite(&self, text: &str) -> String {
         self.names.rewrite(text)
     }
@@ -474,7 +492,7 @@ impl Replay {
 
     fn path(&self, world: &World, path: &str, run: usize) -> PathBuf {
         if self.is_registry(path) {
-            return world.home().join(format!(".claude/sessions/{}.json", Self::pid(run)));
+            return world.home().join(format!(".claude/sessions/{}.json", World::pid(run)));
         }
         world.home().join(self.rewrite(path))
     }
@@ -482,18 +500,18 @@ impl Replay {
     fn apply(&self, world: &mut World, op: &Op) {
         let run = self.run_at(op.at);
         match &op.what {
-            What::Spawn { run } => world.spawn(self.provider, Self::pid(*run), Self::start_ticks(*run)),
-            What::Exit { run } => world.exit(Self::pid(*run)),
+            What::Spawn { run } => world.spawn(self.provider, World::pid(*run), World::start_ticks(*run)),
+            What::Exit { run } => world.exit(World::pid(*run)),
             What::Append { path, data } => {
                 let path = self.path(world, path, run);
-                world.append(&path, &self.rewrite(data), Some(Self::pid(run)));
+                world.append(&path, &self.rewrite(data), Some(World::pid(run)));
             }
             What::Write { path, data } => {
                 let mut data = data.clone();
                 if self.is_registry(path) && !data.is_empty() {
                     let mut entry: serde_json::Value = serde_json::from_str(&data).unwrap();
-                    entry["pid"] = Self::pid(run).into();
-                    entry["procStart"] = Self::start_ticks(run).to_string().into();
+                    entry["pid"] = World::pid(run).into();
+                    entry["procStart"] = World::start_ticks(run).to_string().into();
                     data = entry.to_string();
                 }
                 let path = self.path(world, path, run);

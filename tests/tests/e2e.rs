@@ -10,6 +10,7 @@ mod e2e {
     mod explain;
     mod export;
     mod faults;
+    mod findings;
     mod fold;
     mod hooks_install;
     mod ledger;

@@ -1,0 +1,258 @@
+//! Approvals that wait, and questions.
+//!
+//! An approval is opened by its request. It is over when the reducer or capture itself says so, or when the
+//! session is known to be gone: nothing that stands in a transcript ends it.
+
+use std::collections::BTreeMap;
+
+use events::{
+    ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Event, EventId, FindingKind, Severity, Source,
+    Timestamp,
+};
+use projections::{Session, shorten::one_line};
+
+use crate::{
+    book::{Book, Raise},
+    risk::{Asked, risk},
+    rules::Rules,
+};
+
+/// At most so many approvals of a session are watched.
+const PENDING: usize = 64;
+/// A subject is cut to so many characters.
+const SUBJECT: usize = 160;
+
+/// The key of the finding about several.
+const BACKLOG: &str = "approval_backlog";
+/// The key of the finding about a question.
+pub(crate) const QUESTION: &str = "question";
+
+#[derive(Debug)]
+struct Pending {
+    kind: Option<ApprovalKind>,
+    tool: Option<String>,
+    subject: Option<String>,
+    risk: Option<&'static str>,
+    event: Option<EventId>,
+    sequence: u64,
+    opened_at: Timestamp,
+    /// Told, or tried to be.
+    rung: bool,
+    long: bool,
+}
+
+impl Pending {
+    fn asks_a_question(&self) -> bool {
+        self.kind == Some(ApprovalKind::Question)
+    }
+}
+
+/// The approvals of a session that wait.
+#[derive(Debug, Default)]
+pub(crate) struct Approvals {
+    pending: BTreeMap<String, Pending>,
+}
+
+fn key(approval: &str) -> String {
+    format!("approval:{approval}")
+}
+
+impl Approvals {
+    pub(crate) fn len(&self) -> usize {
+        self.pending.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    pub(crate) fn requested(&mut self, event: &Event, asked: &ApprovalRequested, at: Timestamp) {
+        let dialog = asked.dialog.as_deref();
+        let subject = asked
+            .command
+            .as_deref()
+            .or_else(|| asked.paths.first().map(String::as_str))
+            .or(asked.url.as_deref())
+            .or_else(|| dialog.and_then(|d| d.subject.as_deref()))
+            .map(|subject| one_line(subject, SUBJECT));
+        // What a screen shows of it may be cut, but is all there is.
+        let seen = dialog.and_then(|d| d.subject.as_deref()).filter(|_| asked.about == Some(ApprovalKind::Command));
+        let risk =
+            risk(&Asked { command: asked.command.as_deref().or(seen), paths: &asked.paths, url: asked.url.as_deref() });
+        let tool = asked.tool.as_deref().map(|tool| one_line(tool, SUBJECT));
+        if let Some(known) = self.pending.get_mut(&asked.approval_id) {
+            // The same one, told better.
+            known.kind = asked.about.or(known.kind);
+            known.subject = subject.or_else(|| known.subject.take());
+            known.risk = known.risk.or(risk);
+            return;
+        }
+        if self.pending.len() == PENDING {
+            return;
+        }
+        let pending = Pending {
+            kind: asked.about,
+            tool,
+            subject,
+            risk,
+            event: Some(event.id),
+            sequence: event.sequence,
+            opened_at: at,
+            rung: false,
+            long: false,
+        };
+        self.pending.insert(asked.approval_id.clone(), pending);
+    }
+
+    /// Somebody who may say so says that it is over.
+    pub(crate) fn resolved(
+        &mut self,
+        event: &Event,
+        resolved: &ApprovalResolved,
+        at: Timestamp,
+        rules: &Rules,
+        book: &mut Book,
+    ) {
+        let trusted = event.derived || event.source == Source::Runtime;
+        if !trusted || resolved.outcome.is_some() && resolved.state.is_none() && resolved.allowed.is_none() {
+            return;
+        }
+        let how = match resolved.state {
+            Some(ApprovalState::Pending) => return,
+            Some(ApprovalState::Allowed) => "it was allowed",
+            Some(ApprovalState::Denied) => "it was denied",
+            Some(ApprovalState::AnsweredElsewhere) => "it was answered where it was asked",
+            Some(ApprovalState::Expired) => "nobody knows whether the agent still asks",
+            Some(ApprovalState::Withdrawn) => "the agent does not ask any more",
+            None => match resolved.allowed {
+                Some(true) => "it was allowed",
+                Some(false) => "it was denied",
+                None => "it was closed",
+            },
+        };
+        self.close(&resolved.approval_id, how, at, rules, book);
+    }
+
+    fn close(&mut self, approval: &str, how: &str, at: Timestamp, rules: &Rules, book: &mut Book) {
+        if let Some(pending) = self.pending.remove(approval)
+            && pending.asks_a_question()
+        {
+            book.resolve(QUESTION, at, how);
+        }
+        book.resolve(&key(approval), at, how);
+        self.count(at, rules, book);
+    }
+
+    /// The process is gone: nobody asks any more.
+    pub(crate) fn gone(&mut self, at: Timestamp, book: &mut Book) {
+        self.pending.clear();
+        book.resolve_kinds(
+            &[FindingKind::Approval, FindingKind::RiskyApproval, FindingKind::ApprovalBacklog, FindingKind::Question],
+            at,
+            "the session ended",
+        );
+    }
+
+    /// Brings what is known in line with the reducer's word, after a restart above all.
+    pub(crate) fn look(&mut self, session: &Session, at: Timestamp, rules: &Rules, book: &mut Book) {
+        let is_pending = |id: &str| session.pending_approvals.iter().any(|pending| pending == id);
+        let open = book.open().filter_map(|finding| finding.approval_id.clone());
+        let known = self.pending.iter().filter(|(_, p)| p.sequence <= session.last_sequence).map(|(id, _)| id.clone());
+        let mut over: Vec<String> = open.filter(|id| !self.pending.contains_key(id)).chain(known).collect();
+        over.retain(|id| !is_pending(id));
+        for id in over {
+            self.close(&id, "it is not pending any more", at, rules, book);
+        }
+        for id in &session.pending_approvals {
+            if self.pending.len() < PENDING && !self.pending.contains_key(id) {
+                let subject = session.status.activity.as_deref().map(|activity| one_line(activity, SUBJECT));
+                let risk = risk(&Asked { command: subject.as_deref(), ..Asked::default() });
+                let pending = Pending {
+                    kind: None,
+                    tool: None,
+                    subject,
+                    risk,
+                    event: None,
+                    sequence: session.last_sequence,
+                    opened_at: session.status.since.min(at),
+                    rung: false,
+                    long: false,
+                };
+                self.pending.insert(id.clone(), pending);
+            }
+        }
+    }
+
+    pub(crate) fn due(&self, rules: &Rules) -> Option<Timestamp> {
+        let soon = self.pending.values().filter(|p| !p.rung).map(|p| p.opened_at.plus_ms(rules.approval_ms));
+        let long = self.pending.values().filter(|p| !p.long).map(|p| p.opened_at.plus_ms(rules.backlog_ms));
+        soon.chain(long).min()
+    }
+
+    pub(crate) fn ring(&mut self, at: Timestamp, rules: &Rules, book: &mut Book) {
+        for (id, pending) in &mut self.pending {
+            if !pending.rung && pending.opened_at.plus_ms(rules.approval_ms) <= at {
+                pending.rung = true;
+                book.raise(raise_of(id, pending), at);
+            }
+            if !pending.long && pending.opened_at.plus_ms(rules.backlog_ms) <= at {
+                pending.long = true;
+            }
+        }
+        self.count(at, rules, book);
+    }
+
+    /// Whether too many wait, or one for too long.
+    fn count(&self, at: Timestamp, rules: &Rules, book: &mut Book) {
+        let waiting = || self.pending.values().filter(|p| p.rung && !p.asks_a_question());
+        let count = u32::try_from(waiting().count()).unwrap_or(u32::MAX);
+        let longest = waiting().map(|p| at.since_ms(p.opened_at)).max().unwrap_or(0);
+        if count < rules.backlog.max(2) && !waiting().any(|p| p.long) {
+            return book.resolve(BACKLOG, at, "fewer approvals wait");
+        }
+        let what = match count {
+            1 => format!("an approval has waited for {} min", longest / 60_000),
+            _ => format!("{count} approvals wait"),
+        };
+        let why = format!("{count} wait, the first of them for {} s", longest / 1_000);
+        let first_at = waiting().map(|p| p.opened_at).min().unwrap_or(at);
+        let evidence = waiting().filter_map(|p| p.event).collect();
+        let raise = Raise::new(FindingKind::ApprovalBacklog, Severity::Warning, what, why, first_at);
+        book.raise(Raise { evidence, count, ..raise }, at);
+    }
+}
+
+fn raise_of(id: &str, pending: &Pending) -> Raise {
+    let tool = pending.tool.as_deref().unwrap_or(match pending.kind {
+        Some(ApprovalKind::Command) => "a command",
+        Some(ApprovalKind::Edit | ApprovalKind::Write) => "an edit",
+        Some(ApprovalKind::Plan) => "a plan",
+        Some(ApprovalKind::Mcp) => "an MCP tool",
+        Some(ApprovalKind::Fetch) => "a fetch",
+        Some(ApprovalKind::Trust) => "trust",
+        Some(ApprovalKind::Read) => "a read",
+        Some(ApprovalKind::Question) => "a question",
+        None => "something",
+    });
+    let subject = match &pending.subject {
+        Some(subject) => format!("{tool}: {subject}"),
+        None => tool.to_owned(),
+    };
+    let first_at = pending.opened_at;
+    let raise = if pending.asks_a_question() {
+        let why = "the agent asked its user something and waits".to_owned();
+        Raise::new(FindingKind::Question, Severity::Warning, format!("asks {subject}"), why, first_at)
+    } else if let Some(risk) = pending.risk {
+        let why = format!("the agent stopped to ask, and {risk}");
+        let raise =
+            Raise::new(FindingKind::RiskyApproval, Severity::Error, format!("asks leave for {subject}"), why, first_at);
+        Raise { key: key(id), ..raise }
+    } else {
+        let why = "the agent stopped to ask for permission".to_owned();
+        let raise =
+            Raise::new(FindingKind::Approval, Severity::Warning, format!("asks leave for {subject}"), why, first_at);
+        Raise { key: key(id), ..raise }
+    };
+    let evidence = pending.event.into_iter().collect();
+    Raise { approval_id: Some(id.to_owned()), subject: Some(subject), evidence, ..raise }
+}

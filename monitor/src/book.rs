@@ -1,0 +1,326 @@
+//! The findings of one session: each cause has one that is open at most.
+//!
+//! Owns how a finding is opened, updated, acknowledged and resolved, and what of that is told. A cause that
+//! was over at a moment is not raised again for that moment or one before it, so that events that are read
+//! again after a restart raise nothing twice.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use events::{EventId, Finding, FindingKind, FindingState, SessionId, Severity, Timestamp};
+
+/// At most so many findings of a session are open; a further one waits until there is room.
+const OPEN: usize = 64;
+/// Of so many causes it is remembered when they were over.
+const OVER: usize = 128;
+/// A finding names at most so many events: the first half of the oldest, the rest of the newest.
+const EVIDENCE: usize = 16;
+
+/// What is to be raised.
+#[derive(Debug, Clone)]
+pub(crate) struct Raise {
+    pub(crate) kind: FindingKind,
+    pub(crate) severity: Severity,
+    pub(crate) key: String,
+    pub(crate) what: String,
+    pub(crate) why: String,
+    pub(crate) subject: Option<String>,
+    pub(crate) approval_id: Option<String>,
+    pub(crate) evidence: Vec<EventId>,
+    pub(crate) first_at: Timestamp,
+    pub(crate) count: u32,
+    pub(crate) until: Option<Timestamp>,
+}
+
+impl Raise {
+    /// Something seen once, whose key is its kind.
+    pub(crate) fn new(kind: FindingKind, severity: Severity, what: String, why: String, at: Timestamp) -> Self {
+        Self {
+            kind,
+            severity,
+            key: kind.as_str().to_owned(),
+            what,
+            why,
+            subject: None,
+            approval_id: None,
+            evidence: Vec::new(),
+            first_at: at,
+            count: 1,
+            until: None,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    finding: Finding,
+    /// The count that was told last.
+    told: u32,
+}
+
+/// The findings of a session.
+#[derive(Debug)]
+pub(crate) struct Book {
+    session: SessionId,
+    /// Whether anything is raised now: not while history is told.
+    pub(crate) audible: bool,
+    open: BTreeMap<String, Entry>,
+    over: VecDeque<(String, Timestamp)>,
+    off: Vec<FindingKind>,
+    changed: Vec<Finding>,
+}
+
+impl Book {
+    pub(crate) fn new(session: SessionId, off: &[FindingKind]) -> Self {
+        Self {
+            session,
+            audible: false,
+            open: BTreeMap::new(),
+            over: VecDeque::new(),
+            off: off.to_vec(),
+            changed: Vec::new(),
+        }
+    }
+
+    /// Takes over what was found before a restart.
+    pub(crate) fn restore(&mut self, finding: Finding) {
+        if finding.is_open() {
+            let told = finding.count;
+            self.open.insert(finding.key.clone(), Entry { finding, told });
+        } else {
+            let over = finding.resolved_at.unwrap_or(finding.last_at);
+            self.note_over(finding.key, over);
+        }
+    }
+
+    /// What changed since this was asked last.
+    pub(crate) fn drain(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.changed)
+    }
+
+    pub(crate) fn open(&self) -> impl Iterator<Item = &Finding> {
+        self.open.values().map(|entry| &entry.finding)
+    }
+
+    pub(crate) fn is_open(&self, key: &str) -> bool {
+        self.open.contains_key(key)
+    }
+
+    pub(crate) fn has(&self, kind: FindingKind) -> bool {
+        self.open().any(|finding| finding.kind == kind)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.open.len() + self.over.len()
+    }
+
+    fn over_at(&self, key: &str) -> Option<Timestamp> {
+        self.over.iter().find(|(over, _)| over == key).map(|(_, at)| *at)
+    }
+
+    fn note_over(&mut self, key: String, at: Timestamp) {
+        let before = self.over_at(&key);
+        self.over.retain(|(over, _)| *over != key);
+        if self.over.len() == OVER {
+            self.over.pop_front();
+        }
+        self.over.push_back((key, before.map_or(at, |before| before.max(at))));
+    }
+
+    /// Opens a finding, or brings the open one of the same key up to date.
+    pub(crate) fn raise(&mut self, raise: Raise, at: Timestamp) {
+        if !self.audible || self.off.contains(&raise.kind) {
+            return;
+        }
+        let over = self.over_at(&raise.key);
+        if let Some(entry) = self.open.get_mut(&raise.key) {
+            if let Some(changed) = entry.update(raise, at) {
+                self.changed.push(changed);
+            }
+            return;
+        }
+        if self.open.len() == OPEN || over.is_some_and(|over| at <= over) {
+            return;
+        }
+        // What is older belongs to the one that is over.
+        let first_at = over.filter(|over| raise.first_at <= *over).map_or(raise.first_at.min(at), |_| at);
+        let finding = Finding {
+            id: Finding::id_of(self.session, &raise.key, first_at),
+            kind: raise.kind,
+            severity: raise.severity,
+            state: FindingState::Open,
+            session_id: self.session,
+            key: raise.key.clone(),
+            what: raise.what,
+            why: raise.why,
+            subject: raise.subject,
+            approval_id: raise.approval_id,
+            evidence: shortened(raise.evidence),
+            first_at,
+            last_at: at,
+            count: raise.count,
+            until: raise.until,
+            acknowledged_at: None,
+            resolved_at: None,
+            resolution: None,
+        };
+        self.changed.push(finding.clone());
+        let told = finding.count;
+        self.open.insert(raise.key, Entry { finding, told });
+    }
+
+    /// Ends the finding of this key, if there is one.
+    pub(crate) fn resolve(&mut self, key: &str, at: Timestamp, resolution: &str) {
+        // What was said before it was seen last does not end it: that is told again, or told late.
+        let Some(entry) = self.open.get(key).filter(|entry| entry.finding.last_at <= at) else { return };
+        let mut finding = entry.finding.clone();
+        self.open.remove(key);
+        finding.state = FindingState::Resolved;
+        finding.resolved_at = Some(at);
+        finding.resolution = Some(resolution.to_owned());
+        self.note_over(key.to_owned(), at);
+        self.changed.push(finding);
+    }
+
+    /// Ends the findings of these kinds.
+    pub(crate) fn resolve_kinds(&mut self, kinds: &[FindingKind], at: Timestamp, resolution: &str) {
+        if self.open.is_empty() {
+            return;
+        }
+        let keys: Vec<String> = self.open().filter(|f| kinds.contains(&f.kind)).map(|f| f.key.clone()).collect();
+        for key in keys {
+            self.resolve(&key, at, resolution);
+        }
+    }
+
+    /// Somebody knows.
+    pub(crate) fn acknowledge(&mut self, id: &str, at: Timestamp) -> bool {
+        let Some(entry) = self.open.values_mut().find(|entry| entry.finding.id == id) else { return false };
+        if entry.finding.state == FindingState::Open {
+            entry.finding.state = FindingState::Acknowledged;
+            entry.finding.acknowledged_at = Some(at);
+            self.changed.push(entry.finding.clone());
+        }
+        true
+    }
+}
+
+impl Entry {
+    /// Gives the finding when what changed is worth telling.
+    fn update(&mut self, raise: Raise, at: Timestamp) -> Option<Finding> {
+        let finding = &mut self.finding;
+        let grave = (raise.kind, raise.severity) != (finding.kind, finding.severity);
+        let later = raise.until.is_some() && raise.until != finding.until;
+        finding.kind = raise.kind;
+        finding.severity = raise.severity;
+        finding.last_at = finding.last_at.max(at);
+        finding.until = raise.until.or(finding.until);
+        finding.subject = raise.subject.or_else(|| finding.subject.take());
+        if raise.count >= finding.count {
+            finding.count = raise.count;
+            finding.what = raise.what;
+            finding.why = raise.why;
+        }
+        for id in raise.evidence {
+            if !finding.evidence.contains(&id) {
+                finding.evidence.push(id);
+            }
+        }
+        finding.evidence = shortened(std::mem::take(&mut finding.evidence));
+        let doubled = finding.count >= self.told.saturating_mul(2).max(2) && finding.count > self.told;
+        if !(grave || later || doubled) {
+            return None;
+        }
+        self.told = finding.count;
+        Some(finding.clone())
+    }
+}
+
+/// The oldest and the newest events.
+fn shortened(mut evidence: Vec<EventId>) -> Vec<EventId> {
+    if evidence.len() > EVIDENCE {
+        evidence.drain(EVIDENCE / 2..evidence.len() - EVIDENCE / 2);
+    }
+    evidence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_millisecond(seconds * 1_000)
+    }
+
+    fn seen(count: u32, seconds: i64) -> Raise {
+        let raise =
+            Raise::new(FindingKind::Loop, Severity::Warning, format!("{count} times"), "why".into(), at(seconds));
+        Raise { count, ..raise }
+    }
+
+    fn book() -> Book {
+        Book { audible: true, ..Book::new(SessionId::from_bits(7), &[]) }
+    }
+
+    #[test]
+    fn one_cause_has_one_finding_and_only_what_matters_is_told() {
+        let mut book = book();
+        book.raise(seen(5, 1), at(1));
+        book.raise(seen(6, 1), at(2));
+        assert_eq!(book.drain().len(), 1);
+        book.raise(seen(10, 1), at(3));
+        let told = book.drain();
+        assert_eq!((told.len(), told[0].count, told[0].first_at, told[0].last_at), (1, 10, at(1), at(3)));
+        book.raise(Raise { severity: Severity::Error, ..seen(11, 1) }, at(4));
+        assert_eq!(book.drain().len(), 1);
+        book.resolve("loop", at(5), "over");
+        assert_eq!(book.drain()[0].state, FindingState::Resolved);
+        book.resolve("loop", at(6), "over");
+        assert!(book.drain().is_empty());
+    }
+
+    #[test]
+    fn what_was_over_is_not_raised_again_for_the_same_time() {
+        let mut book = book();
+        book.raise(seen(5, 1), at(3));
+        book.resolve("loop", at(5), "over");
+        let old = book.drain().remove(0);
+        book.raise(seen(5, 1), at(3));
+        book.raise(seen(5, 1), at(5));
+        assert!(book.drain().is_empty());
+        book.raise(seen(5, 1), at(9));
+        let new = book.drain().remove(0);
+        assert_eq!(new.first_at, at(9), "it did not begin before the other ended");
+        assert_ne!(new.id, old.id);
+    }
+
+    #[test]
+    fn a_restart_raises_nothing_twice_and_ends_nothing_too_early() {
+        let mut before = book();
+        before.raise(seen(5, 1), at(3));
+        let finding = before.drain().remove(0);
+        let mut after = book();
+        after.restore(finding);
+        after.resolve("loop", at(2), "said before");
+        after.raise(seen(5, 1), at(3));
+        assert!(after.drain().is_empty());
+        after.resolve("loop", at(4), "over");
+        let over = after.drain().remove(0);
+        let mut again = book();
+        again.restore(over);
+        again.raise(seen(5, 1), at(3));
+        assert!(again.drain().is_empty());
+    }
+
+    #[test]
+    fn what_is_acknowledged_stays_so() {
+        let mut book = book();
+        book.raise(seen(5, 1), at(1));
+        let id = book.drain().remove(0).id;
+        assert!(!book.acknowledge("f0", at(2)));
+        assert!(book.acknowledge(&id, at(2)));
+        book.raise(seen(20, 1), at(3));
+        let told = book.drain();
+        assert_eq!(told.len(), 2);
+        assert!(told.iter().all(|f| f.state == FindingState::Acknowledged && f.acknowledged_at == Some(at(2))));
+    }
+}

@@ -1,0 +1,234 @@
+//! Going round in a circle: the same steps with the same results, attempts of one kind that all fail alike,
+//! edits that take each other back.
+//!
+//! Looks at a window of the last steps. What a person asks anew begins anew. Waiting for something is
+//! [`crate::polling`]'s.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use events::{EventId, FindingKind, Severity, Timestamp};
+
+use crate::{
+    book::{Book, Raise},
+    rules::Rules,
+    step::{Edit, Step},
+};
+
+/// So many steps are looked at.
+const WINDOW: usize = 40;
+/// So many edits are looked at.
+const EDITS: usize = 24;
+/// A circle that is left for so many new steps is over.
+const ELSEWHERE: u32 = 3;
+
+/// The key of these findings.
+pub(crate) const KEY: &str = "loop";
+
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    same: (u64, u64),
+    alike: Option<(u64, u64)>,
+    /// An edit or something else that worked and may be a new idea.
+    works: bool,
+    began_at: Timestamp,
+    event: EventId,
+}
+
+/// What is remembered to find circles.
+#[derive(Debug, Default)]
+pub(crate) struct Circle {
+    window: VecDeque<Seen>,
+    edits: VecDeque<(Edit, bool, EventId, Timestamp)>,
+    /// What belongs to the circle that was found, and how often it went round.
+    found: BTreeSet<(u64, u64)>,
+    rounds: u32,
+    elsewhere: u32,
+}
+
+impl Circle {
+    pub(crate) fn len(&self) -> usize {
+        self.window.len() + self.edits.len() + self.found.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(crate) fn take(&mut self, step: &Step, at: Timestamp, rules: &Rules, book: &mut Book) {
+        if step.refused {
+            return;
+        }
+        let fails = step.failed.is_some() || step.barren;
+        let seen = Seen {
+            same: (step.same, step.result),
+            alike: fails.then_some((step.kin, step.shape)),
+            works: !fails && step.edit.is_some(),
+            began_at: step.began_at,
+            event: step.evidence(),
+        };
+        if self.window.len() == WINDOW {
+            self.window.pop_front();
+        }
+        self.window.push_back(seen);
+        let reverted = step.edit.is_some_and(|edit| self.edited(edit, seen, rules));
+        if !self.found.is_empty() {
+            self.go_on(seen, reverted, step, at, book);
+            return;
+        }
+        if reverted {
+            return self.raise_reverts(step, at, book);
+        }
+        if let Some(round) = self.same_again(seen, rules) {
+            let what = format!("{} again and again with the same result", step.words());
+            let why = format!(
+                "{} steps with the same result in each of {} rounds, and {} of the last {} steps were different ones",
+                step.words(),
+                round.count,
+                round.different,
+                round.steps
+            );
+            self.raise(round, what, why, step, at, book);
+        } else if let Some(round) = self.alike_again(seen, step.barren, rules) {
+            let what = format!("{} attempts like {} came to the same failure", round.count, step.words());
+            let why = format!(
+                "the last {} attempts of this kind differ in their arguments only, and failed alike",
+                round.count
+            );
+            self.raise(round, what, why, step, at, book);
+        }
+    }
+
+    fn raise(&mut self, round: Round, what: String, why: String, step: &Step, at: Timestamp, book: &mut Book) {
+        self.found = round.found;
+        self.rounds = round.count;
+        self.elsewhere = 0;
+        let raise = Raise::new(FindingKind::Loop, Severity::Warning, what, why, round.first_at);
+        let subject = Some(step.words());
+        book.raise(Raise { key: KEY.into(), evidence: round.evidence, count: round.count, subject, ..raise }, at);
+    }
+
+    /// The same step with the same result, and little else since it was made so often.
+    fn same_again(&self, seen: Seen, rules: &Rules) -> Option<Round> {
+        let alike = |other: &Seen| other.same == seen.same;
+        self.round(alike, |other| other.same, rules.loop_repeats, rules.loop_novelty_percent)
+    }
+
+    /// Attempts of one kind that fail alike, and nothing that worked in between.
+    fn alike_again(&self, seen: Seen, barren: bool, rules: &Rules) -> Option<Round> {
+        seen.alike?;
+        // A search that finds nothing is no mistake yet.
+        let wanted = if barren { rules.loop_attempts + 3 } else { rules.loop_attempts };
+        let alike = |other: &Seen| other.alike == seen.alike;
+        let round = self.round(alike, |other| other.alike.unwrap_or(other.same), wanted, rules.loop_novelty_percent)?;
+        let worked = self.window.iter().rev().take(round.steps).any(|seen| seen.works);
+        (!worked).then_some(round)
+    }
+
+    fn round(
+        &self,
+        alike: impl Fn(&Seen) -> bool,
+        name: impl Fn(&Seen) -> (u64, u64),
+        wanted: u32,
+        percent: u32,
+    ) -> Option<Round> {
+        let wanted = wanted.max(2) as usize;
+        let first = self.window.iter().enumerate().rev().filter(|(_, other)| alike(other)).nth(wanted - 1)?.0;
+        let span = self.window.range(first..);
+        let different: BTreeSet<(u64, u64)> = span.clone().map(&name).collect();
+        let steps = self.window.len() - first;
+        // The last step closes the last round.
+        (different.len() * 100 <= percent as usize * steps).then(|| Round {
+            count: u32::try_from(wanted).unwrap_or(u32::MAX),
+            different: different.len(),
+            steps,
+            first_at: self.window[first].began_at,
+            evidence: span.filter(|other| alike(other)).map(|other| other.event).collect(),
+            found: self.window.range(first..).map(|other| other.same).collect(),
+        })
+    }
+
+    /// Notes an edit; whether enough of them took back earlier ones by now.
+    fn edited(&mut self, edit: Edit, seen: Seen, rules: &Rules) -> bool {
+        let back = match edit.old {
+            Some(old) => self.edits.iter().any(|(other, ..)| {
+                other.file == edit.file && other.old == Some(edit.new) && other.new == old && edit.new != old
+            }),
+            // Written as a whole, as it was before something else was written.
+            None => {
+                let mut whole =
+                    self.edits.iter().rev().filter(|(other, ..)| other.file == edit.file && other.old.is_none());
+                whole.next().is_some_and(|(last, ..)| last.new != edit.new)
+                    && self.edits.iter().any(|(other, ..)| other.file == edit.file && other.new == edit.new)
+            }
+        };
+        if self.edits.len() == EDITS {
+            self.edits.pop_front();
+        }
+        self.edits.push_back((edit, back, seen.event, seen.began_at));
+        let backs = self
+            .edits
+            .iter()
+            .filter(|(other, back, ..)| *back && other.file == edit.file && is_same_place(other, &edit));
+        back && backs.count() >= rules.loop_reverts.max(1) as usize
+    }
+
+    fn raise_reverts(&mut self, step: &Step, at: Timestamp, book: &mut Book) {
+        let Some((last, ..)) = self.edits.back().copied() else { return };
+        let of_it: Vec<_> =
+            self.edits.iter().filter(|(other, ..)| other.file == last.file && is_same_place(other, &last)).collect();
+        let count = u32::try_from(of_it.iter().filter(|(_, back, ..)| *back).count()).unwrap_or(u32::MAX);
+        let round = Round {
+            count,
+            different: 2,
+            steps: of_it.len(),
+            first_at: of_it.first().map_or(at, |(.., began_at)| *began_at),
+            evidence: of_it.iter().map(|(.., event, _)| *event).collect(),
+            found: self.window.iter().rev().take(4).map(|seen| seen.same).collect(),
+        };
+        let what = format!("{} changes a place back and forth", step.words());
+        let why = format!("{count} of the last {} edits of it took back an earlier one", round.steps);
+        self.raise(round, what, why, step, at, book);
+    }
+
+    /// A circle is known: does it go on?
+    fn go_on(&mut self, seen: Seen, reverted: bool, step: &Step, at: Timestamp, book: &mut Book) {
+        let alike =
+            seen.alike.is_some() && self.window.iter().rev().skip(1).take(8).any(|other| other.alike == seen.alike);
+        if self.found.contains(&seen.same) || reverted || alike {
+            self.elsewhere = 0;
+            self.found.insert(seen.same);
+            if self.found.len() > WINDOW {
+                self.found.pop_first();
+            }
+            self.rounds = self.rounds.saturating_add(1);
+            let what = format!("{} again and again with the same result", step.words());
+            let why = format!("it went on for {} more steps since it was found", self.rounds);
+            let raise = Raise::new(FindingKind::Loop, Severity::Warning, what, why, seen.began_at);
+            book.raise(Raise { key: KEY.into(), evidence: vec![seen.event], count: self.rounds, ..raise }, at);
+            return;
+        }
+        self.elsewhere += 1;
+        if self.elsewhere >= ELSEWHERE {
+            self.clear();
+            book.resolve(KEY, at, "the agent does something else");
+        }
+    }
+}
+
+/// Whether two edits are about the same two texts, in whatever direction.
+fn is_same_place(one: &Edit, other: &Edit) -> bool {
+    match (one.old, other.old) {
+        (Some(a), Some(b)) => (a, one.new) == (b, other.new) || (a, one.new) == (other.new, b),
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
+    }
+}
+
+struct Round {
+    count: u32,
+    different: usize,
+    steps: usize,
+    first_at: Timestamp,
+    evidence: Vec<EventId>,
+    found: BTreeSet<(u64, u64)>,
+}

@@ -1,0 +1,218 @@
+//! What came to an end: a turn, a command that took long, a session; and silence after that.
+//!
+//! A session without its own process (a sub-agent) ends with its parent's, and its turn is its parent's
+//! business: nothing of this is said of it.
+
+use events::{EventId, FindingKind, Reason, Severity, State, Timestamp, ToolKind, TurnOutcome};
+use projections::{failure::runs_tests, shorten::one_line};
+
+use crate::{
+    book::{Book, Raise},
+    conflict,
+    rules::Rules,
+    step::{Call, Step},
+};
+
+/// A prompt is named by so many characters.
+const PROMPT: usize = 100;
+
+/// What the agent was busy with, and how it ended.
+#[derive(Debug, Default)]
+pub(crate) struct Ending {
+    prompt: Option<String>,
+    /// The open turn: since when.
+    turn: Option<Timestamp>,
+    steps: u32,
+    /// The last run of tests: whether they passed, and how they were run.
+    tests: Option<(bool, String)>,
+    done: Option<Done>,
+    completion_due: Option<Timestamp>,
+    idle_due: Option<Timestamp>,
+    cut_off: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Done {
+    event: EventId,
+    started_at: Timestamp,
+    at: Timestamp,
+}
+
+impl Ending {
+    pub(crate) fn is_open(&self) -> bool {
+        self.turn.is_some()
+    }
+
+    /// A turn is known to be open, from another than its event.
+    pub(crate) fn is_known_open(&mut self, since: Timestamp) {
+        self.turn.get_or_insert(since);
+    }
+
+    pub(crate) fn prompted(&mut self, text: Option<&str>, by_person: bool, at: Timestamp, book: &mut Book) {
+        if by_person {
+            self.prompt = text.map(|text| one_line(text, PROMPT));
+            self.tests = None;
+            book.resolve_kinds(&[FindingKind::LongJob], at, "a new prompt was given");
+        }
+        self.begins(at, book);
+    }
+
+    pub(crate) fn turn_started(&mut self, at: Timestamp, book: &mut Book) {
+        self.turn = Some(at);
+        self.steps = 0;
+        self.cut_off = false;
+        self.begins(at, book);
+    }
+
+    fn begins(&mut self, at: Timestamp, book: &mut Book) {
+        self.done = None;
+        book.resolve_kinds(&[FindingKind::Completion, FindingKind::Idle], at, "it is at work again");
+    }
+
+    pub(crate) fn turn_completed(&mut self, event: EventId, outcome: TurnOutcome, at: Timestamp, book: &mut Book) {
+        let started_at = self.turn.take().unwrap_or(at);
+        self.cut_off = outcome == TurnOutcome::Exited;
+        self.done = (outcome == TurnOutcome::Completed).then_some(Done { event, started_at, at });
+        book.resolve_kinds(&[FindingKind::LongJob], at, "the turn is over");
+    }
+
+    /// A call returned.
+    pub(crate) fn stepped(
+        &mut self,
+        call: &Call,
+        step: &Step,
+        took_ms: i64,
+        at: Timestamp,
+        rules: &Rules,
+        book: &mut Book,
+    ) {
+        self.steps = self.steps.saturating_add(1);
+        if call.tool != ToolKind::Execute || step.refused {
+            return;
+        }
+        if let Some(title) = step.title.as_deref().filter(|title| runs_tests(title)) {
+            self.tests = Some((step.failed.is_none(), title.to_owned()));
+        }
+        if took_ms < rules.long_job_ms || step.poll {
+            return;
+        }
+        let minutes = took_ms / 60_000;
+        let (severity, how) = match step.failed {
+            Some(kind) => (Severity::Warning, format!("it failed: {}", crate::failing::words(kind))),
+            None => (Severity::Info, "it worked".to_owned()),
+        };
+        let what = format!("{} is done after {minutes} min", step.words());
+        let why = format!("the command took {minutes} min, and {how}");
+        let raise = Raise::new(FindingKind::LongJob, severity, what, why, at);
+        let key = format!("long_job:{}", call.id);
+        book.raise(Raise { key, subject: Some(step.words()), evidence: vec![step.evidence()], ..raise }, at);
+    }
+
+    /// The status changed.
+    pub(crate) fn status(&mut self, state: State, at: Timestamp, rules: &Rules, book: &mut Book) {
+        if state == State::Idle {
+            self.idle_due = Some(at.plus_ms(rules.idle_ms));
+        } else {
+            self.idle_due = None;
+            book.resolve_kinds(&[FindingKind::Idle], at, "it is not idle any more");
+        }
+    }
+
+    /// After each event: whether the end of the turn stands.
+    pub(crate) fn settle(
+        &mut self,
+        state: Option<(State, Option<Reason>)>,
+        pending: bool,
+        at: Timestamp,
+        rules: &Rules,
+    ) {
+        let rests = match state {
+            Some((State::Waiting, reason)) => matches!(reason, Some(Reason::TurnComplete) | None),
+            Some((State::Idle, _)) => true,
+            Some((State::Running | State::WaitingApproval | State::Exited | State::Unknown, _)) | None => false,
+        };
+        if self.done.is_some() && self.turn.is_none() && rests && !pending {
+            self.completion_due.get_or_insert(at.plus_ms(rules.completion_ms));
+        } else {
+            self.completion_due = None;
+        }
+    }
+
+    pub(crate) fn due(&self) -> Option<Timestamp> {
+        self.completion_due.into_iter().chain(self.idle_due).min()
+    }
+
+    pub(crate) fn ring(&mut self, at: Timestamp, sub: bool, book: &mut Book) {
+        if self.completion_due.take_if(|due| *due <= at).is_some() {
+            self.complete(at, sub, book);
+        }
+        if self.idle_due.take_if(|due| *due <= at).is_some() && !sub {
+            let why = "no turn is open, and nothing was heard since".to_owned();
+            let raise = Raise::new(FindingKind::Idle, Severity::Info, "the session is idle".into(), why, at);
+            book.raise(raise, at);
+        }
+    }
+
+    fn complete(&mut self, at: Timestamp, sub: bool, book: &mut Book) {
+        let Some(done) = self.done.take().filter(|_| !sub) else { return };
+        let seconds = done.at.since_ms(done.started_at) / 1_000;
+        let what = match &self.prompt {
+            Some(prompt) => format!("done: {prompt}"),
+            None => "the turn is done".to_owned(),
+        };
+        let (severity, tests) = match &self.tests {
+            Some((true, how)) => (Severity::Info, format!("; its tests passed (`{how}`)")),
+            Some((false, how)) => (Severity::Warning, format!("; its last tests failed (`{how}`)")),
+            None => (Severity::Info, String::new()),
+        };
+        let why =
+            format!("the turn ended after {seconds} s and {} tool calls, and nothing is pending{tests}", self.steps);
+        let raise = Raise::new(FindingKind::Completion, severity, what, why, done.at);
+        book.raise(Raise { evidence: vec![done.event], ..raise }, at);
+    }
+
+    /// The process is gone.
+    pub(crate) fn exited(&mut self, event: EventId, reason: Option<Reason>, sub: bool, at: Timestamp, book: &mut Book) {
+        if self.done.is_some() && self.completion_due.take().is_some() {
+            self.complete(at, sub, book);
+        }
+        let died = matches!(reason, Some(Reason::Killed | Reason::Failed));
+        let in_turn = self.cut_off || self.turn.is_some();
+        let tests = self.tests.as_ref().filter(|(passed, _)| !passed).map(|(_, how)| how.clone());
+        let conflict = book.is_open(conflict::KEY);
+        self.turn = None;
+        self.idle_due = None;
+        self.done = None;
+        if sub {
+            return;
+        }
+        if died {
+            let (severity, when) =
+                if in_turn { (Severity::Error, " in the middle of a turn") } else { (Severity::Warning, "") };
+            let how = if reason == Some(Reason::Failed) { "failed" } else { "was killed, or went without a goodbye" };
+            let what = format!("the agent's process died{when}");
+            let raise = Raise::new(FindingKind::Crash, severity, what, format!("its process {how}{when}"), at);
+            book.raise(Raise { evidence: vec![event], ..raise }, at);
+            return;
+        }
+        let mut left = Vec::new();
+        if in_turn {
+            left.push("a turn was open".to_owned());
+        }
+        left.extend(tests.map(|how| format!("its last tests failed (`{how}`)")));
+        if conflict {
+            left.push("a merge has conflicts".to_owned());
+        }
+        if !left.is_empty() {
+            let why = format!("when it ended, {}", left.join(" and "));
+            let raise = Raise::new(
+                FindingKind::OpenWork,
+                Severity::Warning,
+                "the session ended with work open".into(),
+                why,
+                at,
+            );
+            book.raise(Raise { evidence: vec![event], ..raise }, at);
+        }
+    }
+}

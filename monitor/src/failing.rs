@@ -1,0 +1,135 @@
+//! The same command that fails in the same way, again and again, whatever is tried in between.
+
+use std::collections::VecDeque;
+
+use events::{EventId, FindingKind, Severity, Timestamp, ToolKind};
+use projections::FailureKind;
+
+use crate::{
+    book::{Book, Raise},
+    circle,
+    rules::Rules,
+    step::Step,
+    text::hash_of,
+};
+
+/// So many commands that fail are remembered.
+const COMMANDS: usize = 16;
+/// So many events are named.
+const EVIDENCE: usize = 8;
+
+#[derive(Debug)]
+struct Failing {
+    command: u64,
+    result: u64,
+    /// The tests that fail, where they are named.
+    tests: Option<u64>,
+    /// In a row, in the same way.
+    count: u32,
+    /// In a row, the same tests.
+    of_tests: u32,
+    first_at: Timestamp,
+    evidence: VecDeque<EventId>,
+}
+
+/// Commands that fail.
+#[derive(Debug, Default)]
+pub(crate) struct Failures {
+    failing: VecDeque<Failing>,
+}
+
+fn key(command: u64) -> String {
+    format!("repeated_failure:{command:016x}")
+}
+
+impl Failures {
+    pub(crate) fn len(&self) -> usize {
+        self.failing.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.failing.clear();
+    }
+
+    pub(crate) fn take(&mut self, step: &Step, at: Timestamp, rules: &Rules, book: &mut Book) {
+        let command = match step.tool {
+            ToolKind::Execute => step.command.unwrap_or(step.same),
+            ToolKind::Mcp | ToolKind::Fetch => step.same,
+            ToolKind::Edit
+            | ToolKind::Read
+            | ToolKind::Plan
+            | ToolKind::Question
+            | ToolKind::Subagent
+            | ToolKind::Other => {
+                return;
+            }
+        };
+        if step.refused {
+            return;
+        }
+        let known = self.failing.iter().position(|failing| failing.command == command);
+        let before = known.and_then(|index| self.failing.remove(index));
+        let Some(kind) = step.failed else {
+            if before.is_some() {
+                book.resolve(&key(command), at, "it works now");
+            }
+            return;
+        };
+        let result = hash_of((kind, step.result));
+        let mut failing = match before {
+            Some(failing) if failing.result == result => failing,
+            // The same tests fail, with other words.
+            Some(failing) if failing.tests.is_some() && failing.tests == step.tests => {
+                Failing { result, count: 0, ..failing }
+            }
+            Some(_) | None => {
+                if before.is_some() {
+                    book.resolve(&key(command), at, "it fails in another way now");
+                }
+                let (first_at, tests) = (step.began_at, step.tests);
+                Failing { command, result, tests, count: 0, of_tests: 0, first_at, evidence: VecDeque::new() }
+            }
+        };
+        failing.count = failing.count.saturating_add(1);
+        failing.of_tests = failing.of_tests.saturating_add(1);
+        if failing.evidence.len() == EVIDENCE {
+            failing.evidence.remove(EVIDENCE / 2);
+        }
+        failing.evidence.push_back(step.evidence());
+        if book.is_open(circle::KEY) {
+            book.resolve(&key(command), at, "it is part of a loop");
+        } else if failing.count >= rules.failures || failing.tests.is_some() && failing.of_tests > rules.failures {
+            let count = failing.of_tests;
+            let what = format!("{} failed {count} times", step.words());
+            let how = if failing.count >= rules.failures { "in the same way" } else { "in the same tests" };
+            let why = format!("the last {count} runs of it failed {how}: {}", words(kind));
+            let raise = Raise::new(FindingKind::RepeatedFailure, Severity::Warning, what, why, failing.first_at);
+            let evidence = failing.evidence.iter().copied().collect();
+            let subject = Some(step.words());
+            book.raise(Raise { key: key(command), evidence, count, subject, ..raise }, at);
+        }
+        if self.failing.len() == COMMANDS
+            && let Some(oldest) = self.failing.pop_front()
+        {
+            book.resolve(&key(oldest.command), at, "it was not run any more");
+        }
+        self.failing.push_back(failing);
+    }
+}
+
+/// A failure in words.
+pub(crate) fn words(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::Auth => "it is not let in",
+        FailureKind::MissingDependency => "something it needs is not there",
+        FailureKind::TestFailure => "tests fail",
+        FailureKind::TypeError => "the code is refused",
+        FailureKind::MergeConflict => "a merge has conflicts",
+        FailureKind::RateLimit => "too many requests",
+        FailureKind::Network => "the network fails",
+        FailureKind::ProviderCrash => "the provider fails",
+        FailureKind::Permission => "it is not permitted",
+        FailureKind::Disk => "the disk is full or fails",
+        FailureKind::Other => "an error",
+    }
+}

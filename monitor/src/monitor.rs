@@ -1,0 +1,164 @@
+//! All sessions: who is watched, and who is due next.
+
+use std::collections::{BTreeSet, HashMap};
+
+use events::{Event, Finding, SessionId, Timestamp};
+use projections::Session;
+
+use crate::{rules::Rules, watch::Watch};
+
+/// Watches sessions. Every method that takes something gives the findings that changed by it, for the caller
+/// to store: opened, changed in what matters, acknowledged, resolved. The same log gives the same findings.
+///
+/// An event costs a look at the last steps of its session: some microseconds for a result of a tool, less for
+/// anything else. What is remembered of a session is bounded, and so is the number of sessions.
+#[derive(Debug)]
+pub struct Monitor {
+    rules: Rules,
+    sessions: HashMap<SessionId, Watched>,
+    due: BTreeSet<(Timestamp, SessionId)>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    watch: Watch,
+    due: Option<Timestamp>,
+}
+
+impl Monitor {
+    /// A monitor that knows of nothing yet.
+    #[must_use]
+    pub fn new(rules: Rules) -> Self {
+        Self { rules, sessions: HashMap::new(), due: BTreeSet::new() }
+    }
+
+    /// Takes over the findings of before a restart: those that are open, and of the sessions whose last events
+    /// are taken again, those that were resolved since the first of these. The newest of each counts. Call it
+    /// before anything else; then nothing is raised twice.
+    pub fn restore(&mut self, findings: impl IntoIterator<Item = Finding>) {
+        for finding in findings {
+            let id = finding.session_id;
+            self.watched(id).0.restore(finding);
+            self.schedule(id);
+        }
+    }
+
+    /// Takes a committed event; those of a session in their order. History informs and raises nothing.
+    pub fn take(&mut self, event: &Event) -> Vec<Finding> {
+        let id = event.session_id;
+        let mut changed = self.make_room(id);
+        let (watch, rules) = self.watched(id);
+        watch.take(event, rules);
+        changed.extend(self.settle(id, event.observed_at));
+        changed
+    }
+
+    /// Takes the reducer's word on a session, after its events. It adds what events of before a restart said,
+    /// and ends what is over by the reducer's account; of a session nothing was heard of it raises nothing.
+    pub fn look(&mut self, session: &Session, now: Timestamp) -> Vec<Finding> {
+        let id = session.id;
+        let mut changed = self.make_room(id);
+        let (watch, rules) = self.watched(id);
+        watch.look(session, now, rules);
+        changed.extend(self.settle(id, now));
+        changed
+    }
+
+    /// Lets time pass.
+    pub fn advance(&mut self, now: Timestamp) -> Vec<Finding> {
+        let mut changed = Vec::new();
+        while let Some((due, id)) = self.due.first().copied().filter(|(due, _)| *due <= now) {
+            self.due.remove(&(due, id));
+            if let Some(watched) = self.sessions.get_mut(&id) {
+                watched.due = None;
+                watched.watch.pass(due, &self.rules);
+            }
+            changed.extend(self.settle(id, due));
+        }
+        changed
+    }
+
+    /// When [`advance`](Self::advance) would next change something; nothing when only an event can.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        self.due.first().map(|(due, _)| *due)
+    }
+
+    /// Notes that somebody knows of a finding; nothing when there is no open one with this id, or somebody did.
+    pub fn acknowledge(&mut self, id: &str, now: Timestamp) -> Vec<Finding> {
+        let found =
+            self.sessions.values_mut().find(|watched| watched.watch.book.open().any(|finding| finding.id == id));
+        let Some(watched) = found else { return Vec::new() };
+        watched.watch.book.acknowledge(id, now);
+        watched.watch.book.drain()
+    }
+
+    /// The findings that are open, of all sessions.
+    pub fn open(&self) -> impl Iterator<Item = &Finding> {
+        self.sessions.values().flat_map(|watched| watched.watch.book.open())
+    }
+
+    /// How many sessions are watched.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// How many things are remembered, of all sessions: steps, calls, findings.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.sessions.values().map(|watched| watched.watch.held()).sum()
+    }
+
+    fn watched(&mut self, id: SessionId) -> (&mut Watch, &Rules) {
+        let rules = &self.rules;
+        let watched = self.sessions.entry(id).or_insert_with(|| Watched { watch: Watch::new(id, rules), due: None });
+        (&mut watched.watch, rules)
+    }
+
+    /// Gives up the session that was quiet longest, when a new one has no room.
+    fn make_room(&mut self, id: SessionId) -> Vec<Finding> {
+        if self.sessions.len() < self.rules.sessions.max(1) || self.sessions.contains_key(&id) {
+            return Vec::new();
+        }
+        let oldest = self.sessions.iter().min_by_key(|(id, watched)| (watched.watch.clock(), **id)).map(|(id, _)| *id);
+        let Some(mut oldest) = oldest.and_then(|oldest| self.forget(oldest)) else { return Vec::new() };
+        oldest.watch.give_up();
+        oldest.watch.book.drain()
+    }
+
+    fn forget(&mut self, id: SessionId) -> Option<Watched> {
+        let watched = self.sessions.remove(&id)?;
+        if let Some(due) = watched.due {
+            self.due.remove(&(due, id));
+        }
+        Some(watched)
+    }
+
+    fn settle(&mut self, id: SessionId, now: Timestamp) -> Vec<Finding> {
+        let Some(watched) = self.sessions.get_mut(&id) else { return Vec::new() };
+        let changed = watched.watch.book.drain();
+        let now = now.max(watched.watch.clock());
+        if watched.watch.is_over(now) {
+            self.forget(id);
+        } else {
+            self.schedule(id);
+        }
+        changed
+    }
+
+    fn schedule(&mut self, id: SessionId) {
+        let Some(watched) = self.sessions.get_mut(&id) else { return };
+        let due = watched.watch.due(&self.rules);
+        if due == watched.due {
+            return;
+        }
+        if let Some(before) = watched.due {
+            self.due.remove(&(before, id));
+        }
+        watched.due = due;
+        if let Some(due) = due {
+            self.due.insert((due, id));
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Waiting for something and looking again. That is no circle while what is looked at changes, nor for some
+//! time when it does not.
+
+use std::collections::VecDeque;
+
+use events::{EventId, FindingKind, Severity, Timestamp};
+
+use crate::{
+    book::{Book, Raise},
+    rules::Rules,
+    step::Step,
+};
+
+/// So many things that are waited for are remembered.
+const WATCHED: usize = 8;
+
+/// The key of these findings.
+pub(crate) const KEY: &str = "loop:poll";
+
+#[derive(Debug)]
+struct Watched {
+    same: u64,
+    exact: u64,
+    unchanged: u32,
+    first_at: Timestamp,
+    evidence: VecDeque<EventId>,
+}
+
+/// What is waited for.
+#[derive(Debug, Default)]
+pub(crate) struct Polling {
+    watched: VecDeque<Watched>,
+    /// The last step only waited, so the next one looks.
+    waited: bool,
+}
+
+impl Polling {
+    pub(crate) fn len(&self) -> usize {
+        self.watched.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The agent was woken: what it does next is looking.
+    pub(crate) fn woken(&mut self) {
+        self.waited = true;
+    }
+
+    /// Takes a step of one who waits; false when it is not one.
+    pub(crate) fn take(&mut self, step: &Step, at: Timestamp, rules: &Rules, book: &mut Book) -> bool {
+        let looks = step.poll || std::mem::replace(&mut self.waited, false);
+        if !looks || step.edit.is_some() || step.refused {
+            return false;
+        }
+        self.waited = step.poll;
+        let known = self.watched.iter().position(|watched| watched.same == step.same);
+        let mut watched = match known.and_then(|index| self.watched.remove(index)) {
+            Some(watched) if watched.exact == step.exact => watched,
+            // Only the waiting, without a look.
+            Some(_) | None => {
+                if known.is_some() {
+                    book.resolve(KEY, at, "what is waited for changed");
+                }
+                Watched {
+                    same: step.same,
+                    exact: step.exact,
+                    unchanged: 0,
+                    first_at: step.began_at,
+                    evidence: VecDeque::new(),
+                }
+            }
+        };
+        watched.unchanged = watched.unchanged.saturating_add(1);
+        if watched.evidence.len() == 8 {
+            watched.evidence.pop_front();
+        }
+        watched.evidence.push_back(step.evidence());
+        let long = at.since_ms(watched.first_at) >= rules.poll_ms;
+        let fails = step.failed.is_some();
+        if watched.unchanged >= rules.poll_repeats && (fails || long) && !is_only_waiting(step) {
+            let what = format!("{} looks again and again, and nothing changes", step.words());
+            let why = format!(
+                "the last {} looks {} with the same output, for {} min",
+                watched.unchanged,
+                if fails { "failed" } else { "came back" },
+                at.since_ms(watched.first_at) / 60_000
+            );
+            let raise = Raise::new(FindingKind::Loop, Severity::Warning, what, why, watched.first_at);
+            let evidence = watched.evidence.iter().copied().collect();
+            let subject = Some(step.words());
+            book.raise(Raise { key: KEY.into(), evidence, count: watched.unchanged, subject, ..raise }, at);
+        }
+        if self.watched.len() == WATCHED {
+            self.watched.pop_front();
+        }
+        self.watched.push_back(watched);
+        true
+    }
+}
+
+/// Whether the step is nothing but a pause, which never says anything.
+fn is_only_waiting(step: &Step) -> bool {
+    step.failed.is_none()
+        && step.title.as_deref().is_some_and(|title| {
+            let mut words = title.split_whitespace();
+            words.next() == Some("sleep") && words.count() == 1
+        })
+}

@@ -1,0 +1,412 @@
+//! Steps: a call of a tool and what came of it, as the detectors compare them.
+//!
+//! Owns the calls that are open, and what two steps have in common: the same call, the same result, the same
+//! command, the same kind of attempt. Texts are kept as hashes only.
+
+use std::collections::VecDeque;
+
+use events::{Event, EventId, Timestamp, ToolCall, ToolKind, ToolOutcome, ToolResult};
+use projections::{
+    FailureKind,
+    failure::{Returned, classify},
+    shorten::one_line,
+};
+use serde::Deserialize;
+
+use crate::text::{hash_of, head, settled, shape};
+
+/// At most so many calls are open; the oldest leave.
+const OPEN: usize = 64;
+/// A call is named by so many characters.
+const TITLE_CHARS: usize = 120;
+/// Of a call's input so much is remembered while it is open, to find its words in the result, bytes.
+const INPUT_BYTES: usize = 1 << 10;
+
+/// A call without a result.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) tool: ToolKind,
+    pub(crate) title: Option<String>,
+    pub(crate) background: bool,
+    pub(crate) at: Timestamp,
+    /// The same call: the same tool, the same input, the same helper.
+    same: u64,
+    /// The same kind of attempt: the tool, or the programs a command runs.
+    kin: u64,
+    /// The same command, however it is dressed up.
+    command: Option<u64>,
+    poll: bool,
+    edit: Option<Edit>,
+    input: String,
+}
+
+/// What an edit takes away and what it puts there, in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Edit {
+    pub(crate) file: u64,
+    /// Absent when the file is written as a whole.
+    pub(crate) old: Option<u64>,
+    pub(crate) new: u64,
+}
+
+/// A call and what came of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    pub(crate) name: String,
+    pub(crate) tool: ToolKind,
+    pub(crate) title: Option<String>,
+    pub(crate) same: u64,
+    pub(crate) kin: u64,
+    pub(crate) command: Option<u64>,
+    /// The result, without what changes by itself.
+    pub(crate) result: u64,
+    /// The result as it is.
+    pub(crate) exact: u64,
+    /// The result without numbers and without the words of the call.
+    pub(crate) shape: u64,
+    pub(crate) failed: Option<FailureKind>,
+    /// The tests that failed, where the result names them.
+    pub(crate) tests: Option<u64>,
+    /// A person, a rule or an interruption stood in the way.
+    pub(crate) refused: bool,
+    /// A search found nothing.
+    pub(crate) barren: bool,
+    /// It waits and looks.
+    pub(crate) poll: bool,
+    pub(crate) edit: Option<Edit>,
+    pub(crate) began_at: Timestamp,
+    pub(crate) event: EventId,
+}
+
+impl Step {
+    /// What it did, for a sentence: the command, or the tool and what it was about.
+    pub(crate) fn words(&self) -> String {
+        match (&self.title, self.tool) {
+            (Some(title), ToolKind::Execute) => format!("`{title}`"),
+            (Some(title), _) => format!("{} `{title}`", self.name),
+            (None, _) => self.name.clone(),
+        }
+    }
+}
+
+/// The calls without a result, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    open: VecDeque<Call>,
+}
+
+impl Calls {
+    pub(crate) fn called(&mut self, event: &Event, call: &ToolCall, at: Timestamp) {
+        self.open.retain(|open| open.id != call.call_id);
+        if self.open.len() == OPEN {
+            self.open.pop_front();
+        }
+        self.open.push_back(Call::of(event, call, at));
+    }
+
+    pub(crate) fn returned(&mut self, event: &Event, result: &ToolResult) -> Option<(Call, Step)> {
+        let index = self.open.iter().position(|call| call.id == result.call_id)?;
+        let call = self.open.remove(index)?;
+        let step = Step::of(&call, event, result);
+        Some((call, step))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Call> {
+        self.open.iter()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.open.clear();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.open.len()
+    }
+}
+
+impl Call {
+    fn of(event: &Event, call: &ToolCall, at: Timestamp) -> Self {
+        let text = event.text.as_deref().unwrap_or_default();
+        let command = (call.tool == ToolKind::Execute).then_some(call.title.as_deref()).flatten();
+        // A text that was cut is told from others by the hash of all of it.
+        let whole = event.text_ref.as_ref().map(|text| &*text.hash);
+        let same = hash_of((&call.name, whole.unwrap_or(text), &call.title, event.agent_id.as_deref()));
+        let kin = match command {
+            Some(command) => hash_of((call.tool.code(), programs(command))),
+            None => hash_of((call.tool.code(), &call.name)),
+        };
+        Self {
+            id: call.call_id.clone(),
+            name: one_line(&call.name, TITLE_CHARS),
+            tool: call.tool,
+            title: call.title.as_deref().map(|title| one_line(title, TITLE_CHARS)),
+            background: call.background,
+            at,
+            same,
+            kin,
+            command: command.map(|command| hash_of((plain(command), event.agent_id.as_deref()))),
+            poll: waits(&call.name, command),
+            edit: (call.tool == ToolKind::Edit && whole.is_none()).then(|| Edit::of(call, text)).flatten(),
+            input: head(text, INPUT_BYTES).to_owned(),
+        }
+    }
+
+    /// Whether it may take as long as it likes.
+    pub(crate) fn takes_its_time(&self) -> bool {
+        match self.tool {
+            ToolKind::Execute | ToolKind::Subagent | ToolKind::Question | ToolKind::Plan => true,
+            ToolKind::Edit | ToolKind::Read | ToolKind::Fetch | ToolKind::Mcp | ToolKind::Other => self.poll,
+        }
+    }
+}
+
+impl Step {
+    fn of(call: &Call, event: &Event, result: &ToolResult) -> Self {
+        let text = event.text.as_deref().unwrap_or_default();
+        let length = event.text_ref.as_ref().map(|text| text.length);
+        let whole = event.text_ref.as_ref().map(|text| &*text.hash);
+        let outcome = (result.outcome.code(), result.exit_code);
+        let failed = classify(&Returned {
+            tool: call.tool,
+            title: call.title.as_deref(),
+            exit_code: result.exit_code,
+            outcome: result.outcome,
+            text: Some(text),
+        });
+        let refused = match result.outcome {
+            ToolOutcome::Denied | ToolOutcome::Blocked | ToolOutcome::Cancelled => true,
+            ToolOutcome::Ok | ToolOutcome::Error => false,
+        };
+        Self {
+            name: call.name.clone(),
+            tool: call.tool,
+            title: call.title.clone(),
+            same: call.same,
+            kin: call.kin,
+            command: call.command,
+            result: hash_of((outcome, settled(text), length)),
+            exact: hash_of((outcome, whole.unwrap_or(text))),
+            shape: hash_of((result.outcome.code(), shape(text, &call.input))),
+            failed: failed.filter(|_| !refused),
+            tests: (failed == Some(FailureKind::TestFailure)).then(|| failed_tests(text)).flatten(),
+            refused,
+            barren: !refused && failed.is_none() && is_barren(call, result.outcome, text),
+            poll: call.poll,
+            edit: call.edit.filter(|_| result.outcome == ToolOutcome::Ok),
+            began_at: call.at,
+            event: event.id,
+        }
+    }
+
+    /// The events it was made of are named by its result's.
+    pub(crate) fn evidence(&self) -> EventId {
+        self.event
+    }
+}
+
+/// The tests a runner says failed, by name, in whatever order.
+fn failed_tests(text: &str) -> Option<u64> {
+    let mut names = std::collections::BTreeSet::new();
+    for line in head(text, crate::text::LOOKED_AT).lines().map(str::trim) {
+        let name = if let Some(test) = line.strip_prefix("test ") {
+            test.split_once(" ... FAILED").map(|(name, _)| name)
+        } else {
+            ["FAILED ", "--- FAIL: ", "FAIL: ", "✕ ", "✗ ", "● ", "× "].iter().find_map(|sign| line.strip_prefix(sign))
+        };
+        let Some(name) = name else { continue };
+        let name = name.split(" - ").next().unwrap_or(name).split(" (").next().unwrap_or(name).trim();
+        if !name.starts_with('(') && names.len() < 64 {
+            names.insert(name);
+        }
+    }
+    (!names.is_empty()).then(|| hash_of(names))
+}
+
+/// Whether a search found nothing.
+fn is_barren(call: &Call, outcome: ToolOutcome, text: &str) -> bool {
+    let searches = match call.tool {
+        ToolKind::Read | ToolKind::Fetch => true,
+        ToolKind::Execute => call.title.as_deref().is_some_and(|title| {
+            commands(title).last().is_some_and(|last| {
+                matches!(program(last), "grep" | "rg" | "egrep" | "fgrep" | "ag" | "find" | "fd" | "ls" | "locate")
+            })
+        }),
+        ToolKind::Edit | ToolKind::Mcp | ToolKind::Plan | ToolKind::Question | ToolKind::Subagent | ToolKind::Other => {
+            false
+        }
+    };
+    let says_none = || {
+        let text = head(text.trim(), 200).to_ascii_lowercase();
+        text.is_empty()
+            || [
+                "no match",
+                "no files",
+                "no results",
+                "nothing found",
+                "0 matches",
+                "not found",
+                "exit code 1",
+                "exit code: 1",
+            ]
+            .iter()
+            .any(|sign| text.contains(sign))
+    };
+    searches && (outcome == ToolOutcome::Error || text.len() < 200 && says_none())
+}
+
+/// The commands of a line.
+fn commands(line: &str) -> impl Iterator<Item = &str> {
+    line.split(['\n', ';', '&', '|']).map(str::trim).filter(|part| !part.is_empty())
+}
+
+/// The program a command runs.
+fn program(command: &str) -> &str {
+    let word = command
+        .split_whitespace()
+        .find(|word| !word.contains('=') && !matches!(*word, "sudo" | "time" | "env" | "nohup" | "timeout"))
+        .unwrap_or_default();
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+/// What the commands of a line run, and what for, without their arguments.
+fn programs(line: &str) -> Vec<&str> {
+    let mut all = Vec::new();
+    for command in commands(line).take(8) {
+        let name = program(command);
+        if matches!(name, "cd" | "export" | "set") {
+            continue;
+        }
+        all.push(name);
+        let verb = command.split_whitespace().skip_while(|word| !word.ends_with(name)).nth(1);
+        all.extend(
+            verb.filter(|word| word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-') && !word.starts_with('-')),
+        );
+    }
+    all
+}
+
+/// The command without what only dresses it up: where it runs, and how much of its output is shown.
+fn plain(line: &str) -> String {
+    let mut plain = String::new();
+    let kept =
+        line.split("&&").map(str::trim).filter(|part| !matches!(program(part), "cd" | "export" | "source" | "set"));
+    for part in kept {
+        let mut piped = part.split(" | ").map(str::trim);
+        let mut command = piped.next().unwrap_or_default().to_owned();
+        for filter in piped {
+            if !matches!(program(filter), "tail" | "head" | "grep" | "cat" | "less" | "tee" | "sed" | "awk") {
+                command.push_str(" | ");
+                command.push_str(filter);
+            }
+        }
+        let words = command.split_whitespace().filter(|word| *word != "2>&1");
+        for word in words {
+            plain.push_str(word);
+            plain.push(' ');
+        }
+        plain.push('&');
+    }
+    plain
+}
+
+/// Whether a call waits, or watches what goes on.
+fn waits(name: &str, command: Option<&str>) -> bool {
+    if let Some(command) = command {
+        let watches = |part: &str| {
+            matches!(program(part), "sleep" | "wait" | "watch" | "inotifywait" | "Start-Sleep" | "timeout")
+                || ["tail -f", "tail -F", "--watch", "logs -f", "--follow", " watch"]
+                    .iter()
+                    .any(|sign| part.contains(sign))
+        };
+        return commands(command).take(16).any(watches);
+    }
+    let name = name.to_ascii_lowercase();
+    ["output", "wait", "poll", "stdin", "sleep", "monitor", "status", "list_agents"]
+        .iter()
+        .any(|sign| name.contains(sign))
+}
+
+#[derive(Deserialize)]
+struct EditInput {
+    #[serde(alias = "path", alias = "filename", alias = "absolute_path", alias = "target_file")]
+    file_path: Option<String>,
+    #[serde(alias = "old_str", alias = "old_text", alias = "oldText", alias = "search")]
+    old_string: Option<String>,
+    #[serde(alias = "new_str", alias = "new_text", alias = "newText", alias = "replace")]
+    new_string: Option<String>,
+    #[serde(alias = "file_text", alias = "contents", alias = "text")]
+    content: Option<String>,
+}
+
+impl Edit {
+    fn of(call: &ToolCall, text: &str) -> Option<Self> {
+        if text.contains("*** Begin Patch") {
+            return Self::of_patch(text);
+        }
+        let input: EditInput = serde_json::from_str(text).ok()?;
+        let file = hash_of(input.file_path.as_deref().or(call.title.as_deref())?);
+        match (input.old_string, input.new_string, input.content) {
+            (Some(old), Some(new), _) => Some(Self { file, old: Some(hash_of(old)), new: hash_of(new) }),
+            (_, _, Some(content)) => Some(Self { file, old: None, new: hash_of(content) }),
+            (_, _, None) => None,
+        }
+    }
+
+    /// `*** Update File: a.rs`, then lines that begin with `-` and `+`.
+    fn of_patch(text: &str) -> Option<Self> {
+        let text = text.replace("\\n", "\n");
+        let (mut file, mut old, mut new) = (None, Vec::new(), Vec::new());
+        for line in text.lines() {
+            if let Some(path) = line.split("*** Update File: ").nth(1) {
+                file.get_or_insert_with(|| hash_of(path.trim()));
+            } else if let Some(line) = line.strip_prefix('-') {
+                old.push(line.to_owned());
+            } else if let Some(line) = line.strip_prefix('+') {
+                new.push(line.to_owned());
+            }
+        }
+        Some(Self { file: file?, old: Some(hash_of(old)), new: hash_of(new) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_command_in_another_dress() {
+        for other in ["cd /x && cargo test", "cargo test 2>&1", "cargo test 2>&1 | tail -20", "cargo  test | grep FAIL"]
+        {
+            assert_eq!(plain("cargo test"), plain(other), "{other}");
+        }
+        assert_ne!(plain("cargo test -p a"), plain("cargo test -p b"));
+        assert_eq!(programs("cd a && git push -f origin"), ["git", "push"]);
+        assert_eq!(programs("RUST_LOG=x cargo test a"), ["cargo", "test"]);
+    }
+
+    #[test]
+    fn who_waits() {
+        for yes in ["sleep 30 && gh run view 1", "sleep 5; curl x", "tail -f log", "npm run test -- --watch"] {
+            assert!(waits("Bash", Some(yes)), "{yes}");
+        }
+        for no in ["cargo test", "cat sleep.txt", "echo waiting"] {
+            assert!(!waits("Bash", Some(no)), "{no}");
+        }
+        assert!(waits("BashOutput", None) && waits("write_stdin", None) && !waits("Read", None));
+    }
+
+    #[test]
+    fn an_edit_and_what_takes_it_back() {
+        let call = ToolCall { title: Some("a.rs".into()), ..ToolCall::default() };
+        let of = |text: &str| Edit::of(&call, text).unwrap();
+        let one = of(r#"{"file_path":"a.rs","old_string":"x","new_string":"y"}"#);
+        let back = of(r#"{"file_path":"a.rs","old_string":"y","new_string":"x"}"#);
+        assert_eq!((one.file, one.old, Some(one.new)), (back.file, Some(back.new), back.old));
+        let one = of("*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n+y\n*** End Patch");
+        let back = of("\"*** Begin Patch\\n*** Update File: a.rs\\n@@\\n-y\\n+x\\n*** End Patch\"");
+        assert_eq!((one.file, one.old, Some(one.new)), (back.file, Some(back.new), back.old));
+        assert_eq!(Edit::of(&call, "not json"), None);
+    }
+}

@@ -1,0 +1,133 @@
+//! A turn in which nothing goes on, and requests to the model that are tried again without end.
+//!
+//! Silence counts only while a turn is open, the session is said to run, and nothing is at work that may take
+//! its time: a command, a sub-agent, a question.
+
+use std::collections::VecDeque;
+
+use events::{EventId, FindingKind, Severity, Timestamp};
+
+use crate::{
+    book::{Book, Raise},
+    rules::Rules,
+};
+
+/// The key of a silent turn.
+pub(crate) const SILENT: &str = "stuck";
+/// The key of endless attempts.
+pub(crate) const RETRYING: &str = "stuck:retrying";
+
+/// What may be going on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Nothing is expected.
+    None,
+    /// The model was asked.
+    Model,
+    /// A tool is at work that should be done soon.
+    Tool,
+    /// Something that may take as long as it likes.
+    Patient,
+}
+
+/// What is remembered to find what hangs.
+#[derive(Debug)]
+pub(crate) struct Stuck {
+    progress_at: Timestamp,
+    last: Option<EventId>,
+    retries: u32,
+    since: Option<Timestamp>,
+    attempts: VecDeque<EventId>,
+}
+
+impl Stuck {
+    pub(crate) fn new(at: Timestamp) -> Self {
+        Self { progress_at: at, last: None, retries: 0, since: None, attempts: VecDeque::new() }
+    }
+
+    /// Something was heard of the session's work.
+    pub(crate) fn heard(&mut self, event: EventId, at: Timestamp, book: &mut Book) {
+        self.progress_at = self.progress_at.max(at);
+        self.last = Some(event);
+        book.resolve(SILENT, at, "it goes on");
+    }
+
+    /// The model answered, or a tool did: whatever was tried again worked.
+    pub(crate) fn answered(&mut self, at: Timestamp, book: &mut Book) {
+        if self.since.is_some() {
+            self.retries = 0;
+            self.since = None;
+            self.attempts.clear();
+            book.resolve(RETRYING, at, "the model answered");
+        }
+    }
+
+    /// The turn is over.
+    pub(crate) fn ended(&mut self, at: Timestamp, book: &mut Book) {
+        self.retries = 0;
+        self.since = None;
+        self.attempts.clear();
+        book.resolve(SILENT, at, "the turn is over");
+        book.resolve(RETRYING, at, "the turn is over");
+    }
+
+    /// An attempt failed (`counts`), or somebody sees that it is tried again.
+    pub(crate) fn retries(
+        &mut self,
+        event: EventId,
+        counts: bool,
+        words: &str,
+        at: Timestamp,
+        rules: &Rules,
+        book: &mut Book,
+    ) {
+        let since = *self.since.get_or_insert(at);
+        if counts {
+            self.retries = self.retries.saturating_add(1);
+            if self.attempts.len() == 8 {
+                self.attempts.pop_front();
+            }
+            self.attempts.push_back(event);
+        }
+        let long = at.since_ms(since) >= rules.retrying_ms;
+        if self.retries < rules.retries && !long {
+            return;
+        }
+        let seconds = at.since_ms(since) / 1_000;
+        let what = "the request to the model is tried again and again".to_owned();
+        let why = match self.retries {
+            0 => format!("the agent has been trying again for {seconds} s, and there was no answer"),
+            n => format!("{n} attempts failed within {seconds} s, and there was no answer: {words}"),
+        };
+        let evidence = if self.attempts.is_empty() { vec![event] } else { self.attempts.iter().copied().collect() };
+        let raise = Raise::new(FindingKind::Stuck, Severity::Error, what, why, since);
+        book.raise(Raise { key: RETRYING.into(), evidence, count: self.retries.max(1), ..raise }, at);
+    }
+
+    /// When silence has lasted too long.
+    pub(crate) fn due(&self, work: Work, rules: &Rules, book: &Book) -> Option<Timestamp> {
+        let limit = match work {
+            Work::Model => rules.stuck_ms,
+            Work::Tool => rules.stuck_tool_ms,
+            Work::None | Work::Patient => return None,
+        };
+        (!book.is_open(SILENT)).then(|| self.progress_at.plus_ms(limit))
+    }
+
+    /// Silence has lasted too long.
+    pub(crate) fn ring(&mut self, work: Work, what: Option<&str>, at: Timestamp, book: &mut Book) {
+        let minutes = at.since_ms(self.progress_at) / 60_000;
+        let (what, waits) = match (work, what) {
+            (Work::Tool, Some(tool)) => (format!("{tool} has been at work for {minutes} min"), "a tool is at work"),
+            (Work::Tool | Work::Model | Work::None | Work::Patient, _) => {
+                (format!("nothing was heard for {minutes} min in an open turn"), "no command runs")
+            }
+        };
+        let why = format!("the turn is open, {waits}, and nothing was heard of it for {minutes} min");
+        let raise = Raise::new(FindingKind::Stuck, Severity::Warning, what, why, self.progress_at);
+        let evidence = self.last.into_iter().collect();
+        book.raise(Raise { key: SILENT.into(), evidence, ..raise }, at);
+        // Without a finding (history, switched off) it must not ring again at once.
+        self.progress_at = at;
+    }
+}

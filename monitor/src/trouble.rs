@@ -1,0 +1,143 @@
+//! Errors of the agent's own requests: not signed in, limits, quotas, the network, the provider.
+//!
+//! An error that ended a turn is told at once. One after which the agent tries again is told when it comes
+//! often within one request, of those sorts only that no attempt will mend. It is over when the model answers.
+
+use std::collections::BTreeMap;
+
+use events::{ErrorClass, ErrorReported, Event, EventId, FindingKind, Reason, Severity, Timestamp};
+use projections::shorten::one_line;
+
+use crate::{
+    book::{Book, Raise},
+    rules::Rules,
+    until::until,
+};
+
+/// Of an error so much is shown, characters.
+const WORDS: usize = 160;
+
+/// What the detector may raise.
+pub(crate) const KINDS: &[FindingKind] =
+    &[FindingKind::Auth, FindingKind::RateLimit, FindingKind::Quota, FindingKind::Network, FindingKind::Provider];
+
+#[derive(Debug, Default)]
+struct Tally {
+    count: u32,
+    first_at: Option<Timestamp>,
+    evidence: Vec<EventId>,
+}
+
+/// Errors since the model answered last.
+#[derive(Debug, Default)]
+pub(crate) struct Trouble {
+    tallies: BTreeMap<FindingKind, Tally>,
+    /// When a limit is said to be over.
+    until: BTreeMap<FindingKind, Timestamp>,
+}
+
+impl Trouble {
+    pub(crate) fn take(&mut self, event: &Event, error: &ErrorReported, at: Timestamp, rules: &Rules, book: &mut Book) {
+        let text = event.text.as_deref().unwrap_or_default();
+        let Some((kind, severity)) = kind_of(error) else { return };
+        let tally = self.tallies.entry(kind).or_default();
+        tally.count = tally.count.saturating_add(1);
+        let first_at = *tally.first_at.get_or_insert(at);
+        if tally.evidence.len() < 16 {
+            tally.evidence.push(event.id);
+        }
+        // Attempts may mend the others; those without end are `stuck`.
+        let often = kind == FindingKind::Quota
+            || kind == FindingKind::Auth && tally.count >= rules.auth_errors
+            || kind == FindingKind::RateLimit && tally.count >= rules.rate_limit_errors;
+        if !error.ends_turn && !often {
+            return;
+        }
+        let limited = matches!(kind, FindingKind::RateLimit | FindingKind::Quota);
+        let over = limited.then(|| until(text, at)).flatten();
+        if let Some(over) = over {
+            self.until.insert(kind, over);
+        }
+        let words = one_line(text, WORDS);
+        let why = if error.ends_turn {
+            format!("an error ended the turn: {words}")
+        } else {
+            format!("{} of {} attempts in a row failed so: {words}", tally.count, tally.count)
+        };
+        let raise = Raise::new(kind, severity, what(kind).to_owned(), why, first_at);
+        let subject = error.code.clone();
+        book.raise(Raise { evidence: tally.evidence.clone(), count: tally.count, until: over, subject, ..raise }, at);
+    }
+
+    /// The session waits for this reason, whoever says so.
+    pub(crate) fn waits(&mut self, event: EventId, reason: Option<Reason>, at: Timestamp, book: &mut Book) {
+        let kind = if reason == Some(Reason::Auth) { FindingKind::Auth } else { FindingKind::Quota };
+        let told = book.has(kind) || kind == FindingKind::Quota && book.has(FindingKind::RateLimit);
+        if told || !matches!(reason, Some(Reason::Auth | Reason::Quota)) {
+            return;
+        }
+        let severity = Severity::Error;
+        let why = "the session waits, and its agent says that this is why".to_owned();
+        let raise = Raise::new(kind, severity, what(kind).to_owned(), why, at);
+        book.raise(Raise { evidence: vec![event], ..raise }, at);
+    }
+
+    /// The model answered.
+    pub(crate) fn answered(&mut self, at: Timestamp, book: &mut Book) {
+        if self.tallies.is_empty() && self.until.is_empty() && !KINDS.iter().any(|kind| book.is_open(kind.as_str())) {
+            return;
+        }
+        self.tallies.clear();
+        self.until.clear();
+        book.resolve_kinds(KINDS, at, "the model answered");
+    }
+
+    /// A turn is over: what failed in it is told or forgotten.
+    pub(crate) fn turn_ended(&mut self) {
+        self.tallies.clear();
+    }
+
+    /// It was said before that this lasts until then.
+    pub(crate) fn lasts(&mut self, kind: FindingKind, until: Timestamp) {
+        self.until.insert(kind, until);
+    }
+
+    pub(crate) fn due(&self) -> Option<Timestamp> {
+        self.until.values().min().copied()
+    }
+
+    pub(crate) fn ring(&mut self, at: Timestamp, book: &mut Book) {
+        let over: Vec<FindingKind> =
+            self.until.iter().filter(|(_, until)| **until <= at).map(|(kind, _)| *kind).collect();
+        for kind in over {
+            self.until.remove(&kind);
+            book.resolve(kind.as_str(), at, "the limit is over, as far as the agent said");
+        }
+    }
+}
+
+fn kind_of(error: &ErrorReported) -> Option<(FindingKind, Severity)> {
+    Some(match error.class {
+        ErrorClass::Auth => (FindingKind::Auth, Severity::Error),
+        ErrorClass::RateLimit => (FindingKind::RateLimit, Severity::Warning),
+        ErrorClass::Quota => (FindingKind::Quota, Severity::Error),
+        ErrorClass::Network => (FindingKind::Network, Severity::Error),
+        ErrorClass::Provider | ErrorClass::Other => (FindingKind::Provider, Severity::Error),
+        // Told by what is used of the context.
+        ErrorClass::Context => return None,
+    })
+}
+
+fn what(kind: FindingKind) -> &'static str {
+    if kind == FindingKind::Auth {
+        "the agent is not signed in, or its key was refused"
+    } else if kind == FindingKind::RateLimit {
+        "too many requests for now"
+    } else if kind == FindingKind::Quota {
+        "a quota is used up"
+    } else if kind == FindingKind::Network {
+        "the model cannot be reached"
+    } else {
+        "the model's provider failed"
+    }
+}

@@ -1,0 +1,490 @@
+//! One session: its events in, in order, and the time.
+//!
+//! Owns what all detectors share: the clock of the session, its state, the calls that are open, and whether it
+//! is heard live. History informs and raises nothing.
+
+use events::{
+    Annotation, Claim, ErrorClass, Event, Finding, FindingKind, Payload, PromptOrigin, Reason, SessionId, Severity,
+    Signal, Source, StartKind, State, StatusChanged, Timestamp, ToolResult, Topic,
+};
+use projections::{Session, shorten::one_line};
+
+use crate::{
+    approvals::{Approvals, QUESTION},
+    book::{Book, Raise},
+    circle::{self, Circle},
+    conflict,
+    context::Context,
+    ending::Ending,
+    failing::Failures,
+    polling::{self, Polling},
+    rules::Rules,
+    step::Calls,
+    stuck::{Stuck, Work},
+    trouble::Trouble,
+};
+
+/// What was concluded so long after it happened was concluded of the past, ms.
+const PAST_MS: i64 = 60_000;
+/// So long after its end a session may still be told of, ms.
+const LAST_WORDS_MS: i64 = 60_000;
+
+/// A session that is watched.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(crate) book: Book,
+    clock: Timestamp,
+    /// Something of it was heard as it happened.
+    live: bool,
+    /// Another session's helper.
+    sub: bool,
+    /// It is another session, or its process is gone.
+    over_at: Option<Timestamp>,
+    merged: bool,
+    state: Option<(State, Option<Reason>)>,
+    answered_at: Timestamp,
+    calls: Calls,
+    circle: Circle,
+    polling: Polling,
+    failures: Failures,
+    stuck: Stuck,
+    trouble: Trouble,
+    approvals: Approvals,
+    context: Context,
+    ending: Ending,
+}
+
+/// When an event happened, as the reducer has it: by our clock what was seen live, by its own what is history
+/// or is sent late.
+fn moment(event: &Event) -> Timestamp {
+    if event.derived {
+        event.created_at
+    } else if event.history || event.source == Source::Telemetry {
+        event.created_at.min(event.observed_at)
+    } else {
+        event.observed_at
+    }
+}
+
+fn is_past(event: &Event) -> bool {
+    event.history || event.derived && event.observed_at.since_ms(event.created_at) > PAST_MS
+}
+
+impl Watch {
+    pub(crate) fn new(session: SessionId, rules: &Rules) -> Self {
+        Self {
+            book: Book::new(session, &rules.off),
+            clock: Timestamp::MIN,
+            live: false,
+            sub: false,
+            over_at: None,
+            merged: false,
+            state: None,
+            answered_at: Timestamp::MIN,
+            calls: Calls::default(),
+            circle: Circle::default(),
+            polling: Polling::default(),
+            failures: Failures::default(),
+            stuck: Stuck::new(Timestamp::MIN),
+            trouble: Trouble::default(),
+            approvals: Approvals::default(),
+            context: Context::default(),
+            ending: Ending::default(),
+        }
+    }
+
+    pub(crate) fn restore(&mut self, finding: Finding) {
+        if finding.is_open() {
+            self.live = true;
+            self.clock = self.clock.max(finding.first_at);
+            if matches!(finding.kind, FindingKind::Crash | FindingKind::OpenWork) {
+                self.over_at = Some(finding.last_at);
+            }
+            if let Some(until) = finding.until {
+                self.trouble.lasts(finding.kind, until);
+            }
+        }
+        self.book.restore(finding);
+    }
+
+    pub(crate) fn clock(&self) -> Timestamp {
+        self.clock
+    }
+
+    /// Whether there is nothing left to watch.
+    pub(crate) fn is_over(&self, now: Timestamp) -> bool {
+        let long_ago = |at: Timestamp| self.merged || now.since_ms(at) >= LAST_WORDS_MS;
+        self.over_at.is_some_and(long_ago) && self.book.open().next().is_none()
+    }
+
+    /// How many things are remembered.
+    pub(crate) fn held(&self) -> usize {
+        self.book.len()
+            + self.calls.len()
+            + self.circle.len()
+            + self.polling.len()
+            + self.failures.len()
+            + self.approvals.len()
+    }
+
+    pub(crate) fn take(&mut self, event: &Event, rules: &Rules) {
+        if self.merged {
+            return;
+        }
+        let past = is_past(event);
+        let at = moment(event).max(self.clock);
+        if !past && !event.derived && !self.live {
+            self.live = true;
+            self.stuck = Stuck::new(at);
+        }
+        if !past {
+            self.pass(at, rules);
+        }
+        self.clock = at;
+        self.book.audible = self.live && !past;
+        self.read(event, at, rules);
+        let pending = !self.approvals.is_empty() || self.book.is_open(QUESTION);
+        self.ending.settle(self.state, pending, at, rules);
+    }
+
+    /// Lets time pass.
+    pub(crate) fn pass(&mut self, now: Timestamp, rules: &Rules) {
+        // Each step ends at the moment something is due; the bound holds off a clock gone mad.
+        for _ in 0..1_024 {
+            let Some(due) = self.due(rules).filter(|due| *due <= now) else { break };
+            self.ring(due.max(self.clock), rules);
+        }
+        self.clock = self.clock.max(now);
+    }
+
+    /// When time alone would change something.
+    pub(crate) fn due(&self, rules: &Rules) -> Option<Timestamp> {
+        if !self.live || self.merged {
+            return None;
+        }
+        if let Some(over_at) = self.over_at {
+            let keeps = self.book.open().next().is_some();
+            let left = if keeps { rules.keep_ms } else { LAST_WORDS_MS };
+            return Some(over_at.plus_ms(left)).filter(|due| *due > self.clock || keeps);
+        }
+        let silent = self.stuck.due(self.work(), rules, &self.book);
+        let all = [silent, self.trouble.due(), self.approvals.due(rules), self.ending.due()];
+        all.into_iter().flatten().min()
+    }
+
+    fn ring(&mut self, at: Timestamp, rules: &Rules) {
+        self.clock = at;
+        self.book.audible = true;
+        if let Some(over_at) = self.over_at {
+            if over_at.plus_ms(rules.keep_ms) <= at {
+                self.book.resolve_kinds(FindingKind::ALL, at, "it was long ago");
+            }
+            return;
+        }
+        let work = self.work();
+        if self.stuck.due(work, rules, &self.book).is_some_and(|due| due <= at) {
+            let tool = self.calls.iter().next().map(|call| call.name.clone());
+            self.stuck.ring(work, tool.as_deref(), at, &mut self.book);
+        }
+        self.trouble.ring(at, &mut self.book);
+        if self.approvals.due(rules).is_some_and(|due| due <= at) {
+            self.approvals.ring(at, rules, &mut self.book);
+        }
+        self.ending.ring(at, self.sub, &mut self.book);
+    }
+
+    fn work(&self) -> Work {
+        let runs = match self.state {
+            Some((State::Running, Some(Reason::Subagents))) => return Work::Patient,
+            Some((State::Running, _)) => true,
+            Some((State::Waiting | State::WaitingApproval | State::Idle | State::Exited | State::Unknown, _))
+            | None => false,
+        };
+        if !runs || !self.ending.is_open() || !self.approvals.is_empty() {
+            Work::None
+        } else if self.calls.iter().any(|call| call.takes_its_time() && !call.background) {
+            Work::Patient
+        } else if self.calls.iter().any(|call| !call.background) {
+            Work::Tool
+        } else {
+            Work::Model
+        }
+    }
+
+    fn read(&mut self, event: &Event, at: Timestamp, rules: &Rules) {
+        if speaks(event) {
+            self.stuck.heard(event.id, at, &mut self.book);
+        }
+        match &event.payload {
+            Payload::SessionStarted(started) => {
+                self.sub |= started.how == StartKind::Subagent
+                    || started.parent_session_id.is_some()
+                    || started.parent_provider_session_id.is_some();
+                self.context.model(started.model.as_deref());
+            }
+            // What the reducer concludes of an end counts, and it concludes one of each that is told.
+            Payload::SessionExited(exited) if event.derived => {
+                self.ending.exited(event.id, exited.reason, self.sub, at, &mut self.book);
+                self.leave(at, "the session ended");
+            }
+            Payload::TurnStarted(_) => {
+                self.revive(at);
+                self.ending.turn_started(at, &mut self.book);
+                self.stuck.heard(event.id, at, &mut self.book);
+            }
+            Payload::TurnCompleted(completed) => {
+                self.ending.turn_completed(event.id, completed.outcome, at, &mut self.book);
+                self.turn_ended(at);
+            }
+            Payload::UserPrompt(_) if event.confidence == events::Confidence::Low => {}
+            Payload::UserPrompt(prompt) => self.prompted(event, prompt.origin, at),
+            Payload::AssistantMessage(message) => {
+                self.context.model(message.model.as_deref());
+                self.answered(at);
+            }
+            Payload::AssistantDelta(_) => self.answered(at),
+            Payload::ToolCall(call) => {
+                self.answered(at);
+                self.calls.called(event, call, at);
+            }
+            Payload::ToolResult(result) if !result.detail => self.returned(event, result, at, rules),
+            Payload::ApprovalRequested(asked) => self.approvals.requested(event, asked, at),
+            Payload::ApprovalResolved(resolved) => self.approvals.resolved(event, resolved, at, rules, &mut self.book),
+            Payload::StatusChanged(change) => self.changed(event, change, at, rules),
+            Payload::Error(error) => {
+                // Told late: the model answered since.
+                if event.source == Source::Telemetry && event.created_at <= self.answered_at {
+                    return;
+                }
+                if error.class == ErrorClass::Context {
+                    self.context.full(event, "a request was refused since it was too long", at, &mut self.book);
+                    return;
+                }
+                self.trouble.take(event, error, at, rules, &mut self.book);
+                if error.retrying && self.trouble.due().is_none() {
+                    let words = one_line(event.text.as_deref().unwrap_or_default(), 160);
+                    self.stuck.retries(event.id, true, &words, at, rules, &mut self.book);
+                }
+            }
+            Payload::QuestionAsked(_) => {
+                let question = one_line(event.text.as_deref().unwrap_or("a question"), 160);
+                self.asks(event, question, at);
+            }
+            // While its approval is pending, the end of that counts.
+            Payload::QuestionAnswered(_) => {
+                if self.approvals.is_empty() {
+                    self.book.resolve(QUESTION, at, "it was answered");
+                }
+            }
+            Payload::UsageReported(usage) => self.context.take(event, usage, at, rules, &mut self.book),
+            Payload::ContextCompacted(_) => {
+                self.answered(at);
+                self.context.compacted(at, &mut self.book);
+            }
+            Payload::Annotation(note) => self.noted(event, note, at, rules),
+            Payload::Signal(signal) => self.signalled(event, signal, at, rules),
+            Payload::SessionExited(_)
+            | Payload::ToolResult(_)
+            | Payload::Heartbeat(_)
+            | Payload::SessionForked(_)
+            | Payload::Unrecognized(_)
+            | Payload::Finding(_)
+            | Payload::Notification(_)
+            | Payload::QueuedPrompt(_) => {}
+        }
+    }
+
+    fn answered(&mut self, at: Timestamp) {
+        self.answered_at = at;
+        self.stuck.answered(at, &mut self.book);
+        self.trouble.answered(at, &mut self.book);
+    }
+
+    fn prompted(&mut self, event: &Event, origin: PromptOrigin, at: Timestamp) {
+        self.revive(at);
+        let by_person = match origin {
+            PromptOrigin::Human | PromptOrigin::Steering | PromptOrigin::Agent => true,
+            PromptOrigin::Wakeup | PromptOrigin::Command => false,
+        };
+        if by_person {
+            self.begin_anew(at, "a new prompt was given");
+        } else {
+            self.polling.woken();
+        }
+        self.ending.prompted(event.text.as_deref(), by_person, at, &mut self.book);
+    }
+
+    fn begin_anew(&mut self, at: Timestamp, why: &str) {
+        self.circle.clear();
+        self.polling.clear();
+        self.failures.clear();
+        self.book.resolve_kinds(&[FindingKind::Loop, FindingKind::RepeatedFailure], at, why);
+    }
+
+    fn turn_ended(&mut self, at: Timestamp) {
+        self.calls.clear();
+        self.stuck.ended(at, &mut self.book);
+        self.trouble.turn_ended();
+        // What goes on from turn to turn by itself is still remembered when nothing was found yet.
+        if self.book.is_open(circle::KEY)
+            || self.book.is_open(polling::KEY)
+            || self.book.has(FindingKind::RepeatedFailure)
+        {
+            self.begin_anew(at, "the turn is over");
+        }
+    }
+
+    fn returned(&mut self, event: &Event, result: &ToolResult, at: Timestamp, rules: &Rules) {
+        self.answered(at);
+        let Some((call, step)) = self.calls.returned(event, result) else { return };
+        let ran_ms = result.duration_ms.and_then(|ms| i64::try_from(ms).ok());
+        let took_ms = ran_ms.unwrap_or_else(|| at.since_ms(call.at));
+        self.ending.stepped(&call, &step, took_ms, at, rules, &mut self.book);
+        conflict::take(&step, at, &mut self.book);
+        if call.tool == events::ToolKind::Question || call.tool == events::ToolKind::Subagent {
+            return;
+        }
+        if !self.polling.take(&step, at, rules, &mut self.book) {
+            self.circle.take(&step, at, rules, &mut self.book);
+            self.failures.take(&step, at, rules, &mut self.book);
+        }
+    }
+
+    fn asks(&mut self, event: &Event, question: String, at: Timestamp) {
+        let why = "the agent asked its user something and waits".to_owned();
+        let raise = Raise::new(FindingKind::Question, Severity::Warning, format!("asks: {question}"), why, at);
+        self.book.raise(Raise { subject: Some(question), evidence: vec![event.id], ..raise }, at);
+    }
+
+    fn changed(&mut self, event: &Event, change: &StatusChanged, at: Timestamp, rules: &Rules) {
+        let asked = self.state == Some((State::Waiting, Some(Reason::Question)));
+        self.state = Some((change.to, change.reason));
+        if change.to != State::Exited {
+            self.revive(at);
+        }
+        if change.to == State::Waiting {
+            self.trouble.waits(event.id, change.reason, at, &mut self.book);
+        }
+        if (change.to, change.reason) == (State::Waiting, Some(Reason::Question)) {
+            if !self.book.is_open(QUESTION) && self.approvals.is_empty() {
+                self.asks(event, change.activity.clone().unwrap_or_else(|| "a question".to_owned()), at);
+            }
+        } else if asked && self.approvals.is_empty() {
+            self.book.resolve(QUESTION, at, "it was answered");
+        }
+        self.ending.status(change.to, at, rules, &mut self.book);
+    }
+
+    fn noted(&mut self, event: &Event, note: &Annotation, at: Timestamp, rules: &Rules) {
+        match note.topic {
+            Topic::Model => self.context.model(Some(&note.value)),
+            Topic::Notice => self.context.remark(event, &note.value, at, rules, &mut self.book),
+            Topic::MergedInto => {
+                self.leave(at, "it is one with another session");
+                self.merged = true;
+            }
+            Topic::Title
+            | Topic::Cwd
+            | Topic::GitBranch
+            | Topic::PermissionMode
+            | Topic::CliVersion
+            | Topic::Queue
+            | Topic::Command
+            | Topic::Capture
+            | Topic::Note
+            | Topic::Run
+            | Topic::Input
+            | Topic::Label => {}
+        }
+    }
+
+    fn signalled(&mut self, event: &Event, signal: &Signal, at: Timestamp, rules: &Rules) {
+        let retries = Claim::State { state: State::Running, reason: Some(Reason::Retrying) };
+        let late = event.source == Source::Telemetry;
+        if signal.claim == retries && !late && self.ending.is_open() && self.trouble.due().is_none() {
+            let words = signal.words.clone().unwrap_or_default();
+            self.stuck.retries(event.id, false, &words, at, rules, &mut self.book);
+        }
+    }
+
+    /// The session is over, or is another one.
+    fn leave(&mut self, at: Timestamp, why: &str) {
+        self.over_at = Some(at);
+        self.begin_anew(at, why);
+        self.calls.clear();
+        self.stuck.ended(at, &mut self.book);
+        self.trouble = Trouble::default();
+        self.approvals.gone(at, &mut self.book);
+        let stays = [FindingKind::Crash, FindingKind::OpenWork];
+        let rest: Vec<FindingKind> = FindingKind::ALL.iter().copied().filter(|kind| !stays.contains(kind)).collect();
+        self.book.resolve_kinds(&rest, at, why);
+    }
+
+    /// Whatever was over goes on.
+    fn revive(&mut self, at: Timestamp) {
+        if self.over_at.take().is_some() {
+            self.book.resolve_kinds(&[FindingKind::Crash, FindingKind::OpenWork], at, "the session goes on");
+        }
+    }
+
+    /// Takes the reducer's word for what events did not say, or said too long ago.
+    pub(crate) fn look(&mut self, session: &Session, now: Timestamp, rules: &Rules) {
+        if self.merged {
+            return;
+        }
+        let at = now.max(self.clock);
+        self.pass(at, rules);
+        self.book.audible = self.live;
+        self.sub |= session.parent_session_id.is_some();
+        self.context.model(session.model.as_deref());
+        if self.state.is_none() {
+            self.state = Some((session.status.state, session.status.reason));
+        }
+        if let Some(turn) = &session.turn {
+            self.ending.is_known_open(turn.started_at);
+        }
+        if self.live && self.over_at.is_none() {
+            self.approvals.look(session, at, rules, &mut self.book);
+        }
+        if session.merged_into.is_some() {
+            self.leave(at, "it is one with another session");
+            self.merged = true;
+        }
+    }
+
+    /// It is watched no more.
+    pub(crate) fn give_up(&mut self) {
+        self.book.resolve_kinds(FindingKind::ALL, self.clock, "too many sessions are watched");
+    }
+}
+
+/// Whether an event shows that something goes on.
+fn speaks(event: &Event) -> bool {
+    match &event.payload {
+        Payload::UserPrompt(_)
+        | Payload::AssistantMessage(_)
+        | Payload::AssistantDelta(_)
+        | Payload::ToolCall(_)
+        | Payload::ToolResult(_)
+        | Payload::ApprovalRequested(_)
+        | Payload::ApprovalResolved(_)
+        | Payload::QuestionAsked(_)
+        | Payload::QuestionAnswered(_)
+        | Payload::UsageReported(_)
+        | Payload::ContextCompacted(_)
+        | Payload::Heartbeat(_) => true,
+        Payload::Signal(signal) => event.source == Source::Hook && matches!(signal.claim, Claim::State { .. }),
+        Payload::SessionStarted(_)
+        | Payload::SessionExited(_)
+        | Payload::TurnStarted(_)
+        | Payload::TurnCompleted(_)
+        | Payload::StatusChanged(_)
+        | Payload::Error(_)
+        | Payload::SessionForked(_)
+        | Payload::Annotation(_)
+        | Payload::Finding(_)
+        | Payload::Notification(_)
+        | Payload::QueuedPrompt(_)
+        | Payload::Unrecognized(_) => false,
+    }
+}
