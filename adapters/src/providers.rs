@@ -56,6 +56,18 @@ impl Homes {
     }
 }
 
+/// The command line that takes a session up again, for a person to type. None for Gemini CLI: after
+/// its `--resume` the next start in that directory deletes the session's file (0.61.0).
+#[must_use]
+pub fn resume_command(provider: Provider, session: &str) -> Option<String> {
+    let plain = !session.is_empty() && session.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    match provider {
+        Provider::Claude => plain.then(|| format!("claude --resume {session}")),
+        Provider::Codex => plain.then(|| format!("codex resume {session}")),
+        Provider::Gemini | Provider::Pi | Provider::Capture | Provider::Unknown => None,
+    }
+}
+
 fn first(relative: &Path) -> Option<&str> {
     relative.components().next().and_then(|c| c.as_os_str().to_str())
 }

@@ -286,6 +286,16 @@ impl Observer {
         }
     }
 
+    /// Whether the program waits for a prompt, as far as its screen was read, and nothing asks for an
+    /// answer.
+    #[must_use]
+    pub fn waits_for_prompt(&self) -> bool {
+        let waits = |claim: &ScreenClaim| {
+            claim.state == State::Waiting && claim.dialog.is_none() && claim.reason != Some(events::Reason::Question)
+        };
+        self.dirty_since.is_none() && self.judge.current.as_ref().is_some_and(|c| waits(&c.claim))
+    }
+
     /// Whether the program takes pastes as such (mode 2004).
     #[must_use]
     pub fn takes_pastes(&self) -> bool {

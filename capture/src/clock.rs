@@ -1,4 +1,4 @@
-//! The clocks; nowhere else is one read.
+//! The clocks, and chance; nowhere else is one read or drawn.
 
 use std::{
     sync::OnceLock,
@@ -6,7 +6,8 @@ use std::{
 };
 
 use adapters::tail::Now;
-use events::Timestamp;
+use events::{RunId, Timestamp};
+use rustix::rand::{GetRandomFlags, getrandom};
 
 /// Now, by the wall clock.
 #[must_use]
@@ -14,6 +15,16 @@ use events::Timestamp;
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_millisecond(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// An id made from the present moment and chance: of a run, a delivery, a prompt.
+///
+/// # Errors
+/// When the system gives no random bytes.
+pub fn mint() -> std::io::Result<RunId> {
+    let mut random = [0_u8; 10];
+    getrandom(&mut random, GetRandomFlags::empty())?;
+    Ok(RunId::mint(now(), random))
 }
 
 /// Now, by both clocks.

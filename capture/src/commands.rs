@@ -7,13 +7,17 @@ mod doctor;
 mod events;
 mod explain;
 mod export;
+mod findings;
 mod fix_tty;
 mod hooks;
 mod host;
 mod label;
+mod notify;
 mod policy;
 mod ps;
 mod redact;
+mod queue;
+mod report;
 mod run;
 mod runs;
 mod screen;
@@ -85,6 +89,16 @@ enum Verb {
     Deny(approvals::Deny),
     /// The record of decisions: verify, show or export it.
     Audit(audit::Arguments),
+    /// List what a person should know: who is stuck, who fails, who waits.
+    Findings(findings::Arguments),
+    /// Queue a prompt: it is typed when the session waits for one.
+    Queue(queue::Arguments),
+    /// Tell what every session did since a time, by project.
+    Standup(report::Standup),
+    /// Write a note of a session to go on from.
+    Handoff(report::HandoffOf),
+    /// The channels people are told by: list and try them.
+    Notify(notify::Arguments),
     /// Show what the terminal of a run shows now.
     Screen(screen::Arguments),
     /// Type into a run: text, keys or an interrupt.
@@ -247,6 +261,11 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Approve(arguments) => approvals::approve(&context()?, &arguments),
         Verb::Deny(arguments) => approvals::deny(&context()?, &arguments),
         Verb::Audit(arguments) => audit::run(&context()?, &arguments),
+        Verb::Findings(arguments) => findings::run(&context()?, &arguments),
+        Verb::Queue(arguments) => queue::run(&context()?, &arguments),
+        Verb::Standup(arguments) => report::standup_of_all(&context()?, &arguments),
+        Verb::Handoff(arguments) => report::handoff(&context()?, &arguments),
+        Verb::Notify(arguments) => notify::run(&context()?, &arguments),
         Verb::Screen(arguments) => screen::run(&context()?, &arguments),
         Verb::Send(arguments) => send::run(&context()?, &arguments),
         Verb::Export(arguments) => export::run(&context()?, &arguments),

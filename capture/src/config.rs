@@ -20,6 +20,14 @@ pub struct Config {
     pub status: StatusRules,
     /// How files are read.
     pub read: Read,
+    /// What is stored.
+    pub store: Storing,
+    /// The limits of the detectors.
+    pub monitor: monitor::Rules,
+    /// What is done about findings.
+    pub actions: Vec<crate::actions::Action>,
+    /// Who is told of findings, and how.
+    pub notify: notifier::Settings,
 }
 
 /// Further homes of agents.
@@ -44,6 +52,14 @@ pub struct StatusRules {
     pub lost_after_s: u32,
 }
 
+/// What is stored.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Storing {
+    /// Secrets are taken out of texts before they are stored. What is stored already stays as it is.
+    pub redacted_only: bool,
+}
+
 /// How files are read.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -64,6 +80,10 @@ impl Default for Config {
             roots: ExtraRoots::default(),
             status: StatusRules::default(),
             read: Read::default(),
+            store: Storing::default(),
+            monitor: monitor::Rules::default(),
+            actions: Vec::new(),
+            notify: notifier::Settings::default(),
         }
     }
 }
@@ -108,6 +128,8 @@ impl Config {
         for dir in self.ignore.iter().chain(&self.roots.claude).chain(&self.roots.codex).chain(&self.roots.gemini) {
             anyhow::ensure!(dir.is_absolute(), "`{}` is not an absolute path", dir.display());
         }
+        self.actions.iter().try_for_each(crate::actions::Action::check)?;
+        self.notify.check()?;
         Ok(())
     }
 

@@ -14,10 +14,10 @@ use adapters::{
     hooks::{AGENTS, Command, State, Status},
     providers::Homes,
 };
-use events::{ApprovalState, Provider, Timestamp};
+use events::{ApprovalState, FindingKind, Provider, Timestamp};
 use server::{Health, SourceHealth};
 
-use crate::{clock, daemons, heard::Hearing, ingest::Gauges, runs::Runs, telemetry::Telemeter};
+use crate::{clock, daemons, heard::Hearing, ingest::Gauges, notices::Notices, runs::Runs, telemetry::Telemeter};
 
 /// What a source's detail says while history is read, before how far it is.
 pub const READING: &str = "reading history:";
@@ -42,6 +42,8 @@ pub struct Observed {
     pub hooks: Hooks,
     /// The daemons of Codex.
     pub daemons: HealthHandle,
+    /// Who tells people.
+    pub notices: Notices,
 }
 
 /// Where hooks are installed, and where they deliver.
@@ -236,6 +238,13 @@ impl Observed {
             "# HELP {name} How long closed approvals were waited for.\n# TYPE {name} counter\n{name} {waited}"
         )
         .ok();
+        let name = "capture_findings_total";
+        writeln!(out, "# HELP {name} Findings that were raised since the start, by kind.\n# TYPE {name} counter").ok();
+        for kind in FindingKind::ALL {
+            let raised = gauges.findings.get(usize::from(kind.code()));
+            writeln!(out, "{name}{{kind=\"{kind}\"}} {}", raised.map_or(0, |n| n.load(Ordering::Relaxed))).ok();
+        }
+        self.notices.metrics(out);
         self.telemeter.metrics(out);
     }
 }

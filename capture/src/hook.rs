@@ -27,7 +27,6 @@ use adapters::{
 use events::{Provider, RunId};
 use rustix::{
     net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt},
-    rand::{GetRandomFlags, getrandom},
 };
 use serde_json::value::RawValue;
 
@@ -74,14 +73,12 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
     io::stdin().lock().take(PAYLOAD_BYTES).read_to_string(&mut payload)?;
     let payload = RawValue::from_string(payload)?;
     let at = clock::now();
-    let mut random = [0_u8; 10];
-    getrandom(&mut random, GetRandomFlags::empty())?;
     let agent = rustix::process::getppid()
         .and_then(|parent| nearest_agent(parent.as_raw_nonzero().get().unsigned_abs()))
         .map(|(pid, start_ticks, shared)| Agent { pid, start_ticks, shared });
     let run = places::variable(RUN_VARIABLE).and_then(|run| run.to_str()?.parse().ok());
     let search_path = places::variable("PATH").and_then(|path| path.to_str().map(str::to_owned));
-    let delivery = Delivery { id: RunId::mint(at, random), provider, at, agent, run, search_path, payload };
+    let delivery = Delivery { id: clock::mint()?, provider, at, agent, run, search_path, payload };
     Spool::of(&data).put(&delivery)?;
     let told = tell(&data, delivery.id);
     if let Some(seconds) = approver.filter(|_| is_asked(provider, &delivery.payload)) {

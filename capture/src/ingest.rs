@@ -9,6 +9,7 @@
 mod apply;
 mod approvals;
 mod deliveries;
+mod findings;
 mod hosts;
 mod link;
 mod message;
@@ -39,10 +40,11 @@ use events::{Event, Provider, RunId, SessionId, Timestamp};
 use server::{Board, Json, SessionEntry};
 use store::{CommitError, PackedText, ReadError, Writer};
 
-use crate::heard::Heard;
+use crate::{heard::Heard, redaction};
 
 pub use approvals::{Decide, HEAD_FILE, Record, Undecided};
 pub use deliveries::HookInput;
+pub use findings::{Aside, Noted};
 use hosts::Host;
 pub use hosts::HostInput;
 pub use protocol::ProtocolInput;
@@ -83,6 +85,15 @@ impl Prepared {
         let texts = batch.events.iter_mut().map(|e| e.text.as_mut().and_then(PackedText::split)).collect();
         Self { batch, texts }
     }
+
+    /// Packs a batch's texts without the secrets in them.
+    #[must_use]
+    pub fn redacted(mut batch: Batch) -> Self {
+        for event in &mut batch.events {
+            redaction::of_event(&mut event.text, &mut event.payload);
+        }
+        Self::new(batch)
+    }
 }
 
 /// What the ingest thread is told.
@@ -111,6 +122,8 @@ pub enum Input {
     Record(Box<Record>),
     /// A hook waits for the decision on an approval, and nothing of the agent shows it; or no more.
     Waits(SessionId, String, bool),
+    /// A finding, a message that was sent, a prompt that waits.
+    Aside(Aside),
     /// Commit and end.
     Stop,
 }
@@ -141,6 +154,8 @@ pub struct Gauges {
     pub approvals_closed: [AtomicU64; events::ApprovalState::ALL.len() + 1],
     /// How long they waited, ms.
     pub approvals_waited: AtomicU64,
+    /// Findings that were raised since the start, by the code of their kind.
+    pub findings: [AtomicU64; events::FindingKind::ALL.len() + 1],
 }
 
 /// What ingest asks of the process side.
@@ -156,11 +171,22 @@ pub trait Processes: Send {
 /// Reads the clock; the tests give their own.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Is told which session a run hosts.
-pub type Hosting = Box<dyn Fn(RunId, SessionId) + Send>;
+/// Who looks on: told after the commit, and never to wait.
+pub trait Onlooker: Send {
+    /// A run hosts a session. Told before the commit.
+    fn hosts(&self, _run: RunId, _session: SessionId) {}
+    /// An approval was opened or closed.
+    fn approval(&self, _approval: projections::Approval) {}
+    /// A finding changed.
+    fn finding(&self, _finding: events::Finding) {}
+    /// The log goes up to this position; what is new in it was seen as it happened.
+    fn committed(&self, _position: u64) {}
+}
 
-/// Is told of each approval that was opened or closed, after the commit.
-pub type Desk = Box<dyn Fn(projections::Approval) + Send>;
+/// Nobody looks on.
+pub struct Nobody;
+
+impl Onlooker for Nobody {}
 
 /// The ingest thread's state.
 pub struct Ingest {
@@ -187,17 +213,19 @@ pub struct Ingest {
     resting: HashMap<String, BTreeSet<usize>>,
     /// Runs whose hosts are connected.
     hosts: HashMap<RunId, Host>,
-    /// Is told which session a run hosts.
-    hosting: Hosting,
-    /// Is told of approvals.
-    desk: Desk,
+    /// Looks on.
+    onlooker: Box<dyn Onlooker>,
     /// Approvals the open transaction changes.
     changed_approvals: Vec<projections::Approval>,
+    /// Findings the open transaction changes.
+    changed_findings: Vec<events::Finding>,
     /// The end of the record, when the open transaction adds to it.
     audited: Option<store::AuditHead>,
     /// Agents that ran without a session when last looked: (pid, start ticks).
     lonely: Vec<(u32, u64)>,
     ignore: Vec<PathBuf>,
+    /// Nothing is stored before its secrets are taken out.
+    redacted_only: bool,
 }
 
 /// Why the open transaction has to be given up.
@@ -240,14 +268,14 @@ pub struct Parts {
     pub processes: Box<dyn Processes>,
     /// The clock.
     pub clock: Clock,
-    /// Is told which session a run hosts.
-    pub hosting: Hosting,
-    /// Is told of approvals.
-    pub desk: Desk,
+    /// Looks on.
+    pub onlooker: Box<dyn Onlooker>,
     /// Limits of the status rules.
     pub rules: projections::Rules,
     /// Sessions that begin in or below these directories are not captured.
     pub ignore: Vec<PathBuf>,
+    /// Nothing is stored before its secrets are taken out.
+    pub redacted_only: bool,
 }
 
 impl Ingest {
@@ -256,7 +284,7 @@ impl Ingest {
     /// # Errors
     /// When the store cannot be read.
     pub fn new(parts: Parts) -> Result<Self, ReadError> {
-        let Parts { writer, board, gauges, processes, clock, hosting, desk, rules, ignore } = parts;
+        let Parts { writer, board, gauges, processes, clock, onlooker, rules, ignore, redacted_only } = parts;
         let sessions = Sessions::load(&writer, rules)?;
         let position = writer.position()?;
         let mut ingest = Self {
@@ -277,12 +305,13 @@ impl Ingest {
             deadlines: BTreeSet::new(),
             resting: HashMap::new(),
             hosts: HashMap::new(),
-            hosting,
-            desk,
+            onlooker,
             changed_approvals: Vec::new(),
+            changed_findings: Vec::new(),
             audited: None,
             lonely: Vec::new(),
             ignore,
+            redacted_only,
         };
         ingest.load_board()?;
         Ok(ingest)
@@ -430,6 +459,7 @@ impl Ingest {
             Input::Decide(decide) => self.apply_decide(decide),
             Input::Record(record) => self.apply_record(record),
             Input::Waits(session, approval, on) => self.apply_wait(*session, approval, *on),
+            Input::Aside(aside) => self.apply_aside(aside),
             Input::Stop => Ok(()),
         }
     }
@@ -512,12 +542,16 @@ impl Ingest {
         self.open_since = None;
         self.last_commit = Some(Instant::now());
         self.rows = 0;
-        self.live = false;
+        let live = std::mem::take(&mut self.live);
         self.urgent = false;
         self.tell(entries);
         self.committed.clear();
         self.sessions.settle();
         self.tell_approvals();
+        self.tell_findings();
+        if live {
+            self.onlooker.committed(self.position);
+        }
         for input in std::mem::take(&mut self.open) {
             match input {
                 Input::SetCapture(id, _, reply) | Input::Label(id, _, reply) => {
@@ -526,6 +560,7 @@ impl Ingest {
                 Input::Host(HostInput::Frame { frame, stored, .. }) => stored(frame.n),
                 Input::Delivery(told) => self.delivered(*told),
                 Input::Decide(decide) => decide.tell(),
+                Input::Aside(aside) => (aside.done)(self.sessions.find(aside.session).is_some()),
                 Input::Record(record) => (record.done)(),
                 Input::Telemetry(told) => (told.stored)(self.strange(&told.events)),
                 Input::Protocol(ProtocolInput::Claims { events, stored }) => stored(self.unknown(&events)),
@@ -567,6 +602,7 @@ impl Ingest {
             self.writer.rollback();
             self.committed.clear();
             self.changed_approvals.clear();
+            self.changed_findings.clear();
             self.audited = None;
             self.open_since = None;
             self.rows = 0;

@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
+pub mod actions;
 pub mod approvals;
 pub mod client;
 pub mod clock;
@@ -14,14 +15,18 @@ pub mod config;
 pub mod daemons;
 pub mod deliveries;
 pub mod endpoint;
+pub mod findings;
 pub mod health;
 pub mod heard;
 pub mod hook;
 pub mod ingest;
 pub mod linker;
+pub mod notices;
 pub mod places;
 pub mod policy;
+pub mod prompts;
 pub mod recording;
+pub mod redaction;
 pub mod roots;
 pub mod runs;
 pub mod serve;

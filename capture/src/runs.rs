@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use adapters::host::frame::{Answered, Ask, DialogAnswer, Down, Frame, Hello, Told, Up};
+use adapters::host::frame::{Answered, Ask, DialogAnswer, Down, Frame, Hello, Presence, Told, Up};
 use crossbeam_channel::{Sender, TrySendError};
 use events::{RunId, SessionId, State, Timestamp};
 use serde::Serialize;
@@ -37,6 +37,8 @@ const AGAIN: Duration = Duration::from_millis(5);
 const BACK_WITHIN: Duration = Duration::from_secs(3);
 /// Between a text and the Enter behind it: agents take what comes in one piece for a paste.
 const BEFORE_ENTER: Duration = Duration::from_millis(300);
+/// So often Enter is tried behind a prompt.
+const SUBMIT_TRIES: u32 = 5;
 /// So many runs that ended are remembered.
 const ENDED: usize = 100;
 
@@ -85,6 +87,15 @@ struct Described {
     frames_lost: u64,
     /// What its screen says.
     screen_state: Option<State>,
+}
+
+/// Why a prompt was not delivered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotPrompted {
+    /// Why.
+    pub why: String,
+    /// Whether its text was typed.
+    pub typed: bool,
 }
 
 /// How many runs there are.
@@ -207,6 +218,53 @@ impl Runs {
         }
         let told = question(&described, Some(&asks), Ask::Answer { mark, answer }).await?;
         serde_json::from_value(told).map_err(|error| Refusal::Failed(error.to_string()))
+    }
+
+    /// Whether the screen of the run that hosts a session shows that it waits, without a dialog.
+    #[must_use]
+    pub fn waits_for_prompt(&self, session: SessionId) -> bool {
+        let table = self.table();
+        let mut hosts = table.live.values().filter(|live| live.described.session_id == Some(session));
+        hosts.any(|live| live.described.screen_state == Some(State::Waiting) && live.dialog.is_none())
+    }
+
+    /// Types a prompt into the run that hosts a session and submits it, if it waits for one.
+    ///
+    /// # Errors
+    /// Why not, and whether something of it was typed.
+    pub async fn prompt(&self, session: SessionId, text: &str) -> Result<(), NotPrompted> {
+        let not = |refusal: Refusal| NotPrompted { why: refusal.to_string(), typed: false };
+        let (described, asks) = self.find(&RunTarget::Session(session)).map_err(not)?;
+        question(&described, asks.as_ref(), Ask::Prompt { text: text.to_owned() }).await.map_err(not)?;
+        let mut why = String::new();
+        // The program draws what was typed, and its screen is not read meanwhile.
+        for _ in 0..SUBMIT_TRIES {
+            tokio::time::sleep(BEFORE_ENTER).await;
+            match question(&described, asks.as_ref(), Ask::Submit).await {
+                Ok(_) => return Ok(()),
+                Err(refusal) => why = refusal.to_string(),
+            }
+        }
+        Err(NotPrompted { why: format!("it was typed, but not submitted: {why}"), typed: true })
+    }
+
+    /// Whether somebody is at the terminal of a run.
+    ///
+    /// # Errors
+    /// When the run has ended, or its host does not answer.
+    pub async fn presence(&self, run: RunId) -> Result<Presence, Refusal> {
+        let (described, asks) = self.find(&RunTarget::Run(run.to_string()))?;
+        let told = question(&described, asks.as_ref(), Ask::Presence).await?;
+        serde_json::from_value(told).map_err(|error| Refusal::Failed(error.to_string()))
+    }
+
+    /// Writes bytes to the terminals of those who look on at the run.
+    ///
+    /// # Errors
+    /// When the run has ended, or its host does not answer.
+    pub async fn announce(&self, run: RunId, bytes: String) -> Result<(), Refusal> {
+        let (described, asks) = self.find(&RunTarget::Run(run.to_string()))?;
+        question(&described, asks.as_ref(), Ask::Announce { bytes }).await.map(|_| ())
     }
 
     fn find(&self, target: &RunTarget) -> Result<(Described, Option<mpsc::Sender<Question>>), Refusal> {

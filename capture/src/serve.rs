@@ -15,22 +15,27 @@ use adapters::{
 };
 use anyhow::Context;
 use crossbeam_channel::{Sender, bounded};
+use events::{RunId, SessionId};
 use server::{Board, Command, Refusal};
 use store::Writer;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    actions::Actions,
     approvals::{self, Approvals},
     clock,
     config::Config,
     daemons,
     deliveries::Deliveries,
     endpoint::{self, Endpoint},
+    findings::{self, Findings},
     health,
     ingest::{self, Gauges, Ingest, Input, Prepared},
     linker::Linker,
+    notices::{self, Notices},
     places,
     policy::OnDisk,
+    prompts::{self, Prompts},
     roots,
     runs::Runs,
     telemetry::Telemeter,
@@ -91,6 +96,32 @@ async fn signalled() {
     .await;
 }
 
+/// Who is told what ingest commits.
+struct Onlookers {
+    runs: Runs,
+    approvals: Approvals,
+    findings: Findings,
+    notices: Notices,
+}
+
+impl ingest::Onlooker for Onlookers {
+    fn hosts(&self, run: RunId, session: SessionId) {
+        self.runs.hosts(run, session);
+    }
+
+    fn approval(&self, approval: projections::Approval) {
+        self.approvals.changed(approval);
+    }
+
+    fn finding(&self, finding: events::Finding) {
+        self.notices.finding(finding);
+    }
+
+    fn committed(&self, _position: u64) {
+        self.findings.committed();
+    }
+}
+
 /// A service at work.
 struct Service {
     endpoint: Endpoint,
@@ -104,6 +135,8 @@ struct Service {
     spool: Option<(Sender<()>, JoinHandle<()>)>,
     daemons: Daemons,
     approvals: (Approvals, JoinHandle<()>),
+    findings: (Findings, JoinHandle<()>),
+    notices: (Notices, JoinHandle<()>),
 }
 
 impl Service {
@@ -124,28 +157,28 @@ impl Service {
         let reader = writer.reader();
         let database = writer.path().to_owned();
         let runs = Runs::new(inputs.clone());
-        let hosting = {
-            let runs = runs.clone();
-            Box::new(move |run, session| runs.hosts(run, session))
-        };
         let codex_homes = homes.codex.clone();
         let program = std::env::current_exe().context("cannot find the program itself")?;
         let hooks = health::Hooks::new(data, &homes, program);
         let linker = Linker::start(homes, inputs.clone()).context("cannot start a thread")?;
         let (approvals, desk) = Approvals::new();
+        let (findings, monitor) = Findings::new();
+        let (notices, told) = Notices::new();
         let ingest = Ingest::new(ingest::Parts {
             writer,
             board: board.clone(),
             gauges: Arc::clone(&gauges),
             processes: Box::new(linker),
             clock: Arc::new(clock::now),
-            hosting,
-            desk: {
-                let approvals = approvals.clone();
-                Box::new(move |approval| approvals.changed(approval))
-            },
+            onlooker: Box::new(Onlookers {
+                runs: runs.clone(),
+                approvals: approvals.clone(),
+                findings: findings.clone(),
+                notices: notices.clone(),
+            }),
             rules: options.config.rules(),
             ignore: options.config.ignore.clone(),
+            redacted_only: options.config.store.redacted_only,
         })?;
         let ingest = std::thread::Builder::new()
             .name("ingest".into())
@@ -189,7 +222,32 @@ impl Service {
             runs: runs.clone(),
             hooks,
             daemons: daemons.health(),
+            notices: notices.clone(),
         });
+        let parts = prompts::Parts { inputs: inputs.clone(), reader: reader.clone(), runs: runs.clone() };
+        let prompts = Prompts::start(parts, runtime.handle(), cancel.clone());
+        let actions = Actions {
+            rules: options.config.actions.clone(),
+            runs: runs.clone(),
+            prompts: prompts.clone(),
+            inputs: inputs.clone(),
+            runtime: runtime.handle().clone(),
+        };
+        let monitor = monitor.start(findings::Parts {
+            inputs: inputs.clone(),
+            reader: reader.clone(),
+            rules: options.config.monitor.clone(),
+            actions,
+        });
+        let monitor = monitor.context("cannot start a thread")?;
+        let told = told.start(notices::Parts {
+            inputs: inputs.clone(),
+            reader: reader.clone(),
+            runs: runs.clone(),
+            runtime: runtime.handle().clone(),
+            settings: options.config.notify.clone(),
+        });
+        let told = told.context("cannot start the notifier")?;
         let serving = runtime.block_on(server::serve(config, board, reader, health, cancel.clone()))?;
         let deliveries = Deliveries::new(data, inputs.clone());
         let hands = Hands {
@@ -198,12 +256,16 @@ impl Service {
             deliveries: deliveries.clone(),
             telemeter,
             approvals: approvals.clone(),
+            prompts,
+            findings: findings.clone(),
+            notices: notices.clone(),
         };
         runtime.spawn(carry_out(asked, hands, cancel.clone()));
 
         let sink = {
             let inputs = inputs.clone();
-            move |batch: Batch| inputs.send(Input::Batch(Box::new(Prepared::new(batch)))).map_err(|_| Stopped)
+            let prepare = if options.config.store.redacted_only { Prepared::redacted } else { Prepared::new };
+            move |batch: Batch| inputs.send(Input::Batch(Box::new(prepare(batch)))).map_err(|_| Stopped)
         };
         let files = collector.start(sink).context("cannot start a thread")?;
         let spool = Some(deliveries.watch().context("cannot start a thread")?);
@@ -228,6 +290,8 @@ impl Service {
             spool,
             daemons,
             approvals: (approvals, desk),
+            findings: (findings, monitor),
+            notices: (notices, told),
         })
     }
 
@@ -244,6 +308,12 @@ impl Service {
         let (approvals, desk) = self.approvals;
         approvals.stop();
         desk.join().ok();
+        let (findings, monitor) = self.findings;
+        findings.stop();
+        monitor.join().ok();
+        let (notices, told) = self.notices;
+        notices.stop();
+        told.join().ok();
         self.inputs.send(Input::Stop).ok();
         if self.ingest.join().is_err() {
             tracing::error!("the ingest thread panicked; what was not committed is read again at the next start");
@@ -274,11 +344,14 @@ struct Hands {
     deliveries: Deliveries,
     telemeter: Telemeter,
     approvals: Approvals,
+    prompts: Prompts,
+    findings: Findings,
+    notices: Notices,
 }
 
 /// Hands the server's commands to ingest.
 async fn carry_out(mut asked: tokio::sync::mpsc::Receiver<Command>, hands: Hands, cancel: CancellationToken) {
-    let Hands { inputs, runs, deliveries, telemeter, approvals } = hands;
+    let Hands { inputs, runs, deliveries, telemeter, approvals, prompts, findings, notices } = hands;
     // The conversations with hosts and the questions to them end with this task.
     let mut tasks = tokio::task::JoinSet::new();
     loop {
@@ -306,6 +379,9 @@ async fn carry_out(mut asked: tokio::sync::mpsc::Receiver<Command>, hands: Hands
                 approvals.hold(approvals::Held { delivery, people, digest, reply }, whole);
             }
             Command::Approvals { ask, reply } => approvals.ask(ask, reply),
+            Command::Findings { ask, reply } => findings.ask(ask, reply),
+            Command::TestChannel { channel, reply } => notices.test(channel, reply),
+            Command::Prompts { ask, reply } => prompts.ask(ask, reply),
             Command::Runs { reply } => {
                 reply.send(runs.list()).ok();
             }

@@ -15,6 +15,12 @@ pub fn safe(text: &str) -> String {
     shown
 }
 
+/// Lines that are safe each.
+#[must_use]
+pub fn safe_lines(text: &str) -> String {
+    text.lines().flat_map(|line| [safe(line), "\n".to_owned()]).collect()
+}
+
 fn prints(c: char) -> bool {
     // Combining marks print together with what stands before them; alone they are escaped, so
     // they are asked about behind a letter.

@@ -186,7 +186,7 @@ names! {
     QueuedBy {
         /// A person.
         Person = "person" / 1,
-        /// The monitor: a suggestion, which a person releases.
+        /// A rule of the user, because of a finding.
         Monitor = "monitor" / 2,
     }
 }

@@ -79,7 +79,7 @@ impl Default for Rules {
             failures: 4,
             auth_errors: 3,
             rate_limit_errors: 5,
-            approval_ms: SECOND,
+            approval_ms: 200,
             backlog: 3,
             backlog_ms: 10 * MINUTE,
             context_percent: 90,

@@ -56,7 +56,7 @@ impl Failure {
 }
 
 /// Ends what a channel waits for; from another thread.
-pub(crate) type Stopper = Box<dyn FnOnce() + Send>;
+pub(crate) type Stopper = Box<dyn FnOnce() + Send + Sync>;
 
 /// One channel.
 pub(crate) trait Channel: Send {

@@ -162,6 +162,15 @@ impl Approval {
         unknown && self.by.is_none() && via == Some(DecidedVia::Keys)
     }
 
+    /// Whether somebody answered, here or elsewhere.
+    #[must_use]
+    pub const fn was_answered(&self) -> bool {
+        match self.state {
+            ApprovalState::Allowed | ApprovalState::Denied | ApprovalState::AnsweredElsewhere => true,
+            ApprovalState::Pending | ApprovalState::Expired | ApprovalState::Withdrawn => self.by.is_some(),
+        }
+    }
+
     /// Takes over what was decided, or what is known of the end; gives how long it was waited for, ms.
     pub(crate) fn close(&mut self, resolved: &ApprovalResolved, at: Timestamp) -> u64 {
         self.state = resolved.state.unwrap_or(match resolved.allowed {

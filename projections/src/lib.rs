@@ -9,16 +9,19 @@
 
 pub mod approval;
 pub mod failure;
+pub mod prompt;
 pub mod session;
 pub mod shorten;
 pub mod state;
 pub mod status;
 pub mod summary;
 pub mod talk;
+pub mod title;
 pub mod turn;
 
 pub use approval::Approval;
 pub use failure::FailureKind;
+pub use prompt::Prompt;
 pub use session::{Evidence, Health, OpenTurn, Session, Status, Summary, TranscriptView, Usage};
 pub use state::{Conclusion, Rules, SessionState};
 pub use status::{Account, Weighed};

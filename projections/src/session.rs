@@ -23,7 +23,7 @@ pub struct Session {
     /// The session whose history this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<String>,
-    /// Title: the agent's or user's name for it, else its first prompt.
+    /// Title: the agent's or user's name for it, else what the first prompt that names a subject asks for.
     pub title: Option<String>,
     /// Working directory.
     pub cwd: Option<String>,

@@ -9,6 +9,11 @@ pub fn one_line(text: &str, limit: usize) -> String {
     let mut length = 0;
     for word in text.split_whitespace() {
         if length > 0 {
+            if length == limit {
+                line.pop();
+                line.push('…');
+                return line;
+            }
             line.push(' ');
             length += 1;
         }
@@ -48,6 +53,8 @@ mod tests {
         assert_eq!(one_line("  a\n\tb  c ", 20), "a b c");
         assert_eq!(one_line("abcdef", 6), "abcdef");
         assert_eq!(one_line("abcdefg", 6), "abcde…");
+        assert_eq!(one_line("abcdef g", 6), "abcde…");
+        assert_eq!(one_line("abcde fg", 6), "abcde…");
         assert_eq!(one_line("日本語のテスト", 4), "日本語…");
         assert_eq!(one_line("", 4), "");
     }

@@ -23,6 +23,7 @@ use crate::{
     status::{self, Case, Held, Process},
     summary,
     talk::Talk,
+    title::TitleFrom,
 };
 
 /// Limits of the status rules; set by the configuration.
@@ -109,7 +110,8 @@ pub struct SessionState {
     last_message: Option<String>,
     /// The last turns, newest last.
     recent: VecDeque<Turn>,
-    own_title: bool,
+    #[serde(default)]
+    title_from: TitleFrom,
     started: bool,
     /// Requests for permission: the pending ones, and the last that were closed.
     #[serde(default)]
@@ -184,7 +186,7 @@ impl SessionState {
             turn_message: None,
             last_message: None,
             recent: VecDeque::new(),
-            own_title: false,
+            title_from: TitleFrom::Nothing,
             started: false,
             approvals: Vec::new(),
             unseen: BTreeMap::new(),

@@ -2,9 +2,11 @@
 
 pub(crate) mod admin;
 pub(crate) mod approvals;
+pub(crate) mod findings;
 pub(crate) mod history;
 pub(crate) mod moment;
 pub(crate) mod otlp;
+pub(crate) mod prompts;
 pub(crate) mod runs;
 pub(crate) mod sessions;
 pub(crate) mod site;

@@ -69,6 +69,27 @@ pub enum Command {
         /// Takes the answer, JSON.
         reply: oneshot::Sender<Result<String, Refusal>>,
     },
+    /// Asks something about findings.
+    Findings {
+        /// What.
+        ask: FindingAsk,
+        /// Takes the answer, JSON.
+        reply: oneshot::Sender<Result<String, Refusal>>,
+    },
+    /// Asks something about prompts that wait.
+    Prompts {
+        /// What.
+        ask: PromptAsk,
+        /// Takes the answer, JSON.
+        reply: oneshot::Sender<Result<String, Refusal>>,
+    },
+    /// Sends a message over a channel, to try it.
+    TestChannel {
+        /// The channel, as the configuration names it.
+        channel: String,
+        /// Takes the receipt, JSON.
+        reply: oneshot::Sender<Result<String, Refusal>>,
+    },
     /// Asks for the runs that are known, as JSON.
     Runs {
         /// Takes the answer.
@@ -90,6 +111,27 @@ pub enum Command {
         /// Takes the answer in the encoding of the message, once what was told is stored.
         reply: oneshot::Sender<Result<Vec<u8>, TelemetryRefusal>>,
     },
+}
+
+/// What can be asked about findings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FindingAsk {
+    /// Somebody knows of this one.
+    Acknowledge(String),
+}
+
+/// What can be asked about prompts that wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PromptAsk {
+    /// Put one in a session's queue.
+    Queue {
+        /// Which session.
+        session: SessionId,
+        /// The prompt.
+        text: String,
+    },
+    /// Take this one back.
+    Cancel(String),
 }
 
 /// What can be asked about approvals.

@@ -17,6 +17,8 @@ pub(crate) enum News {
     Status(State),
     /// An approval was opened or closed; the JSON is the approval.
     Approval,
+    /// A finding changed; the JSON is the finding.
+    Finding,
 }
 
 impl News {
@@ -25,6 +27,7 @@ impl News {
             Self::Event(_) => "event",
             Self::Status(_) => "status",
             Self::Approval => "approval",
+            Self::Finding => "finding",
         }
     }
 }
@@ -61,6 +64,12 @@ impl Frame {
     #[must_use]
     pub fn approval(position: Option<u64>, session: SessionId, json: Json) -> Self {
         Self::new(position, session, News::Approval, json)
+    }
+
+    /// How a finding stands now. `position` is that of its event.
+    #[must_use]
+    pub fn finding(position: Option<u64>, session: SessionId, json: Json) -> Self {
+        Self::new(position, session, News::Finding, json)
     }
 
     /// The status frame of an entry; `None` when the entry has no JSON.

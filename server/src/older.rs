@@ -171,7 +171,7 @@ impl Older {
             Item::Frame(frame) => match frame.news {
                 News::Status(_) => self.status(&standing(&frame.json)?, &mut said)?,
                 News::Event(kind) if self.subscribed => event(frame, kind, &mut said)?,
-                News::Event(_) | News::Approval => {}
+                News::Event(_) | News::Approval | News::Finding => {}
             },
             Item::TooSlow => {}
         }

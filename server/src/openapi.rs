@@ -118,6 +118,8 @@ fn schemas() -> Map<String, Value> {
     let mut generator = settings.for_serialize().into_generator();
     generator.subschema_for::<Session>();
     generator.subschema_for::<Approval>();
+    generator.subschema_for::<events::Finding>();
+    generator.subschema_for::<projections::Prompt>();
     generator.subschema_for::<Turn>();
     generator.subschema_for::<Usage>();
     generator.subschema_for::<StatusChange>();

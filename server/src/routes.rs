@@ -9,7 +9,7 @@ use http::Method;
 
 use crate::{
     access::Scope,
-    api::{admin, approvals, history, moment, otlp, runs, sessions, site, streams, wait},
+    api::{admin, approvals, findings, history, moment, otlp, prompts, runs, sessions, site, streams, wait},
     app::App,
     call::{Call, Reply},
     older,
@@ -105,6 +105,18 @@ const APPROVALS: &[Param] = &[
     LIMIT,
 ];
 
+const FINDINGS: &[Param] = &[
+    param("state", "`open`, `acknowledged`, `resolved` or `all`; without, those that are not resolved"),
+    param("kind", "kinds, separated by commas"),
+    param("session", "only those of this session: our id or the agent's"),
+    LIMIT,
+];
+const PROMPTS: &[Param] = &[
+    param("state", "only those that stand like this: `queued`, `delivered`, …"),
+    param("session", "only those of this session: our id or the agent's"),
+    LIMIT,
+];
+
 const MOMENT: &[Param] =
     &[param("at", "as it was then, RFC 3339; without it as it is, one of the future as it will be if nothing happens")];
 
@@ -178,6 +190,13 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/approvals", Scope::Read, APPROVALS, Gives::List("approvals", "Approval"), approvals::list, "what agents ask leave for, the newest first"),
     get("/api/v1/approvals/{id}", Scope::Read, &[], Gives::One("Approval"), approvals::one, "one of them, with all that is needed to decide"),
     act(Method::POST, "/api/v1/approvals/{id}/decision", Scope::Control, Gives::One("Approval"), approvals::decide, "allows or denies one; 409 when it is closed or cannot be answered from here"),
+    get("/api/v1/findings", Scope::Read, FINDINGS, Gives::List("findings", "Finding"), findings::list, "what a person should know, the newest first"),
+    get("/api/v1/findings/{id}", Scope::Read, &[], Gives::One("Finding"), findings::one, "one of them"),
+    act(Method::POST, "/api/v1/findings/{id}/ack", Scope::Control, Gives::One("Finding"), findings::acknowledge, "somebody knows of it: it is not told again"),
+    get("/api/v1/prompts", Scope::Read, PROMPTS, Gives::List("prompts", "Prompt"), prompts::list, "prompts that wait to be delivered, and what became of others"),
+    act(Method::POST, "/api/v1/prompts/{id}/cancel", Scope::Control, Gives::One("Prompt"), prompts::cancel, "takes a prompt back that waits"),
+    act(Method::POST, "/api/v1/sessions/{id}/prompts", Scope::Control, Gives::One("Prompt"), prompts::queue, "queues a prompt: it is typed when the session's run waits for one"),
+    act(Method::POST, "/api/v1/notify/test", Scope::Control, Gives::Json, prompts::test_channel, "sends a message over a channel, to try it"),
     get("/api/v1/runs", Scope::Read, &[], Gives::Json, runs::list, "the processes capture started"),
     get("/api/v1/runs/{id}", Scope::Read, &[], Gives::Json, runs::one, "one of them, by its id or name"),
     get("/api/v1/runs/{id}/screen", Scope::Read, &[], Gives::Json, runs::screen, "its terminal's screen as it stands"),

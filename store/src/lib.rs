@@ -5,8 +5,8 @@
 //! derived events, snapshots and cursors in one transaction; any number of [`Reader`]s look on.
 //! It decides nothing about what events mean. Start at [`schema`] for the tables.
 
-pub mod approvals;
 pub mod audit;
+pub mod kept;
 pub mod lock;
 pub mod reader;
 mod rows;
@@ -14,8 +14,8 @@ pub mod schema;
 pub mod text;
 pub mod writer;
 
-pub use approvals::ApprovalFilter;
 pub use audit::{AuditCheck, AuditEntry, AuditHash, AuditHead};
+pub use kept::{Kept, KeptFilter};
 pub use lock::{InstanceLock, LockError};
 pub use reader::{ReadError, Reader, SessionFilter};
 pub use text::{PackedText, TEXT_CAP_BYTES};

@@ -11,7 +11,7 @@ use projections::{Session, SessionState, Turn, Usage};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use crate::{
-    rows::{COLUMNS, event},
+    rows::{COLUMNS, HISTORY, event},
     text::{unhex, unpack},
 };
 
@@ -231,6 +231,18 @@ impl Reader {
                 &[&clamp(after), &clamp(limit as u64), &id.to_bytes().as_slice()],
             ),
         }
+    }
+
+    /// Events that were seen as they happened, with a position above `after` and up to `until`, in order.
+    ///
+    /// # Errors
+    /// When SQLite cannot read, or a row is damaged.
+    pub fn live_log(&self, after: u64, until: u64, limit: usize) -> Result<Vec<Event>, ReadError> {
+        let tail = format!(
+            "WHERE e.position > ?1 AND e.position <= ?2 AND e.marks & {} = 0 ORDER BY e.position LIMIT ?3",
+            HISTORY
+        );
+        self.select(&tail, &[&clamp(after), &clamp(until), &clamp(limit as u64)])
     }
 
     /// Finished turns of a session with a number above `after`, in order.

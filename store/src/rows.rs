@@ -10,13 +10,16 @@ use rusqlite::Row;
 
 use crate::{reader::ReadError, text::hex};
 
+/// The mark of what was written before capture looked.
+pub(crate) const HISTORY: i64 = 64;
+
 /// Confidence, severity and the flags in one number.
 pub(crate) fn marks(event: &Event) -> i64 {
     i64::from(event.confidence.code())
         | i64::from(event.severity.map_or(0, Severity::code)) << 2
         | i64::from(event.derived) << 4
         | i64::from(event.text_ref.as_ref().is_some_and(|t| t.stored)) << 5
-        | i64::from(event.history) << 6
+        | if event.history { HISTORY } else { 0 }
 }
 
 /// The columns [`event`] reads, in its order.
@@ -81,6 +84,6 @@ pub(crate) fn event(row: &Row<'_>) -> Result<Event, ReadError> {
         payload: Payload::from_json(kind, data).map_err(|e| damaged(format!("data of {kind}: {e}")))?,
         origin,
         derived: marks & 16 != 0,
-        history: marks & 64 != 0,
+        history: marks & HISTORY != 0,
     })
 }

@@ -93,6 +93,32 @@ CREATE TABLE audit (
   hash BLOB NOT NULL
 ) STRICT;
 ",
+    // 3: findings, the messages that told of them, and prompts that wait; approvals get the shape
+    // the three share.
+    "
+ALTER TABLE approvals RENAME COLUMN opened_at TO began_at;
+ALTER TABLE approvals RENAME COLUMN approval TO body;
+CREATE TABLE findings (
+  id TEXT PRIMARY KEY,
+  session INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  began_at INTEGER NOT NULL,
+  body TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX findings_by_time ON findings (began_at, id);
+CREATE TABLE notified (
+  finding TEXT PRIMARY KEY,
+  at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE prompts (
+  id TEXT PRIMARY KEY,
+  session INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  began_at INTEGER NOT NULL,
+  body TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX prompts_by_time ON prompts (began_at, id);
+",
 ];
 
 /// The version this program writes.

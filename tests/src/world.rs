@@ -147,10 +147,10 @@ impl World {
                 let wall = Arc::clone(&wall);
                 Arc::new(move || Timestamp::from_millisecond(wall.load(Ordering::Relaxed)))
             },
-            hosting: Box::new(|_, _| ()),
-            desk: Box::new(|_| ()),
+            onlooker: Box::new(capture::ingest::Nobody),
             rules: Rules::default(),
             ignore: Vec::new(),
+            redacted_only: false,
         })
         .unwrap();
         let mut world = Self {

@@ -15,6 +15,7 @@ mod e2e {
     mod hooks_install;
     mod ledger;
     mod life;
+    mod notices;
     mod reading;
     mod recording;
     mod replay;

@@ -71,6 +71,21 @@ pub enum Ask {
         /// One after another.
         keys: Vec<String>,
     },
+    /// Type a prompt, if the program waits for one: its screen says so, nothing on it asks for an
+    /// answer, and nobody types.
+    Prompt {
+        /// The prompt.
+        text: String,
+    },
+    /// Press Enter behind it, under the same conditions.
+    Submit,
+    /// Whether somebody is at its terminal: a [`Presence`].
+    Presence,
+    /// Write these bytes to the terminals of those who look on: a notification, a bell.
+    Announce {
+        /// What, escape sequences included.
+        bytes: String,
+    },
     /// Interrupt what it does, in the way of the program.
     Interrupt,
     /// Answer a dialog by keys, if it still stands: an [`Answered`]. An error means that nothing was
@@ -81,6 +96,19 @@ pub enum Ask {
         /// How.
         answer: DialogAnswer,
     },
+}
+
+/// Whether somebody is at the terminal of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Presence {
+    /// Whether a terminal that may type is attached.
+    pub attached: bool,
+    /// Whether that terminal says that it has the focus; absent when it never said (mode 1004 of xterm).
+    #[serde(default)]
+    pub focused: Option<bool>,
+    /// When a key was pressed last, ms ago.
+    #[serde(default)]
+    pub typed_ms: Option<u64>,
 }
 
 /// How a dialog can be answered by keys.

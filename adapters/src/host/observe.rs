@@ -65,11 +65,25 @@ pub enum FromScreen {
     /// A dialog that needs the user, about this.
     Attention(String),
     /// The server wants this typed.
-    Type(Vec<u8>, Reply),
+    Type(Typing, Reply),
+    /// The server wants to know whether somebody is there.
+    Presence(Reply),
+    /// The server wants this written to those who look on.
+    Announce(Vec<u8>),
     /// A dialog with this mark was told of.
     Stands(String),
     /// A key of an answer, to be pressed if nothing changed.
     Press(Press),
+}
+
+/// What is to be typed.
+pub struct Typing {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Only if the program wrote no more than so many bytes so far: what its screen said is still so.
+    pub parsed: Option<u64>,
+    /// Only if nobody typed a moment ago.
+    pub hands_off: bool,
 }
 
 /// The way back to who asked.
@@ -418,6 +432,13 @@ impl Reading {
                 let taken = paste && self.ask(Observer::takes_pastes).unwrap_or(false);
                 Ok(if taken { keys::paste(&text) } else { text.into_bytes() })
             }
+            Ask::Announce { bytes } => {
+                self.send(FromScreen::Announce(bytes.into_bytes()));
+                return reply(Ok(serde_json::Value::Null));
+            }
+            Ask::Presence => return self.send(FromScreen::Presence(reply)),
+            Ask::Prompt { text } => return self.type_prompt(&text, reply),
+            Ask::Submit => return self.type_at_prompt(b"\r".to_vec(), false, reply),
             Ask::Keys { keys } => {
                 let application = self.ask(Observer::application_cursor).unwrap_or(false);
                 keys.iter().map(|key| keys::bytes(key, application)).collect::<Result<Vec<_>, _>>().map(|k| k.concat())
@@ -428,9 +449,29 @@ impl Reading {
             }),
         };
         match typed {
-            Ok(bytes) => self.send(FromScreen::Type(bytes, reply)),
+            Ok(bytes) => self.send(FromScreen::Type(Typing { bytes, parsed: None, hands_off: false }, reply)),
             Err(why) => reply(Err(why)),
         }
+    }
+
+    /// Types a prompt. What is no text could be a key, and a newline outside a paste would submit.
+    fn type_prompt(&mut self, text: &str, reply: Reply) {
+        if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
+            return reply(Err("a prompt with control characters is not typed".into()));
+        }
+        let pastes = self.ask(Observer::takes_pastes).unwrap_or(false);
+        match (text.contains(['\n', '\t']), pastes) {
+            (false, _) => self.type_at_prompt(text.as_bytes().to_vec(), true, reply),
+            (true, true) => self.type_at_prompt(keys::paste(text), true, reply),
+            (true, false) => reply(Err("the program takes no pastes, so a prompt of several lines is not typed".into())),
+        }
+    }
+
+    fn type_at_prompt(&mut self, bytes: Vec<u8>, hands_off: bool, reply: Reply) {
+        if self.answering.is_some() || !self.ask(Observer::waits_for_prompt).unwrap_or(false) {
+            return reply(Err("its screen does not say that it waits for a prompt".into()));
+        }
+        self.send(FromScreen::Type(Typing { bytes, parsed: Some(self.parsed), hands_off }, reply));
     }
 
     fn send(&self, news: FromScreen) {

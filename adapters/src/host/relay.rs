@@ -123,6 +123,10 @@ pub struct Loop {
     passed: u64,
     /// When somebody typed last.
     typed: Option<Instant>,
+    /// When a key was pressed last at a terminal.
+    pressed: Option<Instant>,
+    /// Whether the terminal that types has the focus, as it says itself.
+    focused: Option<bool>,
     /// The dialog that was told last, and the process group in the foreground then.
     stood: Option<(String, Option<i32>)>,
 }
@@ -179,6 +183,8 @@ impl Loop {
             announcement: None,
             passed: 0,
             typed: None,
+            pressed: None,
+            focused: None,
             stood: None,
         }
     }
@@ -365,7 +371,12 @@ impl Relay {
                 FromScreen::Attention(subject) => {
                     self.state.announcement = self.spec.notify.map(|notify| announcement(notify, &subject));
                 }
-                FromScreen::Type(bytes, reply) => self.type_for(bytes, reply),
+                FromScreen::Type(typing, reply) => self.type_for(typing, reply),
+                FromScreen::Announce(bytes) => self.state.announcement = Some(bytes),
+                FromScreen::Presence(reply) => {
+                    let presence = self.presence();
+                    reply(serde_json::to_value(presence).map_err(|error| error.to_string()));
+                }
                 FromScreen::Stands(mark) => {
                     self.state.stood = Some((mark, self.pty.foreground().map(|group| group.as_raw_nonzero().get())));
                 }

@@ -22,7 +22,7 @@ use projections::{Approval, Session};
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 use server::{ApprovalAsk, Decision, DecisionScope, Refusal, Verdict};
-use store::{ApprovalFilter, Reader};
+use store::{KeptFilter, Reader};
 use tokio::sync::oneshot;
 
 use super::{
@@ -179,8 +179,9 @@ impl Desk {
 
     /// What was pending before the start is pending still.
     fn take_up(&mut self) {
-        let filter = ApprovalFilter { state: Some(ApprovalState::Pending), session: None, limit: 1_000 };
-        match self.reader.approvals(&filter) {
+        let pending = ApprovalState::Pending;
+        let filter = KeptFilter::<Approval> { states: Some(pending..=pending), session: None, limit: 1_000 };
+        match self.reader.kept(&filter) {
             Ok(pending) => {
                 for approval in pending {
                     // Hooks that wait come back, and say so.
@@ -441,8 +442,8 @@ impl Desk {
     }
 
     fn list(&self, state: Option<ApprovalState>, session: Option<SessionId>, limit: usize) -> Result<String, Refusal> {
-        let filter = ApprovalFilter { state, session, limit };
-        let approvals = self.reader.approvals(&filter).map_err(|error| Refusal::Failed(error.to_string()))?;
+        let filter = KeptFilter::<Approval> { states: state.map(|state| state..=state), session, limit };
+        let approvals = self.reader.kept(&filter).map_err(|error| Refusal::Failed(error.to_string()))?;
         #[derive(Serialize)]
         struct List<'a> {
             approvals: Vec<View<'a>>,
@@ -456,7 +457,7 @@ impl Desk {
     fn find(&self, given: &str) -> Result<Approval, Refusal> {
         let failed = |error: store::ReadError| Refusal::Failed(error.to_string());
         let wanted = given.to_ascii_uppercase();
-        if let Some(approval) = self.reader.approval(&wanted).map_err(failed)? {
+        if let Some(approval) = self.reader.one::<Approval>(&wanted).map_err(failed)? {
             return Ok(approval);
         }
         let shown = given.chars().take(64).collect::<String>();
@@ -464,8 +465,8 @@ impl Desk {
         let mut fitting: Vec<Approval> =
             self.open.values().map(|open| &open.approval).filter(|a| fits(&a.id)).cloned().collect();
         if fitting.is_empty() {
-            let filter = ApprovalFilter { state: None, session: None, limit: LOOKED_AT };
-            fitting = self.reader.approvals(&filter).map_err(failed)?;
+            let filter = KeptFilter { states: None, session: None, limit: LOOKED_AT };
+            fitting = self.reader.kept(&filter).map_err(failed)?;
             fitting.retain(|a| fits(&a.id));
         }
         match (fitting.pop(), fitting.is_empty()) {

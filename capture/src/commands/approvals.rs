@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Context, Failed, is_agreed, percent, style,
-    watch::{show, watch},
+    watch::{ALL, show, watch},
 };
 use crate::{client::Client, clock, terminal::safe};
 
@@ -126,7 +126,7 @@ pub(super) fn list(context: &Context, arguments: &Arguments) -> anyhow::Result<(
     if !context.json {
         show("\x1b[2J")?;
     }
-    watch(context, &client, list, |page| rows(page, arguments.all))
+    watch(context, &client, ALL, list, |page| rows(page, arguments.all))
 }
 
 fn one(client: &Client, id: &str) -> anyhow::Result<Shown> {

@@ -50,7 +50,7 @@ const LOOKED_THROUGH: usize = 1000;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let now = clock::now();
-    let past = |text: &String| when::past(text, now, &TimeZone::system()).map_err(Failed::Usage);
+    let past = |text: &String| when::past("--at", text, now, &TimeZone::system()).map_err(Failed::Usage);
     let at = arguments.at.as_ref().map(past).transpose()?;
     let client = context.client()?;
     let session = find(&client, &arguments.session)?;

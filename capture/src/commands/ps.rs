@@ -11,7 +11,7 @@ use super::{
     Context,
     doctor::Sources,
     find, percent, style,
-    watch::{show, watch},
+    watch::{STATUS, show, watch},
 };
 use crate::{client::Client, clock, health::READING, terminal::safe};
 
@@ -91,7 +91,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         return if context.json { context.print_json(&page) } else { show(&render(&page, arguments)) };
     }
     show("\x1b[2J")?;
-    watch(context, &client, list, |page| render(page, arguments))
+    watch(context, &client, STATUS, list, |page| render(page, arguments))
 }
 
 /// An empty list is looked at so often again while history is read,

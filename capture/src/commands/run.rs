@@ -176,9 +176,6 @@ fn detached(spec: Spec, json: bool) -> anyhow::Result<ExitCode> {
 }
 
 fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::Result<Spec> {
-    let mut random = [0_u8; 10];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
-        .context("the system gives no random bytes")?;
     let mut environment = Vec::new();
     if arguments.detach && places::variable("TERM").is_none() {
         environment.push(("TERM".to_owned(), "xterm-256color".to_owned()));
@@ -192,7 +189,7 @@ fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::R
         })
     });
     Ok(Spec {
-        run: RunId::mint(clock::now(), random),
+        run: clock::mint().context("the system gives no random bytes")?,
         name: arguments.name.clone(),
         words: arguments.command.clone(),
         data,

@@ -2,7 +2,7 @@
 
 use std::{io::Write, time::Duration};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, TrySendError, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, TrySendError, after, bounded};
 
 use super::{Context, Failed};
 use crate::client::Client;
@@ -10,23 +10,40 @@ use crate::client::Client;
 /// A list on screen is drawn again after this time even when nothing changed.
 const TICK: Duration = Duration::from_secs(1);
 
+/// A list is drawn again after this at the earliest.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The stream that tells of changes of any session's status.
+pub(super) const STATUS: &str = "/api/stream/status";
+/// The stream that tells of everything.
+pub(super) const ALL: &str = "/api/v1/stream";
+
 /// Prints the list and prints it again when something changes, until the server ends.
 pub(super) fn watch<T: serde::Serialize>(
     context: &Context,
     client: &Client,
+    stream: &str,
     list: impl Fn() -> anyhow::Result<T>,
     render: impl Fn(&T) -> String,
 ) -> anyhow::Result<()> {
-    let news = follow(client)?;
+    let news = follow(client, stream)?;
+    let mut last = String::new();
     loop {
         let page = list()?;
         if context.json {
-            context.print_json(&page)?;
+            // What a stream tells of need not be on the list.
+            let text = serde_json::to_string(&page)?;
+            if text != last {
+                context.print_json(&page)?;
+                last = text;
+            }
         } else {
             // Drawn over the last list line by line, so that nothing flickers.
             let lines: String = render(&page).lines().map(|line| format!("{line}\x1b[K\r\n")).collect();
             show(&format!("\x1b[H{lines}\x1b[J"))?;
         }
+        // Nobody reads faster. Nothing is sent on this channel: it is a wait.
+        after(PAUSE).recv().ok();
         // What changed meanwhile shares the next drawing; without a change only the ages go on.
         match news.recv_timeout(TICK) {
             Err(RecvTimeoutError::Timeout) if context.json => match news.recv() {
@@ -40,9 +57,9 @@ pub(super) fn watch<T: serde::Serialize>(
     Err(Failed::Other("the server ended".into()).into())
 }
 
-/// Tells of changes of any session's status, as long as the stream lasts.
-fn follow(client: &Client) -> anyhow::Result<Receiver<()>> {
-    let stream = client.stream("/api/stream/status")?;
+/// Tells of what a stream tells, as long as it lasts.
+fn follow(client: &Client, stream: &str) -> anyhow::Result<Receiver<()>> {
+    let stream = client.stream(stream)?;
     let (told, news) = bounded(1);
     // Ends with the stream, or with the program.
     std::thread::Builder::new().name("status-stream".into()).spawn(move || {

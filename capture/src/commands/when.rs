@@ -7,12 +7,12 @@ use jiff::{civil::Time, tz::TimeZone};
 ///
 /// # Errors
 /// When it is none of them, or a time that is not yet.
-pub(super) fn past(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, String> {
+pub(super) fn past(flag: &str, text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, String> {
     let at = ago(text, now).or_else(|| Timestamp::parse(text)).or_else(|| today(text, now, zone));
     match at {
         Some(at) if at <= now => Ok(at),
-        Some(at) => Err(format!("--at: {at} is not yet")),
-        None => Err(format!("--at: `{text}` is none of an RFC 3339 time, HH:MM[:SS] of today, -30s, -5m, -2h")),
+        Some(at) => Err(format!("{flag}: {at} is not yet")),
+        None => Err(format!("{flag}: `{text}` is none of an RFC 3339 time, HH:MM[:SS] of today, -30s, -5m, -2h")),
     }
 }
 
@@ -45,7 +45,7 @@ mod tests {
     fn read(text: &str) -> Result<String, String> {
         let now = Timestamp::parse("2026-11-20T11:30:00.000Z").unwrap();
         let zone = TimeZone::fixed(jiff::tz::offset(2));
-        past(text, now, &zone).map(|at| at.to_string())
+        past("--at", text, now, &zone).map(|at| at.to_string())
     }
 
     #[test]

@@ -16,6 +16,7 @@ use super::{
     Failure, Ingest, Prepared,
     message::{Merge, OpenMessage, as_delta},
 };
+use crate::redaction;
 
 /// A session with fewer events than this has just begun.
 const FRESH_EVENTS: u64 = 20;
@@ -206,6 +207,9 @@ impl Ingest {
             derived: false,
             history,
         };
+        if self.redacted_only {
+            redaction::of_event(&mut event.text, &mut event.payload);
+        }
         event.turn_id = state.turn_of(&event);
         Ok(event)
     }
@@ -236,7 +240,7 @@ impl Ingest {
             Payload::UsageReported(_) | Payload::AssistantMessage(_) | Payload::AssistantDelta(_)
         );
         if let (true, None, Some(turn)) = (adds, state.open_turn(), state.recent_turns().next_back()) {
-            self.writer.put_turn(row, turn)?;
+            self.writer.put_turn(row, &redaction::of_turn(turn))?;
         }
         self.keep_told(slot, &event)?;
         pending.push((slot, event, packed));
@@ -261,7 +265,7 @@ impl Ingest {
     }
 
     /// Gives a conclusion its place in the log.
-    fn derive(
+    pub(super) fn derive(
         &mut self,
         slot: usize,
         mut conclusion: Conclusion,
@@ -270,10 +274,10 @@ impl Ingest {
     ) -> Result<Event, Failure> {
         let known = self.sessions.known(slot).clone();
         if let Some(turn) = &conclusion.turn {
-            self.writer.put_turn(known.row, turn)?;
+            self.writer.put_turn(known.row, &redaction::of_turn(turn))?;
         }
         if let Some(approval) = conclusion.approval.take() {
-            self.keep_approval(slot, *approval, history)?;
+            self.keep_approval(slot, *approval, &conclusion.payload, history)?;
         }
         let state = self.sessions.state(&self.writer, slot)?;
         state.session.last_sequence += 1;
@@ -304,7 +308,7 @@ impl Ingest {
         })
     }
 
-    fn append(
+    pub(super) fn append(
         &mut self,
         slot: usize,
         event: Event,

@@ -162,17 +162,23 @@ impl Ingest {
         // What was closed by what follows from it is kept with that.
         let asked = matches!(event.payload, Payload::ApprovalRequested(_));
         let approval = approval.filter(|approval| !asked || approval.state == ApprovalState::Pending);
-        approval.map_or(Ok(()), |approval| self.keep_approval(slot, approval, event.history))
+        approval.map_or(Ok(()), |approval| self.keep_approval(slot, approval, &event.payload, event.history))
     }
 
     /// Keeps an approval as it stands now, and records how it ended when nobody decided it here.
-    pub(super) fn keep_approval(&mut self, slot: usize, approval: Approval, history: bool) -> Result<(), Failure> {
-        self.writer.put_approval(self.sessions.known(slot).row, &approval)?;
+    pub(super) fn keep_approval(
+        &mut self,
+        slot: usize,
+        approval: Approval,
+        news: &Payload,
+        history: bool,
+    ) -> Result<(), Failure> {
+        self.writer.keep(self.sessions.known(slot).row, &approval)?;
         if !history && approval.state != ApprovalState::Pending {
-            match (approval.by, approval.outcome) {
-                (None, _) => self.record("closed", &approval, &Value::Null)?,
-                (Some(_), Some(_)) => self.record("outcome", &approval, &Value::Null)?,
-                (Some(_), None) => {}
+            match (approval.by, is_outcome(news)) {
+                (_, true) => self.record("outcome", &approval, &Value::Null)?,
+                (None, false) => self.record("closed", &approval, &Value::Null)?,
+                (Some(_), false) => {}
             }
         }
         self.changed_approvals.push(approval);
@@ -195,7 +201,7 @@ impl Ingest {
     pub(super) fn tell_approvals(&mut self) {
         for approval in std::mem::take(&mut self.changed_approvals) {
             self.count(&approval);
-            (self.desk)(approval);
+            self.onlooker.approval(approval);
         }
         if let Some(head) = self.audited.take()
             && let Some(data) = self.writer.path().parent()
@@ -204,6 +210,11 @@ impl Ingest {
             tracing::warn!(%error, "the end of the record of decisions cannot be kept beside it");
         }
     }
+}
+
+/// Whether it only tells how the call ended that was asked for.
+fn is_outcome(news: &Payload) -> bool {
+    matches!(news, Payload::ApprovalResolved(resolved) if resolved.state.is_none() && resolved.outcome.is_some())
 }
 
 /// Writes the end of the record beside the database, whole or not at all.

@@ -172,7 +172,7 @@ impl Ingest {
         if let Some(claim) = &claim {
             self.inject(slot, Source::Pty, now, "run-claim", signal_of(claim).into())?;
         }
-        (self.hosting)(run, known.id);
+        self.onlooker.hosts(run, known.id);
         let Some(before) = before.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
         let left = self.sessions.known(before).clone();
         if left.provider == known.provider && is_awaited(Some(&left.provider_session_id)) {

@@ -56,8 +56,23 @@ impl Ingest {
             let claim = Claim::ProcessAlive { pid, start_ticks };
             self.inject(found.slot, Source::Process, now, "linked", Signal::new(claim, found.strength, words).into())?;
         }
+        self.merge_wrappers(agents)?;
         self.await_sessions(agents, now)?;
         self.link_hosts_by_place()
+    }
+
+    /// A program that only starts the agent proper, as npm's entry of Codex does, has no session of its
+    /// own: one it was given before that was known is the agent's.
+    fn merge_wrappers(&mut self, agents: &[AgentProcess]) -> Result<(), Failure> {
+        for agent in agents.iter().filter(|agent| agent.child) {
+            let runs = |(_, s): &(usize, &projections::SessionState)| s.process() == Some((agent.pid, agent.start_ticks));
+            let slot = self.sessions.all_loaded().find(runs).map(|(slot, _)| slot);
+            let wrapper = agents.iter().find(|a| Some(a.pid) == agent.parent && a.provider == agent.provider);
+            if let (Some(slot), Some(wrapper)) = (slot, wrapper) {
+                self.merge_awaited(slot, wrapper.pid, wrapper.start_ticks)?;
+            }
+        }
+        Ok(())
     }
 
     /// An agent that runs and has told nothing yet has a session all the same: it waits for its
@@ -67,7 +82,10 @@ impl Ingest {
         let before = std::mem::take(&mut self.lonely);
         for agent in agents.iter().filter(|a| !a.shared && !a.child) {
             let name = (agent.pid, agent.start_ticks);
-            if self.sessions.all_loaded().any(|(_, s)| s.process() == Some(name)) {
+            let started = |a: &&AgentProcess| a.child && a.parent == Some(agent.pid) && a.provider == agent.provider;
+            let family: Vec<(u32, u64)> = agents.iter().filter(started).map(|a| (a.pid, a.start_ticks)).collect();
+            let runs = |process| process == name || family.contains(&process);
+            if self.sessions.all_loaded().any(|(_, s)| s.process().is_some_and(runs)) {
                 continue;
             }
             if self.seat_agent(agent)? {

@@ -7,6 +7,8 @@ use projections::{Rules, SessionState};
 use server::Json;
 use store::{CommitError, Known, ReadError, SessionRow, Writer};
 
+use crate::redaction;
+
 /// Reducers kept in memory beyond the ones that have something pending.
 const KEPT: usize = 128;
 
@@ -183,7 +185,7 @@ impl Sessions {
         let entry = &mut self.slots[slot];
         let row = entry.known.row;
         let state = entry.state.as_deref_mut()?;
-        let view = Json::of(state.view()).ok()?;
+        let view = Json::of(&redaction::of_session(state.view())).ok()?;
         let snapshot = serde_json::to_string(state).ok()?;
         Some((row, state.session.last_event_at, view, snapshot))
     }

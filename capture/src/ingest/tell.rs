@@ -7,6 +7,7 @@ use events::{Event, Payload, Timestamp};
 use server::{Frame, Json, SessionEntry};
 
 use super::Ingest;
+use crate::redaction;
 
 impl Ingest {
     /// Before the commit: streams get the new status at once, marked as not committed.
@@ -55,6 +56,11 @@ impl Ingest {
                 self.board.publish(Frame::approval(Some(self.position), approval.session_id, json));
             }
         }
+        for finding in &self.changed_findings {
+            if let Ok(json) = Json::of(finding) {
+                self.board.publish(Frame::finding(Some(self.position), finding.session_id, json));
+            }
+        }
         for frame in frames {
             self.board.publish(frame);
         }
@@ -63,8 +69,8 @@ impl Ingest {
     fn entry(&mut self, slot: usize) -> Option<SessionEntry> {
         let now = (self.clock)();
         let state = self.sessions.loaded_mut(slot)?;
-        let session = state.view();
-        SessionEntry::of(session, is_active(session, now)).ok()
+        let session = redaction::of_session(state.view());
+        SessionEntry::of(&session, is_active(&session, now)).ok()
     }
 }
 
@@ -73,7 +79,7 @@ pub(super) fn needs_somebody(event: &Event) -> bool {
     if let Payload::StatusChanged(change) = &event.payload {
         return change.to == events::State::WaitingApproval;
     }
-    matches!(event.payload, Payload::ApprovalRequested(_) | Payload::ApprovalResolved(_))
+    matches!(event.payload, Payload::ApprovalRequested(_) | Payload::ApprovalResolved(_) | Payload::Finding(_))
 }
 
 /// So many of the newest sessions have their JSON in memory from the start.

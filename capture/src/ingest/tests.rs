@@ -91,10 +91,10 @@ impl World {
             gauges: Arc::clone(&self.gauges),
             processes: Box::new(self.asked.clone()),
             clock: Arc::new(move || Timestamp::from_millisecond(now.load(Ordering::Relaxed))),
-            hosting: Box::new(|_, _| ()),
-            desk: Box::new(|_| ()),
+            onlooker: Box::new(Nobody),
             rules: Rules::default(),
             ignore: vec![PathBuf::from("/secret")],
+            redacted_only: false,
         };
         self.ingest = Some(Ingest::new(parts).unwrap());
     }

@@ -188,11 +188,9 @@ impl SessionState {
         for approval in self.approvals.iter_mut().filter(|a| a.opened_at <= by) {
             let its_own = call.is_some_and(|c| approval.is_about(c));
             let resolved = if approval.is_pending() && (its_own || last) {
-                let (state, allowed) = match outcome {
-                    ToolOutcome::Ok | ToolOutcome::Error => (ApprovalState::AnsweredElsewhere, Some(true)),
-                    ToolOutcome::Denied | ToolOutcome::Blocked => (ApprovalState::AnsweredElsewhere, Some(false)),
-                    ToolOutcome::Cancelled => (ApprovalState::Withdrawn, None),
-                };
+                let allowed = allowed_by(outcome);
+                let state =
+                    if allowed.is_some() { ApprovalState::AnsweredElsewhere } else { ApprovalState::Withdrawn };
                 let resolved = ApprovalResolved {
                     approval_id: approval.id.clone(),
                     allowed: allowed.filter(|_| its_own),
@@ -202,8 +200,11 @@ impl SessionState {
                 self.session.approval_wait_ms += approval.close(&resolved, at);
                 approval.outcome = its_own.then_some(outcome);
                 resolved
-            } else if its_own && approval.by.is_some() && approval.outcome.is_none() {
+            } else if its_own && approval.outcome.is_none() && approval.was_answered() {
                 approval.outcome = Some(outcome);
+                if approval.by.is_none() {
+                    approval.allowed = allowed_by(outcome);
+                }
                 ApprovalResolved {
                     approval_id: approval.id.clone(),
                     outcome: Some(outcome),
@@ -353,6 +354,15 @@ impl SessionState {
         let approval = Approval::of(&asked, of, None, (claimed_by, Confidence::Medium), at);
         out.push(concluded(&approval, asked, turn_id, at));
         self.open_approval(approval);
+    }
+}
+
+/// Whether a call was allowed that ended like this, as far as that tells.
+const fn allowed_by(outcome: ToolOutcome) -> Option<bool> {
+    match outcome {
+        ToolOutcome::Ok | ToolOutcome::Error => Some(true),
+        ToolOutcome::Denied | ToolOutcome::Blocked => Some(false),
+        ToolOutcome::Cancelled => None,
     }
 }
 

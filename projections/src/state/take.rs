@@ -13,6 +13,7 @@ use crate::{
     shorten::{ending, one_line},
     status::{Held, Process, is_momentary},
     talk::{OpenCall, Phase},
+    title::{self, TitleFrom},
 };
 
 /// A hook of a call may be told so long before the message that makes the call, ms.
@@ -50,6 +51,10 @@ impl SessionState {
                 self.session.last_assistant_output_at = Some(at);
                 if let Some(turn) = &mut self.turn {
                     turn.tool_calls += 1;
+                }
+                if let (ToolKind::Execute | ToolKind::Edit, Some(what)) = (call.tool, &call.title) {
+                    let verb = if call.tool == ToolKind::Edit { "Edit" } else { "Run" };
+                    self.entitle(TitleFrom::Activity, one_line(&format!("{verb} {what}"), 80));
                 }
                 if !call.background {
                     self.talk.called(OpenCall {
@@ -179,7 +184,7 @@ impl SessionState {
         let value_owned = || Some(value.to_owned());
         match topic {
             Topic::Title => {
-                self.own_title = true;
+                self.title_from = TitleFrom::Given;
                 self.session.title = Some(one_line(value, 200));
             }
             Topic::Model => self.session.model = value_owned(),
@@ -281,11 +286,13 @@ impl SessionState {
             self.session.last_user_prompt_at = Some(at);
             self.session.summary.last_prompt = text.clone();
         }
-        if self.session.title.is_none()
-            && !self.own_title
-            && !matches!(origin, PromptOrigin::Wakeup | PromptOrigin::Command)
+        if !matches!(origin, PromptOrigin::Wakeup | PromptOrigin::Command)
+            && let Some(prompt) = event.text.as_deref()
         {
-            self.session.title = event.text.as_deref().map(|t| one_line(t, 80));
+            match title::intent(prompt) {
+                Some(intent) => self.entitle(TitleFrom::Intent, intent),
+                None => self.entitle(TitleFrom::Filler, one_line(prompt, 80)),
+            }
         }
         if self.steers(origin) {
             if let Some(turn) = &mut self.turn {
@@ -298,6 +305,14 @@ impl SessionState {
         }
         let trigger = self.opens_turn(&event.payload).unwrap_or_default();
         self.open_turn_now(event.id, trigger, text, at, out);
+    }
+
+    /// Gives the session a title, unless it has one from as good a source.
+    fn entitle(&mut self, from: TitleFrom, title: String) {
+        if from > self.title_from && !title.is_empty() {
+            self.title_from = from;
+            self.session.title = Some(title);
+        }
     }
 
     fn open_turn_now(

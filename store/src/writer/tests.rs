@@ -1,7 +1,7 @@
 use events::{
     Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, AssistantDelta, AssistantMessage,
     Block, Claim, CompactTrigger, Confidence, ContextCompacted, DecidedBy, DecidedVia, ErrorClass, ErrorReported,
-    EventId, FileKey, Heartbeat, Kind, Payload, PromptOrigin, QuestionAnswered, QuestionAsked, Reason, SessionExited,
+    EventId, FileKey, Finding, FindingKind, FindingState, Heartbeat, Kind, Notification, Payload, PromptOrigin, QueuedBy, QueuedPrompt, QueuedState, QuestionAnswered, QuestionAsked, Reason, SendOutcome, SessionExited,
     SessionForked, SessionStarted, Severity, Signal, Source, StartKind, State, StatusChanged, Stop, ToolCall, ToolKind,
     ToolOutcome, ToolResult, Topic, TurnCompleted, TurnId, TurnOutcome, TurnStarted, TurnTrigger, Unrecognized,
     UserPrompt,
@@ -194,7 +194,41 @@ fn payloads() -> Vec<Payload> {
         .into(),
         Signal::new(Claim::ProcessGone { pid: 1, clean: true }, Confidence::High, None).into(),
         Unrecognized { raw_kind: "x".into(), issue: text(), length: 5, hash: text() }.into(),
+        finding().into(),
+        Notification {
+            message_id: "m".into(),
+            channel: "c".into(),
+            findings: vec!["f".into()],
+            outcome: SendOutcome::Failed,
+            error: text(),
+            attempts: 3,
+        }
+        .into(),
+        QueuedPrompt { prompt_id: "p".into(), state: QueuedState::Queued, by: QueuedBy::Person, why: text() }.into(),
     ]
+}
+
+fn finding() -> Finding {
+    Finding {
+        id: "f1".into(),
+        kind: FindingKind::Loop,
+        severity: Severity::Warning,
+        state: FindingState::Open,
+        session_id: SessionId::from_bits(1),
+        key: "k".into(),
+        what: "w".into(),
+        why: "y".into(),
+        subject: Some("s".into()),
+        approval_id: Some("a".into()),
+        evidence: vec![EventId::from_bits(3)],
+        first_at: Timestamp::from_millisecond(1),
+        last_at: Timestamp::from_millisecond(2),
+        count: 4,
+        until: Some(Timestamp::from_millisecond(3)),
+        acknowledged_at: Some(Timestamp::from_millisecond(4)),
+        resolved_at: Some(Timestamp::from_millisecond(5)),
+        resolution: Some("r".into()),
+    }
 }
 
 fn any_event() -> impl Strategy<Value = Event> {

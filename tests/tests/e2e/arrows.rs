@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("approver", &["events"]),
     ("monitor", &["events", "projections"]),
     ("runtime", &["events", "session_tree"]),
-    ("export", &["events"]),
+    ("export", &["events", "projections"]),
     ("redact", &[]),
     ("notifier", &["events"]),
     ("server", &["events", "projections", "store", "search"]),
@@ -105,23 +105,11 @@ fn no_new_arrow_between_crates() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // None of those with code is missing in the walk.
+    let here = ["events", "projections", "approver", "monitor", "adapters", "store", "server", "export", "redact"];
+    let there = ["notifier", "capture", "tests"];
     assert!(
-        names.is_superset(
-            &[
-                "events",
-                "projections",
-                "approver",
-                "adapters",
-                "store",
-                "server",
-                "export",
-                "notifier",
-                "capture",
-                "tests"
-            ]
-            .into()
-            &["events", "projections", "approver", "adapters", "store", "server", "export", "monitor", "capture", "tests"].into()
-        ),
+        names.is_superset(&here.into_iter().chain(there).collect()),
         "{names:?}"
     );
 }

@@ -58,7 +58,7 @@ fn what_the_server_asks_for_becomes_bytes_to_type() {
         server.send(Asked { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
         match expected {
             Ok(bytes) => match news.recv_timeout(PATIENCE) {
-                Ok(FromScreen::Type(typed, _)) => assert_eq!(typed, bytes),
+                Ok(FromScreen::Type(typed, _)) => assert_eq!(typed.bytes, bytes),
                 Ok(_) | Err(_) => panic!("nothing to type"),
             },
             Err(part) => {

@@ -2,15 +2,28 @@
 
 use std::{
     io::{self, Read, Write},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use super::{LOOK_EVERY, Relay};
 use crate::host::{
     answer::{Facts, Press, Pressed, may_press},
+    frame::Presence,
     guest::{Role, Typed},
-    observe::{Reply, ToScreen},
+    observe::{Reply, ToScreen, Typing},
 };
+
+/// A prompt is not typed among what somebody typed within this time: it may still stand there.
+const HANDS_OFF_PROMPT: Duration = Duration::from_secs(5);
+
+/// What a terminal says of its focus (xterm, mode 1004), when it says nothing else.
+fn focus(typed: &[u8]) -> Option<bool> {
+    match typed {
+        b"\x1b[I" => Some(true),
+        b"\x1b[O" => Some(false),
+        _ => None,
+    }
+}
 
 impl Relay {
     /// Reads the program and writes to the terminals; then the others get a copy.
@@ -74,6 +87,7 @@ impl Relay {
                 let (role, detach) = (guest.role, guest.key.find(&buffer[..read]));
                 let typed = &buffer[..detach.unwrap_or(read)];
                 if role == Role::Writer {
+                    self.note_presence(typed);
                     self.state.typed = Some(Instant::now());
                     self.type_bytes(typed);
                 }
@@ -82,6 +96,22 @@ impl Relay {
                 }
             }
         }
+    }
+
+    /// What the terminal says of its focus is no key.
+    fn note_presence(&mut self, typed: &[u8]) {
+        if let Some(focused) = focus(typed) {
+            self.state.focused = Some(focused);
+        } else if !typed.is_empty() {
+            self.state.pressed = Some(Instant::now());
+        }
+    }
+
+    /// Whether somebody is at the terminal.
+    pub(super) fn presence(&self) -> Presence {
+        let typed_ms = self.state.pressed.map(|at| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let attached = self.guests.iter().any(|guest| guest.live && !guest.suspended && guest.role == Role::Writer);
+        Presence { attached, focused: self.state.focused, typed_ms }
     }
 
     /// Types into the program, and lets the reader of the screen know, unless it is a secret.
@@ -98,9 +128,22 @@ impl Relay {
     }
 
     /// Types what the server asked for, and answers when it is typed.
-    pub(super) fn type_for(&mut self, bytes: Vec<u8>, reply: Reply) {
+    pub(super) fn type_for(&mut self, typing: Typing, reply: Reply) {
+        let Typing { bytes, parsed, hands_off } = typing;
         if self.state.exited.is_some() {
             return reply(Err("the program has ended".into()));
+        }
+        if hands_off && self.state.typed.is_some_and(|at| at.elapsed() < HANDS_OFF_PROMPT) {
+            return reply(Err("somebody is typing".into()));
+        }
+        if let Some(parsed) = parsed {
+            let readable = self.may_read_program();
+            if readable {
+                self.read_program();
+            }
+            if !readable || self.pty.has_more() || self.state.passed != parsed {
+                return reply(Err("its screen has just changed".into()));
+            }
         }
         if bytes.len() > self.state.keys.room() {
             return reply(Err("too much is waiting to be typed; the program does not read it".into()));

@@ -207,3 +207,31 @@ fn a_session_found_by_its_file_takes_over_the_awaited_one() {
     assert_eq!(world.session("s").pid, Some(NAME.0));
     world.assert_sound();
 }
+
+#[test]
+fn a_program_that_only_starts_the_agent_has_no_session_of_its_own() {
+    let wrapper = || agent("/p", &[]);
+    let proper = |open: &[&str]| AgentProcess { child: true, pid: 900, parent: Some(NAME.0), ..agent("/p", open) };
+    // It was given one before the agent named its own.
+    let mut world = World::new();
+    for _ in 0..2 {
+        world.take(Input::Agents(vec![wrapper(), proper(&[])]));
+    }
+    world.until(1.0);
+    world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
+    world.take(Input::Agents(vec![wrapper(), proper(&[&path_of("s")])]));
+    world.take(Input::Agents(vec![wrapper(), proper(&[&path_of("s")])]));
+    world.commit();
+    assert_eq!(world.session("process-821-7").merged_into, Some(world.id("s")));
+    assert_eq!(world.session("s").pid, Some(900));
+    world.assert_sound();
+    // The agent was there first.
+    let mut world = World::new();
+    world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
+    for _ in 0..3 {
+        world.take(Input::Agents(vec![wrapper(), proper(&[&path_of("s")])]));
+    }
+    world.commit();
+    assert!(world.log().iter().all(|event| &*event.provider_session_id == "s"));
+    world.assert_sound();
+}

@@ -81,6 +81,11 @@ fn the_agent_going_on_closes_it() {
     remain(&and(and(steps(), works()), [until(4.9)]), &["command pending `rm x`"]);
     let tape = remain(&and(and(steps(), works()), [until(5.0)]), &["command answered_elsewhere `rm x`"]);
     assert_eq!(tape.state.approval("a").unwrap().waited_ms, Some(3_000));
+    // How the call ended is told later.
+    remain(
+        &and(and(steps(), works()), [on(6.0, returns("c", ToolOutcome::Ok))]),
+        &["command answered_elsewhere `rm x` yes ok"],
+    );
     // The end of the session, or of the turn.
     remain(&and(steps(), [on(2.0, said(SessionExited::default()))]), &["command withdrawn `rm x`"]);
     remain(&and(steps(), [on(2.0, ends(TurnOutcome::Interrupted))]), &["command withdrawn `rm x`"]);

@@ -835,7 +835,7 @@ fn what_is_known_of_a_session() {
         (Some("/p"), Some("m"), Some("main"))
     );
     assert_eq!(session.permission_mode.as_deref(), Some("plan"));
-    assert_eq!(session.title.as_deref(), Some("say hello"), "its first prompt, while it has no name");
+    assert_eq!(session.title.as_deref(), Some("Say hello"), "its first prompt, while it has no name");
     for step in [
         on(2.0, note(Topic::Title, "greetings")),
         on(3.0, prompt("more")),

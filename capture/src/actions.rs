@@ -1,0 +1,148 @@
+//! What is done about findings without a person: only what the user's configuration says in so many
+//! words, and never more than an interrupt, a prompt in the queue, or a note. Without a rule, nothing.
+
+use std::collections::BTreeMap;
+
+use crossbeam_channel::Sender;
+use events::{Finding, FindingKind, SessionId, State};
+use projections::Session;
+use serde::Deserialize;
+use server::{Input as Typed, PromptAsk, RunAsk, RunTarget};
+use store::Reader;
+
+use crate::{
+    ingest::{Aside, Input, Noted},
+    prompts::Prompts,
+    runs::Runs,
+};
+
+/// A rule of the user: `[[actions]]`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Action {
+    /// The kinds of findings it is for; empty for none.
+    pub on: Vec<FindingKind>,
+    /// Only for sessions that have all these labels.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// What to do.
+    #[serde(rename = "do")]
+    pub deed: Deed,
+    /// The prompt to queue, or the note.
+    #[serde(default)]
+    pub text: Option<String>,
+}
+
+/// What can be done about a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deed {
+    /// Interrupt the agent, when it runs under `capture run` and works.
+    Interrupt,
+    /// Put a prompt in the session's queue.
+    Queue,
+    /// Add a note to the session.
+    Note,
+}
+
+impl Action {
+    /// Whether it can be done.
+    ///
+    /// # Errors
+    /// When a text is missing, or there is one that nothing needs.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let text = self.text.as_deref().is_some_and(|text| !text.trim().is_empty());
+        match self.deed {
+            Deed::Interrupt => anyhow::ensure!(self.text.is_none(), "actions: `interrupt` takes no `text`"),
+            Deed::Queue | Deed::Note => anyhow::ensure!(text, "actions: `queue` and `note` need a `text`"),
+        }
+        anyhow::ensure!(!self.on.is_empty(), "actions: `on` names no kind of finding");
+        Ok(())
+    }
+
+    fn is_for(&self, finding: &Finding, session: &Session) -> bool {
+        let labelled = |(key, value): (&String, &String)| session.labels.get(key) == Some(value);
+        self.on.contains(&finding.kind) && self.labels.iter().all(labelled)
+    }
+}
+
+/// The user's rules, and the hands that carry them out.
+pub struct Actions {
+    /// The rules.
+    pub rules: Vec<Action>,
+    /// Where agents can be interrupted.
+    pub runs: Runs,
+    /// Where prompts wait.
+    pub prompts: Prompts,
+    /// Where what was done is noted.
+    pub inputs: Sender<Input>,
+    /// Runs what takes time.
+    pub runtime: tokio::runtime::Handle,
+}
+
+impl Actions {
+    /// Something was found.
+    pub fn on(&self, finding: &Finding, reader: &Reader) {
+        if self.rules.is_empty() {
+            return;
+        }
+        let session = match reader.session(finding.session_id) {
+            Ok(Some(session)) => session,
+            Ok(None) => return,
+            Err(error) => return tracing::warn!(%error, "nothing is done about a finding: its session cannot be read"),
+        };
+        for rule in self.rules.iter().filter(|rule| rule.is_for(finding, &session)) {
+            match (rule.deed, &rule.text) {
+                (Deed::Interrupt, _) => self.interrupt(&session, finding),
+                (Deed::Queue, Some(text)) => {
+                    self.prompts.suggest(PromptAsk::Queue { session: session.id, text: text.clone() });
+                }
+                (Deed::Note, Some(text)) => note(&self.inputs, session.id, text.clone()),
+                (Deed::Queue | Deed::Note, None) => {}
+            }
+        }
+    }
+
+    /// Interrupts an agent at work. At a dialog the same key would answer it: there nothing is pressed.
+    fn interrupt(&self, session: &Session, finding: &Finding) {
+        if session.status.state != State::Running || !session.pending_approvals.is_empty() {
+            return;
+        }
+        let (runs, inputs, id) = (self.runs.clone(), self.inputs.clone(), session.id);
+        let what = finding.what.clone();
+        self.runtime.spawn(async move {
+            let typed = Typed { text: None, submit: false, keys: None, interrupt: true, force: false };
+            let said = match runs.ask(RunTarget::Session(id), RunAsk::Input(typed)).await {
+                Ok(_) => format!("interrupted by a rule: {what}"),
+                Err(refusal) => format!("a rule would interrupt it ({what}), but {refusal}"),
+            };
+            // A full channel blocks, and the runtime's own threads must not.
+            tokio::task::spawn_blocking(move || note(&inputs, id, said)).await.ok();
+        });
+    }
+}
+
+fn note(inputs: &Sender<Input>, session: SessionId, text: String) {
+    inputs.send(Input::Aside(Aside::new(session, Noted::Note(text)))).ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> Result<Action, String> {
+        let action: Action = toml::from_str(text).map_err(|error| error.to_string())?;
+        action.check().map_err(|error| error.to_string())?;
+        Ok(action)
+    }
+
+    #[test]
+    fn a_rule_says_all_it_needs_and_nothing_else() {
+        assert_eq!(check("on = [\"loop\"]\ndo = \"interrupt\"").unwrap().deed, Deed::Interrupt);
+        assert!(check("on = [\"loop\"]\ndo = \"interrupt\"\ntext = \"x\"").unwrap_err().contains("no `text`"));
+        assert!(check("on = [\"stuck\"]\ndo = \"queue\"").unwrap_err().contains("`text`"));
+        assert!(check("on = []\ndo = \"note\"\ntext = \"x\"").unwrap_err().contains("`on`"));
+        assert!(check("on = [\"sticky\"]\ndo = \"note\"\ntext = \"x\"").unwrap_err().contains("sticky"));
+        assert!(check("on = [\"stuck\"]\ndo = \"approve\"").is_err(), "there is no such deed");
+    }
+}

@@ -1,0 +1,70 @@
+//! `capture notify`: the channels people are told by, tried out.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Context, Failed, print_line, style};
+use crate::terminal::safe;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Send a message over a channel, or over all of them, and say what came of it.
+    Test {
+        /// The channel, as the configuration names it.
+        channel: Option<String>,
+    },
+    /// List the channels of the configuration.
+    Channels,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Receipt {
+    channel: String,
+    outcome: String,
+    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let channels: Vec<String> = context.config.notify.names().map(str::to_owned).collect();
+    let wanted = match &arguments.what {
+        What::Channels => {
+            return if context.json {
+                context.print_json(&serde_json::json!({ "channels": channels }))
+            } else {
+                channels.iter().try_for_each(|name| print_line(&safe(name)))
+            };
+        }
+        What::Test { channel: Some(channel) } => vec![channel.clone()],
+        What::Test { channel: None } => channels,
+    };
+    let client = context.client()?;
+    let mut receipts = Vec::new();
+    for channel in &wanted {
+        let receipt: Receipt = client.post("/api/v1/notify/test", &serde_json::json!({ "channel": channel }))?;
+        receipts.push(receipt);
+    }
+    let failed = receipts.iter().filter(|receipt| receipt.outcome != "sent").count();
+    if context.json {
+        context.print_json(&serde_json::json!({ "receipts": receipts }))?;
+    } else {
+        for receipt in &receipts {
+            let code = if receipt.outcome == "sent" { "32" } else { "31" };
+            let why = receipt.error.as_deref().or(receipt.why.as_deref()).map(|why| format!(": {}", safe(why))).unwrap_or_default();
+            print_line(&format!("{}  {}{why}", style::painted(&receipt.outcome, code), safe(&receipt.channel)))?;
+        }
+    }
+    if failed > 0 {
+        return Err(Failed::Other(format!("{failed} of {} channels did not take it", receipts.len())).into());
+    }
+    Ok(())
+}

@@ -1,0 +1,263 @@
+//! Findings at work: a thread follows the log, asks the monitor what a person should know, and hands
+//! what it concludes to ingest, which stores and tells it.
+//!
+//! It reads what is committed and never keeps ingest waiting: a wake only says that there is more. What
+//! it concludes is redacted before anybody gets it. Actions on findings are the user's own rules.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
+use events::{Event, Finding, FindingState, Payload, SessionId, State};
+use monitor::Monitor;
+use projections::Session;
+use server::{FindingAsk, Refusal};
+use store::{KeptFilter, ReadError, Reader, SessionFilter};
+use tokio::sync::oneshot;
+
+use crate::{
+    actions::Actions,
+    clock,
+    ingest::{Aside, Input, Noted},
+    redaction,
+};
+
+/// Questions that may wait.
+const ASKED: usize = 64;
+/// Events that are read of the log at once.
+const PAGE: usize = 500;
+/// Of a session that is looked at anew so many of the last events are read.
+const LOOK_BACK: usize = 300;
+/// Sessions that are looked at again at the start.
+const SESSIONS: usize = 500;
+/// Findings that are remembered at the start, so that none is raised twice.
+const REMEMBERED: usize = 2_000;
+/// After a failure to read, the next try comes this much later.
+const AGAIN: Duration = Duration::from_secs(1);
+/// The longest time between two looks at the clock.
+const LONGEST: Duration = Duration::from_secs(3_600);
+
+/// A handle on the thread; clones share it.
+#[derive(Clone)]
+pub struct Findings {
+    news: Sender<()>,
+    asks: Sender<Asked>,
+}
+
+enum Asked {
+    Ask(FindingAsk, oneshot::Sender<Result<String, Refusal>>),
+    Stop,
+}
+
+/// What the thread works with.
+pub struct Parts {
+    /// The way to ingest.
+    pub inputs: Sender<Input>,
+    /// What is stored.
+    pub reader: Reader,
+    /// The limits of the detectors.
+    pub rules: monitor::Rules,
+    /// What the user wants done about findings.
+    pub actions: Actions,
+}
+
+/// What waits for the thread to begin.
+pub struct Waiting {
+    news: Receiver<()>,
+    asks: Receiver<Asked>,
+}
+
+impl Findings {
+    /// A handle on a thread that is not at work yet.
+    #[must_use]
+    pub fn new() -> (Self, Waiting) {
+        let (news, told) = bounded(1);
+        let (asks, asked) = bounded(ASKED);
+        (Self { news, asks }, Waiting { news: told, asks: asked })
+    }
+
+    /// The log grew. Never waits.
+    pub fn committed(&self) {
+        // One wake that waits is enough: it reads all there is.
+        if let Err(TrySendError::Disconnected(())) = self.news.try_send(()) {
+            tracing::debug!("nobody follows the log for findings any more");
+        }
+    }
+
+    /// Somebody asks something.
+    pub fn ask(&self, ask: FindingAsk, reply: oneshot::Sender<Result<String, Refusal>>) {
+        // A reply that is dropped tells the client that nobody serves this now.
+        self.asks.try_send(Asked::Ask(ask, reply)).ok();
+    }
+
+    /// Ends the thread.
+    pub fn stop(&self) {
+        self.asks.send(Asked::Stop).ok();
+    }
+}
+
+impl Waiting {
+    /// Begins.
+    ///
+    /// # Errors
+    /// When the thread cannot be made.
+    pub fn start(self, parts: Parts) -> std::io::Result<JoinHandle<()>> {
+        let Self { news, asks } = self;
+        std::thread::Builder::new().name("monitor".into()).spawn(move || {
+            let monitor = Monitor::new(parts.rules.clone());
+            let mut follower = Follower { parts, monitor, position: 0, known: HashSet::new() };
+            let mut again = follower.begin().map_err(complain).is_err();
+            loop {
+                let wait = if again { AGAIN } else { follower.next_wait() };
+                let result = select! {
+                    recv(news) -> told => match told { Ok(()) => follower.follow(), Err(_) => return },
+                    recv(asks) -> asked => match asked {
+                        Ok(Asked::Ask(ask, reply)) => {
+                            follower.asked(ask, reply);
+                            Ok(())
+                        }
+                        Ok(Asked::Stop) | Err(_) => return,
+                    },
+                    default(wait) => if again { follower.follow() } else { Ok(()) },
+                };
+                again = result.map_err(complain).is_err();
+                follower.let_time_pass();
+            }
+        })
+    }
+}
+
+fn complain(error: ReadError) {
+    tracing::warn!(%error, "the log cannot be read for findings; trying again");
+}
+
+struct Follower {
+    parts: Parts,
+    monitor: Monitor,
+    /// The log is read up to here.
+    position: u64,
+    /// Sessions the monitor was told of.
+    known: HashSet<SessionId>,
+}
+
+impl Follower {
+    /// Takes up what was found before, and looks at the sessions that go on.
+    fn begin(&mut self) -> Result<(), ReadError> {
+        let filter = KeptFilter { states: None, session: None, limit: REMEMBERED };
+        self.monitor.restore(self.parts.reader.kept::<Finding>(&filter)?);
+        self.position = self.parts.reader.position()?;
+        for session in self.parts.reader.sessions(&SessionFilter { before: None, limit: SESSIONS })? {
+            if session.status.state != State::Exited && session.merged_into.is_none() {
+                self.meet(session.id, u64::MAX)?;
+                self.look(&session);
+            }
+        }
+        Ok(())
+    }
+
+    fn next_wait(&self) -> Duration {
+        let due = self.monitor.next_deadline();
+        due.map_or(LONGEST, |due| Duration::from_millis(due.since_ms(clock::now()).max(0).unsigned_abs())).min(LONGEST)
+    }
+
+    /// Reads what is new in the log.
+    fn follow(&mut self) -> Result<(), ReadError> {
+        let until = self.parts.reader.position()?;
+        let mut touched = BTreeSet::new();
+        while self.position < until {
+            let events = self.parts.reader.live_log(self.position, until, PAGE)?;
+            for event in &events {
+                if is_ours(event) {
+                    continue;
+                }
+                self.meet(event.session_id, event.sequence)?;
+                touched.insert(event.session_id);
+                let found = self.monitor.take(event);
+                self.give(found);
+            }
+            self.position = match events.last() {
+                Some(last) if events.len() == PAGE => last.position,
+                Some(_) | None => until,
+            };
+        }
+        for id in touched {
+            if let Some(session) = self.parts.reader.session(id)? {
+                self.look(&session);
+                if session.status.state == State::Exited || session.merged_into.is_some() {
+                    self.known.remove(&id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the monitor what went before of a session it knows nothing of.
+    fn meet(&mut self, session: SessionId, before: u64) -> Result<(), ReadError> {
+        if !self.known.insert(session) {
+            return Ok(());
+        }
+        let events = self.parts.reader.last_events(session, LOOK_BACK, &[])?;
+        for event in events.into_iter().filter(|event| event.sequence < before && !is_ours(event)) {
+            // What is over raises nothing.
+            let found = self.monitor.take(&Event { history: true, ..event });
+            self.give(found);
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, session: &Session) {
+        let found = self.monitor.look(session, clock::now());
+        self.give(found);
+    }
+
+    fn let_time_pass(&mut self) {
+        let found = self.monitor.advance(clock::now());
+        self.give(found);
+    }
+
+    /// Hands findings to ingest, and does what the user wants done about new ones.
+    fn give(&self, findings: Vec<Finding>) {
+        for finding in findings {
+            let finding = redaction::of_finding(finding);
+            if finding.state == FindingState::Open && finding.count <= 1 {
+                self.parts.actions.on(&finding, &self.parts.reader);
+            }
+            let aside = Aside::new(finding.session_id, Noted::Finding(Box::new(finding)));
+            self.parts.inputs.send(Input::Aside(aside)).ok();
+        }
+    }
+
+    fn asked(&mut self, ask: FindingAsk, reply: oneshot::Sender<Result<String, Refusal>>) {
+        let FindingAsk::Acknowledge(id) = ask;
+        let failed = |error: ReadError| Refusal::Failed(error.to_string());
+        let known = match self.parts.reader.one::<Finding>(&id).map_err(failed) {
+            Ok(Some(finding)) if finding.state == FindingState::Acknowledged => {
+                let json = serde_json::to_string(&finding).map_err(|error| Refusal::Failed(error.to_string()));
+                return drop(reply.send(json));
+            }
+            Ok(Some(finding)) if finding.is_open() => self.monitor.acknowledge(&id, clock::now()),
+            Ok(Some(finding)) => {
+                let over = finding.resolution.map(|why| format!(": {why}")).unwrap_or_default();
+                return drop(reply.send(Err(Refusal::Conflict(format!("it is over already{over}")))));
+            }
+            Ok(None) => return drop(reply.send(Err(Refusal::NotFound(format!("there is no finding `{id}`"))))),
+            Err(refusal) => return drop(reply.send(Err(refusal))),
+        };
+        let Some(finding) = known.into_iter().find(|finding| finding.id == id) else {
+            return drop(reply.send(Err(Refusal::Conflict("nobody watches its session any more".into()))));
+        };
+        let finding = redaction::of_finding(finding);
+        let answer = serde_json::to_string(&finding).map_err(|error| Refusal::Failed(error.to_string()));
+        let done = move |_| drop(reply.send(answer));
+        let (session, what) = (finding.session_id, Noted::Finding(Box::new(finding)));
+        self.parts.inputs.send(Input::Aside(Aside { session, what, done: Box::new(done) })).ok();
+    }
+}
+
+/// What capture wrote itself about findings says nothing about the session.
+const fn is_ours(event: &Event) -> bool {
+    matches!(event.payload, Payload::Finding(_) | Payload::Notification(_) | Payload::QueuedPrompt(_))
+}

@@ -1,0 +1,95 @@
+//! What the monitor concludes and what is done about it: events of the session, and a row each. They
+//! are derived: the fold of the log knows nothing of them.
+
+use std::sync::atomic::Ordering;
+
+use events::{Annotation, Finding, FindingState, Notification, Payload, SendOutcome, SessionId, Timestamp, Topic};
+use projections::{Conclusion, Prompt};
+
+use super::{Failure, Ingest};
+
+/// Something about a session that is no part of its conversation.
+pub struct Aside {
+    /// Whose.
+    pub session: SessionId,
+    /// What.
+    pub what: Noted,
+    /// Is told after the commit whether there is such a session.
+    pub done: Box<dyn FnOnce(bool) + Send>,
+}
+
+/// What is noted of a session.
+#[derive(Debug, Clone)]
+pub enum Noted {
+    /// A finding, as it stands now.
+    Finding(Box<Finding>),
+    /// A message was sent, or was not.
+    Notification(Box<Notification>),
+    /// A prompt waits, or what became of it.
+    Prompt(Box<Prompt>),
+    /// A remark.
+    Note(String),
+}
+
+impl Aside {
+    /// Something nobody waits for.
+    #[must_use]
+    pub fn new(session: SessionId, what: Noted) -> Self {
+        Self { session, what, done: Box::new(|_| ()) }
+    }
+}
+
+impl Ingest {
+    pub(super) fn apply_aside(&mut self, aside: &Aside) -> Result<(), Failure> {
+        let Some(slot) = self.sessions.find(aside.session) else { return Ok(()) };
+        let now = (self.clock)();
+        // The fold lets time pass up to a derived event: it passes here too.
+        self.try_advance(slot, now)?;
+        let row = self.sessions.known(slot).row;
+        let (payload, text) = match &aside.what {
+            Noted::Finding(finding) => {
+                self.writer.keep(row, finding.as_ref())?;
+                self.changed_findings.push(finding.as_ref().clone());
+                (Payload::Finding(finding.as_ref().clone()), None)
+            }
+            Noted::Notification(notification) => {
+                if notification.outcome == SendOutcome::Sent {
+                    for finding in &notification.findings {
+                        self.writer.notified(finding, now)?;
+                    }
+                }
+                (Payload::Notification(notification.as_ref().clone()), None)
+            }
+            Noted::Prompt(prompt) => {
+                self.writer.keep(row, prompt.as_ref())?;
+                (Payload::QueuedPrompt(prompt.told()), Some(prompt.text.clone()))
+            }
+            Noted::Note(value) => (Annotation { topic: Topic::Note, value: value.clone() }.into(), None),
+        };
+        self.note(slot, payload, text, now)
+    }
+
+    /// Adds an event that the fold ignores.
+    fn note(&mut self, slot: usize, payload: Payload, text: Option<String>, now: Timestamp) -> Result<(), Failure> {
+        let turn_id = self.sessions.state(&self.writer, slot)?.open_turn().map(|turn| turn.id);
+        let severity = if let Payload::Finding(finding) = &payload { Some(finding.severity) } else { None };
+        let conclusion = Conclusion { at: now, turn_id, payload, turn: None, approval: None };
+        let event = self.derive(slot, conclusion, now, false)?;
+        self.append(slot, events::Event { severity, text, ..event }, None, false)?;
+        self.sessions.mark(slot);
+        Ok(())
+    }
+
+    /// After the commit: who follows findings is told.
+    pub(super) fn tell_findings(&mut self) {
+        for finding in std::mem::take(&mut self.changed_findings) {
+            if finding.state == FindingState::Open
+                && finding.count <= 1
+                && let Some(raised) = self.gauges.findings.get(usize::from(finding.kind.code()))
+            {
+                raised.fetch_add(1, Ordering::Relaxed);
+            }
+            self.onlooker.finding(finding);
+        }
+    }
+}

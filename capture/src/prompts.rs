@@ -1,0 +1,309 @@
+//! Prompts that wait in a session's queue: each is typed into the session's run once it waits for one,
+//! never into a dialog, and never twice.
+//!
+//! One task owns the queue. That a prompt is being typed is committed before its first letter is: after
+//! a crash such a prompt is `unclear`, and is left to a person.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
+
+use crossbeam_channel::{Sender, TrySendError};
+use events::{QueuedBy, QueuedState, Reason, SessionId, State, Timestamp};
+use projections::{Prompt, Session};
+use server::{PromptAsk, Refusal};
+use store::{KeptFilter, Reader};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock,
+    ingest::{Aside, Input, Noted},
+    runs::Runs,
+};
+
+/// Things the task may be told and has not taken up yet.
+const TOLD: usize = 256;
+/// Prompts that may wait for one session.
+const PER_SESSION: usize = 50;
+/// Sessions with prompts that wait are looked at this often, beside when something is committed.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A session waits for at least so long before a prompt is typed: its agent draws, its user may type, ms.
+const SETTLED_MS: i64 = 1_500;
+/// A run that took nothing is tried again after this,
+const FIRST_AGAIN: Duration = Duration::from_secs(2);
+/// and then less and less often, up to this.
+const LAST_AGAIN: Duration = Duration::from_secs(60);
+/// Ingest is asked again this often while it takes nothing.
+const AGAIN: Duration = Duration::from_millis(5);
+
+/// A handle on the queue; clones share it.
+#[derive(Clone)]
+pub struct Prompts {
+    told: mpsc::Sender<Told>,
+}
+
+enum Told {
+    /// A person asks.
+    Ask(PromptAsk, oneshot::Sender<Result<String, Refusal>>),
+    /// A rule of the user's configuration asks.
+    Suggest(PromptAsk),
+}
+
+/// What the queue works with.
+pub struct Parts {
+    /// The way to ingest, which commits what becomes of prompts.
+    pub inputs: Sender<Input>,
+    /// What is stored.
+    pub reader: Reader,
+    /// Where prompts can be typed.
+    pub runs: Runs,
+}
+
+impl Prompts {
+    /// Starts the task; it ends with the token.
+    #[must_use]
+    pub fn start(parts: Parts, runtime: &tokio::runtime::Handle, cancel: CancellationToken) -> Self {
+        let (told, inbox) = mpsc::channel(TOLD);
+        let queue = Queue { parts, waiting: BTreeMap::new(), put_off: BTreeMap::new() };
+        runtime.spawn(queue.run(inbox, cancel));
+        Self { told }
+    }
+
+    /// Somebody asks something.
+    pub fn ask(&self, ask: PromptAsk, reply: oneshot::Sender<Result<String, Refusal>>) {
+        // A reply that is dropped tells the client that nobody serves this now.
+        self.told.try_send(Told::Ask(ask, reply)).ok();
+    }
+}
+
+impl Prompts {
+    /// A rule of the user's configuration asks something.
+    pub fn suggest(&self, ask: PromptAsk) {
+        if self.told.try_send(Told::Suggest(ask)).is_err() {
+            tracing::warn!("the queue of prompts does not keep up: a rule's prompt is lost");
+        }
+    }
+}
+
+struct Queue {
+    parts: Parts,
+    /// Prompts that wait, oldest first.
+    waiting: BTreeMap<SessionId, VecDeque<Prompt>>,
+    /// Sessions whose run took nothing when it was last tried: when to try again, and the wait until then.
+    put_off: BTreeMap<SessionId, (Instant, Duration)>,
+}
+
+impl Queue {
+    async fn run(mut self, mut inbox: mpsc::Receiver<Told>, cancel: CancellationToken) {
+        self.take_up().await;
+        loop {
+            let idle = self.waiting.is_empty();
+            tokio::select! {
+                () = cancel.cancelled() => return,
+                told = inbox.recv() => match told {
+                    Some(Told::Ask(ask, reply)) => {
+                        let answer = self.asked(ask, QueuedBy::Person).await;
+                        // The client may have gone away meanwhile.
+                        reply.send(answer).ok();
+                    }
+                    Some(Told::Suggest(ask)) => {
+                        if let Err(refusal) = self.asked(ask, QueuedBy::Monitor).await {
+                            tracing::info!(%refusal, "a rule's prompt is not queued");
+                        }
+                    }
+                    None => return,
+                },
+                () = sleep(LOOK_EVERY), if !idle => self.deliver().await,
+            }
+        }
+    }
+
+    /// What waited before the start waits still; what was being typed then, nobody knows.
+    async fn take_up(&mut self) {
+        let reader = self.parts.reader.clone();
+        let filter = KeptFilter { states: Some(QueuedState::Queued..=QueuedState::Delivering), session: None, limit: 10_000 };
+        let found = tokio::task::spawn_blocking(move || reader.kept::<Prompt>(&filter)).await;
+        let mut prompts = match found {
+            Ok(Ok(prompts)) => prompts,
+            Ok(Err(error)) => return tracing::error!(%error, "prompts that wait cannot be read: none is delivered"),
+            Err(_) => return,
+        };
+        prompts.reverse();
+        for prompt in prompts {
+            if prompt.waits() {
+                self.waiting.entry(prompt.session_id).or_default().push_back(prompt);
+            } else {
+                let why = "capture ended while it was being typed";
+                if let Err(error) = self.end(prompt, QueuedState::Unclear, Some(why.into())).await {
+                    tracing::warn!(%error, "that a prompt is unclear is not stored");
+                }
+            }
+        }
+    }
+
+    async fn asked(&mut self, ask: PromptAsk, by: QueuedBy) -> Result<String, Refusal> {
+        let prompt = match ask {
+            PromptAsk::Queue { session, text } => {
+                let queue = self.waiting.get(&session).map_or(0, VecDeque::len);
+                if queue >= PER_SESSION {
+                    return Err(Refusal::Conflict(format!("{PER_SESSION} prompts wait for this session already")));
+                }
+                if self.parts.runs.run_of(session).is_none() {
+                    return Err(Refusal::Conflict(format!(
+                        "session {session} is only observed: no run of capture hosts it, so nothing can be typed"
+                    )));
+                }
+                let id = clock::mint().map_err(|error| Refusal::Failed(error.to_string()))?.to_string();
+                let prompt = Prompt {
+                    id,
+                    session_id: session,
+                    state: QueuedState::Queued,
+                    by,
+                    text,
+                    why: None,
+                    queued_at: clock::now(),
+                    ended_at: None,
+                };
+                self.commit(prompt.clone()).await?;
+                self.waiting.entry(session).or_default().push_back(prompt.clone());
+                prompt
+            }
+            PromptAsk::Cancel(id) => {
+                let id = id.to_ascii_uppercase();
+                let found = self.waiting.values_mut().find_map(|queue| {
+                    let at = queue.iter().position(|prompt| prompt.id == id || id.len() >= 4 && prompt.id.ends_with(&id))?;
+                    queue.remove(at)
+                });
+                self.waiting.retain(|_, queue| !queue.is_empty());
+                let Some(prompt) = found else {
+                    return Err(Refusal::NotFound("no prompt with this id waits".into()));
+                };
+                self.end(prompt, QueuedState::Cancelled, None).await?
+            }
+        };
+        serde_json::to_string(&prompt).map_err(|error| Refusal::Failed(error.to_string()))
+    }
+
+    /// Types the first prompt of each session that waits for one.
+    async fn deliver(&mut self) {
+        let sessions: Vec<SessionId> = self.waiting.keys().copied().collect();
+        for session in sessions {
+            let reader = self.parts.reader.clone();
+            let Ok(Ok(Some(view))) = tokio::task::spawn_blocking(move || reader.session(session)).await else { continue };
+            if view.status.state == State::Exited || view.merged_into.is_some() {
+                self.give_up(session, &view).await;
+            } else if waits(&view, clock::now())
+                && self.parts.runs.waits_for_prompt(session)
+                && self.put_off.get(&session).is_none_or(|(at, _)| *at <= Instant::now())
+            {
+                self.deliver_to(session).await;
+            }
+        }
+    }
+
+    async fn deliver_to(&mut self, session: SessionId) {
+        let Some(prompt) = self.waiting.get(&session).and_then(VecDeque::front).cloned() else { return };
+        let typing = Prompt { state: QueuedState::Delivering, why: None, ..prompt };
+        // Before the first letter: after a crash nobody types it again.
+        if self.commit(typing.clone()).await.is_err() {
+            return;
+        }
+        match self.parts.runs.prompt(session, &typing.text).await {
+            Ok(()) => self.close(session, typing, QueuedState::Delivered, None).await,
+            Err(not) if not.typed => self.close(session, typing, QueuedState::Unclear, Some(not.why)).await,
+            Err(not) => {
+                let wait = self.put_off.get(&session).map_or(FIRST_AGAIN, |(_, wait)| (*wait * 2).min(LAST_AGAIN));
+                self.put_off.insert(session, (Instant::now() + wait, wait));
+                let back = Prompt { state: QueuedState::Queued, why: Some(not.why), ..typing };
+                if self.commit(back.clone()).await.is_ok()
+                    && let Some(first) = self.waiting.get_mut(&session).and_then(VecDeque::front_mut)
+                {
+                    *first = back;
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self, session: SessionId, prompt: Prompt, state: QueuedState, why: Option<String>) {
+        self.put_off.remove(&session);
+        if let Some(queue) = self.waiting.get_mut(&session) {
+            queue.pop_front();
+            if queue.is_empty() {
+                self.waiting.remove(&session);
+            }
+        }
+        if let Err(error) = self.end(prompt, state, why).await {
+            tracing::warn!(%session, %error, "what became of a prompt is not stored");
+        }
+    }
+
+    /// Nobody is there any more who could take them.
+    async fn give_up(&mut self, session: SessionId, view: &Session) {
+        // A session that was found to be another goes on under its id.
+        let others = self.waiting.remove(&session).unwrap_or_default();
+        match view.merged_into {
+            Some(into) => {
+                for prompt in others {
+                    let moved = Prompt { session_id: into, ..prompt };
+                    if self.commit(moved.clone()).await.is_ok() {
+                        self.waiting.entry(into).or_default().push_back(moved);
+                    }
+                }
+            }
+            None => {
+                for prompt in others {
+                    self.end(prompt, QueuedState::Cancelled, Some("the session ended".into())).await.ok();
+                }
+            }
+        }
+    }
+
+    async fn end(&self, prompt: Prompt, state: QueuedState, why: Option<String>) -> Result<Prompt, Refusal> {
+        let ended = Prompt { state, why, ended_at: Some(clock::now()), ..prompt };
+        self.commit(ended.clone()).await?;
+        Ok(ended)
+    }
+
+    async fn commit(&self, prompt: Prompt) -> Result<(), Refusal> {
+        let (done, committed) = oneshot::channel();
+        let session = prompt.session_id;
+        let told = move |known| {
+            done.send(known).ok();
+        };
+        let mut input =
+            Input::Aside(Aside { session, what: Noted::Prompt(Box::new(prompt)), done: Box::new(told) });
+        loop {
+            match self.parts.inputs.try_send(input) {
+                Ok(()) => break,
+                Err(TrySendError::Full(back)) => {
+                    input = back;
+                    sleep(AGAIN).await;
+                }
+                Err(TrySendError::Disconnected(_)) => return Err(Refusal::Failed("ingest takes nothing more".into())),
+            }
+        }
+        match committed.await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Refusal::NotFound(format!("there is no session {session}"))),
+            Err(_) => Err(Refusal::Failed("ingest takes nothing more".into())),
+        }
+    }
+}
+
+/// Whether a session waits for a prompt, and has for a moment. One that its user stopped, or that has a
+/// question or a trouble, waits for a person.
+fn waits(session: &Session, now: Timestamp) -> bool {
+    let status = &session.status;
+    let ready = match (status.state, status.reason) {
+        (State::Waiting, Some(Reason::TurnComplete | Reason::NewSession | Reason::Background) | None) => true,
+        (State::Idle, _) => true,
+        (State::Waiting, Some(_))
+        | (State::Running | State::WaitingApproval | State::Exited | State::Unknown, _) => false,
+    };
+    ready && session.pending_approvals.is_empty() && now.since_ms(status.since) >= SETTLED_MS
+}

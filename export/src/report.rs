@@ -1,0 +1,327 @@
+//! Reports for people, as Markdown: what all sessions did since a time, and a note to go on from.
+//!
+//! Nothing is asked of a model: what stands there was said or done. The texts are an agent's; the
+//! caller redacts the whole report before anybody gets it.
+
+use std::{collections::BTreeMap, fmt::Write};
+
+use events::{Event, Finding, Payload, State, Timestamp, ToolKind, ToolOutcome, TurnOutcome};
+use projections::{Session, Turn, shorten::one_line};
+use serde::Serialize;
+
+/// A session and what it did within the time of a report.
+#[derive(Debug, Clone, Serialize)]
+pub struct Work {
+    /// The session.
+    pub session: Session,
+    /// Its turns that ended, or were begun, within the time.
+    pub turns: Vec<Turn>,
+    /// What a person should know of it.
+    pub findings: Vec<Finding>,
+}
+
+impl Work {
+    /// The directory it belongs to: where it began.
+    #[must_use]
+    pub fn project(&self) -> &str {
+        self.session.began_in.as_deref().or(self.session.cwd.as_deref()).unwrap_or("(no directory)")
+    }
+
+    /// How long its turns lasted within the time, ms.
+    #[must_use]
+    pub fn busy_ms(&self, since: Timestamp, now: Timestamp) -> u64 {
+        let lasted = |turn: &Turn| turn.completed_at.unwrap_or(now).since_ms(turn.started_at.max(since)).max(0);
+        self.turns.iter().map(lasted).sum::<i64>().unsigned_abs()
+    }
+}
+
+/// So many prompts of a session stand in a standup,
+const PROMPTS: usize = 6;
+/// and each has at most so many characters.
+const PROMPT_CHARS: usize = 110;
+/// The last answer of a session in a standup, characters.
+const ANSWER_CHARS: usize = 240;
+
+/// What every session did since a time, grouped by project: those that need somebody first.
+#[must_use]
+pub fn standup(work: &[Work], since: Timestamp, now: Timestamp, place: &dyn Fn(&str) -> String) -> String {
+    let mut projects: BTreeMap<&str, Vec<&Work>> = BTreeMap::new();
+    for one in work {
+        projects.entry(one.project()).or_default().push(one);
+    }
+    let turns: usize = work.iter().map(|one| one.turns.len()).sum();
+    let mut out = String::new();
+    if work.is_empty() {
+        return "Nothing happened in that time.\n".to_owned();
+    }
+    let _ = writeln!(
+        out,
+        "{}, {}, {}\n",
+        counted(projects.len(), "project"),
+        counted(work.len(), "session"),
+        counted(turns, "turn")
+    );
+    for (project, mut sessions) in projects {
+        sessions.sort_by_key(|one| (rank(one), std::cmp::Reverse(one.session.last_event_at)));
+        let _ = writeln!(out, "## {}\n", place(project));
+        for one in sessions {
+            standup_of(one, since, now, &mut out);
+        }
+    }
+    out
+}
+
+fn rank(work: &Work) -> u8 {
+    match work.session.status.state {
+        State::WaitingApproval => 0,
+        _ if !work.findings.is_empty() => 1,
+        State::Running => 2,
+        State::Waiting | State::Idle | State::Unknown => 3,
+        State::Exited => 4,
+    }
+}
+
+fn standup_of(work: &Work, since: Timestamp, now: Timestamp, out: &mut String) {
+    let session = &work.session;
+    let title = session.title.as_deref().unwrap_or("(no prompt yet)");
+    let calls: u32 = work.turns.iter().map(|turn| turn.tool_calls).sum();
+    let failed: u32 = work.turns.iter().map(|turn| turn.tool_errors).sum();
+    let mut facts = vec![session.provider.to_string()];
+    facts.extend(session.git_branch.clone());
+    facts.push(counted(work.turns.len(), "turn"));
+    if calls > 0 {
+        let failed = if failed > 0 { format!(" ({failed} failed)") } else { String::new() };
+        facts.push(format!("{}{failed}", counted(calls as usize, "call")));
+    }
+    facts.push(lasted(work.busy_ms(since, now)));
+    let _ = writeln!(out, "- **{}** ({})", plain(title, PROMPT_CHARS), plain(&facts.join(", "), 200));
+    let asked: Vec<&str> = work.turns.iter().filter_map(|turn| turn.prompt.as_deref()).collect();
+    for prompt in asked.iter().take(PROMPTS) {
+        let _ = writeln!(out, "  - asked: {}", plain(prompt, PROMPT_CHARS));
+    }
+    if asked.len() > PROMPTS {
+        let _ = writeln!(out, "  - and {} more", asked.len() - PROMPTS);
+    }
+    if let Some(text) = work.turns.iter().rev().find_map(|turn| turn.text.as_deref()) {
+        let _ = writeln!(out, "  - answered: {}", plain(text, ANSWER_CHARS));
+    }
+    if let Some(current) = &session.summary.current {
+        let _ = writeln!(out, "  - now: {}", plain(current, ANSWER_CHARS));
+    }
+    for finding in &work.findings {
+        let _ = writeln!(out, "  - {}: {}", finding.severity, plain(&finding.what, ANSWER_CHARS));
+    }
+    out.push('\n');
+}
+
+/// What a note to go on from is made of.
+#[derive(Debug, Clone, Serialize)]
+pub struct Handoff {
+    /// The session.
+    pub session: Session,
+    /// Its turns, oldest first.
+    pub turns: Vec<Turn>,
+    /// What a person should know of it.
+    pub findings: Vec<Finding>,
+    /// The files it changed, and how often.
+    pub files: BTreeMap<String, u32>,
+    /// The last commands it ran.
+    pub commands: Vec<Ran>,
+    /// The whole of its last answer.
+    pub last_text: Option<String>,
+    /// The command line that takes it up again.
+    pub resume: Option<String>,
+}
+
+/// A command that was run.
+#[derive(Debug, Clone, Serialize)]
+pub struct Ran {
+    /// The command, in one line.
+    pub command: String,
+    /// How it ended; absent while it runs.
+    pub outcome: Option<ToolOutcome>,
+    /// Its exit code, when known.
+    pub exit_code: Option<i32>,
+}
+
+/// So many turns stand in a note,
+const TURNS: usize = 12;
+/// so many files,
+const FILES: usize = 40;
+/// and so many commands.
+const COMMANDS: usize = 12;
+/// The last answer in a note, characters.
+const LAST_TEXT_CHARS: usize = 4_000;
+
+impl Handoff {
+    /// A note of a session, from its turns and its events, oldest first.
+    #[must_use]
+    pub fn new(session: Session, turns: Vec<Turn>, events: &[Event], findings: Vec<Finding>) -> Self {
+        let mut files = BTreeMap::new();
+        let mut commands: Vec<(&str, Ran)> = Vec::new();
+        let mut last_text = None;
+        for event in events {
+            #[expect(clippy::wildcard_enum_match_arm, reason = "a note tells of calls and answers")]
+            match &event.payload {
+                Payload::ToolCall(call) => match (call.tool, &call.title) {
+                    (ToolKind::Edit, Some(file)) => *files.entry(one_line(file, 200)).or_default() += 1,
+                    (ToolKind::Execute, Some(command)) => {
+                        let command = one_line(command, 160);
+                        commands.push((&call.call_id, Ran { command, outcome: None, exit_code: None }));
+                    }
+                    _ => {}
+                },
+                Payload::ToolResult(result) => {
+                    let call = commands.iter_mut().rev().find(|(id, _)| *id == result.call_id);
+                    if let Some((_, ran)) = call.filter(|_| !result.detail) {
+                        (ran.outcome, ran.exit_code) = (Some(result.outcome), result.exit_code);
+                    }
+                }
+                Payload::AssistantMessage(_) => last_text = event.text.clone().or(last_text),
+                _ => {}
+            }
+        }
+        let commands = commands.into_iter().map(|(_, ran)| ran).collect();
+        Self { session, turns, findings, files, commands, last_text, resume: None }
+    }
+
+    /// The note.
+    #[must_use]
+    pub fn markdown(&self, place: &dyn Fn(&str) -> String, when: &dyn Fn(Timestamp) -> String) -> String {
+        let mut out = String::new();
+        let session = &self.session;
+        let _ = writeln!(out, "# {}\n", plain(session.title.as_deref().unwrap_or("Untitled session"), 120));
+        let mut line = |name: &str, value: Option<String>| {
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                let _ = writeln!(out, "- {name}: {}", plain(&value, 300));
+            }
+        };
+        line("now", session.summary.current.clone());
+        line("directory", session.cwd.as_deref().map(place));
+        line("branch", session.git_branch.clone());
+        let agent = [Some(session.provider.to_string()), session.cli_version.clone(), session.model.clone()];
+        line("agent", Some(agent.into_iter().flatten().collect::<Vec<_>>().join(" ")));
+        line("session", Some(session.id.to_string()));
+        line("last event", Some(when(session.last_event_at)));
+        line("go on with", self.resume.as_ref().map(|command| format!("`{command}`")));
+        self.open_matters(&mut out);
+        self.what_was_done(&mut out);
+        if let Some(text) = &self.last_text {
+            let _ = write!(out, "\n## Its last words\n\n{}\n", quoted(&cut(text, LAST_TEXT_CHARS)));
+        }
+        out
+    }
+
+    fn open_matters(&self, out: &mut String) {
+        let session = &self.session;
+        let failing = self.commands.iter().rev().take(COMMANDS).filter(|ran| ran.outcome == Some(ToolOutcome::Error));
+        let failing: Vec<&Ran> = failing.collect();
+        let nothing = session.pending_approvals.is_empty() && self.findings.is_empty() && failing.is_empty();
+        out.push_str("\n## Open\n\n");
+        if nothing && session.turn.is_none() {
+            out.push_str("Nothing that capture knows of.\n");
+        }
+        if let Some(turn) = &session.turn {
+            let _ = writeln!(out, "- a turn is open: {}", plain(turn.prompt.as_deref().unwrap_or("by itself"), 200));
+        }
+        if !session.pending_approvals.is_empty() {
+            let _ = writeln!(out, "- {} waits", counted(session.pending_approvals.len(), "approval"));
+        }
+        for finding in &self.findings {
+            let _ = writeln!(out, "- {}: {}", plain(&finding.what, 200), plain(&finding.why, 300));
+        }
+        for ran in failing {
+            let code = ran.exit_code.map(|code| format!(" (exit code {code})")).unwrap_or_default();
+            let _ = writeln!(out, "- failed: `{}`{code}", code_text(&ran.command));
+        }
+    }
+
+    fn what_was_done(&self, out: &mut String) {
+        out.push_str("\n## Asked and done\n\n");
+        let skipped = self.turns.len().saturating_sub(TURNS);
+        if skipped > 0 {
+            let _ = writeln!(out, "({} before these)\n", counted(skipped, "turn"));
+        }
+        for turn in self.turns.iter().skip(skipped) {
+            let end = match turn.outcome {
+                None => " (open)",
+                Some(TurnOutcome::Completed | TurnOutcome::Superseded) => "",
+                Some(TurnOutcome::Interrupted) => " (interrupted)",
+                Some(TurnOutcome::Denied) => " (refused)",
+                Some(TurnOutcome::Failed) => " (failed)",
+                Some(TurnOutcome::Exited) => " (cut off)",
+                Some(TurnOutcome::TimedOut) => " (no end seen)",
+            };
+            let prompt = turn.prompt.as_deref().unwrap_or("(by itself)");
+            let _ = writeln!(out, "{}. {}{end}", turn.number, plain(prompt, 300));
+            if let Some(text) = &turn.text {
+                let _ = writeln!(out, "   - {}", plain(text, 300));
+            }
+        }
+        if self.turns.is_empty() {
+            out.push_str("No prompt yet.\n");
+        }
+        if !self.files.is_empty() {
+            out.push_str("\n## Files changed\n\n");
+            for (file, times) in self.files.iter().take(FILES) {
+                let _ = writeln!(out, "- `{}`{}", code_text(file), if *times > 1 { format!(" ({times}×)") } else { String::new() });
+            }
+            if self.files.len() > FILES {
+                let _ = writeln!(out, "- and {} more", self.files.len() - FILES);
+            }
+        }
+        if !self.commands.is_empty() {
+            out.push_str("\n## Last commands\n\n");
+            for ran in self.commands.iter().skip(self.commands.len().saturating_sub(COMMANDS)) {
+                let end = ran.outcome.map_or("runs", |outcome| outcome.as_str());
+                let _ = writeln!(out, "- `{}`: {end}", code_text(&ran.command));
+            }
+        }
+    }
+}
+
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn lasted(ms: u64) -> String {
+    match ms / 1000 {
+        s @ 0..60 => format!("{s} s"),
+        s @ 60..3600 => format!("{} min", s / 60),
+        s => format!("{} h {:02} min", s / 3600, s % 3600 / 60),
+    }
+}
+
+/// One line of an agent's text that stays one line of text in Markdown: no heading, no image, no link,
+/// no markup of a page.
+fn plain(text: &str, chars: usize) -> String {
+    let mut out = String::new();
+    for c in one_line(text, chars).chars() {
+        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|') {
+            out.push('\\');
+        }
+        if !c.is_control() {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// What may stand between backticks.
+fn code_text(text: &str) -> String {
+    text.replace('`', "'")
+}
+
+fn cut(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
+        None => text.to_owned(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    text.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+use events::{AssistantMessage, Confidence, EventId, Origin, Provider, SessionId, Source, ToolCall, ToolResult};
+use projections::{Rules, SessionState};
+
+use super::*;
+
+fn session(id: u128, title: &str, cwd: &str) -> Session {
+    let state = SessionState::new(SessionId::from_bits(id), Provider::Claude, None, at(0), Rules::default());
+    Session { title: Some(title.into()), began_in: Some(cwd.into()), cwd: Some(cwd.into()), ..state.session }
+}
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_millisecond(seconds * 1000)
+}
+
+fn turn(number: u32, prompt: &str, text: &str, from: i64, to: i64) -> Turn {
+    Turn {
+        id: EventId::from_bits(number.into()).into(),
+        number,
+        trigger: events::TurnTrigger::Prompt,
+        prompt: Some(prompt.into()),
+        text: Some(text.into()),
+        messages: 1,
+        tool_calls: 2,
+        tool_errors: 1,
+        failures: BTreeMap::new(),
+        approvals: 0,
+        steering: 0,
+        outcome: Some(TurnOutcome::Completed),
+        started_at: at(from),
+        completed_at: Some(at(to)),
+        usage: projections::Usage::default(),
+    }
+}
+
+fn event(sequence: u64, payload: Payload, text: Option<&str>) -> Event {
+    Event {
+        position: sequence,
+        id: EventId::from_bits(sequence.into()),
+        session_id: SessionId::from_bits(1),
+        sequence,
+        provider: Provider::Claude,
+        provider_session_id: "p".into(),
+        source: Source::Transcript,
+        created_at: at(0),
+        observed_at: at(0),
+        turn_id: None,
+        parent_id: None,
+        agent_id: None,
+        confidence: Confidence::High,
+        severity: None,
+        text: text.map(str::to_owned),
+        text_ref: None,
+        payload,
+        origin: Origin::Derived,
+        derived: false,
+        history: false,
+    }
+}
+
+#[test]
+fn a_standup_groups_by_project_and_counts() {
+    let work = [
+        Work {
+            session: session(1, "Fix the login bug", "/home/dev/app"),
+            turns: vec![turn(1, "fix the login", "Done: see *auth.rs*", 0, 60), turn(2, "and test it", "12 passed", 100, 160)],
+            findings: Vec::new(),
+        },
+        Work { session: session(2, "Write docs", "/home/dev/site"), turns: vec![], findings: Vec::new() },
+    ];
+    let text = standup(&work, at(30), at(200), &|path| path.replace("/home/dev", "~"));
+    assert!(text.starts_with("2 projects, 2 sessions, 2 turns\n"), "{text}");
+    assert!(text.contains("## ~/app\n\n- **Fix the login bug** (claude, 2 turns, 4 calls (2 failed), 1 min)\n"), "{text}");
+    assert!(text.contains("  - asked: and test it\n  - answered: 12 passed\n"), "{text}");
+    assert!(text.contains("## ~/site\n\n- **Write docs** (claude, 0 turns, 0 s)"), "{text}");
+    assert_eq!(standup(&[], at(0), at(1), &str::to_owned), "Nothing happened in that time.\n");
+}
+
+#[test]
+fn a_note_says_what_was_done_and_what_is_open() {
+    let call = |id: &str, tool, title: &str| {
+        ToolCall { call_id: id.into(), name: "T".into(), tool, title: Some(title.into()), ..ToolCall::default() }.into()
+    };
+    let result = |id: &str, outcome, exit_code| ToolResult { call_id: id.into(), outcome, exit_code, ..ToolResult::default() }.into();
+    let events = [
+        event(1, call("a", ToolKind::Edit, "src/a.rs"), None),
+        event(2, call("b", ToolKind::Edit, "src/a.rs"), None),
+        event(3, call("c", ToolKind::Execute, "cargo test"), None),
+        event(4, result("c", ToolOutcome::Error, Some(101)), None),
+        event(5, AssistantMessage::default().into(), Some("Two tests fail.\n# not a heading of ours")),
+    ];
+    let turns = vec![turn(1, "make it <b>work</b>", "tried", 0, 1)];
+    let note = Handoff::new(session(1, "Make it work", "/p"), turns, &events, Vec::new());
+    let text = note.markdown(&str::to_owned, &|at| at.to_string());
+    for wanted in [
+        "# Make it work\n",
+        "- failed: `cargo test` (exit code 101)\n",
+        "1. make it \\<b\\>work\\</b\\>\n   - tried\n",
+        "- `src/a.rs` (2×)\n",
+        "- `cargo test`: error\n",
+        "> Two tests fail.\n> # not a heading of ours\n",
+    ] {
+        assert!(text.contains(wanted), "no {wanted:?} in\n{text}");
+    }
+}

@@ -1,0 +1,238 @@
+//! Findings of the real program, the messages that tell a person of them, and prompts that wait: a
+//! scripted agent in a terminal nobody is at, a webhook's receiver, a desktop.
+
+use std::{fs, io::Write, process::Stdio};
+
+use serde_json::{Value, json};
+use tests::{
+    PATIENCE,
+    desktop::Desktop,
+    eventually,
+    program::{Machine, Server},
+    receiver::Receiver,
+    terminal_user::end_all,
+};
+
+use super::PROGRAM;
+
+/// An agent that says what it does (OSC 7501) and reads what it is to do line by line.
+const AGENT: &str = r#"
+say() { printf '\033]7501;state=%s:app=scripted\033\\' "$1"; }
+say idle; echo ready
+while read -r word rest; do
+    case $word in
+    ask) say working; say blocked:kind=permission; echo "May I $rest? (y/n)" ;;
+    end) exit "$rest" ;;
+    *) say working; echo "did $word $rest"; say idle ;;
+    esac
+done
+"#;
+
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+struct Here {
+    // Its socket is on the machine: it goes first.
+    desktop: Desktop,
+    hooks: Receiver,
+    server: Server,
+    machine: Machine,
+}
+
+impl Here {
+    /// A machine with a desktop, where messages go to a webhook too; `more` is further configuration.
+    fn new(more: &str) -> Self {
+        let machine = Machine::new(PROGRAM);
+        let run = machine.home().parent().unwrap().join("run");
+        let desktop = Desktop::start(&run);
+        let hooks = Receiver::start();
+        let secret = machine.home().join("hook.secret");
+        fs::write(&secret, SECRET).unwrap();
+        let configuration = format!(
+            "autostart = false\n[notify]\nallow_hosts = [\"{}\"]\n\
+             channels = [{{ type = \"desktop\", name = \"desktop\" }}, \
+             {{ type = \"webhook\", name = \"hook\", url = \"{}\", secret_file = \"{}\" }}]\n{more}",
+            hooks.host(),
+            hooks.url("/in"),
+            secret.display()
+        );
+        machine.configure(&configuration);
+        fs::write(machine.project().join("agent.sh"), AGENT).unwrap();
+        let server = machine.serve();
+        Self { machine, server, hooks, desktop }
+    }
+
+    /// Starts the agent and waits until it waits; gives its session.
+    fn start(&self, name: &str) -> String {
+        let agent = self.machine.project().join("agent.sh");
+        self.done(&["run", "--detach", "--name", name, "--", "sh", agent.to_str().unwrap()]);
+        let run = eventually("the run has a session", || {
+            let run = self.server.client.json(&format!("/api/v1/runs/{name}"))?;
+            run["session_id"].as_str().map(str::to_owned)
+        });
+        self.is(&run, "waiting");
+        run
+    }
+
+    #[track_caller]
+    fn is(&self, session: &str, state: &str) {
+        eventually(&format!("the session is {state}"), || {
+            let session = self.server.client.json(&format!("/api/v1/sessions/{session}"))?;
+            (session["status"]["state"] == state).then_some(())
+        });
+    }
+
+    #[track_caller]
+    fn done(&self, arguments: &[&str]) -> String {
+        let output = self.machine.command(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn findings(&self, query: &str) -> Vec<Value> {
+        let page = self.server.client.json(&format!("/api/v1/findings?{query}")).unwrap();
+        page["findings"].as_array().unwrap().clone()
+    }
+
+    /// The open finding of a kind, once there is one.
+    #[track_caller]
+    fn finding(&self, kind: &str) -> Value {
+        eventually(&format!("a finding {kind}"), || self.findings(&format!("kind={kind}")).first().cloned())
+    }
+
+    /// What is told of a session's events of one kind.
+    fn told(&self, session: &str, kind: &str) -> Vec<Value> {
+        let events = self.server.events(session);
+        events.into_iter().filter(|event| event["kind"] == kind).collect()
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        end_all(&self.machine.data());
+    }
+}
+
+#[test]
+fn an_approval_of_a_run_is_told_once_over_each_channel() {
+    let here = Here::new("");
+    let session = here.start("one");
+    here.done(&["send", "one", "ask to delete it\n"]);
+    let delivered = here.hooks.wait(1, PATIENCE).remove(0);
+    assert!(delivered.is_signed_by(SECRET));
+    let message = delivered.json();
+    assert!(message.to_string().contains("approval"), "{message}");
+    let shown = here.desktop.wait(1, PATIENCE).remove(0);
+    assert!(!shown.summary.is_empty() && !shown.body.is_empty(), "{shown:?}");
+    let finding = here.finding("approval");
+    assert_eq!(finding["session_id"], session.as_str());
+    // Every message is an event of the session.
+    let told = eventually("both receipts", || {
+        let told = here.told(&session, "notification");
+        (told.len() >= 2).then_some(told)
+    });
+    let outcomes: Vec<(&Value, &Value)> = told.iter().map(|e| (&e["data"]["outcome"], &e["data"]["findings"][0])).collect();
+    assert_eq!(outcomes, [(&json!("sent"), &finding["id"]); 2]);
+    // It is answered: the finding is over, and nobody is told of that, nor of anything twice.
+    here.done(&["send", "one", "go on\n"]);
+    let over = eventually("the finding is over", || {
+        here.findings("state=resolved&kind=approval").first().cloned()
+    });
+    assert_eq!(over["id"], finding["id"]);
+    here.done(&["send", "one", "ask for more\n"]);
+    let requests = here.hooks.wait(2, PATIENCE);
+    let ids: Vec<&str> = requests.iter().map(|r| r.header("webhook-id")).collect();
+    assert_eq!((ids.len(), ids[0] == ids[1]), (2, false), "{ids:?}");
+    // A server that comes back tells nobody again.
+    let metrics = here.server.client.get("/metrics").unwrap().text();
+    assert!(metrics.contains("capture_notifications_total{channel=\"hook\",outcome=\"sent\"} 2"), "{metrics}");
+    assert!(metrics.contains("capture_findings_total{kind=\"approval\"} 2"), "{metrics}");
+}
+
+#[test]
+fn what_is_answered_within_the_debounce_is_not_told() {
+    let here = Here::new("rules = [{ kind = \"approval\", debounce_ms = 3000 }]\n");
+    let (one, two) = (here.start("one"), here.start("two"));
+    here.done(&["send", "one", "ask first\n"]);
+    here.is(&one, "waiting_approval");
+    here.finding("approval");
+    here.done(&["send", "one", "go on\n"]);
+    eventually("the first is over", || here.findings("kind=approval").is_empty().then_some(()));
+    here.done(&["send", "two", "ask second\n"]);
+    let delivered = here.hooks.wait(1, PATIENCE).remove(0).json();
+    assert!(delivered.to_string().contains(&two), "{delivered}");
+    // The first was due before the second.
+    assert_eq!(here.hooks.requests().len(), 1);
+    assert_eq!(here.desktop.shown().len(), 1);
+    assert_eq!(here.told(&one, "notification"), Vec::<Value>::new());
+}
+
+#[test]
+fn who_acknowledges_a_finding_is_not_told_of_it_again() {
+    let here = Here::new("rules = [{ kind = \"approval\", loudness = \"off\" }]\n");
+    let session = here.start("one");
+    here.done(&["send", "one", "ask to go\n"]);
+    let id = here.finding("approval")["id"].as_str().unwrap().to_owned();
+    let listed = here.done(&["findings"]);
+    assert!(listed.contains(&id) && listed.contains("approval"), "{listed}");
+    let acknowledged: Value = serde_json::from_str(&here.done(&["findings", &id, "--ack", "--json"])).unwrap();
+    assert_eq!((&acknowledged["state"], &acknowledged["schema_version"]), (&json!("acknowledged"), &json!(1)));
+    // Twice is as once; after the end it is refused.
+    here.done(&["findings", &id, "--ack"]);
+    here.done(&["send", "one", "go on\n"]);
+    eventually("it is over", || here.findings("").is_empty().then_some(()));
+    let output = here.machine.command(&["findings", &id, "--ack"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
+    let states: Vec<Value> = here.told(&session, "finding").iter().map(|e| e["data"]["state"].clone()).collect();
+    assert_eq!((states.first(), states.last()), (Some(&json!("open")), Some(&json!("resolved"))), "{states:?}");
+    assert!(states.contains(&json!("acknowledged")), "{states:?}");
+    let unknown = here.machine.command(&["findings", "f0", "--ack"]).output().unwrap();
+    assert_eq!(unknown.status.code(), Some(4), "{unknown:?}");
+}
+
+#[test]
+fn a_channel_can_be_tried() {
+    let here = Here::new("");
+    let receipts: Value = serde_json::from_str(&here.done(&["notify", "test", "--json"])).unwrap();
+    let outcomes: Vec<_> = receipts["receipts"].as_array().unwrap().iter().map(|r| r["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["sent", "sent"], "{receipts}");
+    assert_eq!((here.hooks.requests().len(), here.desktop.shown().len()), (1, 1));
+    let none = here.machine.command(&["notify", "test", "pigeon"]).output().unwrap();
+    assert_eq!(none.status.code(), Some(1), "{none:?}");
+}
+
+#[test]
+fn a_prompt_waits_until_the_session_does_and_never_answers_a_dialog() {
+    let here = Here::new("rules = [{ loudness = \"off\" }]\n");
+    let session = here.start("one");
+    here.done(&["send", "one", "ask to go\n"]);
+    here.is(&session, "waiting_approval");
+    let queued: Value = serde_json::from_str(&here.done(&["queue", "--json", &session, "hello there"])).unwrap();
+    assert_eq!((&queued["state"], &queued["by"]), (&json!("queued"), &json!("person")));
+    let taken_back: Value = serde_json::from_str(&here.done(&["queue", "--json", &session, "not this"])).unwrap();
+    let id = taken_back["id"].as_str().unwrap();
+    let cancelled: Value = serde_json::from_str(&here.done(&["queue", "--json", "--cancel", id])).unwrap();
+    assert_eq!(cancelled["state"], "cancelled");
+    // The dialog goes away, and the agent waits.
+    here.done(&["send", "one", "go on\n"]);
+    here.is(&session, "waiting");
+    eventually("the prompt is delivered", || {
+        let prompts = here.server.client.json("/api/v1/prompts?state=delivered")?;
+        prompts["prompts"].as_array()?.first().cloned()
+    });
+    let screen = eventually("the agent did it", || {
+        let screen = here.done(&["screen", "one"]);
+        screen.contains("did hello there").then_some(screen)
+    });
+    assert_eq!(screen.matches("hello there").count(), 2, "typed once, done once: {screen}");
+    assert!(!screen.contains("not this"), "{screen}");
+    let states: Vec<Value> = here.told(&session, "prompt.queued").iter().map(|e| e["data"]["state"].clone()).collect();
+    assert_eq!(states, ["queued", "queued", "cancelled", "delivering", "delivered"]);
+    // A session that only is observed cannot be typed into.
+    let mut hook = here.machine.command(&["hook", "claude"]).stdin(Stdio::piped()).spawn().unwrap();
+    let payload = json!({"session_id": "s", "cwd": "/p", "hook_event_name": "SessionStart", "source": "startup"});
+    hook.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+    assert!(hook.wait().unwrap().success());
+    assert_eq!(here.server.session("s")["run_id"], Value::Null);
+    let refused = here.machine.command(&["queue", "s", "hello"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(5), "{refused:?}");
+}
