@@ -81,6 +81,11 @@ fn what_the_rules_were_tuned_on() {
 }
 
 #[test]
+fn what_is_wider() {
+    check("wider.jsonl");
+}
+
+#[test]
 fn what_was_held_out() {
     check("held-out.jsonl");
 }
