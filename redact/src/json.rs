@@ -96,32 +96,25 @@ fn authorization(value: &mut Value) -> usize {
 fn split_lines(redactor: &Redactor, values: &mut [Value]) -> usize {
     let lines: Option<Vec<&str>> = values.iter().map(Value::as_str).collect();
     let Some(lines) = lines.filter(|lines| lines.len() > 1) else { return 0 };
-    let text = lines.join("\n");
-    let found = redactor.redact(&text).found;
+    let found = redactor.redact(&lines.join("\n")).found;
     let mut count = 0;
-    for one in found {
+    let mut next = 0;
+    for value in values.iter_mut() {
+        let Value::String(line) = value else { continue };
+        let (start, end) = (next, next + line.len());
+        next = end + 1;
+        let mut kept = String::new();
         let mut at = 0;
-        for value in values.iter_mut() {
-            let Value::String(line) = value else { continue };
-            let (start, end) = (at, at + line.len());
-            at = end + 1;
-            if one.range.start < end && one.range.end > start && !line.starts_with("[redacted:") {
-                let from = one.range.start.saturating_sub(start);
-                let to = one.range.end.min(end) - start;
-                if line.is_char_boundary(from) && line.is_char_boundary(to) && one.range.start >= start
-                    || one.range.end >= end
-                {
-                    let mut kept = line.get(..from).unwrap_or_default().to_owned();
-                    text::push_mark(&mut kept, &one.kind);
-                    kept.push_str(line.get(to..).unwrap_or_default());
-                    // The offsets of the other finds are of the old lines.
-                    at = at.max(end + 1);
-                    count += 1;
-                    *line = kept;
-                }
-            }
+        for one in found.iter().filter(|one| one.range.start < end && one.range.end > start) {
+            kept.push_str(line.get(at..one.range.start.saturating_sub(start)).unwrap_or_default());
+            text::push_mark(&mut kept, &one.kind);
+            at = one.range.end.min(end) - start;
+            count += 1;
         }
-        break;
+        if at > 0 {
+            kept.push_str(line.get(at..).unwrap_or_default());
+            *line = kept;
+        }
     }
-    if count > 0 { count + split_lines(redactor, values) } else { 0 }
+    count
 }

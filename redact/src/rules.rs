@@ -184,7 +184,7 @@ impl Rule {
     fn is_secret(&self, compiled: &Compiled, secret: &[u8]) -> bool {
         !secret.is_empty()
             && value::entropy(secret) >= self.entropy
-            && !(self.random && !value::looks_random(secret))
+            && (!self.random || value::looks_random(secret))
             && !value::is_placeholder(secret)
             && !compiled.allows.iter().any(|regex| regex.is_match(secret))
             && (compiled.requires.is_empty() || compiled.requires.iter().any(|regex| regex.is_match(secret)))
