@@ -1,7 +1,7 @@
 //! Secrets out of text, before it is shown, summarised, sent or written anywhere but the store.
 //!
 //! [`Redactor`] finds secrets and puts `[redacted:KIND]` in their places. Two sources know what a secret looks like:
-//! [`rules`] are Betterleaks' (data, `rules/PROVENANCE.md`), for keys that a vendor gave a form of their own; the
+//! `rules` are Betterleaks' (data, `rules/PROVENANCE.md`), for keys that a vendor gave a form of their own; the
 //! other modules know the surroundings: names of settings (`names`, `assigned`), addresses (`address`), headers
 //! (`header`), commands (`command`), keys in blocks (`block`). What only looks like one is `value`'s to tell.
 //!
