@@ -36,6 +36,7 @@ pub(crate) struct Failure {
 
 /// Whether another attempt may help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "http"), allow(dead_code, reason = "without HTTP little is worth another attempt"))]
 pub(crate) enum Again {
     /// It will fail the same way.
     Never,
@@ -50,6 +51,7 @@ impl Failure {
         Self { error: error.to_string(), again: Again::Never }
     }
 
+    #[cfg(any(feature = "http", feature = "desktop", test))]
     pub(crate) fn soon(error: impl fmt::Display) -> Self {
         Self { error: error.to_string(), again: Again::Soon }
     }

@@ -7,7 +7,7 @@
 //! 2. **Debounced.** Withdrawn before that time is over, it was never there.
 //! 3. **Looked for.** While the user is at that terminal it waits, or is dropped, as the rule says.
 //! 4. **Held** in quiet hours, and told as one digest when they end, if it still holds then.
-//! 5. **Told**, alone or in a list: when many come within a window ([`lane`]), or a channel had as
+//! 5. **Told**, alone or in a list: when many come within a window (`plan::lane`), or a channel had as
 //!    many messages as it may. A list names all of them; none is lost.
 //!
 //! A cause is told once on each of its channels, until it is withdrawn and raised anew. Only a rule

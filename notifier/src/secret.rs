@@ -24,6 +24,7 @@ impl Secret {
     }
 
     /// The text, for the one who sends it.
+    #[cfg(any(feature = "http", test))]
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
