@@ -51,6 +51,8 @@ impl Pending {
 #[derive(Debug, Default)]
 pub(crate) struct Approvals {
     pending: BTreeMap<String, Pending>,
+    /// When the last one was over.
+    over_at: Option<Timestamp>,
 }
 
 fn key(approval: &str) -> String {
@@ -60,6 +62,11 @@ fn key(approval: &str) -> String {
 impl Approvals {
     pub(crate) fn len(&self) -> usize {
         self.pending.len()
+    }
+
+    /// When the last one was over: what was called before waited until then.
+    pub(crate) fn over_at(&self) -> Option<Timestamp> {
+        self.over_at
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -134,6 +141,7 @@ impl Approvals {
     }
 
     fn close(&mut self, approval: &str, how: &str, at: Timestamp, rules: &Rules, book: &mut Book) {
+        self.over_at = Some(at);
         if let Some(pending) = self.pending.remove(approval)
             && pending.asks_a_question()
         {

@@ -18,6 +18,8 @@ use crate::{
 const WINDOW: usize = 40;
 /// So many edits are looked at.
 const EDITS: usize = 24;
+/// Rounds of so many steps together are a wide circle.
+const WIDE: usize = 10;
 /// A circle that is left for so many new steps is over.
 const ELSEWHERE: u32 = 3;
 
@@ -110,7 +112,10 @@ impl Circle {
     /// The same step with the same result, and little else since it was made so often.
     fn same_again(&self, seen: Seen, rules: &Rules) -> Option<Round> {
         let alike = |other: &Seen| other.same == seen.same;
-        self.round(alike, |other| other.same, rules.loop_repeats, rules.loop_novelty_percent)
+        let round = |wanted| self.round(alike, |other| other.same, wanted, rules.loop_novelty_percent);
+        // A wide circle needs fewer rounds to be one.
+        let wide = || round(rules.loop_repeats.saturating_sub(1)).filter(|round| round.steps >= WIDE);
+        round(rules.loop_repeats).or_else(wide)
     }
 
     /// Attempts of one kind that fail alike, and nothing that worked in between.

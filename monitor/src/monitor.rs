@@ -17,6 +17,8 @@ pub struct Monitor {
     rules: Rules,
     sessions: HashMap<SessionId, Watched>,
     due: BTreeSet<(Timestamp, SessionId)>,
+    /// Up to this position events were taken before a restart.
+    taken: u64,
 }
 
 #[derive(Debug)]
@@ -29,13 +31,16 @@ impl Monitor {
     /// A monitor that knows of nothing yet.
     #[must_use]
     pub fn new(rules: Rules) -> Self {
-        Self { rules, sessions: HashMap::new(), due: BTreeSet::new() }
+        Self { rules, sessions: HashMap::new(), due: BTreeSet::new(), taken: 0 }
     }
 
-    /// Takes over the findings of before a restart: those that are open, and of the sessions whose last events
-    /// are taken again, those that were resolved since the first of these. The newest of each counts. Call it
-    /// before anything else; then nothing is raised twice.
-    pub fn restore(&mut self, findings: impl IntoIterator<Item = Finding>) {
+    /// Takes over what was known before a restart: the findings that are open, and the position of the last
+    /// event that was taken. Call it first; then take the last events of each active session again, which only
+    /// inform up to that position, and look at the sessions. Where the position is not known, 0: then give the
+    /// newest state of resolved findings too, as far back as the first of these events, and no finding is
+    /// raised for a time at which its cause is known to have been over.
+    pub fn restore(&mut self, findings: impl IntoIterator<Item = Finding>, taken: u64) {
+        self.taken = self.taken.max(taken);
         for finding in findings {
             let id = finding.session_id;
             self.watched(id).0.restore(finding);
@@ -47,8 +52,9 @@ impl Monitor {
     pub fn take(&mut self, event: &Event) -> Vec<Finding> {
         let id = event.session_id;
         let mut changed = self.make_room(id);
+        let again = event.position <= self.taken;
         let (watch, rules) = self.watched(id);
-        watch.take(event, rules);
+        watch.take(event, again, rules);
         changed.extend(self.settle(id, event.observed_at));
         changed
     }

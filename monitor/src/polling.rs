@@ -14,6 +14,9 @@ use crate::{
 /// So many things that are waited for are remembered.
 const WATCHED: usize = 8;
 
+/// So many other steps in between, and the waiting begins anew.
+const ELSEWHERE: u32 = 3;
+
 /// The key of these findings.
 pub(crate) const KEY: &str = "loop:poll";
 
@@ -32,6 +35,8 @@ pub(crate) struct Polling {
     watched: VecDeque<Watched>,
     /// The last step only waited, so the next one looks.
     waited: bool,
+    /// Steps since that were about something else.
+    elsewhere: u32,
 }
 
 impl Polling {
@@ -43,19 +48,28 @@ impl Polling {
         *self = Self::default();
     }
 
-    /// The agent was woken: what it does next is looking.
+    /// The agent was woken, as it wished: what it does next is looking, and no look too many.
     pub(crate) fn woken(&mut self) {
+        self.watched.clear();
         self.waited = true;
     }
 
     /// Takes a step of one who waits; false when it is not one.
     pub(crate) fn take(&mut self, step: &Step, at: Timestamp, rules: &Rules, book: &mut Book) -> bool {
-        let looks = step.poll || std::mem::replace(&mut self.waited, false);
+        let known = self.watched.iter().position(|watched| watched.same == step.same);
+        let waited = std::mem::replace(&mut self.waited, false);
+        let looks = step.poll || waited || known.is_some();
         if !looks || step.edit.is_some() || step.refused {
+            self.elsewhere += 1;
+            // Who works meanwhile does not only wait.
+            if (step.edit.is_some() || self.elsewhere >= ELSEWHERE) && !self.watched.is_empty() {
+                self.watched.clear();
+                book.resolve(KEY, at, "the agent does something else");
+            }
             return false;
         }
+        self.elsewhere = 0;
         self.waited = step.poll;
-        let known = self.watched.iter().position(|watched| watched.same == step.same);
         let mut watched = match known.and_then(|index| self.watched.remove(index)) {
             Some(watched) if watched.exact == step.exact => watched,
             // Only the waiting, without a look.

@@ -2,17 +2,35 @@
 //!
 //! Bounded: no more than [`LOOKED_AT`] bytes of a text are looked at.
 
-use std::{
-    collections::hash_map::DefaultHasher,
-    hash::{Hash, Hasher},
-};
+use std::hash::{Hash, Hasher};
 
 /// So much of a text is looked at, bytes.
 pub(crate) const LOOKED_AT: usize = 4 << 10;
 
-/// A hash of the parts. It need only hold within one process.
+/// FNV-1a: the same in every version of the program, since keys of findings are made from it.
+struct Fnv(u64);
+
+impl Fnv {
+    const fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+/// A hash of the parts.
 pub(crate) fn hash_of(parts: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = Fnv::new();
     parts.hash(&mut hasher);
     hasher.finish()
 }
@@ -157,7 +175,7 @@ fn is_hex(piece: &str) -> bool {
 pub(crate) fn shape(text: &str, call: &str) -> u64 {
     let mut asked: Vec<&str> = words(head(call, LOOKED_AT)).collect();
     asked.sort_unstable();
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = Fnv::new();
     for word in words(head(text, LOOKED_AT)) {
         if asked.binary_search(&word).is_ok() {
             continue;

@@ -127,13 +127,14 @@ impl Watch {
             + self.approvals.len()
     }
 
-    pub(crate) fn take(&mut self, event: &Event, rules: &Rules) {
+    /// Takes an event; one that was taken before a restart (`again`) informs only.
+    pub(crate) fn take(&mut self, event: &Event, again: bool, rules: &Rules) {
         if self.merged {
             return;
         }
-        let past = is_past(event);
+        let past = again || is_past(event);
         let at = moment(event).max(self.clock);
-        if !past && !event.derived && !self.live {
+        if !is_past(event) && !event.derived && !self.live {
             self.live = true;
             self.stuck = Stuck::new(at);
         }
@@ -309,6 +310,9 @@ impl Watch {
         if by_person {
             self.begin_anew(at, "a new prompt was given");
         } else {
+            // Who is woken to do the same as the last time supervises.
+            self.circle.clear();
+            self.book.resolve(circle::KEY, at, "the agent was woken");
             self.polling.woken();
         }
         self.ending.prompted(event.text.as_deref(), by_person, at, &mut self.book);
@@ -325,7 +329,7 @@ impl Watch {
         self.calls.clear();
         self.stuck.ended(at, &mut self.book);
         self.trouble.turn_ended();
-        // What goes on from turn to turn by itself is still remembered when nothing was found yet.
+        // What fails from turn to turn is still remembered when nothing was found yet.
         if self.book.is_open(circle::KEY)
             || self.book.is_open(polling::KEY)
             || self.book.has(FindingKind::RepeatedFailure)
@@ -338,7 +342,8 @@ impl Watch {
         self.answered(at);
         let Some((call, step)) = self.calls.returned(event, result) else { return };
         let ran_ms = result.duration_ms.and_then(|ms| i64::try_from(ms).ok());
-        let took_ms = ran_ms.unwrap_or_else(|| at.since_ms(call.at));
+        let began_at = self.approvals.over_at().map_or(call.at, |over| over.max(call.at));
+        let took_ms = ran_ms.unwrap_or_else(|| at.since_ms(began_at));
         self.ending.stepped(&call, &step, took_ms, at, rules, &mut self.book);
         conflict::take(&step, at, &mut self.book);
         if call.tool == events::ToolKind::Question || call.tool == events::ToolKind::Subagent {

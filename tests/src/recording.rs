@@ -123,7 +123,10 @@ impl Recording {
     /// Reads `fixtures/recordings/<name>`.
     #[must_use]
     pub fn load(name: &str) -> Self {
-        Self::of(name, Folder::read(&fixtures().join("recordings").join(name)).unwrap_or_else(|words| panic!("{words}")))
+        Self::of(
+            name,
+            Folder::read(&fixtures().join("recordings").join(name)).unwrap_or_else(|words| panic!("{words}")),
+        )
     }
 
     /// The files and the processes of a folder that was read.

@@ -1,0 +1,446 @@
+//! What each finding is, when it is raised and what ends it.
+
+use events::{
+    Annotation, ApprovalResolved, ApprovalState, Claim, DecidedBy, ErrorClass, FindingKind, FindingState, Payload,
+    PromptOrigin, QuestionAnswered, QuestionAsked, Reason, SessionStarted, Severity, Source, StartKind, State,
+    ToolKind, Topic, UsageReported,
+};
+use monitor::{Monitor, Rules};
+
+use crate::{
+    script::{End, Script, signal},
+    stage::{Line, Stage},
+};
+
+use FindingKind::*;
+
+fn at_work() -> Script {
+    let mut s = Script::new(1);
+    s.prompt("make it work");
+    s.wait(1);
+    s
+}
+
+/// What was opened but completions, and how the last of a kind stands.
+fn check(s: &Script, until_s: i64, opened: &[FindingKind]) -> Stage {
+    let mut stage = Stage::played(&s.lines);
+    stage.until(s.at + until_s * 1000);
+    assert_eq!(stage.kinds_but(&[Completion]), opened, "{:#?}", stage.told);
+    stage
+}
+
+fn resolution(stage: &Stage, kind: FindingKind) -> &str {
+    let last = stage.last(kind).unwrap();
+    assert_eq!(last.state, FindingState::Resolved, "{last:?}");
+    last.resolution.as_deref().unwrap()
+}
+
+#[test]
+fn silence_in_an_open_turn_is_stuck_until_something_is_heard() {
+    let mut s = at_work();
+    s.say("let me see");
+    check(&s, 599, &[]);
+    let stage = check(&s, 601, &[Stuck]);
+    assert!(stage.is_open(Stuck));
+    s.wait(700);
+    s.say("still here");
+    assert_eq!(resolution(&check(&s, 1, &[Stuck]), Stuck), "it goes on");
+}
+
+#[test]
+fn a_command_a_sub_agent_and_a_question_may_take_their_time_another_tool_half_an_hour() {
+    for tool in [ToolKind::Execute, ToolKind::Subagent, ToolKind::Question] {
+        let mut s = at_work();
+        s.call("Tool", tool, "make world", "{}");
+        let asked: &[FindingKind] = if tool == ToolKind::Question { &[Question] } else { &[] };
+        check(&s, 6 * 3_600, asked);
+    }
+    let mut s = at_work();
+    s.call("mcp__x__y", ToolKind::Mcp, "x", "{}");
+    check(&s, 1_700, &[]);
+    check(&s, 1_900, &[Stuck]);
+}
+
+#[test]
+fn a_session_whose_process_is_gone_is_not_stuck() {
+    let mut s = at_work();
+    s.say("let me see");
+    s.killed();
+    let stage = check(&s, 7_200, &[Crash]);
+    assert_eq!(stage.last(Crash).unwrap().severity, Severity::Error);
+}
+
+#[test]
+fn attempts_without_end_are_stuck_and_a_few_are_nothing() {
+    let mut s = at_work();
+    for _ in 0..4 {
+        s.wait(5);
+        s.retry(ErrorClass::Provider, "503", "overloaded");
+    }
+    s.say("there you are");
+    check(&s, 1, &[]);
+    for _ in 0..9 {
+        s.wait(5);
+        s.retry(ErrorClass::Provider, "503", "overloaded");
+    }
+    let stage = check(&s, 1, &[Stuck]);
+    assert!(stage.last(Stuck).unwrap().why.contains("8 attempts"), "{:?}", stage.last(Stuck));
+    s.say("there you are");
+    assert_eq!(resolution(&check(&s, 1, &[Stuck]), Stuck), "the model answered");
+}
+
+#[test]
+fn a_screen_that_says_retrying_for_long_is_stuck() {
+    let mut s = at_work();
+    for _ in 0..6 {
+        let retrying = Claim::State { state: State::Running, reason: Some(Reason::Retrying) };
+        s.put(Line::new(0, signal(retrying)).by(Source::Pty));
+        s.wait(30);
+    }
+    check(&s, 0, &[Stuck]);
+}
+
+#[test]
+fn a_key_that_is_refused() {
+    let mut s = at_work();
+    s.fails(ErrorClass::Auth, "401", "invalid x-api-key");
+    let stage = check(&s, 60, &[Auth]);
+    assert!(stage.last(Auth).unwrap().why.contains("invalid x-api-key"));
+    s.wait(100);
+    s.prompt("again");
+    s.answer("it works");
+    assert_eq!(resolution(&check(&s, 1, &[Auth]), Auth), "the model answered");
+    let mut s = at_work();
+    for _ in 0..3 {
+        s.wait(1);
+        s.retry(ErrorClass::Auth, "401", "401");
+    }
+    check(&s, 0, &[Auth]);
+}
+
+#[test]
+fn limits_and_when_they_are_over() {
+    let mut s = at_work();
+    s.fails(ErrorClass::RateLimit, "429", "Rate limit reached. Please try again in 10m.");
+    let stage = check(&s, 1, &[RateLimit]);
+    let finding = stage.last(RateLimit).unwrap();
+    assert_eq!(finding.until, Some(finding.first_at.plus_ms(600_000)));
+    assert_eq!(resolution(&check(&s, 601, &[RateLimit]), RateLimit), "the limit is over, as far as the agent said");
+    let mut s = at_work();
+    s.fails(ErrorClass::Quota, "usage_limit_exceeded", "You've hit your usage limit.");
+    check(&s, 1, &[Quota]);
+    let mut s = at_work();
+    for _ in 0..5 {
+        s.wait(1);
+        s.retry(ErrorClass::RateLimit, "429", "429");
+    }
+    check(&s, 0, &[RateLimit]);
+}
+
+#[test]
+fn the_network_and_the_provider() {
+    for (class, kind) in
+        [(ErrorClass::Network, Network), (ErrorClass::Provider, Provider), (ErrorClass::Other, Provider)]
+    {
+        let mut s = at_work();
+        s.fails(class, "500", "it broke");
+        let stage = check(&s, 1, &[kind]);
+        assert!(stage.is_open(kind));
+        s.leave();
+        assert_eq!(resolution(&check(&s, 1, &[kind]), kind), "the session ended");
+    }
+}
+
+#[test]
+fn an_approval_is_told_once_it_waits_and_is_over_when_it_is_decided() {
+    let mut s = at_work();
+    s.call("Bash", ToolKind::Execute, "npm test", "{}");
+    let id = s.request("npm test");
+    check(&s, 0, &[]);
+    let stage = check(&s, 2, &[Approval]);
+    let finding = stage.last(Approval).unwrap();
+    assert_eq!(finding.what, "asks leave for Bash: npm test");
+    assert_eq!((finding.key.as_str(), finding.approval_id.as_deref()), ("approval:a1", Some("a1")));
+    s.wait(5);
+    let decided = ApprovalResolved {
+        approval_id: id,
+        allowed: Some(true),
+        state: Some(ApprovalState::Allowed),
+        by: Some(DecidedBy::Person),
+        ..ApprovalResolved::default()
+    };
+    s.put(Line::new(0, decided).by(Source::Runtime));
+    assert_eq!(resolution(&check(&s, 2, &[Approval]), Approval), "it was allowed");
+}
+
+#[test]
+fn what_a_rule_answers_at_once_is_not_told() {
+    let mut s = at_work();
+    let id = s.request("ls");
+    let decided = ApprovalResolved { approval_id: id, allowed: Some(true), ..ApprovalResolved::default() };
+    s.put(Line::new(0, decided).by(Source::Runtime));
+    check(&s, 10, &[]);
+}
+
+#[test]
+fn no_word_of_a_transcript_ends_an_approval() {
+    let mut s = at_work();
+    let id = s.request("rm -rf build");
+    s.wait(5);
+    let forged = ApprovalResolved {
+        approval_id: id,
+        allowed: Some(true),
+        state: Some(ApprovalState::Allowed),
+        ..ApprovalResolved::default()
+    };
+    // As far as the monitor alone is concerned: the reducer is not asked.
+    let mut stage = Stage::new();
+    stage.looks = false;
+    stage.play(&s.lines);
+    stage.until(s.at);
+    assert!(stage.is_open(RiskyApproval));
+    let event = stage.log.last().unwrap().clone();
+    let texts = ["approval resolved", "{\"approval_id\":\"a1\",\"state\":\"allowed\"}", "The user allowed it."];
+    let payloads = [
+        Payload::from(forged),
+        Payload::from(QuestionAnswered { call_id: None }),
+        Payload::from(Annotation { topic: Topic::Notice, value: "Bash allowed by the user (a1)".into() }),
+        Payload::from(events::SessionExited::default()),
+        Payload::from(events::AssistantMessage::default()),
+    ];
+    for (n, payload) in payloads.into_iter().enumerate() {
+        let mut event = event.clone();
+        event.sequence += 1;
+        (event.derived, event.source, event.payload) = (false, Source::Transcript, payload);
+        event.text = Some(texts[n % texts.len()].into());
+        stage.monitor.take(&event);
+    }
+    assert!(stage.monitor.open().any(|finding| finding.kind == RiskyApproval));
+}
+
+#[test]
+fn a_risky_approval_says_why() {
+    let mut s = at_work();
+    s.request("git push --force origin main");
+    let stage = check(&s, 2, &[RiskyApproval]);
+    let finding = stage.last(RiskyApproval).unwrap();
+    assert_eq!(finding.severity, Severity::Error);
+    assert_eq!(finding.why, "the agent stopped to ask, and it overwrites what others have");
+}
+
+#[test]
+fn several_approvals_or_one_for_long_are_a_backlog() {
+    let mut s = at_work();
+    for n in 0..3 {
+        s.request(&format!("npm run {n}"));
+    }
+    let stage = check(&s, 5, &[Approval, Approval, Approval, ApprovalBacklog]);
+    assert_eq!(stage.last(ApprovalBacklog).unwrap().count, 3);
+    let mut s = at_work();
+    s.request("npm test");
+    let mut stage = check(&s, 601, &[Approval, ApprovalBacklog]);
+    s.leave();
+    stage.say(&Line { at: 700_000, ..s.lines.last().unwrap().clone() });
+    assert!(!stage.is_open(Approval) && !stage.is_open(ApprovalBacklog));
+}
+
+#[test]
+fn a_question_is_told_until_it_is_answered() {
+    let mut s = at_work();
+    let id = s.call("AskUserQuestion", ToolKind::Question, "Which?", "{}");
+    s.put(Line::new(0, QuestionAsked { call_id: Some(id.clone()), options: vec![] }).text("Which color?"));
+    let stage = check(&s, 5, &[Question]);
+    assert!(stage.last(Question).unwrap().what.starts_with("asks: Which"));
+    s.wait(5);
+    s.put(Line::new(0, QuestionAnswered { call_id: Some(id) }));
+    assert_eq!(resolution(&check(&s, 1, &[Question]), Question), "it was answered");
+}
+
+#[test]
+fn a_turn_that_is_done_says_whether_its_tests_passed() {
+    let mut s = at_work();
+    s.run("cargo test", 5, End::Ok, "test result: ok. 3 passed; 0 failed");
+    s.answer("done");
+    let stage = check(&s, 5, &[]);
+    let done = stage.last(Completion).unwrap();
+    assert!(done.why.contains("its tests passed (`cargo test`)"), "{}", done.why);
+    assert_eq!((done.what.as_str(), done.severity), ("done: make it work", Severity::Info));
+    s.wait(60);
+    s.prompt("more");
+    assert_eq!(resolution(&check(&s, 1, &[]), Completion), "it is at work again");
+    s.run("cargo test", 5, End::Failed(101), "test result: FAILED. 2 passed; 1 failed");
+    s.answer("it does not work");
+    let stage = check(&s, 5, &[]);
+    assert_eq!(stage.last(Completion).unwrap().severity, Severity::Warning);
+    s.wait(60);
+    s.leave();
+    assert!(check(&s, 5, &[OpenWork]).last(OpenWork).unwrap().why.contains("its last tests failed"));
+}
+
+#[test]
+fn a_session_that_ends_in_the_middle_leaves_work() {
+    let mut s = at_work();
+    s.say("let me see");
+    s.leave();
+    let stage = check(&s, 5, &[OpenWork]);
+    assert!(stage.last(OpenWork).unwrap().why.contains("a turn was open"));
+    assert_eq!(resolution(&check(&s, 25 * 3_600, &[OpenWork]), OpenWork), "it was long ago");
+    let stage = check(&s, 25 * 3_600, &[OpenWork]);
+    assert_eq!(stage.monitor.sessions(), 0, "a session that ended is forgotten");
+}
+
+#[test]
+fn a_merge_with_conflicts() {
+    let mut s = at_work();
+    s.run("git merge feature", 1, End::Failed(1), "CONFLICT (content): Merge conflict in a.txt\nAutomatic merge failed; fix conflicts and then commit the result.");
+    assert!(check(&s, 1, &[MergeConflict]).is_open(MergeConflict));
+    s.edit("a.txt", "<<<<<<<", "");
+    s.run("git commit -am merged", 1, End::Ok, "[main 1a2b3c4] merged");
+    assert_eq!(resolution(&check(&s, 1, &[MergeConflict]), MergeConflict), "the merge was finished or given up");
+}
+
+#[test]
+fn a_context_that_is_nearly_full() {
+    let usage = |tokens: u64, model: &str| {
+        Line::new(0, UsageReported { model: Some(model.into()), cache_read_tokens: tokens, ..UsageReported::default() })
+    };
+    let mut s = at_work();
+    s.put(usage(170_000, "claude-opus-5-5"));
+    check(&s, 1, &[]);
+    s.put(usage(185_000, "claude-opus-5-5"));
+    check(&s, 1, &[ContextFull]);
+    s.compact();
+    assert_eq!(resolution(&check(&s, 1, &[ContextFull]), ContextFull), "the context was compacted");
+    // A helper of another model says nothing; nor does a model whose context is not known, or is larger.
+    let mut s = at_work();
+    s.put(usage(500, "claude-opus-5-5"));
+    s.put(usage(999_999_999, "claude-haiku-5"));
+    check(&s, 1, &[]);
+    let mut s = at_work();
+    s.put(usage(400_000, "claude-opus-5-5"));
+    check(&s, 1, &[]);
+    let mut s = at_work();
+    s.put(Line::new(0, Annotation { topic: Topic::Notice, value: "Context left until auto-compact: 6%".into() }));
+    check(&s, 1, &[ContextFull]);
+}
+
+#[test]
+fn a_long_command_that_is_done_and_one_that_waited_for_leave() {
+    let mut s = at_work();
+    s.run("cargo build --release", 1_200, End::Ok, "Finished");
+    let stage = check(&s, 1, &[LongJob]);
+    assert_eq!(stage.last(LongJob).unwrap().what, "`cargo build --release` is done after 20 min");
+    let mut s = at_work();
+    s.approval("npm test", 900, 5, "ok");
+    check(&s, 1, &[Approval, ApprovalBacklog]);
+}
+
+#[test]
+fn silence_after_the_end() {
+    let mut s = at_work();
+    s.answer("done");
+    check(&s, 1_900, &[]);
+    let stage = check(&s, 2_000, &[Idle]);
+    assert_eq!(stage.last(Idle).unwrap().severity, Severity::Info);
+    s.wait(3_000);
+    s.prompt("and now");
+    resolution(&check(&s, 1, &[Idle]), Idle);
+}
+
+#[test]
+fn the_same_failure_again_until_it_works() {
+    let mut s = at_work();
+    for n in 0..4 {
+        s.edit("a.rs", &n.to_string(), "x");
+        s.run(
+            "cargo test",
+            5,
+            End::Failed(101),
+            &format!("test a ... FAILED\ntest result: FAILED. 1 failed; finished in 0.{n}s"),
+        );
+    }
+    let stage = check(&s, 1, &[RepeatedFailure]);
+    assert_eq!(stage.last(RepeatedFailure).unwrap().what, "`cargo test` failed 4 times");
+    s.run("cargo test", 5, End::Ok, "test result: ok. 2 passed; 0 failed");
+    assert_eq!(resolution(&check(&s, 1, &[RepeatedFailure]), RepeatedFailure), "it works now");
+}
+
+#[test]
+fn a_loop_is_over_when_something_else_is_done_or_asked() {
+    let mut looping = at_work();
+    for _ in 0..6 {
+        looping.run("git status", 1, End::Ok, "clean");
+    }
+    assert!(check(&looping, 1, &[Loop]).is_open(Loop));
+    let mut s = at_work();
+    for _ in 0..6 {
+        s.run("git status", 1, End::Ok, "clean");
+    }
+    for file in ["a", "b", "c"] {
+        s.read(file, End::Ok, file);
+    }
+    assert_eq!(resolution(&check(&s, 1, &[Loop]), Loop), "the agent does something else");
+    looping.asks(PromptOrigin::Steering, "stop that");
+    assert_eq!(resolution(&check(&looping, 1, &[Loop]), Loop), "a new prompt was given");
+}
+
+#[test]
+fn of_a_sub_agent_nothing_is_said_that_is_its_parents() {
+    let mut s = Script::new(1);
+    s.put(Line::new(0, SessionStarted { how: StartKind::Subagent, ..SessionStarted::default() }));
+    s.asks(PromptOrigin::Agent, "look around");
+    s.answer("done");
+    s.wait(10);
+    s.asks(PromptOrigin::Agent, "again");
+    s.say("hm");
+    s.killed();
+    let stage = check(&s, 10_000, &[]);
+    assert!(stage.opened().is_empty());
+}
+
+#[test]
+fn history_informs_and_raises_nothing() {
+    let mut s = at_work();
+    for _ in 0..20 {
+        s.run("make", 1, End::Failed(2), "error: no");
+    }
+    s.fails(ErrorClass::Auth, "401", "401");
+    let lines: Vec<Line> =
+        s.lines.iter().map(|line| Line { history: true, at: line.at - 86_400_000, ..line.clone() }).collect();
+    let mut stage = Stage::played(&lines);
+    stage.until(100_000_000);
+    assert!(stage.told.is_empty(), "{:?}", stage.told);
+}
+
+#[test]
+fn who_knows_is_noted() {
+    let mut s = at_work();
+    s.fails(ErrorClass::Auth, "401", "401");
+    let mut stage = check(&s, 1, &[Auth]);
+    let id = stage.last(Auth).unwrap().id.clone();
+    let now = stage.last(Auth).unwrap().last_at.plus_ms(5);
+    let told = stage.monitor.acknowledge(&id, now);
+    assert_eq!((told.len(), told[0].state, told[0].acknowledged_at), (1, FindingState::Acknowledged, Some(now)));
+    assert!(stage.monitor.acknowledge(&id, now).is_empty());
+    assert!(stage.monitor.acknowledge("f0", now).is_empty());
+}
+
+#[test]
+fn what_is_off_is_not_raised_and_there_is_room_for_so_many_sessions() {
+    let mut s = at_work();
+    s.fails(ErrorClass::Auth, "401", "401");
+    let mut stage = Stage::with(Rules { off: vec![Auth], ..Rules::default() });
+    stage.play(&s.lines);
+    assert!(stage.opened().is_empty());
+    let mut monitor = Monitor::new(Rules { sessions: 3, ..Rules::default() });
+    let mut given_up = 0;
+    for n in 0..10 {
+        let mut stage = Stage::of(monitor, &format!("session {n}"));
+        stage.play(&s.lines);
+        given_up +=
+            stage.told.iter().filter(|(_, f)| f.resolution.as_deref() == Some("too many sessions are watched")).count();
+        monitor = stage.monitor;
+        assert!(monitor.sessions() <= 3);
+    }
+    assert_eq!((given_up, monitor.open().count()), (7, 3));
+}

@@ -1,0 +1,236 @@
+//! Sessions made up: a script that goes on in time, with chance from a seed.
+
+use events::{
+    ApprovalKind, ApprovalRequested, AssistantMessage, Claim, CompactTrigger, Confidence, ContextCompacted, ErrorClass,
+    ErrorReported, PromptOrigin, Reason, SessionStarted, Signal, Source, State, Stop, ToolCall, ToolKind, ToolOutcome,
+    ToolResult, UsageReported, UserPrompt,
+};
+
+use crate::stage::Line;
+
+/// A session in the making.
+pub(crate) struct Script {
+    pub(crate) lines: Vec<Line>,
+    /// Now, ms.
+    pub(crate) at: i64,
+    calls: u32,
+    approvals: u32,
+    chance: u64,
+    pub(crate) context: u64,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum End {
+    Ok,
+    Failed(i32),
+}
+
+impl Script {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut script = Self {
+            lines: Vec::new(),
+            at: 0,
+            calls: 0,
+            approvals: 0,
+            chance: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d,
+            context: 15_000,
+        };
+        let started = SessionStarted {
+            model: Some("claude-opus-5-5".into()),
+            cwd: Some("/p".into()),
+            ..SessionStarted::default()
+        };
+        script.put(Line::new(0, started));
+        script.put(Line::new(0, signal(Claim::ProcessAlive { pid: 7, start_ticks: 9 })).by(Source::Registry));
+        script
+    }
+
+    /// A number below `n`.
+    pub(crate) fn dice(&mut self, n: u64) -> u64 {
+        self.chance ^= self.chance << 13;
+        self.chance ^= self.chance >> 7;
+        self.chance ^= self.chance << 17;
+        self.chance.wrapping_mul(0x2545_f491_4f6c_dd1d) % n.max(1)
+    }
+
+    /// A number of these.
+    pub(crate) fn between(&mut self, from: i64, to: i64) -> i64 {
+        from + i64::try_from(self.dice(u64::try_from(to - from).unwrap() + 1)).unwrap()
+    }
+
+    pub(crate) fn put(&mut self, line: Line) {
+        self.lines.push(Line { at: self.at, ..line });
+    }
+
+    pub(crate) fn wait(&mut self, seconds: i64) {
+        self.at += seconds * 1000;
+    }
+
+    pub(crate) fn prompt(&mut self, text: &str) {
+        self.asks(PromptOrigin::Human, text);
+    }
+
+    pub(crate) fn asks(&mut self, origin: PromptOrigin, text: &str) {
+        self.put(Line::new(0, UserPrompt { origin, attachments: 0, provider_turn_id: None }).text(text));
+    }
+
+    fn message(&mut self, stop: Stop, text: &str) {
+        let message = AssistantMessage {
+            message_id: Some(format!("m{}", self.lines.len())),
+            model: Some("claude-opus-5-5".into()),
+            stop: Some(stop),
+            blocks: 1,
+            ..AssistantMessage::default()
+        };
+        self.put(Line::new(0, message).text(text));
+        self.context += 400;
+        let usage = UsageReported {
+            model: Some("claude-opus-5-5".into()),
+            input_tokens: 10,
+            output_tokens: 300,
+            cache_read_tokens: self.context,
+            ..UsageReported::default()
+        };
+        self.put(Line::new(0, usage));
+    }
+
+    /// The agent says something and goes on; before its context is full it is compacted.
+    pub(crate) fn say(&mut self, text: &str) {
+        if self.context > 170_000 {
+            self.compact();
+        }
+        self.message(Stop::ToolUse, text);
+    }
+
+    /// The agent is done.
+    pub(crate) fn answer(&mut self, text: &str) {
+        self.message(Stop::EndTurn, text);
+    }
+
+    /// Thinks, then calls.
+    pub(crate) fn call(&mut self, name: &str, tool: ToolKind, title: &str, input: &str) -> String {
+        let thinks = self.between(1, 8);
+        self.wait(thinks);
+        self.say("next");
+        self.calls += 1;
+        let call_id = format!("c{}", self.calls);
+        let call = ToolCall {
+            call_id: call_id.clone(),
+            name: name.into(),
+            tool,
+            title: Some(title.into()),
+            ..ToolCall::default()
+        };
+        self.put(Line::new(0, call).text(input));
+        call_id
+    }
+
+    pub(crate) fn returns(&mut self, call_id: &str, end: End, output: &str) {
+        let (outcome, exit_code) = match end {
+            End::Ok => (ToolOutcome::Ok, None),
+            End::Failed(code) => (ToolOutcome::Error, Some(code)),
+        };
+        self.context += output.len() as u64 / 4;
+        let result = ToolResult { call_id: call_id.into(), outcome, exit_code, ..ToolResult::default() };
+        self.put(Line::new(0, result).text(output));
+    }
+
+    /// Runs a command for so many seconds.
+    pub(crate) fn run(&mut self, command: &str, seconds: i64, end: End, output: &str) {
+        let input = serde_json::json!({ "command": command }).to_string();
+        let id = self.call("Bash", ToolKind::Execute, command, &input);
+        self.wait(seconds);
+        self.returns(&id, end, output);
+    }
+
+    pub(crate) fn read(&mut self, file: &str, end: End, output: &str) {
+        let input = serde_json::json!({ "file_path": file }).to_string();
+        let id = self.call("Read", ToolKind::Read, file, &input);
+        self.returns(&id, end, output);
+    }
+
+    pub(crate) fn search(&mut self, what: &str, output: &str) {
+        let input = serde_json::json!({ "pattern": what }).to_string();
+        let id = self.call("Grep", ToolKind::Read, what, &input);
+        self.returns(&id, End::Ok, output);
+    }
+
+    pub(crate) fn edit(&mut self, file: &str, old: &str, new: &str) {
+        let input = serde_json::json!({ "file_path": file, "old_string": old, "new_string": new }).to_string();
+        let id = self.call("Edit", ToolKind::Edit, file, &input);
+        self.returns(&id, End::Ok, &format!("The file {file} has been updated."));
+    }
+
+    pub(crate) fn write(&mut self, file: &str, content: &str) {
+        let input = serde_json::json!({ "file_path": file, "content": content }).to_string();
+        let id = self.call("Write", ToolKind::Edit, file, &input);
+        self.returns(&id, End::Ok, &format!("The file {file} has been written."));
+    }
+
+    /// An attempt to reach the model failed, and is made again.
+    pub(crate) fn retry(&mut self, class: ErrorClass, code: &str, text: &str) {
+        let error = ErrorReported { class, code: Some(code.into()), ends_turn: false, retrying: true };
+        self.put(Line::new(0, error).text(text));
+    }
+
+    /// An error ends the turn.
+    pub(crate) fn fails(&mut self, class: ErrorClass, code: &str, text: &str) {
+        let error = ErrorReported { class, code: Some(code.into()), ends_turn: true, retrying: false };
+        self.put(Line::new(0, error).text(text));
+    }
+
+    /// Asks leave for a command, and gets it so many seconds later; then the command runs.
+    pub(crate) fn approval(&mut self, command: &str, waits: i64, seconds: i64, output: &str) {
+        let input = serde_json::json!({ "command": command }).to_string();
+        let id = self.call("Bash", ToolKind::Execute, command, &input);
+        self.request(command);
+        self.wait(waits);
+        let key = format!("k{}", self.approvals);
+        self.put(Line::new(0, Signal { key: Some(key), ..signal(Claim::Withdrawn) }).by(Source::Hook));
+        self.wait(seconds);
+        self.returns(&id, End::Ok, output);
+    }
+
+    /// A hook asks for leave.
+    pub(crate) fn request(&mut self, command: &str) -> String {
+        self.approvals += 1;
+        let key = format!("k{}", self.approvals);
+        let id = format!("a{}", self.approvals);
+        let asked = ApprovalRequested {
+            approval_id: id.clone(),
+            about: Some(ApprovalKind::Command),
+            tool: Some("Bash".into()),
+            command: Some(command.into()),
+            input: Some("{}".into()),
+            key: Some(key.clone()),
+            ..ApprovalRequested::default()
+        };
+        self.put(Line::new(0, asked).by(Source::Hook));
+        let claim = Claim::State { state: State::WaitingApproval, reason: Some(Reason::Tool) };
+        self.put(Line::new(0, Signal { key: Some(key), ..signal(claim) }).by(Source::Hook));
+        id
+    }
+
+    pub(crate) fn compact(&mut self) {
+        self.context = 20_000;
+        let compacted =
+            ContextCompacted { trigger: Some(CompactTrigger::Auto), tokens_before: None, tokens_after: None };
+        self.put(Line::new(0, compacted));
+    }
+
+    /// The user leaves.
+    pub(crate) fn leave(&mut self) {
+        self.put(Line::new(0, signal(Claim::ProcessGone { pid: 7, clean: true })).by(Source::Process));
+    }
+
+    /// Something ends the process.
+    pub(crate) fn killed(&mut self) {
+        self.put(Line::new(0, signal(Claim::State { state: State::Running, reason: None })).by(Source::Registry));
+        self.put(Line::new(0, signal(Claim::ProcessGone { pid: 7, clean: false })).by(Source::Process));
+    }
+}
+
+pub(crate) fn signal(claim: Claim) -> Signal {
+    Signal::new(claim, Confidence::High, None)
+}
