@@ -29,6 +29,8 @@ pub(crate) struct Ending {
     completion_due: Option<Timestamp>,
     idle_due: Option<Timestamp>,
     cut_off: bool,
+    /// The last turn that is over: from when to when.
+    last: Option<(Timestamp, Timestamp)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -72,8 +74,21 @@ impl Ending {
     pub(crate) fn turn_completed(&mut self, event: EventId, outcome: TurnOutcome, at: Timestamp, book: &mut Book) {
         let started_at = self.turn.take().unwrap_or(at);
         self.cut_off = outcome == TurnOutcome::Exited;
+        self.last = Some((started_at, at));
         self.done = (outcome == TurnOutcome::Completed).then_some(Done { event, started_at, at });
         book.resolve_kinds(&[FindingKind::LongJob], at, "the turn is over");
+    }
+
+    /// Whether the moment lies in the last turn, which is over.
+    pub(crate) fn ended_after(&self, moment: Timestamp) -> bool {
+        self.turn.is_none() && self.last.is_some_and(|(from, to)| from <= moment && moment <= to)
+    }
+
+    /// The turn ended in an error, whatever was said of its end.
+    pub(crate) fn failed(&mut self, at: Timestamp, book: &mut Book) {
+        self.done = None;
+        self.completion_due = None;
+        book.resolve_kinds(&[FindingKind::Completion], at, "the turn ended in an error");
     }
 
     /// A call returned.
@@ -142,9 +157,9 @@ impl Ending {
         self.completion_due.into_iter().chain(self.idle_due).min()
     }
 
-    pub(crate) fn ring(&mut self, at: Timestamp, sub: bool, book: &mut Book) {
+    pub(crate) fn ring(&mut self, at: Timestamp, sub: bool, answered_at: Timestamp, book: &mut Book) {
         if self.completion_due.take_if(|due| *due <= at).is_some() {
-            self.complete(at, sub, book);
+            self.complete(at, sub, answered_at, book);
         }
         if self.idle_due.take_if(|due| *due <= at).is_some() && !sub {
             let why = "no turn is open, and nothing was heard since".to_owned();
@@ -153,8 +168,9 @@ impl Ending {
         }
     }
 
-    fn complete(&mut self, at: Timestamp, sub: bool, book: &mut Book) {
-        let Some(done) = self.done.take().filter(|_| !sub) else { return };
+    /// A turn in which the model said nothing came to no end worth telling.
+    fn complete(&mut self, at: Timestamp, sub: bool, answered_at: Timestamp, book: &mut Book) {
+        let Some(done) = self.done.take().filter(|done| !sub && done.started_at <= answered_at) else { return };
         let seconds = done.at.since_ms(done.started_at) / 1_000;
         let what = match &self.prompt {
             Some(prompt) => format!("done: {prompt}"),
@@ -172,9 +188,16 @@ impl Ending {
     }
 
     /// The process is gone.
-    pub(crate) fn exited(&mut self, event: EventId, reason: Option<Reason>, sub: bool, at: Timestamp, book: &mut Book) {
+    pub(crate) fn exited(
+        &mut self,
+        event: EventId,
+        reason: Option<Reason>,
+        (sub, answered_at): (bool, Timestamp),
+        at: Timestamp,
+        book: &mut Book,
+    ) {
         if self.done.is_some() && self.completion_due.take().is_some() {
-            self.complete(at, sub, book);
+            self.complete(at, sub, answered_at, book);
         }
         let died = matches!(reason, Some(Reason::Killed | Reason::Failed));
         let in_turn = self.cut_off || self.turn.is_some();

@@ -32,6 +32,8 @@ struct Tally {
 #[derive(Debug, Default)]
 pub(crate) struct Trouble {
     tallies: BTreeMap<FindingKind, Tally>,
+    /// An error after which the agent did not try again and the model did not answer yet.
+    unanswered: Option<Raise>,
     /// When a limit is said to be over.
     until: BTreeMap<FindingKind, Timestamp>,
 }
@@ -50,23 +52,32 @@ impl Trouble {
         let often = kind == FindingKind::Quota
             || kind == FindingKind::Auth && tally.count >= rules.auth_errors
             || kind == FindingKind::RateLimit && tally.count >= rules.rate_limit_errors;
-        if !error.ends_turn && !often {
-            return;
-        }
         let limited = matches!(kind, FindingKind::RateLimit | FindingKind::Quota);
         let over = limited.then(|| until(text, at)).flatten();
-        if let Some(over) = over {
-            self.until.insert(kind, over);
-        }
         let words = one_line(text, WORDS);
         let why = if error.ends_turn {
             format!("an error ended the turn: {words}")
+        } else if error.retrying || often {
+            format!("{} attempts in a row failed so: {words}", tally.count)
         } else {
-            format!("{} of {} attempts in a row failed so: {words}", tally.count, tally.count)
+            format!("an error was the last that was heard of the turn: {words}")
         };
-        let raise = Raise::new(kind, severity, what(kind).to_owned(), why, first_at);
-        let subject = error.code.clone();
-        book.raise(Raise { evidence: tally.evidence.clone(), count: tally.count, until: over, subject, ..raise }, at);
+        let raise = Raise {
+            evidence: tally.evidence.clone(),
+            count: tally.count,
+            until: over,
+            subject: error.code.clone(),
+            ..Raise::new(kind, severity, what(kind).to_owned(), why, first_at)
+        };
+        if !error.ends_turn && !often {
+            self.unanswered = (!error.retrying).then_some(raise);
+            return;
+        }
+        self.unanswered = None;
+        if let Some(over) = over {
+            self.until.insert(kind, over);
+        }
+        book.raise(raise, at);
     }
 
     /// The session waits for this reason, whoever says so.
@@ -88,13 +99,20 @@ impl Trouble {
             return;
         }
         self.tallies.clear();
+        self.unanswered = None;
         self.until.clear();
         book.resolve_kinds(KINDS, at, "the model answered");
     }
 
-    /// A turn is over: what failed in it is told or forgotten.
-    pub(crate) fn turn_ended(&mut self) {
+    /// A turn is over: an error nothing came after ended it. Whether there is one.
+    pub(crate) fn turn_ended(&mut self, at: Timestamp, book: &mut Book) -> bool {
         self.tallies.clear();
+        let raise = self.unanswered.take();
+        let failed = raise.is_some();
+        if let Some(raise) = raise {
+            book.raise(raise, at);
+        }
+        failed
     }
 
     /// It was said before that this lasts until then.

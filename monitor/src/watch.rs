@@ -191,7 +191,7 @@ impl Watch {
         if self.approvals.due(rules).is_some_and(|due| due <= at) {
             self.approvals.ring(at, rules, &mut self.book);
         }
-        self.ending.ring(at, self.sub, &mut self.book);
+        self.ending.ring(at, self.sub, self.answered_at, &mut self.book);
     }
 
     fn work(&self) -> Work {
@@ -225,7 +225,8 @@ impl Watch {
             }
             // What the reducer concludes of an end counts, and it concludes one of each that is told.
             Payload::SessionExited(exited) if event.derived => {
-                self.ending.exited(event.id, exited.reason, self.sub, at, &mut self.book);
+                let answered_at = self.answered_at;
+                self.ending.exited(event.id, exited.reason, (self.sub, answered_at), at, &mut self.book);
                 self.leave(at, "the session ended");
             }
             Payload::TurnStarted(_) => {
@@ -236,6 +237,9 @@ impl Watch {
             Payload::TurnCompleted(completed) => {
                 self.ending.turn_completed(event.id, completed.outcome, at, &mut self.book);
                 self.turn_ended(at);
+                if self.trouble.turn_ended(at, &mut self.book) {
+                    self.ending.failed(at, &mut self.book);
+                }
             }
             Payload::UserPrompt(_) if event.confidence == events::Confidence::Low => {}
             Payload::UserPrompt(prompt) => self.prompted(event, prompt.origin, at),
@@ -262,6 +266,13 @@ impl Watch {
                     return;
                 }
                 self.trouble.take(event, error, at, rules, &mut self.book);
+                // Told late, of a turn that is over by now; or of one nothing else told of.
+                let mends_itself = !matches!(error.class, ErrorClass::Auth | ErrorClass::Quota);
+                let unseen = !mends_itself && !self.ending.is_open();
+                if event.source == Source::Telemetry && (unseen || self.ending.ended_after(event.created_at)) {
+                    self.trouble.turn_ended(at, &mut self.book);
+                    self.ending.failed(at, &mut self.book);
+                }
                 if error.retrying && self.trouble.due().is_none() {
                     let words = one_line(event.text.as_deref().unwrap_or_default(), 160);
                     self.stuck.retries(event.id, true, &words, at, rules, &mut self.book);
@@ -328,7 +339,6 @@ impl Watch {
     fn turn_ended(&mut self, at: Timestamp) {
         self.calls.clear();
         self.stuck.ended(at, &mut self.book);
-        self.trouble.turn_ended();
         // What fails from turn to turn is still remembered when nothing was found yet.
         if self.book.is_open(circle::KEY)
             || self.book.is_open(polling::KEY)

@@ -201,8 +201,16 @@ fn activity(s: &mut Script, what: u64, turn: i64) {
     }
 }
 
-/// Plays them; gives the hours, and what was found that should not have been.
-fn play(seeds: std::ops::Range<u64>) -> (f64, usize, Vec<(u64, FindingKind, String)>, BTreeMap<FindingKind, usize>) {
+/// What came of some sessions.
+struct Played {
+    hours: f64,
+    events: usize,
+    /// The seed, the kind, and what was said, of what should not have been found.
+    wrong: Vec<(u64, FindingKind, String)>,
+    found: BTreeMap<FindingKind, usize>,
+}
+
+fn play(seeds: std::ops::Range<u64>) -> Played {
     let (mut hours, mut events) = (0.0, 0);
     let mut wrong = Vec::new();
     let mut found: BTreeMap<FindingKind, usize> = BTreeMap::new();
@@ -221,11 +229,11 @@ fn play(seeds: std::ops::Range<u64>) -> (f64, usize, Vec<(u64, FindingKind, Stri
             }
         }
     }
-    (hours, events, wrong, found)
+    Played { hours, events, wrong, found }
 }
 
 fn check(name: &str, seeds: std::ops::Range<u64>) {
-    let (hours, events, wrong, found) = play(seeds);
+    let Played { hours, events, wrong, found } = play(seeds);
     for (seed, kind, what) in wrong.iter().take(20) {
         println!("  seed {seed}: {kind}: {what}");
     }

@@ -100,6 +100,7 @@ const RECORDINGS: &[(&str, &[FindingKind])] = &[
     ("gemini/S03-shell-approve", &[Approval, Completion]),
     ("gemini/S05-long-quiet-command", &[Approval, Completion]),
     ("gemini/S07-retries-then-success", &[Completion]),
+    ("gemini/S08-auth-failure", &[Auth]),
     ("gemini/S09-interrupt-stream", &[Completion]),
     ("gemini/S10-sigkill-group", &[Crash]),
     ("gemini/S11-ask-user-tool", &[Question, Completion]),
@@ -156,6 +157,7 @@ const TRACES: &[&str] = &[
     "codex/S10-sigkill",
     "codex/S17-parallel-tools",
     "gemini/S07-retries-then-success",
+    "gemini/S08-auth-failure",
     "gemini/S10-sigkill-group",
     "gemini/S17-parallel-one-approval",
 ];
