@@ -6,8 +6,10 @@ use events::TextRef;
 pub const TEXT_CAP_BYTES: usize = 256 * 1024;
 /// Up to here a text stays whole in its event.
 pub const INLINE_BYTES: usize = 1024;
-/// So much of a longer text stays in its event.
-const EXCERPT_BYTES: usize = 256;
+/// So much of the beginning of a longer text stays in its event,
+const HEAD_BYTES: usize = 256;
+/// and so much of its end, where commands say what came of them.
+const TAIL_BYTES: usize = 256;
 
 /// How a stored text is encoded.
 pub(crate) const PLAIN: u8 = 0;
@@ -27,7 +29,7 @@ pub struct PackedText {
 }
 
 impl PackedText {
-    /// Packs a text that is too long for its event and cuts it there; `None` when it may stay.
+    /// Packs a text that is too long for its event and leaves its beginning and its end there; `None` when it may stay.
     #[must_use]
     pub fn split(text: &mut String) -> Option<Self> {
         if text.len() <= INLINE_BYTES {
@@ -42,12 +44,14 @@ impl PackedText {
             let packed = lz4_flex::compress_prepend_size(text.as_bytes());
             if packed.len() < text.len() { (LZ4, Some(packed)) } else { (PLAIN, Some(text.as_bytes().to_vec())) }
         };
-        let mut end = EXCERPT_BYTES;
-        while !text.is_char_boundary(end) {
-            end -= 1;
+        let (mut head, mut tail) = (HEAD_BYTES, text.len() - TAIL_BYTES);
+        while !text.is_char_boundary(head) {
+            head -= 1;
         }
-        text.truncate(end);
-        text.push('…');
+        while !text.is_char_boundary(tail) {
+            tail += 1;
+        }
+        text.replace_range(head..tail, "…");
         text.shrink_to_fit();
         Some(Self { hash, length, codec, body })
     }
@@ -104,13 +108,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packed_and_back(mut text in "\\PC{0,3000}") {
+        fn packed_and_back(mut text in "[^…]{0,3000}") {
             let whole = text.clone();
             match PackedText::split(&mut text) {
                 None => prop_assert!(whole.len() <= INLINE_BYTES && text == whole),
                 Some(packed) => {
                     prop_assert_eq!(packed.length, whole.len() as u64);
-                    prop_assert!(text.len() < INLINE_BYTES && text.ends_with('…'));
+                    let (head, tail) = text.split_once('…').unwrap();
+                    prop_assert!(text.len() < INLINE_BYTES && whole.starts_with(head) && whole.ends_with(tail));
                     prop_assert_eq!(unpack(packed.codec, &packed.body.unwrap()), Some(whole));
                 }
             }
