@@ -107,6 +107,11 @@ pub(crate) const SHAPES: &[(&str, Round)] = &[
             &format!("FAILED tests/t.py::test_sum - assert {n} == 42\n1 failed, 7 passed in 0.{n}s"),
         );
     }),
+    ("a failing test that says much", |s, n| {
+        s.edit("src/lib.rs", &format!("// try {n}"), &format!("// try {}", n + 1));
+        let passed: String = (0..60).map(|test| format!("test module::test_number_{test} ... ok\n")).collect();
+        s.run("cargo test", 5, End::Failed(101), &format!("   Compiling demo v0.1.0 (/p)\n    Finished `test` profile in {n}.31s\n     Running unittests src/lib.rs (target/debug/deps/demo-1a2b3c4d5e6f7a8b)\n\nrunning 61 tests\n{passed}test adds ... FAILED\n\nfailures:\n    adds\n\ntest result: FAILED. 60 passed; 1 failed; 0 ignored; finished in {n}.02s\n\nerror: test failed, to rerun pass `--lib`"));
+    }),
     ("looking without waiting at what never changes", |s, _| s.run("cat /tmp/job.status", 1, End::Ok, "pending")),
     ("waiting for a server that is not there", |s, _| {
         s.run(

@@ -288,17 +288,21 @@ impl Stage {
     }
 }
 
-/// A long text is kept elsewhere, and its event carries the beginning.
+/// A long text is kept elsewhere, and its event carries the beginning and the end.
 fn cut(text: &str) -> (String, Option<events::TextRef>) {
     if text.len() <= 1024 {
         return (text.to_owned(), None);
     }
-    let mut end = 256;
-    while !text.is_char_boundary(end) {
-        end -= 1;
+    let (mut head, mut tail) = (256, text.len() - 256);
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    while !text.is_char_boundary(tail) {
+        tail += 1;
     }
     let hash = format!("{:?}", Identity::of(Provider::Capture, "text", &[text.as_bytes()]));
-    (format!("{}…", &text[..end]), Some(events::TextRef { hash, length: text.len() as u64, stored: true }))
+    let reference = events::TextRef { hash, length: text.len() as u64, stored: true };
+    (format!("{}…{}", &text[..head], &text[tail..]), Some(reference))
 }
 
 /// The head line of a trace.
