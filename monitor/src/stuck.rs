@@ -45,6 +45,13 @@ impl Stuck {
         Self { progress_at: at, last: None, retries: 0, since: None, attempts: VecDeque::new() }
     }
 
+    /// Silence is counted from here at the earliest, when nothing was heard yet.
+    pub(crate) fn begin(&mut self, at: Timestamp) {
+        if self.progress_at == Timestamp::MIN {
+            self.progress_at = at;
+        }
+    }
+
     /// Something was heard of the session's work.
     pub(crate) fn heard(&mut self, event: EventId, at: Timestamp, book: &mut Book) {
         self.progress_at = self.progress_at.max(at);

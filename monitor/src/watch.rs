@@ -134,9 +134,12 @@ impl Watch {
         }
         let past = again || is_past(event);
         let at = moment(event).max(self.clock);
-        if !is_past(event) && !event.derived && !self.live {
+        if !is_past(event) && !event.derived {
+            if !self.live {
+                self.stuck = Stuck::new(at);
+            }
             self.live = true;
-            self.stuck = Stuck::new(at);
+            self.stuck.begin(at);
         }
         if !past {
             self.pass(at, rules);
@@ -448,6 +451,7 @@ impl Watch {
             return;
         }
         let at = now.max(self.clock);
+        self.stuck.begin(session.last_event_at);
         self.pass(at, rules);
         self.book.audible = self.live;
         self.sub |= session.parent_session_id.is_some();

@@ -444,3 +444,43 @@ fn what_is_off_is_not_raised_and_there_is_room_for_so_many_sessions() {
     }
     assert_eq!((given_up, monitor.open().count()), (7, 3));
 }
+
+#[test]
+fn a_restart_with_nothing_but_the_findings_goes_on_where_it_was() {
+    let mut s = at_work();
+    s.call("Bash", ToolKind::Execute, "npm test", "{}");
+    s.request("npm test");
+    let before = check(&s, 20, &[Approval]);
+    let last = before.log.last().unwrap();
+    let mut monitor = Monitor::new(Rules::default());
+    monitor.restore(before.monitor.open().cloned(), last.position);
+    let fresh = || {
+        let rules = projections::Rules::default();
+        projections::SessionState::new(last.session_id, last.provider, None, last.observed_at, rules)
+    };
+    let mut state = fresh();
+    for event in &before.log {
+        state.fold(event);
+    }
+    let now = last.observed_at.plus_ms(30_000);
+    assert!(monitor.look(state.view(), now).is_empty(), "it still waits");
+    assert!(monitor.advance(now.plus_ms(60_000)).is_empty());
+    state.session.pending_approvals.clear();
+    let told = monitor.look(&state.session, now.plus_ms(61_000));
+    assert_eq!((told.len(), told[0].kind, told[0].state), (1, Approval, FindingState::Resolved));
+    // An open turn of before the restart is as silent as it is.
+    let mut quiet = at_work();
+    quiet.say("let me see");
+    let quiet = check(&quiet, 1, &[]);
+    let mut state = fresh();
+    let mut monitor = Monitor::new(Rules::default());
+    let mut told = Vec::new();
+    for event in &quiet.log {
+        told.extend(monitor.take(event));
+        state.fold(event);
+    }
+    let end = quiet.log.last().unwrap().observed_at;
+    told.extend(monitor.look(state.view(), end.plus_ms(1_000)));
+    assert!(told.is_empty(), "{told:?}");
+    assert_eq!(monitor.advance(end.plus_ms(700_000)).first().map(|f| f.kind), Some(Stuck));
+}
