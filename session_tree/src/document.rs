@@ -1,0 +1,302 @@
+//! What a session's file holds: header, entries, and what is wrong with it.
+//!
+//! A file is refused whole when its first object is no header: it is somebody else's, and is not touched. In
+//! a file that is taken, what cannot be read is an [`Issue`] and its line is kept aside, so that
+//! writing the file anew throws nothing away.
+//!
+//! Reads as pi 0.87.1 does (`loadEntriesFromFile`), and oh-my-pi's title slot before the header too. Owns
+//! the text form; must not know what entries mean. Versions are brought up to date by [`migrate`].
+
+mod issues;
+mod migrate;
+
+use std::fmt;
+
+pub use issues::{Issue, Reason};
+
+use crate::{
+    Stamp,
+    entry::Entry,
+    json::{Json, Object},
+    stamp::session_id,
+    time::to_iso,
+};
+
+/// The version we write.
+pub const VERSION: u64 = 3;
+
+/// The first line of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Header {
+    fields: Object,
+}
+
+impl Header {
+    /// A header for a new session.
+    #[must_use]
+    pub fn new(cwd: &str, parent_session: Option<&str>, stamp: Stamp) -> Self {
+        let fields = Object::new()
+            .with("type", "session")
+            .with("version", VERSION)
+            .with("id", session_id(stamp))
+            .with("timestamp", to_iso(stamp.now_ms))
+            .with("cwd", cwd)
+            .with_some("parentSession", parent_session);
+        Self { fields }
+    }
+
+    /// All that was read, unknown fields too.
+    #[must_use]
+    pub fn fields(&self) -> &Object {
+        &self.fields
+    }
+
+    /// The session's id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.fields.text("id").unwrap_or_default()
+    }
+
+    /// Where the session works.
+    #[must_use]
+    pub fn cwd(&self) -> Option<&str> {
+        self.fields.text("cwd")
+    }
+
+    /// When it began, as it was written.
+    #[must_use]
+    pub fn timestamp(&self) -> Option<&str> {
+        self.fields.text("timestamp")
+    }
+
+    /// The file this session was forked from.
+    #[must_use]
+    pub fn parent_session(&self) -> Option<&str> {
+        self.fields.text("parentSession")
+    }
+
+    /// The line of the file, without its end.
+    #[must_use]
+    pub fn to_line(&self) -> String {
+        self.fields.to_text()
+    }
+}
+
+/// Where a line stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The line, from 1.
+    pub line: usize,
+    /// The offset of its first byte.
+    pub offset: u64,
+}
+
+/// A line that is no entry and is kept all the same.
+#[derive(Debug, Clone, PartialEq)]
+struct Aside {
+    /// How many entries stand before it; nothing for a line before the header.
+    after: Option<usize>,
+    text: Vec<u8>,
+}
+
+/// What a file holds, brought up to version 3.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document {
+    /// The header.
+    pub header: Header,
+    /// The entries in the order of the file.
+    pub entries: Vec<Entry>,
+    /// Where each entry stands.
+    pub places: Vec<Place>,
+    /// What is wrong with the file.
+    pub issues: Vec<Issue>,
+    /// Whether it was of an older version and is not any more what stands in the file.
+    pub migrated: bool,
+    /// Whether the ids were made here, since the file has none (version 1).
+    pub minted_ids: bool,
+    /// Whether the last line has no end, so that whatever is appended needs one first.
+    pub open_end: bool,
+    /// The title in oh-my-pi's slot.
+    pub title: Option<String>,
+    asides: Vec<Aside>,
+}
+
+/// Why a file is no session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is not a byte in it.
+    Empty,
+    /// There is nothing in it that can be read.
+    Unreadable,
+    /// The first thing that can be read is no header.
+    NoHeader,
+    /// The header has no id.
+    NoId,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "the file is empty",
+            Self::Unreadable => "no line of it can be read",
+            Self::NoHeader => "it does not begin with the header of a session",
+            Self::NoId => "its header has no id",
+        })
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl Document {
+    /// Reads the bytes of a file.
+    ///
+    /// # Errors
+    /// The file is no session.
+    pub fn read(bytes: &[u8]) -> Result<Self, Refusal> {
+        if bytes.is_empty() {
+            return Err(Refusal::Empty);
+        }
+        let mut reading = Reading::default();
+        let mut offset = 0;
+        for (index, line) in bytes.split_inclusive(|b| *b == b'\n').enumerate() {
+            reading.take(line, Place { line: index + 1, offset })?;
+            offset += line.len() as u64;
+        }
+        let header = reading.header.ok_or(Refusal::Unreadable)?;
+        let mut document = Self {
+            header: Header { fields: header },
+            entries: Vec::new(),
+            places: reading.places,
+            issues: reading.issues,
+            migrated: false,
+            minted_ids: false,
+            open_end: bytes.last() != Some(&b'\n'),
+            title: reading.title,
+            asides: reading.asides,
+        };
+        let version = document.header.fields.get("version").cloned();
+        let mut objects = reading.objects;
+        let migrated =
+            migrate::migrate(version.as_ref(), &mut document.header.fields, &mut objects, &reading.positions);
+        document.migrated = migrated.changed;
+        document.minted_ids = migrated.minted_ids;
+        document.entries = objects.into_iter().map(Entry::read).collect();
+        issues::of_entries(&document.entries, &document.places, &mut document.issues);
+        Ok(document)
+    }
+
+    /// The text of the file as it is now, lines that could not be read among it.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut asides = self.asides.iter().peekable();
+        let put = |line: &[u8], out: &mut Vec<u8>| {
+            out.extend_from_slice(line);
+            out.push(b'\n');
+        };
+        while let Some(aside) = asides.next_if(|a| a.after.is_none()) {
+            put(&aside.text, &mut out);
+        }
+        put(self.header.to_line().as_bytes(), &mut out);
+        for (index, entry) in self.entries.iter().enumerate() {
+            while let Some(aside) = asides.next_if(|a| a.after.is_some_and(|n| n <= index)) {
+                put(&aside.text, &mut out);
+            }
+            put(entry.to_line().as_bytes(), &mut out);
+        }
+        for aside in asides {
+            put(&aside.text, &mut out);
+        }
+        out
+    }
+}
+
+/// A file while it is read.
+#[derive(Default)]
+struct Reading {
+    header: Option<Object>,
+    title: Option<String>,
+    objects: Vec<Object>,
+    /// Where each of the objects comes among all that pi would have taken, the header being 0.
+    positions: Vec<usize>,
+    places: Vec<Place>,
+    issues: Vec<Issue>,
+    asides: Vec<Aside>,
+    taken: usize,
+}
+
+impl Reading {
+    fn take(&mut self, line: &[u8], place: Place) -> Result<(), Refusal> {
+        let whole = line.last() == Some(&b'\n');
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let text = String::from_utf8_lossy(line);
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        let value = match Json::parse(&text) {
+            Ok(value) => value,
+            Err(error) => {
+                let reason = if whole { Reason::Malformed(error.to_string()) } else { Reason::Torn };
+                self.put_aside(line, place, reason);
+                return Ok(());
+            }
+        };
+        // What JavaScript takes for false is skipped by pi too, also before the header.
+        if !value.is_truthy() {
+            self.put_aside(line, place, Reason::NotAnObject);
+            return Ok(());
+        }
+        let position = self.taken;
+        self.taken += 1;
+        let object = match value {
+            Json::Object(object) => object,
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
+                if self.header.is_none() {
+                    return Err(Refusal::NoHeader);
+                }
+                self.put_aside(line, place, Reason::NotAnObject);
+                return Ok(());
+            }
+        };
+        let is_header = object.text("type") == Some("session");
+        if self.header.is_none() {
+            return self.take_first(object, is_header, line);
+        }
+        if is_header {
+            self.put_aside(line, place, Reason::SecondHeader);
+            return Ok(());
+        }
+        if matches!(text, std::borrow::Cow::Owned(_)) {
+            self.issues.push(Issue { place, reason: Reason::NotUtf8 });
+        }
+        self.objects.push(object);
+        self.positions.push(position);
+        self.places.push(place);
+        Ok(())
+    }
+
+    /// The first object: the header, or oh-my-pi's title before it.
+    fn take_first(&mut self, object: Object, is_header: bool, line: &[u8]) -> Result<(), Refusal> {
+        if !is_header {
+            let is_slot = self.title.is_none() && object.text("type") == Some("title");
+            self.title = Some(object.text("title").filter(|_| is_slot).ok_or(Refusal::NoHeader)?.to_owned());
+            self.asides.push(Aside { after: None, text: line.to_vec() });
+            self.taken = 0;
+            return Ok(());
+        }
+        if object.text("id").is_none() {
+            return Err(Refusal::NoId);
+        }
+        self.header = Some(object);
+        Ok(())
+    }
+
+    fn put_aside(&mut self, line: &[u8], place: Place, reason: Reason) {
+        self.issues.push(Issue { place, reason });
+        let after = self.header.is_some().then_some(self.objects.len());
+        self.asides.push(Aside { after, text: line.to_vec() });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! What is wrong with a file that was taken all the same.
+
+use std::{collections::HashMap, fmt};
+
+use super::Place;
+use crate::entry::{Entry, Key, Kind};
+
+/// Something wrong with a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issue {
+    /// The line it is about.
+    pub place: Place,
+    /// What is wrong.
+    pub reason: Reason,
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// It is no JSON; what the parser said.
+    Malformed(String),
+    /// The last line ends in its middle.
+    Torn,
+    /// It is JSON and no object.
+    NotAnObject,
+    /// Another header; the first counts.
+    SecondHeader,
+    /// Bytes that are no UTF-8 were replaced.
+    NotUtf8,
+    /// The entry has no id.
+    NoId,
+    /// An earlier entry has the same id; the later one is found by it.
+    RepeatedId,
+    /// No entry has the id of its parent; a context that comes by begins here.
+    UnknownParent,
+    /// It is among its own ancestors; a context that comes by ends here.
+    Cycle,
+    /// A message entry without a message.
+    NoMessage,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(error) => write!(f, "no JSON: {error}"),
+            Self::Torn => f.write_str("the line ends in its middle"),
+            Self::NotAnObject => f.write_str("no object"),
+            Self::SecondHeader => f.write_str("another header"),
+            Self::NotUtf8 => f.write_str("bytes that are no UTF-8"),
+            Self::NoId => f.write_str("an entry without an id"),
+            Self::RepeatedId => f.write_str("an id that an earlier entry has"),
+            Self::UnknownParent => f.write_str("a parent that is not there"),
+            Self::Cycle => f.write_str("an entry among its own ancestors"),
+            Self::NoMessage => f.write_str("a message entry without a message"),
+        }
+    }
+}
+
+/// Adds what is wrong with the entries, and puts all issues in the order of the file.
+pub(super) fn of_entries(entries: &[Entry], places: &[Place], issues: &mut Vec<Issue>) {
+    let mut by_id: HashMap<&Key, usize> = HashMap::new();
+    let mut found = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        if by_id.insert(entry.key(), index).is_some() && entry.key() != &Key::Absent {
+            found.push((index, Reason::RepeatedId));
+        }
+        if *entry.key() == Key::Absent {
+            found.push((index, Reason::NoId));
+        }
+        if entry.kind() == Kind::Message && entry.message().is_none() {
+            found.push((index, Reason::NoMessage));
+        }
+    }
+    let parents: Vec<Option<usize>> = entries.iter().map(|e| by_id.get(e.parent()).copied()).collect();
+    for (index, entry) in entries.iter().enumerate() {
+        if entry.parent() != &Key::Null && entry.parent() != &Key::Absent && parents[index].is_none() {
+            found.push((index, Reason::UnknownParent));
+        }
+    }
+    found.extend(cycles(&parents).into_iter().map(|index| (index, Reason::Cycle)));
+    issues.extend(found.into_iter().map(|(index, reason)| Issue { place: places[index], reason }));
+    issues.sort_by_key(|issue| issue.place.line);
+}
+
+/// The entries that lie on a cycle, each walk beginning where no other has been.
+fn cycles(parents: &[Option<usize>]) -> Vec<usize> {
+    let mut walk_of = vec![0_usize; parents.len()];
+    let mut found = Vec::new();
+    for start in 0..parents.len() {
+        let walk = start + 1;
+        let mut at = Some(start);
+        while let Some(index) = at.filter(|i| walk_of[*i] == 0) {
+            walk_of[index] = walk;
+            at = parents[index];
+        }
+        let Some(entrance) = at.filter(|i| walk_of[*i] == walk) else { continue };
+        let mut index = entrance;
+        loop {
+            found.push(index);
+            match parents[index] {
+                Some(next) if next != entrance => index = next,
+                Some(_) | None => break,
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,90 @@
+//! Versions 1 and 2 brought up to 3, in memory.
+//!
+//! Source: `migrateSessionEntries` of pi 0.87.1. The version in the header decides alone. pi makes random ids
+//! for version 1 and writes the file at once; ours follow from the place in the file, so that reading it
+//! twice gives the same ids and nothing has to be written to read.
+
+use crate::json::{Json, Object};
+
+/// What was done.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Migrated {
+    pub(super) changed: bool,
+    pub(super) minted_ids: bool,
+}
+
+/// Brings header and entries up to date. `positions` says where each entry comes among all objects of
+/// the file, the header being 0: an old compaction names the first entry it keeps that way.
+pub(super) fn migrate(
+    version: Option<&Json>,
+    header: &mut Object,
+    entries: &mut [Object],
+    positions: &[usize],
+) -> Migrated {
+    let version = match version {
+        None | Some(Json::Null) => 1.0,
+        Some(version) => number(version),
+    };
+    if version >= 3.0 {
+        return Migrated::default();
+    }
+    let minted_ids = version < 2.0;
+    if minted_ids {
+        header.set("version", 2_u64);
+        chain(entries, positions);
+    }
+    // A version that is no number is below nothing: pi writes such a file anew as it is.
+    if version < 3.0 {
+        header.set("version", 3_u64);
+        rename_hook_messages(entries);
+    }
+    Migrated { changed: true, minted_ids }
+}
+
+/// What `>=` of JavaScript makes of a value.
+fn number(value: &Json) -> f64 {
+    match value {
+        Json::Null => 0.0,
+        Json::Bool(yes) => f64::from(*yes),
+        Json::Number(number) => number.as_f64().unwrap_or(f64::NAN),
+        Json::String(text) if text.trim().is_empty() => 0.0,
+        Json::String(text) => text.trim().parse().unwrap_or(f64::NAN),
+        Json::Array(_) | Json::Object(_) => f64::NAN,
+    }
+}
+
+/// Version 1 has no ids: the order of the lines is the chain.
+fn chain(entries: &mut [Object], positions: &[usize]) {
+    let mut previous = Json::Null;
+    for index in 0..entries.len() {
+        let id = Json::String(format!("{:08x}", index + 1));
+        entries[index].set("id", id.clone());
+        entries[index].set("parentId", std::mem::replace(&mut previous, id));
+        if entries[index].text("type") != Some("compaction") {
+            continue;
+        }
+        let Some(first_kept) = entries[index].get("firstKeptEntryIndex").and_then(Json::as_f64) else { continue };
+        // Exactly the position, as an index of an array has it.
+        #[expect(clippy::cast_precision_loss, reason = "no file has 2^52 lines")]
+        let target = positions.iter().position(|position| *position as f64 == first_kept);
+        if let Some(target) = target {
+            // A later entry still has the id it will lose, if any: it will not be found by it.
+            match entries[target].get("id").cloned() {
+                Some(id) => entries[index].set("firstKeptEntryId", id),
+                None => drop(entries[index].remove("firstKeptEntryId")),
+            }
+        }
+        entries[index].remove("firstKeptEntryIndex");
+    }
+}
+
+/// Version 2 calls the role of an extension's message `hookMessage`.
+fn rename_hook_messages(entries: &mut [Object]) {
+    for entry in entries.iter_mut().filter(|e| e.text("type") == Some("message")) {
+        let Some(Json::Object(message)) = entry.get("message") else { continue };
+        if message.text("role") == Some("hookMessage") {
+            let message = message.clone().with("role", "custom");
+            entry.set("message", message);
+        }
+    }
+}

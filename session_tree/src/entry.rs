@@ -1,0 +1,565 @@
+//! One entry of a session: a line of its file.
+//!
+//! An [`Entry`] is the object that was read, whole and in its order, so that writing it again loses nothing,
+//! and what the tree needs of it: id, parent, moment, kind. [`Entry::body`] is the typed view; it borrows.
+//! [`NewEntry`] is one that has no id yet.
+//!
+//! Source of the format: pi 0.87.1 (`dist/core/session-manager.js`), which does not check what it reads.
+//! So nothing here does: a field of a wrong type counts as absent.
+
+use crate::{
+    json::{Json, Object},
+    time,
+};
+
+/// Type of the `custom` entries by which a move of the leaf is kept, see [`Body::Custom`].
+pub const LEAF_TYPE: &str = "capture.leaf";
+
+/// What an id or a parent's id is in a file. A string but for what other programs wrote wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// There is no such field.
+    Absent,
+    /// `null`
+    Null,
+    /// The id.
+    Text(String),
+    /// Something else, by its text.
+    Other(String),
+}
+
+impl Key {
+    /// Reads the value of a field.
+    #[must_use]
+    pub fn of(value: Option<&Json>) -> Self {
+        match value {
+            None => Self::Absent,
+            Some(Json::Null) => Self::Null,
+            Some(Json::String(text)) => Self::Text(text.clone()),
+            Some(other @ (Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_))) => {
+                Self::Other(other.to_text())
+            }
+        }
+    }
+
+    /// The id, when it is one.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+}
+
+impl From<&str> for Key {
+    fn from(id: &str) -> Self {
+        Self::Text(id.to_owned())
+    }
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal,)*) => {
+        /// The kinds of entries.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)*
+            /// One we do not know. It is kept, and has its place in the tree.
+            Unknown,
+        }
+
+        impl Kind {
+            /// The kind of a `type`.
+            #[must_use]
+            pub fn of(name: Option<&str>) -> Self {
+                match name {
+                    $(Some($name) => Self::$kind,)*
+                    Some(_) | None => Self::Unknown,
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A message of the conversation.
+    Message = "message",
+    /// Another level of thinking.
+    ThinkingLevelChange = "thinking_level_change",
+    /// Another model.
+    ModelChange = "model_change",
+    /// A summary that stands for what came before it.
+    Compaction = "compaction",
+    /// A summary of a branch that was left.
+    BranchSummary = "branch_summary",
+    /// State of an extension; no model sees it.
+    Custom = "custom",
+    /// A message of an extension, which the model sees.
+    CustomMessage = "custom_message",
+    /// A bookmark on another entry.
+    Label = "label",
+    /// The session's name.
+    SessionInfo = "session_info",
+    /// How a session was set up (oh-my-pi).
+    SessionInit = "session_init",
+    /// Rules that were shown to the model (oh-my-pi).
+    TtsrInjection = "ttsr_injection",
+    /// Another content for an earlier entry, or none.
+    ContextEdit = "context_edit",
+    /// Usage outside the conversation.
+    Usage = "usage",
+}
+
+/// An entry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    fields: Object,
+    kind: Kind,
+    key: Key,
+    parent: Key,
+    at_ms: Option<i64>,
+}
+
+impl Entry {
+    /// Takes an object of a file for an entry.
+    #[must_use]
+    pub fn read(fields: Object) -> Self {
+        Self {
+            kind: Kind::of(fields.text("type")),
+            key: Key::of(fields.get("id")),
+            parent: Key::of(fields.get("parentId")),
+            at_ms: time::of_json(fields.get("timestamp")),
+            fields,
+        }
+    }
+
+    /// All that was read, unknown fields too.
+    #[must_use]
+    pub fn fields(&self) -> &Object {
+        &self.fields
+    }
+
+    /// The kind.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The `type` as it was written.
+    #[must_use]
+    pub fn type_name(&self) -> Option<&str> {
+        self.fields.text("type")
+    }
+
+    /// The id; nothing when there is none, or none that is a string.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.key.as_str()
+    }
+
+    /// The id as it was written.
+    #[must_use]
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// The parent's id; nothing for a root.
+    #[must_use]
+    pub fn parent_id(&self) -> Option<&str> {
+        self.parent.as_str()
+    }
+
+    /// The parent's id as it was written.
+    #[must_use]
+    pub fn parent(&self) -> &Key {
+        &self.parent
+    }
+
+    /// The timestamp as it was written.
+    #[must_use]
+    pub fn timestamp(&self) -> Option<&str> {
+        self.fields.text("timestamp")
+    }
+
+    /// The timestamp in milliseconds since 1970; nothing when it is none.
+    #[must_use]
+    pub fn at_ms(&self) -> Option<i64> {
+        self.at_ms
+    }
+
+    /// The line of the file, without its end.
+    #[must_use]
+    pub fn to_line(&self) -> String {
+        self.fields.to_text()
+    }
+
+    /// What the entry says, typed.
+    #[must_use]
+    pub fn body(&self) -> Body<'_> {
+        let fields = &self.fields;
+        match self.kind {
+            Kind::Message => Body::Message(fields.get("message").and_then(Json::as_object)),
+            Kind::ThinkingLevelChange => Body::ThinkingLevelChange(fields.text("thinkingLevel")),
+            Kind::ModelChange => Body::ModelChange(Model {
+                provider: fields.text("provider"),
+                id: fields.text("modelId"),
+                both: fields.text("model"),
+            }),
+            Kind::Compaction => Body::Compaction(Compaction { fields }),
+            Kind::BranchSummary => Body::BranchSummary(BranchSummary { fields }),
+            Kind::Custom => Body::Custom(Custom { fields }),
+            Kind::CustomMessage => Body::CustomMessage(CustomMessage { fields }),
+            Kind::Label => Body::Label(Label { target: Key::of(fields.get("targetId")), text: label_of(fields) }),
+            Kind::SessionInfo => Body::SessionInfo(fields.text("name")),
+            Kind::SessionInit => Body::SessionInit(fields),
+            Kind::TtsrInjection => Body::TtsrInjection(fields),
+            Kind::ContextEdit => Body::ContextEdit(ContextEdit {
+                target: Key::of(fields.get("targetId")),
+                replacement: fields.get("replacement"),
+            }),
+            Kind::Usage => Body::Usage(fields),
+            Kind::Unknown => Body::Unknown(fields),
+        }
+    }
+
+    /// The message, when the entry is one and has one.
+    #[must_use]
+    pub fn message(&self) -> Option<&Object> {
+        if let Body::Message(message) = self.body() { message } else { None }
+    }
+
+    /// The role of the message, when the entry is one and has one.
+    #[must_use]
+    pub fn role(&self) -> Option<&str> {
+        self.message().and_then(|m| m.text("role"))
+    }
+
+    /// Where the leaf was moved to, when the entry keeps such a move of ours: an id, or before all
+    /// entries (`Key::Null`).
+    #[must_use]
+    pub fn leaf_move(&self) -> Option<Key> {
+        let Body::Custom(custom) = self.body() else { return None };
+        if custom.custom_type() != Some(LEAF_TYPE) {
+            return None;
+        }
+        match Key::of(custom.data()?.as_object()?.get("leafId")) {
+            Key::Absent | Key::Other(_) => None,
+            key @ (Key::Null | Key::Text(_)) => Some(key),
+        }
+    }
+
+    /// The same entry with fields changed.
+    #[must_use]
+    pub(crate) fn with(mut self, key: &str, value: impl Into<Json>) -> Self {
+        self.fields.set(key, value);
+        Self::read(self.fields)
+    }
+}
+
+/// What an entry says. Borrows from the entry.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body<'a> {
+    /// The message; nothing when the entry has none, which is damage.
+    Message(Option<&'a Object>),
+    /// The level, for instance `high`.
+    ThinkingLevelChange(Option<&'a str>),
+    /// The model from here on.
+    ModelChange(Model<'a>),
+    /// A summary for what came before it.
+    Compaction(Compaction<'a>),
+    /// A summary of a branch that was left.
+    BranchSummary(BranchSummary<'a>),
+    /// State of an extension, or a move of the leaf ([`LEAF_TYPE`]).
+    Custom(Custom<'a>),
+    /// A message of an extension.
+    CustomMessage(CustomMessage<'a>),
+    /// A bookmark.
+    Label(Label<'a>),
+    /// The session's name.
+    SessionInfo(Option<&'a str>),
+    /// All fields.
+    SessionInit(&'a Object),
+    /// All fields.
+    TtsrInjection(&'a Object),
+    /// Another content for an earlier entry.
+    ContextEdit(ContextEdit<'a>),
+    /// All fields.
+    Usage(&'a Object),
+    /// All fields.
+    Unknown(&'a Object),
+}
+
+/// A model, as entries and messages name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Model<'a> {
+    /// The provider.
+    pub provider: Option<&'a str>,
+    /// The model's id.
+    pub id: Option<&'a str>,
+    /// `provider/id` in one, as oh-my-pi writes it.
+    pub both: Option<&'a str>,
+}
+
+/// A compaction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Compaction<'a> {
+    fields: &'a Object,
+}
+
+impl<'a> Compaction<'a> {
+    /// The summary.
+    #[must_use]
+    pub fn summary(&self) -> Option<&'a str> {
+        self.fields.text("summary")
+    }
+
+    /// The first entry that is kept as it stands.
+    #[must_use]
+    pub fn first_kept(&self) -> Key {
+        Key::of(self.fields.get("firstKeptEntryId"))
+    }
+
+    /// How many tokens the context had before.
+    #[must_use]
+    pub fn tokens_before(&self) -> Option<u64> {
+        self.fields.get("tokensBefore").and_then(Json::as_f64).and_then(whole)
+    }
+
+    /// What the summarizer told beside the summary: `readFiles`, `modifiedFiles`.
+    #[must_use]
+    pub fn details(&self) -> Option<&'a Json> {
+        self.fields.get("details").filter(|d| d.is_truthy())
+    }
+
+    /// Whether an extension made it.
+    #[must_use]
+    pub fn is_from_hook(&self) -> bool {
+        self.fields.get("fromHook").is_some_and(Json::is_truthy)
+    }
+
+    /// The system prompt and tools as they stood.
+    #[must_use]
+    pub fn system_message(&self) -> Option<&'a Object> {
+        self.fields.get("systemMessage").and_then(Json::as_object)
+    }
+
+    pub(crate) fn fields(&self) -> &'a Object {
+        self.fields
+    }
+}
+
+/// A summary of a branch that was left.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BranchSummary<'a> {
+    fields: &'a Object,
+}
+
+impl<'a> BranchSummary<'a> {
+    /// The summary.
+    #[must_use]
+    pub fn summary(&self) -> Option<&'a str> {
+        self.fields.text("summary")
+    }
+
+    /// The leaf that was left (0.87), or the point of the branch (before); `root` for none.
+    #[must_use]
+    pub fn from_id(&self) -> Option<&'a str> {
+        self.fields.text("fromId")
+    }
+
+    /// `readFiles`, `modifiedFiles`.
+    #[must_use]
+    pub fn details(&self) -> Option<&'a Json> {
+        self.fields.get("details").filter(|d| d.is_truthy())
+    }
+
+    /// Whether an extension made it.
+    #[must_use]
+    pub fn is_from_hook(&self) -> bool {
+        self.fields.get("fromHook").is_some_and(Json::is_truthy)
+    }
+
+    pub(crate) fn fields(&self) -> &'a Object {
+        self.fields
+    }
+}
+
+/// State of an extension.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Custom<'a> {
+    fields: &'a Object,
+}
+
+impl<'a> Custom<'a> {
+    /// Whose it is.
+    #[must_use]
+    pub fn custom_type(&self) -> Option<&'a str> {
+        self.fields.text("customType")
+    }
+
+    /// The state.
+    #[must_use]
+    pub fn data(&self) -> Option<&'a Json> {
+        self.fields.get("data")
+    }
+}
+
+/// A message of an extension.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CustomMessage<'a> {
+    fields: &'a Object,
+}
+
+impl<'a> CustomMessage<'a> {
+    /// Whose it is.
+    #[must_use]
+    pub fn custom_type(&self) -> Option<&'a str> {
+        self.fields.text("customType")
+    }
+
+    /// A string, or an array of blocks.
+    #[must_use]
+    pub fn content(&self) -> Option<&'a Json> {
+        self.fields.get("content")
+    }
+
+    /// Whether people see it.
+    #[must_use]
+    pub fn is_shown(&self) -> bool {
+        self.fields.get("display").is_some_and(Json::is_truthy)
+    }
+
+    pub(crate) fn fields(&self) -> &'a Object {
+        self.fields
+    }
+}
+
+/// A bookmark.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label<'a> {
+    /// The entry it is on.
+    pub target: Key,
+    /// The text; nothing when the label is taken off.
+    pub text: Option<&'a str>,
+}
+
+/// Another content for an earlier entry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContextEdit<'a> {
+    /// The entry.
+    pub target: Key,
+    /// `{content}`; `null` leaves the entry out.
+    pub replacement: Option<&'a Json>,
+}
+
+fn label_of(fields: &Object) -> Option<&str> {
+    fields.text("label").filter(|text| !text.is_empty())
+}
+
+/// A number as a whole one that is not below 0.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
+pub(crate) fn whole(n: f64) -> Option<u64> {
+    (n >= 0.0 && n < 1e18).then_some(n as u64)
+}
+
+/// What can be appended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NewEntry {
+    /// A message, as the format has it: `role`, `content`, `timestamp` and what belongs to the role.
+    Message(Object),
+    /// Another level of thinking.
+    ThinkingLevelChange(String),
+    /// Another model.
+    ModelChange {
+        /// The provider.
+        provider: String,
+        /// The model's id.
+        model: String,
+    },
+    /// A summary for what came before.
+    Compaction(NewCompaction),
+    /// State of an extension.
+    Custom {
+        /// Whose it is.
+        custom_type: String,
+        /// The state.
+        data: Option<Json>,
+    },
+    /// A message of an extension.
+    CustomMessage {
+        /// Whose it is.
+        custom_type: String,
+        /// A string, or an array of blocks.
+        content: Json,
+        /// Whether people see it.
+        display: bool,
+        /// What no model sees.
+        details: Option<Json>,
+    },
+    /// A label on an entry, or its end.
+    Label {
+        /// The entry.
+        target: String,
+        /// The text; nothing takes the label off.
+        text: Option<String>,
+    },
+    /// The session's name; an empty one takes it away.
+    SessionInfo {
+        /// The name.
+        name: String,
+    },
+    /// Another content for an entry on the path; `None` leaves it out.
+    ContextEdit {
+        /// The entry.
+        target: String,
+        /// A string, or an array of blocks.
+        content: Option<Json>,
+    },
+    /// Usage outside the conversation.
+    Usage {
+        /// What for.
+        kind: String,
+        /// The provider.
+        provider: String,
+        /// The model's id.
+        model: String,
+        /// The numbers.
+        usage: Json,
+        /// A remark.
+        note: Option<String>,
+    },
+    /// Any other: its `type` and its own fields (`session_init`, `ttsr_injection`, a foreign one).
+    Other {
+        /// The `type`.
+        name: String,
+        /// Its fields, without `type`, `id`, `parentId` and `timestamp`.
+        fields: Object,
+    },
+}
+
+/// A compaction that is to be appended.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NewCompaction {
+    /// The summary.
+    pub summary: String,
+    /// The first entry that is kept; nothing keeps none.
+    pub first_kept: Option<String>,
+    /// How many tokens the context had before.
+    pub tokens_before: u64,
+    /// `readFiles`, `modifiedFiles`.
+    pub details: Option<Json>,
+    /// What the summary cost.
+    pub usage: Option<Json>,
+    /// Whether an extension made it.
+    pub from_hook: bool,
+}
+
+/// What a branch that is left leaves behind.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NewBranchSummary {
+    /// The summary.
+    pub summary: String,
+    /// `readFiles`, `modifiedFiles`.
+    pub details: Option<Json>,
+    /// What the summary cost.
+    pub usage: Option<Json>,
+    /// Whether an extension made it.
+    pub from_hook: bool,
+}

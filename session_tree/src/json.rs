@@ -1,0 +1,497 @@
+//! JSON that keeps the order of its keys.
+//!
+//! A session is written by other programs too, and read by them again. What we do not know is kept as it
+//! stands, in the order in which it stood: a tool's arguments are shown to a model, and the same text
+//! must come out each time. Text counts as JavaScript counts it (UTF-16 units), because the estimates of
+//! tokens that pi makes rest on it.
+//!
+//! Owns the value and its text. Must not know what a session is.
+
+use std::{collections::HashMap, fmt};
+
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{MapAccess, SeqAccess, Visitor},
+    ser::{SerializeMap, SerializeSeq},
+};
+
+/// A JSON value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Json {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number.
+    Number(serde_json::Number),
+    /// A string.
+    String(String),
+    /// An array.
+    Array(Vec<Json>),
+    /// An object.
+    Object(Object),
+}
+
+/// A JSON object in the order of its keys. A key that comes twice keeps its first place and its last
+/// value, as `JSON.parse` has it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Object(Vec<(String, Json)>);
+
+/// From how many keys on an index finds those that come twice.
+const MANY_KEYS: usize = 16;
+
+impl Object {
+    /// An object without keys.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The value of a key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Json> {
+        self.0.iter().find(|(k, _)| k == key).map(|(_, v)| v)
+    }
+
+    /// The value of a key, when it is a string.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.get(key).and_then(Json::as_str)
+    }
+
+    /// Puts a value: in the key's place when it is there, at the end when not.
+    pub fn set(&mut self, key: &str, value: impl Into<Json>) {
+        let value = value.into();
+        match self.0.iter_mut().find(|(k, _)| k == key) {
+            Some((_, old)) => *old = value,
+            None => self.0.push((key.to_owned(), value)),
+        }
+    }
+
+    /// Puts a value when there is one; leaves the key as it is when not.
+    pub fn set_some(&mut self, key: &str, value: Option<impl Into<Json>>) {
+        if let Some(value) = value {
+            self.set(key, value);
+        }
+    }
+
+    /// The object with a value put into it, see [`Object::set`].
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Json>) -> Self {
+        self.set(key, value);
+        self
+    }
+
+    /// The object with a value put into it when there is one.
+    #[must_use]
+    pub fn with_some(mut self, key: &str, value: Option<impl Into<Json>>) -> Self {
+        self.set_some(key, value);
+        self
+    }
+
+    /// Takes a key out.
+    pub fn remove(&mut self, key: &str) -> Option<Json> {
+        let at = self.0.iter().position(|(k, _)| k == key)?;
+        Some(self.0.remove(at).1)
+    }
+
+    /// Keys and values in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Json)> {
+        self.0.iter().map(|(k, v)| (k.as_str(), v))
+    }
+
+    /// How many keys there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are no keys.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The text, in one line.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        write_object(self, &mut out);
+        out
+    }
+}
+
+impl Json {
+    /// Reads a JSON text.
+    ///
+    /// Half of a surrogate pair in an escape, which JavaScript writes when it cuts a text, becomes
+    /// U+FFFD.
+    ///
+    /// # Errors
+    /// What serde_json says; values nested deeper than 128 are an error too.
+    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text).or_else(|error| match without_lone_surrogates(text) {
+            Some(text) => serde_json::from_str(&text),
+            None => Err(error),
+        })
+    }
+
+    /// The string, when it is one.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        if let Self::String(text) = self { Some(text) } else { None }
+    }
+
+    /// The object, when it is one.
+    #[must_use]
+    pub fn as_object(&self) -> Option<&Object> {
+        if let Self::Object(object) = self { Some(object) } else { None }
+    }
+
+    /// The items, when it is an array.
+    #[must_use]
+    pub fn as_array(&self) -> Option<&[Json]> {
+        if let Self::Array(items) = self { Some(items) } else { None }
+    }
+
+    /// The number, when it is one.
+    #[must_use]
+    pub fn as_f64(&self) -> Option<f64> {
+        if let Self::Number(number) = self { number.as_f64() } else { None }
+    }
+
+    /// What JavaScript takes for true.
+    #[must_use]
+    pub fn is_truthy(&self) -> bool {
+        match self {
+            Self::Null => false,
+            Self::Bool(yes) => *yes,
+            Self::Number(number) => number.as_f64().is_some_and(|n| n != 0.0),
+            Self::String(text) => !text.is_empty(),
+            Self::Array(_) | Self::Object(_) => true,
+        }
+    }
+
+    /// The text, in one line.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        write(self, &mut out);
+        out
+    }
+}
+
+/// The length of a text in UTF-16 units.
+#[must_use]
+pub fn utf16_len(text: &str) -> usize {
+    // ASCII is the rule, and its length is known.
+    if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
+}
+
+/// The beginning of a text, in UTF-16 units; a pair is not cut.
+#[must_use]
+pub fn utf16_prefix(text: &str, units: usize) -> &str {
+    let mut left = units;
+    for (at, c) in text.char_indices() {
+        match left.checked_sub(c.len_utf16()) {
+            Some(rest) => left = rest,
+            None => return &text[..at],
+        }
+    }
+    text
+}
+
+fn write(value: &Json, out: &mut String) {
+    match value {
+        Json::Null => out.push_str("null"),
+        Json::Bool(yes) => out.push_str(if *yes { "true" } else { "false" }),
+        Json::Number(number) => out.push_str(&number_text(number)),
+        Json::String(text) => write_string(text, out),
+        Json::Array(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write(item, out);
+            }
+            out.push(']');
+        }
+        Json::Object(object) => write_object(object, out),
+    }
+}
+
+fn write_object(object: &Object, out: &mut String) {
+    out.push('{');
+    for (i, (key, value)) in object.iter().enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        write_string(key, out);
+        out.push(':');
+        write(value, out);
+    }
+    out.push('}');
+}
+
+/// Escapes what `JSON.stringify` escapes.
+fn write_string(text: &str, out: &mut String) {
+    out.push('"');
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c < ' ' || c == '"' || c == '\\') {
+        out.push_str(&rest[..at]);
+        let mut chars = rest[at..].chars();
+        match chars.next() {
+            Some('"') => out.push_str("\\\""),
+            Some('\\') => out.push_str("\\\\"),
+            Some('\u{8}') => out.push_str("\\b"),
+            Some('\u{c}') => out.push_str("\\f"),
+            Some('\n') => out.push_str("\\n"),
+            Some('\r') => out.push_str("\\r"),
+            Some('\t') => out.push_str("\\t"),
+            Some(c) => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            None => {}
+        }
+        rest = chars.as_str();
+    }
+    out.push_str(rest);
+    out.push('"');
+}
+
+/// A number that is whole is written without a fraction, as JavaScript does.
+fn number_text(number: &serde_json::Number) -> String {
+    match number.as_f64() {
+        Some(n) if number.is_f64() && n.fract() == 0.0 && n.abs() < 1e21 => format!("{n:.0}"),
+        _ => number.to_string(),
+    }
+}
+
+/// The text with every half of a surrogate pair in it replaced; nothing when there is none.
+fn without_lone_surrogates(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let unit = |at: usize| -> Option<u16> {
+        let digits = bytes.get(at..at + 6).filter(|d| d.starts_with(b"\\u"))?;
+        u16::from_str_radix(std::str::from_utf8(&digits[2..]).ok()?, 16).ok()
+    };
+    let (mut out, mut kept, mut at) = (String::new(), 0, 0);
+    while at < bytes.len() {
+        if bytes[at] != b'\\' {
+            at += 1;
+            continue;
+        }
+        match unit(at) {
+            Some(0xd800..=0xdbff) if matches!(unit(at + 6), Some(0xdc00..=0xdfff)) => at += 12,
+            Some(0xd800..=0xdfff) => {
+                out.push_str(&text[kept..at]);
+                out.push_str("\\ufffd");
+                at += 6;
+                kept = at;
+            }
+            // The escape and what it escapes: `\\` is not the beginning of another one.
+            Some(_) | None => at += 2,
+        }
+    }
+    if kept == 0 {
+        return None;
+    }
+    out.push_str(text.get(kept..)?);
+    Some(out)
+}
+
+impl From<&str> for Json {
+    fn from(text: &str) -> Self {
+        Self::String(text.to_owned())
+    }
+}
+
+impl From<String> for Json {
+    fn from(text: String) -> Self {
+        Self::String(text)
+    }
+}
+
+impl From<bool> for Json {
+    fn from(yes: bool) -> Self {
+        Self::Bool(yes)
+    }
+}
+
+impl From<i64> for Json {
+    fn from(n: i64) -> Self {
+        Self::Number(n.into())
+    }
+}
+
+impl From<u64> for Json {
+    fn from(n: u64) -> Self {
+        Self::Number(n.into())
+    }
+}
+
+impl From<Object> for Json {
+    fn from(object: Object) -> Self {
+        Self::Object(object)
+    }
+}
+
+impl From<Vec<Json>> for Json {
+    fn from(items: Vec<Json>) -> Self {
+        Self::Array(items)
+    }
+}
+
+impl FromIterator<(String, Json)> for Object {
+    fn from_iter<I: IntoIterator<Item = (String, Json)>>(pairs: I) -> Self {
+        let mut object = Self::new();
+        let mut index: HashMap<String, usize> = HashMap::new();
+        for (key, value) in pairs {
+            if object.len() < MANY_KEYS {
+                object.set(&key, value);
+                continue;
+            }
+            if index.is_empty() {
+                index = object.0.iter().enumerate().map(|(i, (k, _))| (k.clone(), i)).collect();
+            }
+            match index.get(&key) {
+                Some(at) => object.0[*at].1 = value,
+                None => {
+                    index.insert(key.clone(), object.len());
+                    object.0.push((key, value));
+                }
+            }
+        }
+        object
+    }
+}
+
+struct JsonVisitor;
+
+impl<'de> Visitor<'de> for JsonVisitor {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E>(self, yes: bool) -> Result<Json, E> {
+        Ok(Json::Bool(yes))
+    }
+
+    fn visit_i64<E>(self, n: i64) -> Result<Json, E> {
+        Ok(Json::Number(n.into()))
+    }
+
+    fn visit_u64<E>(self, n: u64) -> Result<Json, E> {
+        Ok(Json::Number(n.into()))
+    }
+
+    fn visit_f64<E>(self, n: f64) -> Result<Json, E> {
+        Ok(serde_json::Number::from_f64(n).map_or(Json::Null, Json::Number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Json, E> {
+        Ok(Json::String(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Json, E> {
+        Ok(Json::String(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Json, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(Json::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some(pair) = map.next_entry::<String, Json>()? {
+            pairs.push(pair);
+        }
+        Ok(Json::Object(pairs.into_iter().collect()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(JsonVisitor)
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Bool(yes) => serializer.serialize_bool(*yes),
+            Self::Number(number) => number.serialize(serializer),
+            Self::String(text) => serializer.serialize_str(text),
+            Self::Array(items) => {
+                let mut seq = serializer.serialize_seq(Some(items.len()))?;
+                for item in items {
+                    seq.serialize_element(item)?;
+                }
+                seq.end()
+            }
+            Self::Object(object) => object.serialize(serializer),
+        }
+    }
+}
+
+impl Serialize for Object {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.len()))?;
+        for (key, value) in self.iter() {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(Json::parse(text).unwrap().to_text(), expected);
+    }
+
+    #[test]
+    fn text_comes_out_as_javascript_writes_it() {
+        check(r#" { "b" : 1 , "a" : [ 1.0 , -2.5, 1e3 ] } "#, r#"{"b":1,"a":[1,-2.5,1000]}"#);
+        check(r#""\u0007\u0008\n\"\\\/é€""#, r#""\u0007\b\n\"\\/é€""#);
+        check(r#"{"a":1,"b":2,"a":3}"#, r#"{"a":3,"b":2}"#);
+    }
+
+    #[test]
+    fn half_a_pair_becomes_a_replacement() {
+        check(r#""x\ud83d""#, "\"x\u{fffd}\"");
+        check(r#""\udc00\ud83d\ude00""#, "\"\u{fffd}\u{1f600}\"");
+        // An escaped backslash before a u is no escape.
+        check(r#""\\ud83d \ud83d""#, "\"\\\\ud83d \u{fffd}\"");
+        assert!(Json::parse(r#"{"a":"\ud83d"#).is_err());
+        assert!(Json::parse("\"\\").is_err());
+    }
+
+    #[test]
+    fn many_keys_are_found_once() {
+        let text: Vec<String> = (0..100).map(|i| format!("\"k{}\":{i}", i % 50)).collect();
+        let Json::Object(object) = Json::parse(&format!("{{{}}}", text.join(","))).unwrap() else { panic!() };
+        assert_eq!(object.len(), 50);
+        assert_eq!(object.get("k49").and_then(Json::as_f64), Some(99.0));
+    }
+
+    #[test]
+    fn length_counts_units() {
+        assert_eq!(utf16_len("aé😀"), 4);
+        assert_eq!(utf16_prefix("a😀b", 2), "a");
+        assert_eq!(utf16_prefix("a😀b", 3), "a😀");
+        assert_eq!(utf16_prefix("ab", 9), "ab");
+    }
+}

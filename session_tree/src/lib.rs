@@ -1,0 +1,27 @@
+//! Sessions of an agent as append-only trees on the disk.
+//!
+//! The format is pi's, version 3: a header line, then a line for each entry, each with the id of the entry it
+//! follows. Where the conversation is, its *leaf*, is an entry; what the model gets is the path from there
+//! to the root. Nothing is ever changed or deleted: going back means moving the leaf.
+//!
+//! [`document`] reads a file into a header, entries and issues; [`Tree`] holds them and answers; [`context`]
+//! makes the messages of a path.
+//!
+//! No clock, no randomness, no environment: whoever appends hands in a [`Stamp`].
+
+#![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
+
+pub mod context;
+pub mod document;
+pub mod entry;
+pub mod json;
+mod stamp;
+pub mod time;
+pub mod tree;
+
+pub use context::Context;
+pub use document::{Document, Header, Issue, Reason, Refusal};
+pub use entry::{Body, Entry, Key, Kind, NewBranchSummary, NewCompaction, NewEntry};
+pub use json::{Json, Object};
+pub use stamp::Stamp;
+pub use tree::{Mark, Node, Outline, Tree, TreeError};

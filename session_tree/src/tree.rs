@@ -1,0 +1,234 @@
+//! The entries of a session as a tree, and where in it the conversation is.
+//!
+//! Finding an entry, its children and its label takes the same time however long the session is, and so does
+//! appending. Nothing recurses over entries: a chain may have any length, and damaged files have cycles.
+//!
+//! Ids are looked up as pi does: of entries with the same id the last is found, an unknown parent ends a
+//! path. Owns entries, labels and leaf. Must not do I/O; [`crate::Session`] writes what is appended.
+
+mod append;
+mod branched;
+mod outline;
+
+use std::collections::{HashMap, HashSet};
+
+pub use append::TreeError;
+pub use outline::{Node, Outline};
+
+use crate::{
+    document::{Document, Header},
+    entry::{Body, Entry, Key},
+};
+
+/// A session's entries.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    header: Header,
+    entries: Vec<Entry>,
+    by_id: HashMap<Key, usize>,
+    children: HashMap<Key, Vec<usize>>,
+    labels: HashMap<Key, Mark>,
+    /// How many labels were ever put: it orders them.
+    marked: u64,
+    leaf: Option<usize>,
+}
+
+/// A label that is on an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// The text.
+    pub text: String,
+    /// When it was put, as it was written.
+    pub timestamp: Option<String>,
+    order: u64,
+}
+
+impl From<Document> for Tree {
+    fn from(document: Document) -> Self {
+        Self::new(document.header, document.entries)
+    }
+}
+
+impl Tree {
+    /// A tree of entries in the order of their file. The leaf is the last, or where it was moved to after that.
+    #[must_use]
+    pub fn new(header: Header, entries: Vec<Entry>) -> Self {
+        let mut tree = Self {
+            header,
+            entries: Vec::with_capacity(entries.len()),
+            by_id: HashMap::with_capacity(entries.len()),
+            children: HashMap::with_capacity(entries.len()),
+            labels: HashMap::new(),
+            marked: 0,
+            leaf: None,
+        };
+        for entry in entries {
+            tree.push(entry);
+        }
+        tree.leaf = tree.leaf_of_last();
+        tree
+    }
+
+    /// The header.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The entries in the order of the file.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The entry with an id.
+    #[must_use]
+    pub fn entry(&self, id: &str) -> Option<&Entry> {
+        self.by_key(&Key::from(id))
+    }
+
+    /// The entry with an id as it was written.
+    #[must_use]
+    pub fn by_key(&self, key: &Key) -> Option<&Entry> {
+        self.by_id.get(key).map(|index| &self.entries[*index])
+    }
+
+    /// The entry that the next one will follow; nothing before all entries.
+    #[must_use]
+    pub fn leaf(&self) -> Option<&Entry> {
+        self.leaf.map(|index| &self.entries[index])
+    }
+
+    /// The leaf's id.
+    #[must_use]
+    pub fn leaf_id(&self) -> Option<&str> {
+        self.leaf().and_then(Entry::id)
+    }
+
+    /// The entry's parent; nothing for a root and where the parent is not there.
+    #[must_use]
+    pub fn parent(&self, entry: &Entry) -> Option<&Entry> {
+        match entry.parent() {
+            Key::Absent | Key::Null => None,
+            Key::Text(id) if id.is_empty() => None,
+            // What JavaScript takes for false.
+            Key::Other(text) if text == "0" || text == "false" => None,
+            key @ (Key::Text(_) | Key::Other(_)) => self.by_key(key),
+        }
+    }
+
+    /// The entries whose parent has this id, in the order of the file; with nothing, those whose parent is `null`.
+    pub fn children(&self, id: Option<&str>) -> impl Iterator<Item = &Entry> {
+        let key = id.map_or(Key::Null, Key::from);
+        let found = self.children.get(&key).map_or(&[][..], Vec::as_slice);
+        // Of a repeated id only the last counts.
+        found
+            .iter()
+            .filter(|index| self.by_id.get(self.entries[**index].key()) == Some(index))
+            .map(|i| &self.entries[*i])
+    }
+
+    /// The entries from the root to this one. Ends where an entry would come twice.
+    #[must_use]
+    pub fn path<'a>(&'a self, entry: Option<&'a Entry>) -> Vec<&'a Entry> {
+        let (mut path, mut seen, mut at) = (Vec::new(), HashSet::new(), entry);
+        while let Some(entry) = at.filter(|e| seen.insert(std::ptr::from_ref::<Entry>(e))) {
+            path.push(entry);
+            at = self.parent(entry);
+        }
+        path.reverse();
+        path
+    }
+
+    /// The entries from the root to the leaf.
+    #[must_use]
+    pub fn leaf_path(&self) -> Vec<&Entry> {
+        self.path(self.leaf())
+    }
+
+    /// The label on an entry.
+    #[must_use]
+    pub fn label(&self, id: &str) -> Option<&Mark> {
+        self.labels.get(&Key::from(id))
+    }
+
+    pub(crate) fn mark(&self, key: &Key) -> Option<&Mark> {
+        self.labels.get(key)
+    }
+
+    /// All labels with the ids they are on, in the order in which they were put; also those on entries that are not there.
+    #[must_use]
+    pub fn labels(&self) -> Vec<(&str, &Mark)> {
+        let mut all: Vec<_> = self.labels.iter().filter_map(|(key, mark)| Some((key.as_str()?, mark))).collect();
+        all.sort_by_key(|(_, mark)| mark.order);
+        all
+    }
+
+    /// The session's name: the last that was given, wherever in the tree.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        let last = self.entries.iter().rev().find_map(|entry| match entry.body() {
+            Body::SessionInfo(name) => Some(name),
+            Body::Message(_)
+            | Body::ThinkingLevelChange(_)
+            | Body::ModelChange(_)
+            | Body::Compaction(_)
+            | Body::BranchSummary(_)
+            | Body::Custom(_)
+            | Body::CustomMessage(_)
+            | Body::Label(_)
+            | Body::SessionInit(_)
+            | Body::TtsrInjection(_)
+            | Body::ContextEdit(_)
+            | Body::Usage(_)
+            | Body::Unknown(_) => None,
+        });
+        last.flatten().map(str::trim).filter(|name| !name.is_empty())
+    }
+
+    /// All entries as pi shows them: roots, and every entry that is below one.
+    #[must_use]
+    pub fn outline(&self) -> Outline<'_> {
+        outline::outline(self)
+    }
+
+    /// The deepest entry that lies on the paths of both.
+    #[must_use]
+    pub fn common_ancestor<'a>(&'a self, a: Option<&'a Entry>, b: Option<&'a Entry>) -> Option<&'a Entry> {
+        let of_a: HashSet<&Key> = self.path(a).into_iter().map(Entry::key).collect();
+        self.path(b).into_iter().rev().find(|entry| of_a.contains(entry.key()))
+    }
+
+    /// Adds an entry at the end of the file. Does not move the leaf.
+    fn push(&mut self, entry: Entry) {
+        let index = self.entries.len();
+        if let Body::Label(label) = entry.body() {
+            self.marked += 1;
+            match label.text {
+                None => drop(self.labels.remove(&label.target)),
+                Some(text) => {
+                    let order = self.labels.get(&label.target).map_or(self.marked, |mark| mark.order);
+                    let timestamp = entry.timestamp().map(str::to_owned);
+                    self.labels.insert(label.target, Mark { text: text.to_owned(), timestamp, order });
+                }
+            }
+        }
+        self.by_id.insert(entry.key().clone(), index);
+        self.children.entry(entry.parent().clone()).or_default().push(index);
+        self.entries.push(entry);
+    }
+
+    /// Where the leaf is after the last line: there, or where that line says it was moved to.
+    fn leaf_of_last(&self) -> Option<usize> {
+        let last = self.entries.len().checked_sub(1)?;
+        match self.entries[last].leaf_move() {
+            None => Some(last),
+            Some(Key::Null) => None,
+            // A move to what is not there has not been ours.
+            Some(key) => Some(self.by_id.get(&key).copied().unwrap_or(last)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

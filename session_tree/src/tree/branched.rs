@@ -1,0 +1,104 @@
+//! A session of its own out of a path of another one: `createBranchedSession`, `/fork` and `forkFrom` of
+//! pi 0.87.1.
+//!
+//! Labels stand in the chain of entries, and are about entries that need not be on the path. They are left
+//! out, the chain is closed where they stood, and those about what was taken are put at its end.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Tree, TreeError};
+use crate::{
+    Stamp,
+    context::text_of,
+    document::Header,
+    entry::{Entry, Key, Kind},
+    json::{Json, Object},
+    stamp::entry_id,
+};
+
+/// A session forked before a message of the user.
+#[derive(Debug, Clone)]
+pub struct Forked {
+    /// The new session: what stands before the message.
+    pub tree: Tree,
+    /// The message's text, to be edited.
+    pub text: String,
+}
+
+impl Tree {
+    /// A session with the path to an entry. Ids, timestamps and unknown fields stay.
+    ///
+    /// # Errors
+    /// There is no such entry.
+    pub fn branched(&self, id: &str, header: Header, stamp: Stamp) -> Result<Self, TreeError> {
+        let leaf = self.entry(id).ok_or_else(|| TreeError::NotFound(id.to_owned()))?;
+        let mut entries = without_labels(&self.path(Some(leaf)));
+        let mut taken: HashSet<Key> = entries.iter().map(|entry| entry.key().clone()).collect();
+        let mut parent = entries.last().map_or(Key::Null, |entry| entry.key().clone());
+        for (target, mark) in self.labels() {
+            if !taken.contains(&Key::from(target)) {
+                continue;
+            }
+            let id = entry_id(stamp, |id| taken.contains(&Key::from(id)));
+            let fields = Object::new()
+                .with("type", "label")
+                .with("id", id.as_str())
+                .with("parentId", parent.as_str().map_or(Json::Null, Json::from))
+                .with_some("timestamp", mark.timestamp.clone())
+                .with("targetId", target)
+                .with("label", mark.text.as_str());
+            entries.push(Entry::read(fields));
+            parent = Key::from(id.as_str());
+            taken.insert(parent.clone());
+        }
+        Ok(Self::new(header, entries))
+    }
+
+    /// A session with what stands before a message of the user or of an extension, and the message's text.
+    ///
+    /// # Errors
+    /// There is no such entry, or it is no such message.
+    pub fn forked(&self, id: &str, header: Header, stamp: Stamp) -> Result<Forked, TreeError> {
+        let entry = self.entry(id).ok_or_else(|| TreeError::NotFound(id.to_owned()))?;
+        let content = match (entry.kind(), entry.role()) {
+            (Kind::CustomMessage, _) => entry.fields().get("content"),
+            (Kind::Message, Some("user")) => entry.message().and_then(|message| message.get("content")),
+            _ => return Err(TreeError::NotAUserMessage(id.to_owned())),
+        };
+        let text = content.map(|content| text_of(content, "")).unwrap_or_default();
+        let tree = match self.parent(entry).and_then(Entry::id) {
+            Some(parent) => self.branched(parent, header, stamp)?,
+            None => Self::new(header, Vec::new()),
+        };
+        Ok(Forked { tree, text })
+    }
+
+    /// A session with all entries, for instance for another directory.
+    #[must_use]
+    pub fn copied(&self, header: Header) -> Self {
+        Self::new(header, self.entries.clone())
+    }
+}
+
+/// The path without its labels; who stood after one stands after what was before it.
+fn without_labels(path: &[&Entry]) -> Vec<Entry> {
+    let mut kept: Vec<Entry> = Vec::with_capacity(path.len());
+    let (mut waiting, mut instead) = (Vec::new(), HashMap::new());
+    for entry in path {
+        if entry.kind() == Kind::Label {
+            waiting.push(entry.key().clone());
+            continue;
+        }
+        instead.extend(waiting.drain(..).map(|label| (label, entry.key().clone())));
+        let parent = kept.last().map_or(Json::Null, |last| last.fields().get("id").cloned().unwrap_or(Json::Null));
+        let mut entry = (*entry).clone().with("parentId", parent);
+        if entry.kind() == Kind::Compaction {
+            let first_kept = Key::of(entry.fields().get("firstKeptEntryId"));
+            if let Some(Key::Text(id)) = instead.get(&first_kept).filter(|_| first_kept != *entry.key()) {
+                entry = entry.with("firstKeptEntryId", id.as_str());
+            }
+        }
+        kept.push(entry);
+    }
+    kept
+}

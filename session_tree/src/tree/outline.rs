@@ -1,0 +1,141 @@
+//! The whole tree as pi shows it: `getTree` of pi 0.87.1.
+//!
+//! Entries without a parent that is there are roots, and so is one that is its own parent. A cycle has no
+//! root and is not shown. Children are in the order of their timestamps; an invalid one is equal to
+//! any other, so what comes out depends on how one sorts, and here it is sorted as V8 does.
+
+use std::{
+    cmp::Ordering,
+    collections::{HashMap, HashSet},
+};
+
+use super::{Mark, Tree};
+use crate::entry::{Entry, Key};
+
+/// The tree, flattened.
+#[derive(Debug, Clone)]
+pub struct Outline<'a> {
+    /// The roots in the order of the file.
+    pub roots: Vec<&'a Entry>,
+    /// Every entry below them, each before its children.
+    pub nodes: Vec<Node<'a>>,
+}
+
+/// An entry and its place.
+#[derive(Debug, Clone)]
+pub struct Node<'a> {
+    /// The entry.
+    pub entry: &'a Entry,
+    /// The one above it; nothing for a root.
+    pub parent: Option<&'a Entry>,
+    /// How many are above it.
+    pub depth: usize,
+    /// Those below it.
+    pub children: Vec<&'a Entry>,
+    /// The label on it.
+    pub label: Option<&'a Mark>,
+    /// Whether it stands further up already, with its children: a line that is there twice.
+    pub is_repeated: bool,
+}
+
+pub(super) fn outline(tree: &Tree) -> Outline<'_> {
+    let mut roots: Vec<usize> = Vec::new();
+    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
+    for entry in tree.entries() {
+        let Some(node) = index_of(tree, entry.key()) else { continue };
+        match index_of(tree, entry.parent()) {
+            Some(parent) if entry.parent() != &Key::Null && entry.parent() != entry.key() => {
+                children.entry(parent).or_default().push(node);
+            }
+            Some(_) | None => roots.push(node),
+        }
+    }
+    for below in children.values_mut() {
+        sort_by_time(below, |index| tree.entries[index].at_ms());
+    }
+    let nodes = flatten(tree, &roots, &children);
+    Outline { roots: roots.into_iter().map(|index| &tree.entries[index]).collect(), nodes }
+}
+
+fn index_of(tree: &Tree, key: &Key) -> Option<usize> {
+    tree.by_id.get(key).copied()
+}
+
+fn flatten<'a>(tree: &'a Tree, roots: &[usize], children: &HashMap<usize, Vec<usize>>) -> Vec<Node<'a>> {
+    let (mut nodes, mut seen) = (Vec::new(), HashSet::new());
+    let mut open: Vec<(usize, Option<usize>, usize)> = roots.iter().rev().map(|root| (*root, None, 0)).collect();
+    while let Some((index, parent, depth)) = open.pop() {
+        let is_repeated = !seen.insert(index);
+        let below: &[usize] = children.get(&index).filter(|_| !is_repeated).map_or(&[], Vec::as_slice);
+        let entry = &tree.entries[index];
+        nodes.push(Node {
+            entry,
+            parent: parent.map(|parent| &tree.entries[parent]),
+            depth,
+            children: below.iter().map(|child| &tree.entries[*child]).collect(),
+            label: tree.mark(entry.key()),
+            is_repeated,
+        });
+        open.extend(below.iter().rev().map(|child| (*child, Some(index), depth + 1)));
+    }
+    nodes
+}
+
+/// Sorts by time, an invalid time being equal to all.
+fn sort_by_time(items: &mut [usize], at: impl Fn(usize) -> Option<i64>) {
+    if items.iter().all(|item| at(*item).is_some()) {
+        items.sort_by_key(|item| at(*item));
+        return;
+    }
+    // Such an order is none, and no sort of the standard library takes it. V8 finds the run at the
+    // beginning and inserts the others by bisection.
+    let compare = |a: usize, b: usize| at(a).zip(at(b)).map_or(Ordering::Equal, |(a, b)| a.cmp(&b));
+    let falls = |i: usize, items: &[usize]| compare(items[i], items[i - 1]) == Ordering::Less;
+    let mut run = 1;
+    if items.len() > 1 {
+        let down = falls(1, items);
+        run = 2;
+        while run < items.len() && falls(run, items) == down {
+            run += 1;
+        }
+        if down {
+            items[..run].reverse();
+        }
+    }
+    for start in run..items.len() {
+        let pivot = items[start];
+        let (mut left, mut right) = (0, start);
+        while left < right {
+            let middle = left + (right - left) / 2;
+            if compare(pivot, items[middle]) == Ordering::Less {
+                right = middle;
+            } else {
+                left = middle + 1;
+            }
+        }
+        items[left..=start].rotate_right(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(times: &[Option<i64>], expected: &[usize]) {
+        let mut items: Vec<usize> = (0..times.len()).collect();
+        sort_by_time(&mut items, |i| times[i]);
+        assert_eq!(items, expected);
+    }
+
+    /// What node 20 answers to `[…].sort((a, b) => a - b)`.
+    #[test]
+    fn an_invalid_time_leaves_the_order_as_v8_does() {
+        check(&[Some(3), Some(1), Some(2)], &[1, 2, 0]);
+        check(&[Some(3), None, Some(1)], &[0, 1, 2]);
+        check(&[Some(3), Some(1), None, Some(2)], &[1, 3, 0, 2]);
+        check(&[None, Some(2), Some(1)], &[0, 2, 1]);
+        check(&[], &[]);
+        check(&[None], &[0]);
+    }
+}
