@@ -185,6 +185,19 @@ impl Document {
         Ok(document)
     }
 
+    /// The header alone, of the beginning of a file; what comes after it is not looked at.
+    #[must_use]
+    pub fn header_of(bytes: &[u8]) -> Option<Header> {
+        let mut reading = Reading::default();
+        for line in bytes.split_inclusive(|b| *b == b'\n') {
+            reading.take(line, Place { line: 0, offset: 0 }).ok()?;
+            if let Some(fields) = reading.header {
+                return Some(Header { fields });
+            }
+        }
+        None
+    }
+
     /// The text of the file as it is now, lines that could not be read among it.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -456,7 +456,7 @@ fn label_of(fields: &Object) -> Option<&str> {
 /// A number as a whole one that is not below 0.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
 pub(crate) fn whole(n: f64) -> Option<u64> {
-    (n >= 0.0 && n < 1e18).then_some(n as u64)
+    (0.0..1e18).contains(&n).then_some(n as u64)
 }
 
 /// What can be appended.

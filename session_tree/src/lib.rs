@@ -5,16 +5,24 @@
 //! to the root. Nothing is ever changed or deleted: going back means moving the leaf.
 //!
 //! [`document`] reads a file into a header, entries and issues; [`Tree`] holds them and answers; [`context`]
-//! makes the messages of a path.
+//! makes the messages of a path and [`llm`] what a model gets of them; [`compaction`] and
+//! [`branch_summary`] prepare summaries; [`Session`] is the one that writes.
+//! `README.md` lists where this differs from pi, and why.
 //!
-//! No clock, no randomness, no environment: whoever appends hands in a [`Stamp`].
+//! No clock, no randomness, no environment: whoever appends hands in a [`Stamp`]. No I/O outside
+//! [`session`] and [`sessions`].
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
+pub mod branch_summary;
+pub mod compaction;
 pub mod context;
 pub mod document;
 pub mod entry;
 pub mod json;
+pub mod llm;
+pub mod session;
+pub mod sessions;
 mod stamp;
 pub mod time;
 pub mod tree;
@@ -23,5 +31,6 @@ pub use context::Context;
 pub use document::{Document, Header, Issue, Reason, Refusal};
 pub use entry::{Body, Entry, Key, Kind, NewBranchSummary, NewCompaction, NewEntry};
 pub use json::{Json, Object};
+pub use session::{ForkedSession, Session, SessionError};
 pub use stamp::Stamp;
 pub use tree::{Mark, Node, Outline, Tree, TreeError};

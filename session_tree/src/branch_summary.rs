@@ -1,0 +1,161 @@
+//! What becomes of a branch that is left: a summary of it, put where the conversation goes on.
+//!
+//! Follows `collectEntriesForBranchSummary` and `prepareBranchEntries` of pi 0.87.1: everything from the old leaf back
+//! to the deepest entry that both paths share, summaries inside among it, results of tools left out; the newest
+//! first, as far as there is room.
+
+use std::borrow::Cow;
+
+use crate::{
+    Tree,
+    compaction::{
+        self, Answer, FileOperations, SYSTEM, SummaryError, SummaryRequest, Told, as_text, details, flatten,
+        message_tokens,
+    },
+    context,
+    entry::{Body, Entry, Kind, NewBranchSummary},
+    json::Object,
+};
+
+/// How long a summary of a branch may be.
+const MAX_TOKENS: u64 = 4096;
+
+/// What a summary of a branch begins with.
+const PREAMBLE: &str =
+    "The user explored a different conversation branch before returning here.\nSummary of that exploration:\n\n";
+
+const INSTRUCTIONS: &str = "The messages above are a branch of a conversation that the user leaves. Write a summary of it, \
+for when the conversation goes on elsewhere. Use exactly this form:\n\n\
+## Goal\n[What the user wanted in this branch]\n\n\
+## Constraints & Preferences\n- [What the user asked for or ruled out, or \"(none)\"]\n\n\
+## Progress\n### Done\n- [x] [What is finished]\n\n### In Progress\n- [ ] [What was begun]\n\n\
+### Blocked\n- [What stands in the way, if anything]\n\n\
+## Key Decisions\n- **[Decision]**: [Why, in short]\n\n\
+## Next Steps\n1. [What would be done next]\n\n\
+Keep each section short. Keep file paths, names of functions and error messages exactly as they are.";
+
+/// A branch that is left.
+#[derive(Debug, Clone)]
+pub struct Leaving<'a> {
+    /// Its entries, oldest first.
+    pub entries: Vec<&'a Entry>,
+    /// The deepest entry that stays on the path.
+    pub common_ancestor: Option<&'a Entry>,
+}
+
+impl<'a> Leaving<'a> {
+    /// What is left when the leaf moves from one entry to another; with nothing, from or to before all entries.
+    #[must_use]
+    pub fn of(tree: &'a Tree, from: Option<&'a Entry>, to: Option<&'a Entry>) -> Self {
+        let common_ancestor = tree.common_ancestor(from, to);
+        let mut entries = tree.path(from);
+        if let Some(ancestor) = common_ancestor {
+            let at = entries.iter().position(|entry| entry.key() == ancestor.key());
+            entries.drain(..at.map_or(0, |at| at + 1));
+        }
+        Self { entries, common_ancestor }
+    }
+
+    /// Chooses what a summarizer sees: the newest, up to so many tokens; 0 is no limit.
+    #[must_use]
+    pub fn plan(&self, budget_tokens: u64) -> BranchPlan<'a> {
+        let mut files = FileOperations::default();
+        for entry in &self.entries {
+            if let Body::BranchSummary(summary) = entry.body()
+                && !summary.is_from_hook()
+            {
+                files.add_details(summary.details());
+            }
+        }
+        let (mut messages, mut tokens) = (Vec::new(), 0);
+        for entry in self.entries.iter().rev() {
+            let Some(message) = message_of(entry) else { continue };
+            files.add_message(&message);
+            let more = message_tokens(&message);
+            let is_full = budget_tokens > 0 && tokens + more > budget_tokens;
+            // A summary is worth more than what it takes too much, while a tenth is free.
+            let is_summary = matches!(entry.kind(), Kind::Compaction | Kind::BranchSummary);
+            if !is_full || (is_summary && tokens.saturating_mul(10) < budget_tokens.saturating_mul(9)) {
+                messages.push(message);
+                tokens += more;
+            }
+            if is_full {
+                break;
+            }
+        }
+        messages.reverse();
+        BranchPlan { messages, files, tokens }
+    }
+}
+
+/// What of a branch is summed up.
+#[derive(Debug, Clone)]
+pub struct BranchPlan<'a> {
+    /// The messages, oldest first.
+    pub messages: Vec<Cow<'a, Object>>,
+    /// The files of the branch, also of what there was no room for.
+    pub files: FileOperations,
+    /// How many tokens the messages have, about.
+    pub tokens: u64,
+}
+
+/// What a person wants of a summary.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Focus<'a> {
+    /// Nothing in particular.
+    #[default]
+    Usual,
+    /// The usual, and this minded.
+    Also(&'a str),
+    /// This and nothing else.
+    Only(&'a str),
+}
+
+impl BranchPlan<'_> {
+    /// What the summarizer is asked; nothing when there is nothing to sum up.
+    #[must_use]
+    pub fn request(&self, focus: Focus<'_>) -> Option<SummaryRequest> {
+        if self.messages.is_empty() {
+            return None;
+        }
+        let conversation = flatten(self.messages.iter().map(Cow::as_ref));
+        let asked = match focus {
+            Focus::Usual => INSTRUCTIONS.to_owned(),
+            Focus::Also(focus) => format!("{INSTRUCTIONS}\n\nAdditional focus: {focus}"),
+            Focus::Only(focus) => focus.to_owned(),
+        };
+        let prompt = format!("<conversation>\n{conversation}\n</conversation>\n\n{asked}");
+        Some(SummaryRequest { system: SYSTEM, prompt, max_tokens: MAX_TOKENS })
+    }
+
+    /// Makes the summary of the answer.
+    ///
+    /// # Errors
+    /// The answer is no whole summary.
+    pub fn assemble<E>(&self, answer: Answer) -> Result<NewBranchSummary, SummaryError<E>> {
+        let Told { text, usage } = compaction::told(answer)?;
+        let (read, modified) = self.files.lists();
+        let summary = format!("{PREAMBLE}{text}{}", as_text(&read, &modified));
+        Ok(NewBranchSummary { summary, details: Some(details(&read, &modified)), usage, from_hook: false })
+    }
+}
+
+/// What a summarizer sees of an entry.
+fn message_of(entry: &Entry) -> Option<Cow<'_, Object>> {
+    match entry.body() {
+        Body::Message(message) => message.filter(|m| m.text("role") != Some("toolResult")).map(Cow::Borrowed),
+        Body::CustomMessage(message) => Some(Cow::Owned(context::custom(message.fields(), entry.at_ms()))),
+        Body::BranchSummary(summary) => Some(Cow::Owned(context::branch_summary(summary.fields(), entry.at_ms()))),
+        Body::Compaction(compaction) => Some(Cow::Owned(context::compaction_summary(&compaction, entry.at_ms()))),
+        Body::ThinkingLevelChange(_)
+        | Body::ModelChange(_)
+        | Body::Custom(_)
+        | Body::Label(_)
+        | Body::SessionInfo(_)
+        | Body::SessionInit(_)
+        | Body::TtsrInjection(_)
+        | Body::ContextEdit(_)
+        | Body::Usage(_)
+        | Body::Unknown(_) => None,
+    }
+}

@@ -1,0 +1,171 @@
+//! What becomes of a summarizer's answers.
+
+use std::future::Future;
+
+use super::{Plan, SummaryRequest, details, files};
+use crate::{
+    entry::NewCompaction,
+    json::{Json, Object},
+};
+
+/// Who writes summaries: a model, or a double of it.
+pub trait Summarizer {
+    /// What goes wrong before there is an answer.
+    type Error;
+
+    /// Asks for one summary.
+    fn summarize(&mut self, request: SummaryRequest) -> impl Future<Output = Result<Answer, Self::Error>> + Send;
+}
+
+/// A summarizer's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// Its text.
+    pub text: String,
+    /// Why it ended.
+    pub stopped: Stopped,
+    /// What it cost, in pi's form of a usage.
+    pub usage: Option<Json>,
+}
+
+/// Why an answer ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stopped {
+    /// It is whole.
+    Done,
+    /// It reached its longest.
+    Length,
+    /// It wanted to call a tool.
+    ToolCall,
+    /// It was given up, for instance by a person.
+    Aborted,
+    /// The provider failed.
+    Failed(String),
+}
+
+/// Why there is no summary. Nothing is written then.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SummaryError<E> {
+    /// The summarizer failed.
+    #[error("the summary failed: {0}")]
+    Summarizer(E),
+    /// The provider failed.
+    #[error("the summary failed: {0}")]
+    Failed(String),
+    /// Half a summary is none.
+    #[error("the summary is longer than it may be, and incomplete")]
+    Length,
+    /// It called a tool.
+    #[error("the summarizer wanted to call a tool")]
+    ToolCall,
+    /// It was given up.
+    #[error("the summary was given up")]
+    Aborted,
+    /// A summary that the plan asked for was not handed in.
+    #[error("a summary is missing")]
+    Missing,
+}
+
+/// A summary that is there, and what it cost.
+pub(crate) struct Told {
+    pub(crate) text: String,
+    pub(crate) usage: Option<Json>,
+}
+
+/// A finished compaction, to be appended.
+pub type Compacted = NewCompaction;
+
+/// Compacts: asks for the summaries one after the other and puts them together.
+///
+/// # Errors
+/// There is no summary, or only half of one.
+pub async fn compact<S: Summarizer>(
+    plan: &Plan<'_>,
+    focus: Option<&str>,
+    summarizer: &mut S,
+) -> Result<Compacted, SummaryError<S::Error>> {
+    let (history, prefix) = plan.requests(focus);
+    let history = ask(history, summarizer).await?;
+    let prefix = ask(prefix, summarizer).await?;
+    plan.assemble(history, prefix)
+}
+
+async fn ask<S: Summarizer>(
+    request: Option<SummaryRequest>,
+    summarizer: &mut S,
+) -> Result<Option<Answer>, SummaryError<S::Error>> {
+    let Some(request) = request else { return Ok(None) };
+    summarizer.summarize(request).await.map(Some).map_err(SummaryError::Summarizer)
+}
+
+/// The text of an answer that is whole.
+pub(crate) fn told<E>(answer: Answer) -> Result<Told, SummaryError<E>> {
+    match answer.stopped {
+        Stopped::Done => Ok(Told { text: answer.text, usage: answer.usage }),
+        Stopped::Length => Err(SummaryError::Length),
+        Stopped::ToolCall => Err(SummaryError::ToolCall),
+        Stopped::Aborted => Err(SummaryError::Aborted),
+        Stopped::Failed(error) => Err(SummaryError::Failed(error)),
+    }
+}
+
+impl Plan<'_> {
+    /// Puts the answers to [`Plan::requests`] together.
+    ///
+    /// # Errors
+    /// One of them is missing, or is no whole summary.
+    pub fn assemble<E>(&self, history: Option<Answer>, prefix: Option<Answer>) -> Result<Compacted, SummaryError<E>> {
+        let history = history.map(told).transpose()?;
+        let prefix = prefix.map(told).transpose()?;
+        if history.is_some() == self.history.is_empty() || prefix.is_some() == self.turn_prefix.is_empty() {
+            return Err(SummaryError::Missing);
+        }
+        let usage =
+            add_usage(history.as_ref().and_then(|t| t.usage.clone()), prefix.as_ref().and_then(|t| t.usage.clone()));
+        let history = history.map(|told| told.text);
+        let mut summary = match prefix {
+            None => history.unwrap_or_default(),
+            Some(prefix) => {
+                let before = history.or_else(|| self.previous_summary.map(str::to_owned));
+                let before = before.unwrap_or_else(|| "No prior history.".to_owned());
+                format!("{before}\n\n---\n\n**Turn Context (split turn):**\n\n{}", prefix.text)
+            }
+        };
+        let (read, modified) = self.files.lists();
+        summary += &files::as_text(&read, &modified);
+        Ok(NewCompaction {
+            summary,
+            first_kept: Some(self.first_kept.to_owned()),
+            tokens_before: self.tokens_before,
+            details: Some(details(&read, &modified)),
+            usage,
+            from_hook: false,
+        })
+    }
+}
+
+/// The sum of two usages: number by number, and in the parts the same.
+fn add_usage(first: Option<Json>, second: Option<Json>) -> Option<Json> {
+    match (first, second) {
+        (Some(Json::Object(first)), Some(Json::Object(second))) => {
+            let mut sum = Object::new();
+            for (key, value) in first.iter() {
+                sum.set_some(key, add_usage(Some(value.clone()), second.get(key).cloned()));
+            }
+            for (key, value) in second.iter().filter(|(key, _)| first.get(key).is_none()) {
+                sum.set(key, value.clone());
+            }
+            Some(Json::Object(sum))
+        }
+        (Some(Json::Number(first)), Some(Json::Number(second))) => Some(add_numbers(&first, &second)),
+        (first, second) => first.or(second),
+    }
+}
+
+fn add_numbers(first: &serde_json::Number, second: &serde_json::Number) -> Json {
+    if let Some(sum) = first.as_u64().zip(second.as_u64()).and_then(|(a, b)| a.checked_add(b)) {
+        return sum.into();
+    }
+    let sum = first.as_f64().unwrap_or_default() + second.as_f64().unwrap_or_default();
+    serde_json::Number::from_f64(sum).map_or(Json::Null, Json::Number)
+}

@@ -1,0 +1,104 @@
+//! Where a context is cut: `findProjectedCutPoint` of pi 0.87.1.
+//!
+//! From the newest entry back, until what is kept has enough tokens. Never at the result of a tool, which
+//! belongs to its call, and never at a compaction. Entries that no model sees stay with what they stand before.
+
+use std::collections::HashSet;
+
+use super::tokens::message_tokens;
+use crate::{
+    context::{Projected, messages_of},
+    entry::{Body, Key, Kind},
+    json::{Json, Object},
+};
+
+/// A cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// The first entry that is kept.
+    pub(super) first_kept: usize,
+    /// Where the turn begins that is cut; nothing when the cut is between turns.
+    pub(super) turn_start: Option<usize>,
+}
+
+/// Finds the cut among the entries from `start` on.
+pub(super) fn find(entries: &[Projected<'_>], start: usize, keep_tokens: u64) -> Cut {
+    let candidates: Vec<usize> = (start..entries.len()).filter(|index| may_cut(&entries[*index])).collect();
+    let (Some(first), Some(last)) = (candidates.first(), candidates.last()) else {
+        return Cut { first_kept: start, turn_start: None };
+    };
+    let mut cut = *first;
+    if let Some(reached) = budget_end(entries, start, keep_tokens) {
+        // Results of tools that are too long by themselves keep the call before them.
+        cut = candidates.iter().copied().find(|candidate| *candidate >= reached).unwrap_or(*last);
+        if is_omitted_attempt(&entries[cut + 1..]) {
+            cut += 1;
+        }
+    }
+    while cut > start {
+        let before = &entries[cut - 1];
+        if before.entry.kind() == Kind::Compaction || !before.messages.is_empty() {
+            break;
+        }
+        cut -= 1;
+    }
+    let starts_turn = |index: &usize| begins_turn(&entries[*index]);
+    let turn_start = if starts_turn(&cut) { None } else { (start..cut).rev().find(starts_turn) };
+    Cut { first_kept: cut, turn_start }
+}
+
+/// The entry at which the newest ones have enough tokens.
+fn budget_end(entries: &[Projected<'_>], start: usize, keep_tokens: u64) -> Option<usize> {
+    let mut sum = 0;
+    (start..entries.len()).rev().find(|index| {
+        let tokens: u64 = entries[*index].messages.iter().map(|message| message_tokens(message)).sum();
+        sum += tokens;
+        tokens > 0 && sum >= keep_tokens
+    })
+}
+
+fn may_cut(entry: &Projected<'_>) -> bool {
+    entry.entry.kind() != Kind::Compaction
+        && entry.messages.iter().any(|message| is_user(message) || is_answer(message))
+}
+
+fn begins_turn(entry: &Projected<'_>) -> bool {
+    entry.entry.kind() != Kind::Compaction && entry.messages.iter().any(|message| is_user(message))
+}
+
+fn is_answer(message: &Object) -> bool {
+    message.text("role") == Some("assistant")
+}
+
+/// Whether a message is one of the user for the model.
+fn is_user(message: &Object) -> bool {
+    matches!(message.text("role"), Some("user" | "bashExecution" | "custom" | "branchSummary" | "compactionSummary"))
+}
+
+/// Whether what comes after the cut is an attempt that failed and was left out by edits, and nothing else that is
+/// seen: then the cut goes behind the message before it, which would be summed up otherwise and never answered.
+fn is_omitted_attempt(after: &[Projected<'_>]) -> bool {
+    let seen_by_itself =
+        |entry: &Projected<'_>| entry.entry.kind() != Kind::ContextEdit && !messages_of(entry.entry).is_empty();
+    let is_omitted = |entry: &Projected<'_>| seen_by_itself(entry) && entry.messages.is_empty();
+    let omitted: HashSet<&Key> = after.iter().filter(|e| is_omitted(e)).map(|e| e.entry.key()).collect();
+    let replaces_other = after.iter().any(|entry| match entry.entry.body() {
+        Body::ContextEdit(edit) => edit.replacement != Some(&Json::Null) && !omitted.contains(&edit.target),
+        Body::Message(_)
+        | Body::ThinkingLevelChange(_)
+        | Body::ModelChange(_)
+        | Body::Compaction(_)
+        | Body::BranchSummary(_)
+        | Body::Custom(_)
+        | Body::CustomMessage(_)
+        | Body::Label(_)
+        | Body::SessionInfo(_)
+        | Body::SessionInit(_)
+        | Body::TtsrInjection(_)
+        | Body::Usage(_)
+        | Body::Unknown(_) => false,
+    });
+    !replaces_other
+        && after.iter().any(|entry| entry.entry.role() == Some("assistant") && is_omitted(entry))
+        && after.iter().all(|e| e.entry.kind() != Kind::Compaction && (!seen_by_itself(e) || is_omitted(e)))
+}

@@ -1,0 +1,298 @@
+//! A session that is written: a [`Tree`] and its file.
+//!
+//! The file appears with the first message of the user, whole or not at all. After that every entry is one write
+//! of one line, at the end: a program that is killed in the middle of it leaves a line that is cut, which is skipped
+//! when the file is read, and closed by the next write. What could not be written is taken back from memory, so that
+//! no entry follows one that is not there. A file of an older version is written anew before the first
+//! append, into another file that then takes its place; reading changes nothing.
+//!
+//! One writer: the file is locked (`flock`) while a session has it open, and an append to a file that somebody else
+//! has changed is refused. Must not decide what is appended.
+
+mod disk;
+mod error;
+
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+};
+
+pub use error::SessionError;
+
+use crate::{
+    Stamp,
+    document::{Document, Header, Issue, Refusal},
+    entry::{Entry, Kind, NewBranchSummary, NewEntry},
+    time::to_iso,
+    tree::Tree,
+};
+
+/// A session that is open for writing.
+#[derive(Debug)]
+pub struct Session {
+    tree: Tree,
+    path: PathBuf,
+    issues: Vec<Issue>,
+    disk: Disk,
+}
+
+/// How the file stands.
+#[derive(Debug)]
+enum Disk {
+    /// There is none yet.
+    Absent,
+    /// It holds what we know, up to `len`.
+    Held { file: File, len: u64, open_end: bool },
+    /// It holds an older form of what we know, of this length, and is to be written anew first.
+    Old { file: File, len: u64, document: Box<Document> },
+}
+
+/// A session with the text that stood at the point where it was forked.
+#[derive(Debug)]
+pub struct ForkedSession {
+    /// The new session.
+    pub session: Session,
+    /// The text of the message before which it was forked, to be edited.
+    pub text: String,
+}
+
+impl Session {
+    /// A new session in a directory. Its file appears with the first message of the user.
+    #[must_use]
+    pub fn create(directory: &Path, cwd: &str, parent_session: Option<&str>, stamp: Stamp) -> Self {
+        Self::of(directory, Tree::new(Header::new(cwd, parent_session, stamp), Vec::new()), stamp)
+    }
+
+    /// Opens the session of a file. An empty file becomes a new session.
+    ///
+    /// # Errors
+    /// The file is not there, is no session, or another program writes it. It is not touched then.
+    pub fn open(path: &Path, cwd: &str, stamp: Stamp) -> Result<Self, SessionError> {
+        let (file, bytes) = disk::open(path)?;
+        let len = bytes.len() as u64;
+        let document = match Document::read(&bytes) {
+            Ok(document) => document,
+            Err(Refusal::Empty) => {
+                let tree = Tree::new(Header::new(cwd, None, stamp), Vec::new());
+                let disk = Disk::held(disk::replace(path, &text_of(&tree))?, text_of(&tree).len());
+                return Ok(Self { tree, path: path.to_owned(), issues: Vec::new(), disk });
+            }
+            Err(refusal) => return Err(SessionError::Refused { path: path.to_owned(), refusal }),
+        };
+        let issues = document.issues.clone();
+        let tree = Tree::new(document.header.clone(), document.entries.clone());
+        let disk = if document.migrated {
+            Disk::Old { file, len, document: Box::new(document) }
+        } else {
+            Disk::Held { file, len, open_end: document.open_end }
+        };
+        Ok(Self { tree, path: path.to_owned(), issues, disk })
+    }
+
+    /// Reads a file without locking or changing it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no session.
+    pub fn read(path: &Path) -> Result<Document, SessionError> {
+        let bytes = std::fs::read(path).map_err(SessionError::io("read", path))?;
+        Document::read(&bytes).map_err(|refusal| SessionError::Refused { path: path.to_owned(), refusal })
+    }
+
+    /// The entries.
+    #[must_use]
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// The file, which need not be there yet.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was wrong with the file when it was read.
+    #[must_use]
+    pub fn issues(&self) -> &[Issue] {
+        &self.issues
+    }
+
+    /// Whether the file is there.
+    #[must_use]
+    pub fn is_saved(&self) -> bool {
+        !matches!(self.disk, Disk::Absent)
+    }
+
+    /// Appends an entry after the leaf, which it becomes.
+    ///
+    /// # Errors
+    /// It is about an entry that is not there, or could not be written; then nothing has happened.
+    pub fn append(&mut self, new: NewEntry, stamp: Stamp) -> Result<&Entry, SessionError> {
+        self.change(|tree| tree.append(new, stamp))
+    }
+
+    /// Moves the leaf to an entry, and keeps that in the file.
+    ///
+    /// # Errors
+    /// There is no such entry, or the move could not be written.
+    pub fn branch(&mut self, id: &str, stamp: Stamp) -> Result<(), SessionError> {
+        let before = self.tree.leaf_index();
+        self.tree.branch(id)?;
+        self.keep_leaf(before, stamp)
+    }
+
+    /// Moves the leaf before all entries, and keeps that in the file.
+    ///
+    /// # Errors
+    /// The move could not be written.
+    pub fn reset_leaf(&mut self, stamp: Stamp) -> Result<(), SessionError> {
+        let before = self.tree.leaf_index();
+        self.tree.reset_leaf();
+        self.keep_leaf(before, stamp)
+    }
+
+    /// Moves the leaf and appends there a summary of the branch that was left.
+    ///
+    /// # Errors
+    /// There is no such entry, or the summary could not be written.
+    pub fn branch_with_summary(
+        &mut self,
+        id: Option<&str>,
+        new: NewBranchSummary,
+        stamp: Stamp,
+    ) -> Result<&Entry, SessionError> {
+        self.change(|tree| tree.branch_with_summary(id, new, stamp))
+    }
+
+    /// Writes what there is, also without a message of the user, and in the version we write.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn save(&mut self) -> Result<(), SessionError> {
+        match &self.disk {
+            Disk::Absent => {
+                let text = text_of(&self.tree);
+                self.disk = Disk::held(disk::create(&self.path, &text)?, text.len());
+            }
+            Disk::Old { file, len, document } => {
+                disk::check_unchanged(file, &self.path, *len)?;
+                let text = document.to_bytes();
+                self.disk = Disk::held(disk::replace(&self.path, &text)?, text.len());
+            }
+            Disk::Held { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// A session of its own with the path to an entry, beside this one. It is written at once when it has a message of
+    /// the user.
+    ///
+    /// # Errors
+    /// There is no such entry, or it could not be written.
+    pub fn branched(&self, id: &str, stamp: Stamp) -> Result<Self, SessionError> {
+        let tree = self.tree.branched(id, self.header_of_child(stamp), stamp)?;
+        Self::beside(&self.path, tree, stamp)
+    }
+
+    /// A session of its own with what stands before a message, and that message's text.
+    ///
+    /// # Errors
+    /// There is no such message, or it could not be written.
+    pub fn forked(&self, id: &str, stamp: Stamp) -> Result<ForkedSession, SessionError> {
+        let forked = self.tree.forked(id, self.header_of_child(stamp), stamp)?;
+        Ok(ForkedSession { session: Self::beside(&self.path, forked.tree, stamp)?, text: forked.text })
+    }
+
+    /// A session with all entries in another directory, working elsewhere.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn copied(&self, directory: &Path, cwd: &str, stamp: Stamp) -> Result<Self, SessionError> {
+        let header = Header::new(cwd, Some(&self.path.to_string_lossy()), stamp);
+        let mut session = Self::of(directory, self.tree.copied(header), stamp);
+        session.save()?;
+        Ok(session)
+    }
+
+    fn of(directory: &Path, tree: Tree, stamp: Stamp) -> Self {
+        let name = format!("{}_{}.jsonl", to_iso(stamp.now_ms).replace([':', '.'], "-"), tree.header().id());
+        Self { tree, path: directory.join(name), issues: Vec::new(), disk: Disk::Absent }
+    }
+
+    fn beside(path: &Path, tree: Tree, stamp: Stamp) -> Result<Self, SessionError> {
+        let is_worth_a_file = tree.entries().iter().any(is_from_user);
+        let mut session = Self::of(path.parent().unwrap_or(Path::new("")), tree, stamp);
+        if is_worth_a_file {
+            session.save()?;
+        }
+        Ok(session)
+    }
+
+    fn header_of_child(&self, stamp: Stamp) -> Header {
+        let cwd = self.tree.header().cwd().unwrap_or_default();
+        Header::new(cwd, self.is_saved().then(|| self.path.to_string_lossy()).as_deref(), stamp)
+    }
+
+    /// Writes where the leaf is, unless the file says so already.
+    fn keep_leaf(&mut self, before: Option<usize>, stamp: Stamp) -> Result<(), SessionError> {
+        if !self.is_saved() || self.tree.is_leaf_kept() {
+            return Ok(());
+        }
+        let len = self.tree.entries().len();
+        self.tree.keep_leaf(stamp);
+        self.write_last().inspect_err(|_| self.tree.take_back(len, before))
+    }
+
+    /// Changes the tree by one entry and writes it.
+    fn change(
+        &mut self,
+        change: impl FnOnce(&mut Tree) -> Result<usize, crate::tree::TreeError>,
+    ) -> Result<&Entry, SessionError> {
+        let (len, leaf) = (self.tree.entries().len(), self.tree.leaf_index());
+        let index = change(&mut self.tree)?;
+        self.write_last().inspect_err(|_| self.tree.take_back(len, leaf))?;
+        Ok(&self.tree.entries()[index])
+    }
+
+    /// Writes the last entry: into the file that is there, or a new one when the entry is worth it.
+    fn write_last(&mut self) -> Result<(), SessionError> {
+        let Some(entry) = self.tree.entries().last() else { return Ok(()) };
+        if matches!(self.disk, Disk::Absent) {
+            return if is_from_user(entry) { self.save() } else { Ok(()) };
+        }
+        let line = entry.to_line();
+        if matches!(self.disk, Disk::Old { .. }) {
+            self.save()?;
+        }
+        let Disk::Held { file, len, open_end } = &mut self.disk else { return Ok(()) };
+        let text = if *open_end { format!("\n{line}\n") } else { format!("{line}\n") };
+        disk::append(file, &self.path, *len, text.as_bytes())?;
+        *len += text.len() as u64;
+        *open_end = false;
+        Ok(())
+    }
+}
+
+impl Disk {
+    fn held(file: File, len: usize) -> Self {
+        Self::Held { file, len: len as u64, open_end: false }
+    }
+}
+
+fn is_from_user(entry: &Entry) -> bool {
+    entry.kind() == Kind::Message && entry.role() == Some("user")
+}
+
+/// The whole file of a tree.
+fn text_of(tree: &Tree) -> Vec<u8> {
+    let lines = tree.entries().iter().map(Entry::to_line);
+    let mut text = tree.header().to_line();
+    for line in lines {
+        text.push('\n');
+        text.push_str(&line);
+    }
+    text.push('\n');
+    text.into_bytes()
+}
+
+#[cfg(test)]
+mod tests;

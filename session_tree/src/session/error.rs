@@ -1,0 +1,54 @@
+//! Why a session cannot be read or written.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use crate::{document::Refusal, tree::TreeError};
+
+/// Why a session cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The disk says no.
+    #[error("cannot {doing} {path}: {source}", path = path.display())]
+    Io {
+        /// What was to be done.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is no session. It was not touched.
+    #[error("{path} is not a session: {refusal}", path = path.display())]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// Another program has the session open.
+    #[error("{path} is open in another program", path = path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Somebody else has written the file; what we know of it is not true any more.
+    #[error("{path} was changed by another program; open it again", path = path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The tree has no such entry, or does not allow it.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+}
+
+impl SessionError {
+    /// Says of an error of the system what was to be done, and to which file.
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { doing, path, source }
+    }
+}

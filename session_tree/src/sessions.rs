@@ -1,0 +1,138 @@
+//! The sessions of a directory: found, listed, the last one taken up again.
+//!
+//! Where sessions lie is the caller's to say; [`directory_name`] is how pi names the directory of a working
+//! directory. Files that are no sessions are passed over.
+
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use crate::{
+    SessionError,
+    context::text_of,
+    document::{Document, Header},
+    entry::{Body, Entry},
+    json::Json,
+    time::parse_iso,
+    tree::Tree,
+};
+
+/// How much of a file is looked at for its header.
+const HEADER_BYTES: u64 = 1024 * 1024;
+
+/// A session, as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionInfo {
+    /// The file.
+    pub path: PathBuf,
+    /// The session's id.
+    pub id: String,
+    /// Where it works.
+    pub cwd: Option<String>,
+    /// Its name.
+    pub name: Option<String>,
+    /// The file it was forked from.
+    pub parent_session: Option<String>,
+    /// When it began, in milliseconds since 1970.
+    pub created_ms: Option<i64>,
+    /// When something was said in it last.
+    pub modified_ms: i64,
+    /// How many messages it has, on all branches.
+    pub messages: usize,
+    /// The first text of the user.
+    pub first_message: Option<String>,
+}
+
+/// How pi names the directory of the sessions of a working directory. Not to be turned back: `a-b` and `a/b` are one.
+#[must_use]
+pub fn directory_name(cwd: &str) -> String {
+    let rest = cwd.strip_prefix(['/', '\\']).unwrap_or(cwd);
+    format!("--{}--", rest.replace(['/', '\\', ':'], "-"))
+}
+
+/// The sessions of a directory, the last one that was used first. With `cwd` only those that work there.
+///
+/// # Errors
+/// The directory cannot be read. One that is not there has no sessions.
+pub fn list(directory: &Path, cwd: Option<&str>) -> Result<Vec<SessionInfo>, SessionError> {
+    let mut all = Vec::new();
+    for (path, changed) in files(directory)? {
+        let Ok(bytes) = fs::read(&path) else { continue };
+        let Ok(document) = Document::read(&bytes) else { continue };
+        if cwd.is_none_or(|cwd| document.header.cwd() == Some(cwd)) {
+            all.push(info(path, changed, document));
+        }
+    }
+    all.sort_by_key(|info| std::cmp::Reverse(info.modified_ms));
+    Ok(all)
+}
+
+/// The file of the session that was written last. With `cwd` only one that works there.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn most_recent(directory: &Path, cwd: Option<&str>) -> Result<Option<PathBuf>, SessionError> {
+    let mut all = files(directory)?;
+    all.sort_by_key(|(_, changed)| std::cmp::Reverse(*changed));
+    let fits = |path: &PathBuf| header(path).is_some_and(|h| cwd.is_none_or(|cwd| h.cwd() == Some(cwd)));
+    Ok(all.into_iter().map(|(path, _)| path).find(fits))
+}
+
+/// Files that may be sessions, with when they were changed.
+fn files(directory: &Path) -> Result<Vec<(PathBuf, SystemTime)>, SessionError> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(SessionError::io("list", directory)(error)),
+    };
+    let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+    let sessions = paths.filter(|path| path.extension().is_some_and(|e| e == "jsonl"));
+    let mut all: Vec<_> = sessions.filter_map(|p| Some((p.metadata().ok()?.modified().ok()?, p))).collect();
+    // Of those changed at once, the name with the later time counts as the later.
+    all.sort_by(|a, b| b.1.cmp(&a.1));
+    Ok(all.into_iter().map(|(changed, path)| (path, changed)).collect())
+}
+
+/// The header alone: the beginning of the file says it.
+fn header(path: &Path) -> Option<Header> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(HEADER_BYTES).read_to_end(&mut bytes).ok()?;
+    Document::header_of(&bytes)
+}
+
+fn info(path: PathBuf, changed: SystemTime, document: Document) -> SessionInfo {
+    let created_ms = document.header.timestamp().and_then(parse_iso);
+    let title = document.title.clone().filter(|title| !title.is_empty());
+    let tree = Tree::from(document);
+    let messages = tree.entries().iter().filter(|entry| matches!(entry.body(), Body::Message(_)));
+    let said = tree.entries().iter().filter_map(activity_ms).filter(|ms| *ms > 0).max();
+    let changed_ms = changed.duration_since(UNIX_EPOCH).ok().and_then(|d| i64::try_from(d.as_millis()).ok());
+    SessionInfo {
+        id: tree.header().id().to_owned(),
+        cwd: tree.header().cwd().map(str::to_owned),
+        name: tree.name().map(str::to_owned).or(title),
+        parent_session: tree.header().parent_session().map(str::to_owned),
+        created_ms,
+        modified_ms: said.or(created_ms).or(changed_ms).unwrap_or_default(),
+        messages: messages.count(),
+        first_message: tree.entries().iter().find_map(user_text),
+        path,
+    }
+}
+
+fn activity_ms(entry: &Entry) -> Option<i64> {
+    let message = entry.message().filter(|m| matches!(m.text("role"), Some("user" | "assistant")))?;
+    message.get("content")?;
+    match message.get("timestamp") {
+        Some(at @ Json::Number(_)) => crate::time::of_json(Some(at)),
+        Some(Json::Null | Json::Bool(_) | Json::String(_) | Json::Array(_) | Json::Object(_)) | None => entry.at_ms(),
+    }
+}
+
+fn user_text(entry: &Entry) -> Option<String> {
+    let message = entry.message().filter(|m| m.text("role") == Some("user"))?;
+    Some(text_of(message.get("content")?, " ")).filter(|text| !text.is_empty())
+}
