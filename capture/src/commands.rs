@@ -1,5 +1,6 @@
 //! What people type. Data goes to standard output, everything else to standard error.
 
+mod agent;
 mod approvals;
 mod attach;
 mod audit;
@@ -113,6 +114,8 @@ enum Verb {
     Telemetry(telemetry::Arguments),
     /// The rules for what agents may do unasked: edit, check, try, explain.
     Policy(policy::Arguments),
+    /// Our own agent: its sessions.
+    Agent(agent::Arguments),
     /// Check that everything works, and say what does not.
     Doctor,
     /// Print completions for a shell.
@@ -248,6 +251,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Run(run) => return run::run(data, arguments.json, *run),
         Verb::Attach(arguments) => return attach::run(data, &arguments),
         Verb::FixTty => return fix_tty::run(),
+        Verb::Agent(agent) => return agent::run(arguments.json, &agent),
         Verb::RunHost => return host::host(),
         Verb::RunChild(arguments) => return Ok(host::child(&arguments)),
         Verb::Serve(arguments) => serve::run(&context()?, &arguments),

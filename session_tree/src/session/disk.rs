@@ -82,7 +82,7 @@ pub(super) fn check_unchanged(file: &File, path: &Path, len: u64) -> Result<(), 
 
 fn is_at(file: &File, path: &Path) -> bool {
     let identity = |metadata: &fs::Metadata| (metadata.dev(), metadata.ino());
-    matches!((file.metadata(), fs::metadata(path)), (Ok(held), Ok(there)) if identity(held) == identity(there))
+    matches!((file.metadata(), fs::metadata(path)), (Ok(held), Ok(there)) if identity(&held) == identity(&there))
 }
 
 fn lock(file: &File, path: &Path) -> Result<(), SessionError> {

@@ -1,0 +1,151 @@
+//! `capture agent session`: the file of a session, looked into and changed.
+//!
+//! With `--json` the shapes are those of the answers of pi, without a version of ours; what is wrong with the file goes
+//! to standard error. Only `branch`, `fork`, `labels` with a change, and `migrate` write.
+
+mod change;
+mod file;
+mod shape;
+mod show;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use session_tree::{Context, Object, compaction, llm};
+
+use self::file::{Leaf, Loaded};
+use super::super::{Failed, print_line};
+
+#[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Say what the file is, and what is wrong with it.
+    Load(Load),
+    /// The context at a point: messages, level of thinking, model.
+    Context(At),
+    /// The messages a model would get at a point.
+    Llm(At),
+    /// The whole tree.
+    Tree(Which),
+    /// The entries from the root to a point.
+    Path(At),
+    /// Go on at another entry, or before all of them.
+    Branch(change::Branch),
+    /// Make a session of its own: of what stands before a message, or of the path to an entry.
+    Fork(change::Fork),
+    /// List the labels, put one, or take one off.
+    Labels(change::Labels),
+    /// Write a file of an older version anew, in the version of today.
+    Migrate(Which),
+    /// Say what a compaction would sum up and keep.
+    CompactPlan(CompactPlan),
+}
+
+#[derive(Debug, clap::Args)]
+struct Which {
+    /// The session's file.
+    file: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+struct Load {
+    /// The session's file.
+    file: PathBuf,
+    /// With --json: say there, too, what is wrong with the file.
+    #[arg(long)]
+    issues: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct At {
+    /// The session's file.
+    file: PathBuf,
+    /// The point: an entry's id, or `null` for before all of them [default: where the session is].
+    #[arg(long, value_name = "ID|null")]
+    leaf: Option<Leaf>,
+}
+
+#[derive(Debug, clap::Args)]
+struct CompactPlan {
+    #[command(flatten)]
+    at: At,
+    /// How many tokens are to be kept as they stand, about.
+    #[arg(long, value_name = "TOKENS", default_value_t = compaction::Settings::default().keep_recent_tokens)]
+    keep: u64,
+}
+
+/// What a command found: for programs, and for people.
+struct Answer {
+    json: Object,
+    text: String,
+}
+
+pub(super) fn run(json: bool, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    match answer(&arguments.verb) {
+        Ok(answer) if json => print_line(&answer.json.to_text())?,
+        Ok(answer) => print_line(answer.text.trim_end())?,
+        Err(error) => {
+            if json {
+                let failed = Object::new().with("ok", false).with("error", format!("{error:#}"));
+                print_line(&failed.to_text())?;
+            }
+            return Err(error);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn answer(verb: &Verb) -> anyhow::Result<Answer> {
+    match verb {
+        Verb::Load(arguments) => {
+            let loaded = Loaded::read(&arguments.file)?;
+            let json = shape::load(&loaded, arguments.issues);
+            Ok(Answer { json, text: show::load(&loaded, &arguments.file) })
+        }
+        Verb::Context(at) => at.answer(|loaded, context| {
+            let messages = context.messages().cloned().map(Into::into).collect();
+            (shape::context(loaded, context, messages), show::messages(context.messages()))
+        }),
+        Verb::Llm(at) => at.answer(|loaded, context| {
+            let messages = llm::to_model(context.messages());
+            let text = show::messages(messages.iter().map(AsRef::as_ref));
+            let messages = messages.into_iter().map(|message| message.into_owned().into()).collect();
+            (shape::context(loaded, context, messages), text)
+        }),
+        Verb::Tree(which) => {
+            let loaded = Loaded::read(&which.file)?;
+            Ok(Answer { json: shape::tree(&loaded), text: show::tree(&loaded) })
+        }
+        Verb::Path(at) => {
+            let loaded = Loaded::read(&at.file)?.at(at.leaf.as_ref())?;
+            let path = loaded.tree.path(loaded.leaf());
+            Ok(Answer { json: shape::path(&loaded, &path), text: show::path(&loaded, &path) })
+        }
+        Verb::CompactPlan(arguments) => {
+            let loaded = Loaded::read(&arguments.at.file)?.at(arguments.at.leaf.as_ref())?;
+            let path = loaded.tree.path(loaded.leaf());
+            let settings =
+                compaction::Settings { keep_recent_tokens: arguments.keep, ..compaction::Settings::default() };
+            let plan = compaction::Plan::of(&path, settings);
+            Ok(Answer { json: shape::plan(&loaded, plan.as_ref()), text: show::plan(&loaded, plan.as_ref()) })
+        }
+        Verb::Branch(arguments) => change::branch(arguments),
+        Verb::Fork(arguments) => change::fork(arguments),
+        Verb::Labels(arguments) => change::labels(arguments),
+        Verb::Migrate(which) => change::migrate(&which.file),
+    }
+}
+
+impl At {
+    fn answer(&self, make: impl FnOnce(&Loaded, &Context<'_>) -> (Object, String)) -> anyhow::Result<Answer> {
+        let loaded = Loaded::read(&self.file)?.at(self.leaf.as_ref())?;
+        let context = Context::of(&loaded.tree, loaded.leaf());
+        let (json, text) = make(&loaded, &context);
+        Ok(Answer { json, text })
+    }
+}
