@@ -18,6 +18,7 @@ pub use outline::{Node, Outline};
 use crate::{
     document::{Document, Header},
     entry::{Body, Entry, Key},
+    json::Json,
 };
 
 /// A session's entries.
@@ -34,13 +35,22 @@ pub struct Tree {
 }
 
 /// A label that is on an entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
     /// The text.
     pub text: String,
     /// When it was put, as it was written.
     pub timestamp: Option<String>,
+    written_at: Option<Json>,
     order: u64,
+}
+
+impl Mark {
+    /// When it was put, also where that is no string.
+    #[must_use]
+    pub fn written_at(&self) -> Option<&Json> {
+        self.written_at.as_ref()
+    }
 }
 
 impl From<Document> for Tree {
@@ -209,7 +219,8 @@ impl Tree {
                 Some(text) => {
                     let order = self.labels.get(&label.target).map_or(self.marked, |mark| mark.order);
                     let timestamp = entry.timestamp().map(str::to_owned);
-                    self.labels.insert(label.target, Mark { text: text.to_owned(), timestamp, order });
+                    let written_at = entry.fields().get("timestamp").cloned();
+                    self.labels.insert(label.target, Mark { text: text.to_owned(), timestamp, written_at, order });
                 }
             }
         }

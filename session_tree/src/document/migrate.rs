@@ -25,7 +25,8 @@ pub(super) fn migrate(
         None | Some(Json::Null) => 1.0,
         Some(version) => number(version),
     };
-    if version >= 3.0 {
+    // A version that is no number is below nothing.
+    if version >= 3.0 || version.is_nan() {
         return Migrated::default();
     }
     let minted_ids = version < 2.0;
@@ -33,11 +34,8 @@ pub(super) fn migrate(
         header.set("version", 2_u64);
         chain(entries, positions);
     }
-    // A version that is no number is below nothing: pi writes such a file anew as it is.
-    if version < 3.0 {
-        header.set("version", 3_u64);
-        rename_hook_messages(entries);
-    }
+    header.set("version", 3_u64);
+    rename_hook_messages(entries);
     Migrated { changed: true, minted_ids }
 }
 

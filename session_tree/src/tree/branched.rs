@@ -44,7 +44,7 @@ impl Tree {
                 .with("type", "label")
                 .with("id", id.as_str())
                 .with("parentId", parent.as_str().map_or(Json::Null, Json::from))
-                .with_some("timestamp", mark.timestamp.clone())
+                .with_some("timestamp", mark.written_at().cloned())
                 .with("targetId", target)
                 .with("label", mark.text.as_str());
             entries.push(Entry::read(fields));

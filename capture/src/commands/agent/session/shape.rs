@@ -68,7 +68,7 @@ fn node(loaded: &Loaded, node: &Node<'_>) -> Object {
         .with_some("type", node.entry.type_name())
         .with_some("role", node.entry.role())
         .with_some("label", node.label.map(|label| label.text.as_str()))
-        .with_some("labelTimestamp", node.label.and_then(|label| label.timestamp.as_deref()))
+        .with_some("labelTimestamp", node.label.and_then(|label| label.written_at()).cloned())
         .with("children", children)
 }
 
