@@ -1,1 +1,169 @@
+use std::fs;
 
+use tempfile::TempDir;
+
+use super::*;
+use crate::{context::Context, json::Object};
+
+fn stamp(n: u32) -> Stamp {
+    Stamp { now_ms: 1_767_323_045_000 + i64::from(n), random: u128::from(n) << 70 | u128::from(n) * 7919 }
+}
+
+fn said(role: &str, text: &str) -> NewEntry {
+    NewEntry::Message(Object::new().with("role", role).with("content", text).with("timestamp", 5_i64))
+}
+
+/// A session with two messages on the disk.
+fn started(directory: &TempDir) -> Session {
+    let mut session = Session::create(directory.path(), "/proj", None, stamp(1));
+    session.append(said("user", "question é😀"), stamp(2)).unwrap();
+    session.append(said("assistant", "answer"), stamp(3)).unwrap();
+    session
+}
+
+fn open(path: &Path, n: u32) -> Session {
+    Session::open(path, "/proj", stamp(n)).unwrap()
+}
+
+#[test]
+fn the_file_appears_with_the_first_message_of_the_user() {
+    let directory = TempDir::new().unwrap();
+    let mut session = Session::create(directory.path(), "/proj", None, stamp(1));
+    let model = NewEntry::ModelChange { provider: "p".into(), model: "m".into() };
+    session.append(model, stamp(2)).unwrap();
+    assert!(!session.path().exists());
+    session.append(said("user", "hi"), stamp(3)).unwrap();
+    let path = session.path().to_owned();
+    let entries = session.tree().entries().to_vec();
+    drop(session);
+    assert_eq!(open(&path, 9).tree().entries(), entries);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_kill_at_any_byte_of_an_append_loses_that_entry_alone() {
+    let directory = TempDir::new().unwrap();
+    let mut session = started(&directory);
+    let path = session.path().to_owned();
+    let before = fs::read(&path).unwrap().len();
+    session.append(said("user", "the last é😀\n"), stamp(4)).unwrap();
+    let known = session.tree().entries().to_vec();
+    drop(session);
+    let whole = fs::read(&path).unwrap();
+    for len in before..=whole.len() {
+        fs::write(&path, &whole[..len]).unwrap();
+        let mut session = open(&path, 5);
+        let there = session.tree().entries().len();
+        // The entry is there when all of it is, with or without the end of its line.
+        assert_eq!(there, if len >= whole.len() - 1 { 3 } else { 2 }, "{len}");
+        assert_eq!(session.tree().entries(), &known[..there]);
+        assert_eq!(fs::read(&path).unwrap(), &whole[..len], "opening changes nothing");
+        session.append(said("user", "after"), stamp(6)).unwrap();
+        let entries = session.tree().entries().to_vec();
+        drop(session);
+        let session = open(&path, 7);
+        assert_eq!(session.tree().entries(), entries, "{len}");
+        assert_eq!(session.tree().leaf_path().len(), there + 1);
+    }
+}
+
+#[test]
+fn there_is_one_writer() {
+    let directory = TempDir::new().unwrap();
+    let session = started(&directory);
+    let path = session.path().to_owned();
+    assert!(matches!(Session::open(&path, "/proj", stamp(5)), Err(SessionError::Locked { .. })));
+    drop(session);
+    open(&path, 6);
+}
+
+#[test]
+fn a_file_that_somebody_else_wrote_is_not_appended_to() {
+    let directory = TempDir::new().unwrap();
+    let mut session = started(&directory);
+    let mut bytes = fs::read(session.path()).unwrap();
+    bytes.extend(b"{}\n");
+    fs::write(session.path(), &bytes).unwrap();
+    let known = session.tree().entries().to_vec();
+    let leaf = session.tree().leaf_id().map(str::to_owned);
+    assert!(matches!(session.append(said("user", "x"), stamp(5)), Err(SessionError::Changed { .. })));
+    // What was not written has not happened.
+    assert_eq!(session.tree().entries(), known);
+    assert_eq!(session.tree().leaf_id().map(str::to_owned), leaf);
+    assert_eq!(fs::read(session.path()).unwrap(), bytes);
+}
+
+#[test]
+fn what_is_no_session_is_not_touched() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("x.jsonl");
+    fs::write(&path, "somebody else's\n").unwrap();
+    assert!(matches!(Session::open(&path, "/proj", stamp(1)), Err(SessionError::Refused { .. })));
+    assert_eq!(fs::read(&path).unwrap(), b"somebody else's\n");
+    assert!(matches!(Session::open(&directory.path().join("no"), "/", stamp(1)), Err(SessionError::Io { .. })));
+}
+
+#[test]
+fn an_empty_file_becomes_a_session() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("x.jsonl");
+    fs::write(&path, "").unwrap();
+    let mut session = open(&path, 1);
+    session.append(said("user", "hi"), stamp(2)).unwrap();
+    drop(session);
+    assert_eq!(open(&path, 3).tree().entries().len(), 1);
+}
+
+#[test]
+fn an_older_version_is_written_anew_before_the_first_append() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("x.jsonl");
+    let old = "{\"type\":\"session\",\"id\":\"s\"}\nbroken\n{\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"1\"}}";
+    fs::write(&path, old).unwrap();
+    let mut session = open(&path, 1);
+    assert_eq!(fs::read_to_string(&path).unwrap(), old);
+    session.append(said("user", "2"), stamp(2)).unwrap();
+    session.append(said("user", "3"), stamp(3)).unwrap();
+    drop(session);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("\nbroken\n"), "what could not be read is still there");
+    let session = open(&path, 4);
+    assert_eq!(session.tree().leaf_path().len(), 3);
+    assert_eq!(session.tree().header().fields().get("version"), Some(&3_u64.into()));
+}
+
+#[test]
+fn the_leaf_is_where_it_was() {
+    let directory = TempDir::new().unwrap();
+    let mut session = started(&directory);
+    let path = session.path().to_owned();
+    let first = session.tree().entries()[0].id().unwrap().to_owned();
+    session.branch(&first, stamp(5)).unwrap();
+    drop(session);
+    let mut session = open(&path, 6);
+    assert_eq!(session.tree().leaf_id(), Some(first.as_str()));
+    session.reset_leaf(stamp(7)).unwrap();
+    drop(session);
+    assert_eq!(open(&path, 8).tree().leaf_id(), None);
+}
+
+#[test]
+fn forks_are_files_of_their_own() {
+    let directory = TempDir::new().unwrap();
+    let mut session = started(&directory);
+    session.append(said("user", "again"), stamp(4)).unwrap();
+    let leaf = session.tree().leaf_id().unwrap().to_owned();
+    let forked = session.forked(&leaf, stamp(5)).unwrap();
+    assert_eq!(forked.text, "again");
+    assert_eq!(forked.session.tree().header().parent_session(), session.path().to_str());
+    let whole = session.branched(&leaf, stamp(6)).unwrap();
+    assert_eq!(Context::of(whole.tree(), whole.tree().leaf()).messages().count(), 3);
+    let elsewhere = session.copied(&directory.path().join("b"), "/b", stamp(7)).unwrap();
+    assert_eq!(elsewhere.tree().header().cwd(), Some("/b"));
+    let all = crate::sessions::list(directory.path(), Some("/proj")).unwrap();
+    assert_eq!(all.len(), 3);
+    assert_eq!(all[0].first_message.as_deref(), Some("question é😀"));
+    assert!(crate::sessions::most_recent(directory.path(), Some("/proj")).unwrap().is_some());
+    assert_eq!(crate::sessions::most_recent(directory.path(), Some("/c")).unwrap(), None);
+    assert_eq!(crate::sessions::list(&directory.path().join("none"), None).unwrap(), []);
+}
