@@ -66,7 +66,8 @@ fn the_cut_is_never_at_a_result() {
     check(&[USER, CALL, RESULT, USER, CALL, RESULT], 1, Some(("e4", 3, 1)));
     check(&[USER, CALL, RESULT, USER, CALL, RESULT], 11, Some(("e4", 3, 1)));
     check(&[USER, CALL, RESULT, USER, CALL, RESULT], 12, Some(("e3", 3, 0)));
-    check(&[USER, CALL, RESULT, LABEL, USER, CALL], 11, Some(("e3", 3, 0)));
+    // A label before the message stays with it. It begins no turn, so pi takes the turn before it for one that is cut.
+    check(&[USER, CALL, RESULT, LABEL, USER, CALL], 11, Some(("e3", 0, 3)));
     check(&[USER, CALL], 1000, None);
     check(&[], 1, None);
     check(&[USER, CALL, r#""type":"compaction","summary":"S","firstKeptEntryId":"e1""#], 1, None);

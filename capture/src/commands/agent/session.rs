@@ -149,3 +149,6 @@ impl At {
         Ok(Answer { json, text })
     }
 }
+
+#[cfg(test)]
+mod tests;
