@@ -5,7 +5,7 @@
 //! writing the file anew throws nothing away.
 //!
 //! Reads as pi 0.87.1 does (`loadEntriesFromFile`), and oh-my-pi's title slot before the header too. Owns
-//! the text form; must not know what entries mean. Versions are brought up to date by [`migrate`].
+//! the text form; must not know what entries mean. Versions are brought up to date by `migrate`.
 
 mod issues;
 mod migrate;

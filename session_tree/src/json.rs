@@ -7,13 +7,9 @@
 //!
 //! Owns the value and its text. Must not know what a session is.
 
-use std::{collections::HashMap, fmt};
+mod wire;
 
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{MapAccess, SeqAccess, Visitor},
-    ser::{SerializeMap, SerializeSeq},
-};
+use std::collections::HashMap;
 
 /// A JSON value.
 #[derive(Debug, Clone, PartialEq)]
@@ -364,134 +360,5 @@ impl FromIterator<(String, Json)> for Object {
     }
 }
 
-struct JsonVisitor;
-
-impl<'de> Visitor<'de> for JsonVisitor {
-    type Value = Json;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Json, E> {
-        Ok(Json::Null)
-    }
-
-    fn visit_bool<E>(self, yes: bool) -> Result<Json, E> {
-        Ok(Json::Bool(yes))
-    }
-
-    fn visit_i64<E>(self, n: i64) -> Result<Json, E> {
-        Ok(Json::Number(n.into()))
-    }
-
-    fn visit_u64<E>(self, n: u64) -> Result<Json, E> {
-        Ok(Json::Number(n.into()))
-    }
-
-    fn visit_f64<E>(self, n: f64) -> Result<Json, E> {
-        Ok(serde_json::Number::from_f64(n).map_or(Json::Null, Json::Number))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Json, E> {
-        Ok(Json::String(text.to_owned()))
-    }
-
-    fn visit_string<E>(self, text: String) -> Result<Json, E> {
-        Ok(Json::String(text))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Json, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = seq.next_element()? {
-            items.push(item);
-        }
-        Ok(Json::Array(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
-        let mut pairs = Vec::new();
-        while let Some(pair) = map.next_entry::<String, Json>()? {
-            pairs.push(pair);
-        }
-        Ok(Json::Object(pairs.into_iter().collect()))
-    }
-}
-
-impl<'de> Deserialize<'de> for Json {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonVisitor)
-    }
-}
-
-impl Serialize for Json {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Null => serializer.serialize_unit(),
-            Self::Bool(yes) => serializer.serialize_bool(*yes),
-            Self::Number(number) => number.serialize(serializer),
-            Self::String(text) => serializer.serialize_str(text),
-            Self::Array(items) => {
-                let mut seq = serializer.serialize_seq(Some(items.len()))?;
-                for item in items {
-                    seq.serialize_element(item)?;
-                }
-                seq.end()
-            }
-            Self::Object(object) => object.serialize(serializer),
-        }
-    }
-}
-
-impl Serialize for Object {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.len()))?;
-        for (key, value) in self.iter() {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(text: &str, expected: &str) {
-        assert_eq!(Json::parse(text).unwrap().to_text(), expected);
-    }
-
-    #[test]
-    fn text_comes_out_as_javascript_writes_it() {
-        check(r#" { "b" : 1 , "a" : [ 1.0 , -2.5, 1e3 ] } "#, r#"{"b":1,"a":[1,-2.5,1000]}"#);
-        check(r#""\u0007\u0008\n\"\\\/é€""#, r#""\u0007\b\n\"\\/é€""#);
-        check(r#"{"a":1,"b":2,"a":3}"#, r#"{"a":3,"b":2}"#);
-    }
-
-    #[test]
-    fn half_a_pair_becomes_a_replacement() {
-        check(r#""x\ud83d""#, "\"x\u{fffd}\"");
-        check(r#""\udc00\ud83d\ude00""#, "\"\u{fffd}\u{1f600}\"");
-        // An escaped backslash before a u is no escape.
-        check(r#""\\ud83d \ud83d""#, "\"\\\\ud83d \u{fffd}\"");
-        assert!(Json::parse(r#"{"a":"\ud83d"#).is_err());
-        assert!(Json::parse("\"\\").is_err());
-    }
-
-    #[test]
-    fn many_keys_are_found_once() {
-        let text: Vec<String> = (0..100).map(|i| format!("\"k{}\":{i}", i % 50)).collect();
-        let Json::Object(object) = Json::parse(&format!("{{{}}}", text.join(","))).unwrap() else { panic!() };
-        assert_eq!(object.len(), 50);
-        assert_eq!(object.get("k49").and_then(Json::as_f64), Some(99.0));
-    }
-
-    #[test]
-    fn length_counts_units() {
-        assert_eq!(utf16_len("aé😀"), 4);
-        assert_eq!(utf16_prefix("a😀b", 2), "a");
-        assert_eq!(utf16_prefix("a😀b", 3), "a😀");
-        assert_eq!(utf16_prefix("ab", 9), "ab");
-    }
-}
+mod tests;

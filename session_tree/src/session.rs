@@ -23,6 +23,7 @@ use crate::{
     Stamp,
     document::{Document, Header, Issue, Refusal},
     entry::{Entry, Kind, NewBranchSummary, NewEntry},
+    sessions,
     time::to_iso,
     tree::Tree,
 };
@@ -87,6 +88,17 @@ impl Session {
             Disk::Held { file, len, open_end: document.open_end }
         };
         Ok(Self { tree, path: path.to_owned(), issues, disk })
+    }
+
+    /// Takes up the session of a directory that was written last, or begins one. With `only_here` it must work in `cwd`.
+    ///
+    /// # Errors
+    /// The directory cannot be read, or the session not opened.
+    pub fn continue_recent(directory: &Path, cwd: &str, only_here: bool, stamp: Stamp) -> Result<Self, SessionError> {
+        match sessions::most_recent(directory, only_here.then_some(cwd))? {
+            Some(path) => Self::open(&path, cwd, stamp),
+            None => Ok(Self::create(directory, cwd, None, stamp)),
+        }
     }
 
     /// Reads a file without locking or changing it.

@@ -56,7 +56,7 @@ impl FileOperations {
 /// The lists as they stand at the end of a summary.
 pub(crate) fn as_text(read: &[String], modified: &[String]) -> String {
     let section = |name: &str, files: &[String]| {
-        (!files.is_empty()).then(|| format!("\n\n<{name}>\n{}\n</{name}>", files.join("\n"))).unwrap_or_default()
+        if files.is_empty() { String::new() } else { format!("\n\n<{name}>\n{}\n</{name}>", files.join("\n")) }
     };
     section("read-files", read) + &section("modified-files", modified)
 }

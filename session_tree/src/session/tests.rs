@@ -6,7 +6,7 @@ use super::*;
 use crate::{context::Context, json::Object};
 
 fn stamp(n: u32) -> Stamp {
-    Stamp { now_ms: 1_767_323_045_000 + i64::from(n), random: u128::from(n) << 70 | u128::from(n) * 7919 }
+    Stamp { now_ms: 1_767_323_045_000 + i64::from(n), random: (u128::from(n) << 70) | (u128::from(n) * 7919) }
 }
 
 fn said(role: &str, text: &str) -> NewEntry {
@@ -165,5 +165,10 @@ fn forks_are_files_of_their_own() {
     assert_eq!(all[0].first_message.as_deref(), Some("question é😀"));
     assert!(crate::sessions::most_recent(directory.path(), Some("/proj")).unwrap().is_some());
     assert_eq!(crate::sessions::most_recent(directory.path(), Some("/c")).unwrap(), None);
+    drop((session, whole, forked));
+    let recent = Session::continue_recent(directory.path(), "/proj", true, stamp(8)).unwrap();
+    assert!(!recent.tree().entries().is_empty());
+    let fresh = Session::continue_recent(&directory.path().join("none"), "/proj", true, stamp(8)).unwrap();
+    assert!(fresh.tree().entries().is_empty() && !fresh.is_saved());
     assert_eq!(crate::sessions::list(&directory.path().join("none"), None).unwrap(), []);
 }
