@@ -1,0 +1,65 @@
+//! A program that is killed while it writes loses nothing that it was told is written.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use session_tree::{NewEntry, Object, Session, Stamp};
+
+/// How many entries the writer would write if nobody killed it.
+const MANY: u32 = 50_000;
+
+fn stamp(n: u32) -> Stamp {
+    Stamp { now_ms: 1_767_323_045_000 + i64::from(n), random: u128::from(n) * 0x9e37_79b9_7f4a_7c15 }
+}
+
+fn said(n: u32) -> NewEntry {
+    NewEntry::Message(Object::new().with("role", "user").with("content", format!("é{n} ").repeat(50)))
+}
+
+/// The writer: says the id of each entry that is written. Run by the test below, in a directory of its own.
+#[test]
+#[ignore = "runs as a process that is killed"]
+fn writer() {
+    // Nobody's directory is written into when all ignored tests are run.
+    if std::fs::read_dir(".").unwrap().next().is_some() {
+        return;
+    }
+    let mut session = Session::create(Path::new("."), "/proj", None, stamp(0));
+    for n in 1..MANY {
+        let id = session.append(said(n), stamp(n)).unwrap().id().unwrap().to_owned();
+        println!("written {} {id}", session.path().display());
+    }
+}
+
+#[test]
+fn what_was_written_is_there_after_a_kill() {
+    for entries in [1, 2, 60, 400] {
+        let directory = tempfile::TempDir::new().unwrap();
+        let mut writer = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "writer", "--ignored", "--nocapture"])
+            .current_dir(directory.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(writer.stdout.take().unwrap()).lines().map(Result::unwrap);
+        // The first line begins with what the test harness says.
+        let told = lines.filter_map(|line| line.split_once("written ").map(|(_, told)| told.to_owned()));
+        let told: Vec<String> = told.take(entries).collect();
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+
+        let (path, _) = told[0].split_once(' ').unwrap();
+        let path = directory.path().join(path);
+        let mut session = Session::open(&path, "/proj", stamp(MANY)).unwrap();
+        let there = session.tree().entries().len();
+        assert!(there >= entries, "{there} of {entries}");
+        for (entry, told) in session.tree().entries().iter().zip(&told) {
+            assert!(told.ends_with(entry.id().unwrap()), "{told}");
+        }
+        session.append(said(0), stamp(MANY + 1)).unwrap();
+        assert_eq!(session.tree().leaf_path().len(), there + 1);
+    }
+}
