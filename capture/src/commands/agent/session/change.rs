@@ -105,7 +105,7 @@ pub(super) fn labels(arguments: &Labels) -> anyhow::Result<Answer> {
 }
 
 pub(super) fn migrate(file: &Path) -> anyhow::Result<Answer> {
-    let is_old = Loaded::read(file)?.is_rewritten;
+    let is_old = Loaded::read(file)?.is_old;
     let mut session = open(file)?;
     session.save().map_err(failed)?;
     let loaded = Loaded::read(file)?;

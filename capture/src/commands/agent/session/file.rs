@@ -7,6 +7,9 @@ use session_tree::{Document, Entry, Header, Issue, Key, Refusal, SessionError, S
 use super::Failed;
 use crate::{clock, terminal::safe};
 
+/// How many issues are told without being asked for.
+const ISSUES: usize = 20;
+
 /// A point in the tree, as it is typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Leaf {
@@ -48,6 +51,8 @@ pub(super) struct Loaded {
     pub(super) is_empty: bool,
     /// Whether opening it to write changes it, and how large it is before and after that.
     pub(super) is_rewritten: bool,
+    /// Whether the file is of an older version.
+    pub(super) is_old: bool,
     pub(super) size_before: u64,
     pub(super) size_after: u64,
     /// Whether the ids are ours, since the file has none.
@@ -71,11 +76,7 @@ impl Loaded {
             }
         };
         drop(bytes);
-        for issue in &document.issues {
-            let place = issue.place;
-            let text = format!("{}: line {}, byte {}: {}", path.display(), place.line, place.offset, issue.reason);
-            eprintln!("capture: {}", safe(&text));
-        }
+        complain(path, &document.issues);
         let size_after = match (document.migrated, document.open_end) {
             (true, _) => document.to_bytes().len() as u64,
             (false, open_end) => size_before + u64::from(open_end),
@@ -85,6 +86,7 @@ impl Loaded {
             issues: document.issues.clone(),
             is_empty: false,
             is_rewritten: document.migrated || document.open_end,
+            is_old: document.migrated,
             size_before,
             size_after,
             minted_ids: document.minted_ids,
@@ -102,6 +104,7 @@ impl Loaded {
             issues: Vec::new(),
             is_empty: true,
             is_rewritten: true,
+            is_old: false,
             size_before: 0,
             size_after,
             minted_ids: false,
@@ -147,6 +150,18 @@ impl Loaded {
     fn meant(&self, shown: &str) -> String {
         let place = shown.strip_prefix("gen-").and_then(|place| place.parse::<u64>().ok());
         place.filter(|_| self.minted_ids).map_or_else(|| shown.to_owned(), |place| format!("{place:08x}"))
+    }
+}
+
+/// Says what is wrong with a file.
+fn complain(path: &Path, issues: &[Issue]) {
+    for issue in issues.iter().take(ISSUES) {
+        let place = issue.place;
+        let text = format!("{}: line {}, byte {}: {}", path.display(), place.line, place.offset, issue.reason);
+        eprintln!("capture: {}", safe(&text));
+    }
+    if let Some(more) = issues.len().checked_sub(ISSUES).filter(|more| *more > 0) {
+        eprintln!("capture: and {more} more; `load --json --issues` lists them");
     }
 }
 
