@@ -63,9 +63,11 @@ pub(super) struct Loaded {
 impl Loaded {
     /// Reads the file, and says on standard error what is wrong with it.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
-        let bytes = fs::read(path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => anyhow::Error::new(Failed::NotFound(format!("{}: no such file", path.display()))),
-            _ => anyhow::Error::new(error).context(path.display().to_string()),
+        let bytes = fs::read(path).map_err(|error| {
+            if error.kind() == ErrorKind::NotFound {
+                return anyhow::Error::new(Failed::NotFound(format!("{}: no such file", path.display())));
+            }
+            anyhow::Error::new(error).context(path.display().to_string())
         })?;
         let size_before = bytes.len() as u64;
         let document = match Document::read(&bytes) {

@@ -33,7 +33,7 @@ fn value(text: &str) -> serde_json::Value {
             serde_json::Value::Number(number) => number.as_f64().into(),
             serde_json::Value::Array(items) => items.into_iter().map(plain).collect(),
             serde_json::Value::Object(pairs) => pairs.into_iter().map(|(k, v)| (k, plain(v))).collect(),
-            other => other,
+            other @ (serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::String(_)) => other,
         }
     }
     plain(serde_json::from_str(text).unwrap())
