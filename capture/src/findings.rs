@@ -146,9 +146,10 @@ struct Follower {
 impl Follower {
     /// Takes up what was found before, and looks at the sessions that go on.
     fn begin(&mut self) -> Result<(), ReadError> {
-        let filter = KeptFilter { states: None, session: None, limit: REMEMBERED };
-        self.monitor.restore(self.parts.reader.kept::<Finding>(&filter)?);
+        // The findings last: what is stored of them meanwhile is known then.
         self.position = self.parts.reader.position()?;
+        let filter = KeptFilter { states: None, session: None, limit: REMEMBERED };
+        self.monitor.restore(self.parts.reader.kept::<Finding>(&filter)?, self.position);
         for session in self.parts.reader.sessions(&SessionFilter { before: None, limit: SESSIONS })? {
             if session.status.state != State::Exited && session.merged_into.is_none() {
                 self.meet(session.id, u64::MAX)?;
@@ -175,7 +176,8 @@ impl Follower {
                 }
                 self.meet(event.session_id, event.sequence)?;
                 touched.insert(event.session_id);
-                let found = self.monitor.take(event);
+                let mut found = self.monitor.advance(event.observed_at);
+                found.extend(self.monitor.take(event));
                 self.give(found);
             }
             self.position = match events.last() {

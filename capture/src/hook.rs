@@ -25,9 +25,7 @@ use adapters::{
     process::{RUN_VARIABLE, nearest_agent},
 };
 use events::{Provider, RunId};
-use rustix::{
-    net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt},
-};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use serde_json::value::RawValue;
 
 use crate::{clock, places};

@@ -121,7 +121,8 @@ impl Notices {
     /// Metrics of the channels.
     pub fn metrics(&self, out: &mut String) {
         let name = "capture_notifications_total";
-        writeln!(out, "# HELP {name} Messages to people, by channel and what came of them.\n# TYPE {name} counter").ok();
+        writeln!(out, "# HELP {name} Messages to people, by channel and what came of them.\n# TYPE {name} counter")
+            .ok();
         for counts in self.delivery().map(|delivery| delivery.counts()).unwrap_or_default() {
             for (outcome, n) in [("sent", counts.sent), ("failed", counts.failed), ("dropped", counts.dropped)] {
                 let channel = counts.channel.replace(['\\', '"', '\n'], "_");
@@ -155,7 +156,9 @@ impl Waiting {
         let mut settings = parts.settings.clone();
         if settings == Settings::default() && !has_desktop() {
             // Nobody asked for it, and there is none: that is no failure to tell of each time.
-            tracing::info!("there is no desktop here, and no other channel: nobody is told of findings but by `capture findings`");
+            tracing::info!(
+                "there is no desktop here, and no other channel: nobody is told of findings but by `capture findings`"
+            );
             settings.channels.clear();
         }
         for (channel, trouble) in notifier::delivery::troubles(&settings, &around) {
@@ -219,7 +222,8 @@ impl Teller {
         let filter = KeptFilter { states: Some(FindingState::Open..=FindingState::Open), session: None, limit: 1_000 };
         match self.parts.reader.kept::<Finding>(&filter) {
             Ok(open) => {
-                let fresh = |f: &&Finding| clock::now().since_ms(f.first_at) < NOT_TOLD_YET_MS && !notified.contains(&f.id);
+                let fresh =
+                    |f: &&Finding| clock::now().since_ms(f.first_at) < NOT_TOLD_YET_MS && !notified.contains(&f.id);
                 open.iter().filter(fresh).for_each(|finding| self.tell(finding));
             }
             Err(error) => tracing::warn!(%error, "findings cannot be read: nobody is told of those before the start"),
@@ -360,7 +364,11 @@ mod tests {
         assert_eq!(seen(true, None, Some(10_000)), Presence::Away);
         assert_eq!(seen(true, None, None), Presence::Away);
         assert_eq!(seen(true, Some(true), Some(60_000)), Presence::AtTerminal);
-        assert_eq!(seen(true, Some(true), Some(600_000)), Presence::Away, "the window has the focus, and nobody is there");
+        assert_eq!(
+            seen(true, Some(true), Some(600_000)),
+            Presence::Away,
+            "the window has the focus, and nobody is there"
+        );
         assert_eq!(seen(true, Some(false), Some(10)), Presence::Away, "typed, and went to another window");
         assert_eq!(seen(false, None, Some(10)), Presence::Away);
     }

@@ -126,7 +126,8 @@ impl Queue {
     /// What waited before the start waits still; what was being typed then, nobody knows.
     async fn take_up(&mut self) {
         let reader = self.parts.reader.clone();
-        let filter = KeptFilter { states: Some(QueuedState::Queued..=QueuedState::Delivering), session: None, limit: 10_000 };
+        let filter =
+            KeptFilter { states: Some(QueuedState::Queued..=QueuedState::Delivering), session: None, limit: 10_000 };
         let found = tokio::task::spawn_blocking(move || reader.kept::<Prompt>(&filter)).await;
         let mut prompts = match found {
             Ok(Ok(prompts)) => prompts,
@@ -176,7 +177,8 @@ impl Queue {
             PromptAsk::Cancel(id) => {
                 let id = id.to_ascii_uppercase();
                 let found = self.waiting.values_mut().find_map(|queue| {
-                    let at = queue.iter().position(|prompt| prompt.id == id || id.len() >= 4 && prompt.id.ends_with(&id))?;
+                    let at =
+                        queue.iter().position(|prompt| prompt.id == id || id.len() >= 4 && prompt.id.ends_with(&id))?;
                     queue.remove(at)
                 });
                 self.waiting.retain(|_, queue| !queue.is_empty());
@@ -194,12 +196,14 @@ impl Queue {
         let sessions: Vec<SessionId> = self.waiting.keys().copied().collect();
         for session in sessions {
             let reader = self.parts.reader.clone();
-            let Ok(Ok(Some(view))) = tokio::task::spawn_blocking(move || reader.session(session)).await else { continue };
+            let Ok(Ok(Some(view))) = tokio::task::spawn_blocking(move || reader.session(session)).await else {
+                continue;
+            };
             if view.status.state == State::Exited || view.merged_into.is_some() {
                 self.give_up(session, &view).await;
             } else if waits(&view, clock::now())
-                && self.parts.runs.waits_for_prompt(session)
                 && self.put_off.get(&session).is_none_or(|(at, _)| *at <= Instant::now())
+                && self.parts.runs.takes_prompt(session).await
             {
                 self.deliver_to(session).await;
             }
@@ -275,8 +279,7 @@ impl Queue {
         let told = move |known| {
             done.send(known).ok();
         };
-        let mut input =
-            Input::Aside(Aside { session, what: Noted::Prompt(Box::new(prompt)), done: Box::new(told) });
+        let mut input = Input::Aside(Aside { session, what: Noted::Prompt(Box::new(prompt)), done: Box::new(told) });
         loop {
             match self.parts.inputs.try_send(input) {
                 Ok(()) => break,
@@ -302,8 +305,9 @@ fn waits(session: &Session, now: Timestamp) -> bool {
     let ready = match (status.state, status.reason) {
         (State::Waiting, Some(Reason::TurnComplete | Reason::NewSession | Reason::Background) | None) => true,
         (State::Idle, _) => true,
-        (State::Waiting, Some(_))
-        | (State::Running | State::WaitingApproval | State::Exited | State::Unknown, _) => false,
+        (State::Waiting, Some(_)) | (State::Running | State::WaitingApproval | State::Exited | State::Unknown, _) => {
+            false
+        }
     };
     ready && session.pending_approvals.is_empty() && now.since_ms(status.since) >= SETTLED_MS
 }

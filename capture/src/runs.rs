@@ -220,12 +220,10 @@ impl Runs {
         serde_json::from_value(told).map_err(|error| Refusal::Failed(error.to_string()))
     }
 
-    /// Whether the screen of the run that hosts a session shows that it waits, without a dialog.
-    #[must_use]
-    pub fn waits_for_prompt(&self, session: SessionId) -> bool {
-        let table = self.table();
-        let mut hosts = table.live.values().filter(|live| live.described.session_id == Some(session));
-        hosts.any(|live| live.described.screen_state == Some(State::Waiting) && live.dialog.is_none())
+    /// Whether a prompt would be typed now into the run that hosts a session.
+    pub async fn takes_prompt(&self, session: SessionId) -> bool {
+        let Ok((described, asks)) = self.find(&RunTarget::Session(session)) else { return false };
+        question(&described, asks.as_ref(), Ask::Prompt { text: String::new() }).await.is_ok()
     }
 
     /// Types a prompt into the run that hosts a session and submits it, if it waits for one.

@@ -264,7 +264,12 @@ impl Handoff {
         if !self.files.is_empty() {
             out.push_str("\n## Files changed\n\n");
             for (file, times) in self.files.iter().take(FILES) {
-                let _ = writeln!(out, "- `{}`{}", code_text(file), if *times > 1 { format!(" ({times}×)") } else { String::new() });
+                let _ = writeln!(
+                    out,
+                    "- `{}`{}",
+                    code_text(file),
+                    if *times > 1 { format!(" ({times}×)") } else { String::new() }
+                );
             }
             if self.files.len() > FILES {
                 let _ = writeln!(out, "- and {} more", self.files.len() - FILES);

@@ -24,16 +24,75 @@ const CHARS: usize = 80;
 
 /// What a prompt begins with that says nothing about its subject.
 const COURTESIES: &[&str] = &[
-    "please", "pls", "hi", "hello", "hey", "ok", "okay", "so", "now", "then", "and", "also", "just", "thanks",
-    "can you", "could you", "would you", "will you", "can we", "could we", "i want you to", "i'd like you to",
-    "i would like you to", "i need you to", "i want to", "i need to", "let's", "lets", "let us", "go ahead and",
+    "please",
+    "pls",
+    "hi",
+    "hello",
+    "hey",
+    "ok",
+    "okay",
+    "so",
+    "now",
+    "then",
+    "and",
+    "also",
+    "just",
+    "thanks",
+    "can you",
+    "could you",
+    "would you",
+    "will you",
+    "can we",
+    "could we",
+    "i want you to",
+    "i'd like you to",
+    "i would like you to",
+    "i need you to",
+    "i want to",
+    "i need to",
+    "let's",
+    "lets",
+    "let us",
+    "go ahead and",
 ];
 
 /// Prompts that name no subject.
 const EMPTY: &[&str] = &[
-    "yes", "y", "no", "ok", "okay", "sure", "go", "go on", "go ahead", "continue", "proceed", "do it", "do that",
-    "try again", "again", "retry", "next", "more", "thanks", "thank you", "hi", "hello", "hey", "test", "stop", "wait",
-    "good", "great", "perfect", "fix it", "fix this", "fix that", "keep going", "carry on", "resume",
+    "yes",
+    "y",
+    "no",
+    "ok",
+    "okay",
+    "sure",
+    "go",
+    "go on",
+    "go ahead",
+    "continue",
+    "proceed",
+    "do it",
+    "do that",
+    "try again",
+    "again",
+    "retry",
+    "next",
+    "more",
+    "thanks",
+    "thank you",
+    "hi",
+    "hello",
+    "hey",
+    "test",
+    "stop",
+    "wait",
+    "good",
+    "great",
+    "perfect",
+    "fix it",
+    "fix this",
+    "fix that",
+    "keep going",
+    "carry on",
+    "resume",
 ];
 
 /// What a prompt is about, in one line: its first sentence without courtesies. `None` when it names no
@@ -53,8 +112,7 @@ pub fn intent(prompt: &str) -> Option<String> {
     // A path or a name keeps its spelling.
     let first = letters.next()?;
     let plain = bare.split_whitespace().next().is_some_and(|word| word.chars().all(|c| c.is_ascii_lowercase()));
-    let title =
-        if plain { format!("{}{}", first.to_ascii_uppercase(), letters.as_str()) } else { bare.to_owned() };
+    let title = if plain { format!("{}{}", first.to_ascii_uppercase(), letters.as_str()) } else { bare.to_owned() };
     Some(one_line(&title, CHARS))
 }
 

@@ -40,8 +40,8 @@ pub use access::{Token, TokenError, Tokens};
 pub use api::moment::Moment;
 pub use board::{Board, SessionEntry};
 pub use command::{
-    ApprovalAsk, Command, Decision, DecisionScope, FindingAsk, HostConnection, HostStream, Input, PromptAsk, Refusal, RunAsk, RunTarget,
-    Telemetry, TelemetryKind, TelemetryRefusal, Verdict, Who,
+    ApprovalAsk, Command, Decision, DecisionScope, FindingAsk, HostConnection, HostStream, Input, PromptAsk, Refusal,
+    RunAsk, RunTarget, Telemetry, TelemetryKind, TelemetryRefusal, Verdict, Who,
 };
 pub use config::{Config, Exposure, Health, Limits, Peer, PeerCheck, SourceHealth, TcpCheck};
 pub use frame::Frame;

@@ -73,8 +73,10 @@ impl Writer {
     /// When SQLite cannot write.
     pub fn keep<T: Kept>(&mut self, row: SessionRow, kept: &T) -> Result<(), CommitError> {
         let json = serde_json::to_string(kept).unwrap_or_default();
-        let sql =
-            format!("INSERT OR REPLACE INTO {} (id, session, state, began_at, body) VALUES (?1, ?2, ?3, ?4, ?5)", T::TABLE);
+        let sql = format!(
+            "INSERT OR REPLACE INTO {} (id, session, state, began_at, body) VALUES (?1, ?2, ?3, ?4, ?5)",
+            T::TABLE
+        );
         self.connection()
             .prepare_cached(&sql)
             .and_then(|mut s| {

@@ -74,7 +74,7 @@ pub enum Ask {
     /// Type a prompt, if the program waits for one: its screen says so, nothing on it asks for an
     /// answer, and nobody types.
     Prompt {
-        /// The prompt.
+        /// The prompt; an empty one only asks whether one would be typed.
         text: String,
     },
     /// Press Enter behind it, under the same conditions.

@@ -463,7 +463,9 @@ impl Reading {
         match (text.contains(['\n', '\t']), pastes) {
             (false, _) => self.type_at_prompt(text.as_bytes().to_vec(), true, reply),
             (true, true) => self.type_at_prompt(keys::paste(text), true, reply),
-            (true, false) => reply(Err("the program takes no pastes, so a prompt of several lines is not typed".into())),
+            (true, false) => {
+                reply(Err("the program takes no pastes, so a prompt of several lines is not typed".into()))
+            }
         }
     }
 

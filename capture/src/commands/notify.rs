@@ -59,7 +59,12 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     } else {
         for receipt in &receipts {
             let code = if receipt.outcome == "sent" { "32" } else { "31" };
-            let why = receipt.error.as_deref().or(receipt.why.as_deref()).map(|why| format!(": {}", safe(why))).unwrap_or_default();
+            let why = receipt
+                .error
+                .as_deref()
+                .or(receipt.why.as_deref())
+                .map(|why| format!(": {}", safe(why)))
+                .unwrap_or_default();
             print_line(&format!("{}  {}{why}", style::painted(&receipt.outcome, code), safe(&receipt.channel)))?;
         }
     }

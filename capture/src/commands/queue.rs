@@ -58,7 +58,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         return context.print_json(&page);
     }
     if page.prompts.is_empty() {
-        return show(if arguments.all { "no prompt was queued yet\n" } else { "no prompt waits (--all shows the others)\n" });
+        return show(if arguments.all {
+            "no prompt was queued yet\n"
+        } else {
+            "no prompt waits (--all shows the others)\n"
+        });
     }
     show(&page.prompts.iter().map(row).collect::<String>())
 }

@@ -65,7 +65,8 @@ impl Ingest {
     /// own: one it was given before that was known is the agent's.
     fn merge_wrappers(&mut self, agents: &[AgentProcess]) -> Result<(), Failure> {
         for agent in agents.iter().filter(|agent| agent.child) {
-            let runs = |(_, s): &(usize, &projections::SessionState)| s.process() == Some((agent.pid, agent.start_ticks));
+            let runs =
+                |(_, s): &(usize, &projections::SessionState)| s.process() == Some((agent.pid, agent.start_ticks));
             let slot = self.sessions.all_loaded().find(runs).map(|(slot, _)| slot);
             let wrapper = agents.iter().find(|a| Some(a.pid) == agent.parent && a.provider == agent.provider);
             if let (Some(slot), Some(wrapper)) = (slot, wrapper) {

@@ -62,14 +62,20 @@ fn a_standup_groups_by_project_and_counts() {
     let work = [
         Work {
             session: session(1, "Fix the login bug", "/home/dev/app"),
-            turns: vec![turn(1, "fix the login", "Done: see *auth.rs*", 0, 60), turn(2, "and test it", "12 passed", 100, 160)],
+            turns: vec![
+                turn(1, "fix the login", "Done: see *auth.rs*", 0, 60),
+                turn(2, "and test it", "12 passed", 100, 160),
+            ],
             findings: Vec::new(),
         },
         Work { session: session(2, "Write docs", "/home/dev/site"), turns: vec![], findings: Vec::new() },
     ];
     let text = standup(&work, at(30), at(200), &|path| path.replace("/home/dev", "~"));
     assert!(text.starts_with("2 projects, 2 sessions, 2 turns\n"), "{text}");
-    assert!(text.contains("## ~/app\n\n- **Fix the login bug** (claude, 2 turns, 4 calls (2 failed), 1 min)\n"), "{text}");
+    assert!(
+        text.contains("## ~/app\n\n- **Fix the login bug** (claude, 2 turns, 4 calls (2 failed), 1 min)\n"),
+        "{text}"
+    );
     assert!(text.contains("  - asked: and test it\n  - answered: 12 passed\n"), "{text}");
     assert!(text.contains("## ~/site\n\n- **Write docs** (claude, 0 turns, 0 s)"), "{text}");
     assert_eq!(standup(&[], at(0), at(1), &str::to_owned), "Nothing happened in that time.\n");
@@ -80,7 +86,9 @@ fn a_note_says_what_was_done_and_what_is_open() {
     let call = |id: &str, tool, title: &str| {
         ToolCall { call_id: id.into(), name: "T".into(), tool, title: Some(title.into()), ..ToolCall::default() }.into()
     };
-    let result = |id: &str, outcome, exit_code| ToolResult { call_id: id.into(), outcome, exit_code, ..ToolResult::default() }.into();
+    let result = |id: &str, outcome, exit_code| {
+        ToolResult { call_id: id.into(), outcome, exit_code, ..ToolResult::default() }.into()
+    };
     let events = [
         event(1, call("a", ToolKind::Edit, "src/a.rs"), None),
         event(2, call("b", ToolKind::Edit, "src/a.rs"), None),

@@ -189,8 +189,7 @@ impl SessionState {
             let its_own = call.is_some_and(|c| approval.is_about(c));
             let resolved = if approval.is_pending() && (its_own || last) {
                 let allowed = allowed_by(outcome);
-                let state =
-                    if allowed.is_some() { ApprovalState::AnsweredElsewhere } else { ApprovalState::Withdrawn };
+                let state = if allowed.is_some() { ApprovalState::AnsweredElsewhere } else { ApprovalState::Withdrawn };
                 let resolved = ApprovalResolved {
                     approval_id: approval.id.clone(),
                     allowed: allowed.filter(|_| its_own),

@@ -108,10 +108,7 @@ fn no_new_arrow_between_crates() {
     // None of those with code is missing in the walk.
     let here = ["events", "projections", "approver", "monitor", "adapters", "store", "server", "export", "redact"];
     let there = ["notifier", "capture", "tests"];
-    assert!(
-        names.is_superset(&here.into_iter().chain(there).collect()),
-        "{names:?}"
-    );
+    assert!(names.is_superset(&here.into_iter().chain(there).collect()), "{names:?}");
 }
 
 #[test]

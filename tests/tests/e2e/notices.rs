@@ -1,7 +1,7 @@
 //! Findings of the real program, the messages that tell a person of them, and prompts that wait: a
 //! scripted agent in a terminal nobody is at, a webhook's receiver, a desktop.
 
-use std::{fs, io::Write, process::Stdio};
+use std::{fs, io::Write, os::unix::fs::PermissionsExt, process::Stdio};
 
 use serde_json::{Value, json};
 use tests::{
@@ -47,6 +47,7 @@ impl Here {
         let hooks = Receiver::start();
         let secret = machine.home().join("hook.secret");
         fs::write(&secret, SECRET).unwrap();
+        fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
         let configuration = format!(
             "autostart = false\n[notify]\nallow_hosts = [\"{}\"]\n\
              channels = [{{ type = \"desktop\", name = \"desktop\" }}, \
@@ -130,13 +131,12 @@ fn an_approval_of_a_run_is_told_once_over_each_channel() {
         let told = here.told(&session, "notification");
         (told.len() >= 2).then_some(told)
     });
-    let outcomes: Vec<(&Value, &Value)> = told.iter().map(|e| (&e["data"]["outcome"], &e["data"]["findings"][0])).collect();
+    let outcomes: Vec<(&Value, &Value)> =
+        told.iter().map(|e| (&e["data"]["outcome"], &e["data"]["findings"][0])).collect();
     assert_eq!(outcomes, [(&json!("sent"), &finding["id"]); 2]);
     // It is answered: the finding is over, and nobody is told of that, nor of anything twice.
-    here.done(&["send", "one", "go on\n"]);
-    let over = eventually("the finding is over", || {
-        here.findings("state=resolved&kind=approval").first().cloned()
-    });
+    here.done(&["send", "one", "--force", "go on\n"]);
+    let over = eventually("the finding is over", || here.findings("state=resolved&kind=approval").first().cloned());
     assert_eq!(over["id"], finding["id"]);
     here.done(&["send", "one", "ask for more\n"]);
     let requests = here.hooks.wait(2, PATIENCE);
@@ -155,7 +155,7 @@ fn what_is_answered_within_the_debounce_is_not_told() {
     here.done(&["send", "one", "ask first\n"]);
     here.is(&one, "waiting_approval");
     here.finding("approval");
-    here.done(&["send", "one", "go on\n"]);
+    here.done(&["send", "one", "--force", "go on\n"]);
     eventually("the first is over", || here.findings("kind=approval").is_empty().then_some(()));
     here.done(&["send", "two", "ask second\n"]);
     let delivered = here.hooks.wait(1, PATIENCE).remove(0).json();
@@ -178,7 +178,7 @@ fn who_acknowledges_a_finding_is_not_told_of_it_again() {
     assert_eq!((&acknowledged["state"], &acknowledged["schema_version"]), (&json!("acknowledged"), &json!(1)));
     // Twice is as once; after the end it is refused.
     here.done(&["findings", &id, "--ack"]);
-    here.done(&["send", "one", "go on\n"]);
+    here.done(&["send", "one", "--force", "go on\n"]);
     eventually("it is over", || here.findings("").is_empty().then_some(()));
     let output = here.machine.command(&["findings", &id, "--ack"]).output().unwrap();
     assert_eq!(output.status.code(), Some(5), "{output:?}");
@@ -213,7 +213,7 @@ fn a_prompt_waits_until_the_session_does_and_never_answers_a_dialog() {
     let cancelled: Value = serde_json::from_str(&here.done(&["queue", "--json", "--cancel", id])).unwrap();
     assert_eq!(cancelled["state"], "cancelled");
     // The dialog goes away, and the agent waits.
-    here.done(&["send", "one", "go on\n"]);
+    here.done(&["send", "one", "--force", "go on\n"]);
     here.is(&session, "waiting");
     eventually("the prompt is delivered", || {
         let prompts = here.server.client.json("/api/v1/prompts?state=delivered")?;

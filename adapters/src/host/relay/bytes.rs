@@ -150,7 +150,9 @@ impl Relay {
         }
         let upto = self.state.keys.queued + bytes.len() as u64;
         self.state.keys.replies.push_back((upto, bytes.len(), reply));
-        self.state.typed = Some(Instant::now());
+        if !bytes.is_empty() {
+            self.state.typed = Some(Instant::now());
+        }
         self.type_bytes(&bytes);
         self.state.keys.wrote(0);
     }
