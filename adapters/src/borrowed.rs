@@ -1,5 +1,7 @@
 //! Borrowed text for decoders: strings that need no copy unless they hold escapes.
 
+pub(crate) mod escapes;
+
 use std::{borrow::Cow, fmt, ops::Deref};
 
 use serde::{Deserialize, Deserializer, de::Visitor};

@@ -25,7 +25,6 @@ mod record;
 mod scene;
 mod standing;
 mod story;
-mod text;
 mod tools;
 
 pub use legacy::GeminiLegacyDecoder;

@@ -6,10 +6,8 @@ use std::borrow::Cow;
 use events::ErrorClass;
 use serde_json::value::RawValue;
 
-use super::{
-    record::{Part, Thought},
-    text::unescaped,
-};
+use super::record::{Part, Thought};
+use crate::borrowed::escapes::unescaped;
 
 /// The readable part of a message's content.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::text::unescaped;
 pub(super) use crate::borrowed::Text;
+use crate::borrowed::escapes::unescaped;
 
 /// One line of a chat file: a header, a message, a `$set` or a `$rewindTo`.
 #[derive(Debug, Deserialize)]

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use super::{
     content::{one_line, unwrap_untrusted},
     record::{Text, ToolCall},
-    text::unescaped,
 };
+use crate::borrowed::escapes::unescaped;
 
 /// What a tool does. Names of 0.24 to 0.61; tools of MCP servers are `mcp_<server>_<tool>`, before
 /// 0.3x `<server>__<tool>`, and are shown as `<tool> (<server> MCP Server)`.

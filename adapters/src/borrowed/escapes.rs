@@ -1,4 +1,5 @@
-//! Reading raw JSON strings: one search for escapes and one copy, where serde_json makes two.
+//! Reading raw JSON strings: one search for escapes and one copy, where serde_json makes two, and half a
+//! surrogate pair is no error.
 //! Outputs of tools are most of a chat file, and most of them have escapes.
 
 use std::borrow::Cow;
@@ -7,7 +8,7 @@ use serde_json::value::RawValue;
 
 /// The text of a raw JSON string; `None` when the value is no string. Half a surrogate pair is
 /// read as U+FFFD.
-pub(super) fn unescaped(raw: &RawValue) -> Option<Cow<'_, str>> {
+pub(crate) fn unescaped(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     let Some(first) = memchr::memchr(b'\\', inner.as_bytes()) else {
         return Some(Cow::Borrowed(inner));
