@@ -16,6 +16,7 @@ pub mod delivery;
 pub mod gemini;
 pub mod hooks;
 pub mod host;
+pub mod pi;
 pub mod process;
 pub mod providers;
 pub mod screen;
@@ -29,8 +30,8 @@ use events::Provider;
 #[must_use]
 pub fn is_transcript(provider: Provider, path: &str) -> bool {
     match provider {
-        Provider::Claude | Provider::Codex => path.ends_with(".jsonl"),
+        Provider::Claude | Provider::Codex | Provider::Pi | Provider::Capture => path.ends_with(".jsonl"),
         Provider::Gemini => path.contains("/chats/"),
-        Provider::Pi | Provider::Capture | Provider::Unknown => true,
+        Provider::Unknown => true,
     }
 }

@@ -138,7 +138,7 @@ fn look_at(pid: u32, homes: &Homes) -> Option<AgentProcess> {
     let arguments = fs::read(dir.join("cmdline")).ok()?;
     let (provider, shared) = which_agent(&arguments)?;
     let environment = fs::read(dir.join("environ")).ok()?;
-    if !home_of(provider, &environment).is_some_and(|home| homes.of(provider).contains(&home)) {
+    if !homes_in(provider, &environment).iter().any(|home| homes.of(provider).contains(home)) {
         return None;
     }
     Some(AgentProcess {
@@ -176,16 +176,22 @@ fn variable_in<'a>(environment: &'a [u8], name: &str) -> Option<&'a str> {
     std::str::from_utf8(value).ok().filter(|v| !v.is_empty())
 }
 
-/// Where an agent with this environment keeps its sessions. Nothing else of it is looked at.
-fn home_of(provider: Provider, environment: &[u8]) -> Option<PathBuf> {
+/// Where an agent with this environment may keep its sessions: one place, but for pi and oh-my-pi, which are one to us.
+/// Nothing else of it is looked at.
+fn homes_in(provider: Provider, environment: &[u8]) -> Vec<PathBuf> {
     let variable = |name: &str| variable_in(environment, name).map(PathBuf::from);
     let below_home = |name: &str| Some(variable("HOME")?.join(name));
-    match provider {
+    let home = match provider {
         Provider::Claude => variable("CLAUDE_CONFIG_DIR").or_else(|| below_home(".claude")),
         Provider::Codex => variable("CODEX_HOME").or_else(|| below_home(".codex")),
         Provider::Gemini => variable("GEMINI_CLI_HOME").or_else(|| variable("HOME")).map(|home| home.join(".gemini")),
-        Provider::Pi | Provider::Capture | Provider::Unknown => None,
-    }
+        Provider::Pi => match variable("PI_CODING_AGENT_DIR") {
+            None => return [".pi/agent", ".omp/agent"].into_iter().filter_map(below_home).collect(),
+            told => told,
+        },
+        Provider::Capture | Provider::Unknown => None,
+    };
+    home.into_iter().collect()
 }
 
 /// Words after an agent's name with which it holds no conversation.
@@ -213,12 +219,15 @@ fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
     let base = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
     let mut name = base(first);
     if matches!(name.as_str(), "node" | "bun" | "deno") || name.starts_with("python") {
-        name = base(words.by_ref().find(|w| !w.starts_with('-'))?);
+        let script = words.by_ref().find(|w| !w.starts_with('-'))?;
+        // Started by the path of its package, and not by its name.
+        name = if script.contains("/pi-coding-agent/") { "pi".into() } else { base(script) };
     }
     let provider = match name.trim_end_matches(".js") {
         "claude" => Provider::Claude,
         "codex" => Provider::Codex,
         "gemini" => Provider::Gemini,
+        "pi" | "omp" => Provider::Pi,
         _ => return None,
     };
     let word = words.next();
@@ -490,6 +499,11 @@ mod tests {
             Some((Provider::Gemini, false))
         );
         assert_eq!(who(&["/opt/codex/codex", "app-server", "--listen", "unix://"]), Some((Provider::Codex, true)));
+        assert_eq!(who(&["pi", "--continue"]), Some((Provider::Pi, false)));
+        assert_eq!(who(&["bun", "/home/dev/.bun/bin/omp"]), Some((Provider::Pi, false)));
+        let package = "/usr/lib/node_modules/@earendil-works/pi-coding-agent/dist/cli.js";
+        assert_eq!(who(&["node", package]), Some((Provider::Pi, false)));
+        assert_eq!(who(&["node", "/usr/bin/pi", "install", "x"]), None);
         assert_eq!(who(&["vim", "claude"]), None);
         assert_eq!(who(&["grep", "codex"]), None);
         assert_eq!(who(&[""]), None);
@@ -544,10 +558,13 @@ mod tests {
     #[test]
     fn finds_the_home_an_agent_uses() {
         let environment = b"PATH=/bin\0HOME=/home/a\0CODEX_HOME=/srv/codex\0XHOME=/x\0";
-        assert_eq!(home_of(Provider::Claude, environment), Some("/home/a/.claude".into()));
-        assert_eq!(home_of(Provider::Codex, environment), Some("/srv/codex".into()));
-        assert_eq!(home_of(Provider::Gemini, environment), Some("/home/a/.gemini".into()));
-        assert_eq!(home_of(Provider::Gemini, b"PATH=/bin"), None);
+        assert_eq!(homes_in(Provider::Claude, environment), [PathBuf::from("/home/a/.claude")]);
+        assert_eq!(homes_in(Provider::Codex, environment), [PathBuf::from("/srv/codex")]);
+        assert_eq!(homes_in(Provider::Gemini, environment), [PathBuf::from("/home/a/.gemini")]);
+        assert_eq!(homes_in(Provider::Gemini, b"PATH=/bin"), Vec::<PathBuf>::new());
+        assert_eq!(homes_in(Provider::Pi, environment), ["/home/a/.pi/agent", "/home/a/.omp/agent"].map(PathBuf::from));
+        let told = b"HOME=/home/a\0PI_CODING_AGENT_DIR=/srv/pi\0";
+        assert_eq!(homes_in(Provider::Pi, told), [PathBuf::from("/srv/pi")]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::{
     collect::{Recognize, Root},
     decode::Decoder,
     gemini::{self, ChatFile, GeminiDecoder, GeminiLegacyDecoder},
+    pi::{self, PiDecoder},
     tail::{FileSpec, Format, MakeDecoder},
 };
 
@@ -27,6 +28,10 @@ pub struct Homes {
     pub codex: Vec<PathBuf>,
     /// Like `~/.gemini` (`GEMINI_CLI_HOME/.gemini`).
     pub gemini: Vec<PathBuf>,
+    /// Like `~/.pi/agent` and `~/.omp/agent` (`PI_CODING_AGENT_DIR`).
+    pub pi: Vec<PathBuf>,
+    /// Our own agent's: `agent` in the data directory.
+    pub capture: Vec<PathBuf>,
 }
 
 impl Homes {
@@ -37,7 +42,9 @@ impl Homes {
             Provider::Claude => &self.claude,
             Provider::Codex => &self.codex,
             Provider::Gemini => &self.gemini,
-            Provider::Pi | Provider::Capture | Provider::Unknown => &[],
+            Provider::Pi => &self.pi,
+            Provider::Capture => &self.capture,
+            Provider::Unknown => &[],
         }
     }
 
@@ -52,6 +59,8 @@ impl Homes {
         let mut roots = make(Provider::Claude, &self.claude, Arc::new(Claude));
         roots.extend(make(Provider::Codex, &self.codex, Arc::new(Codex)));
         roots.extend(make(Provider::Gemini, &self.gemini, Arc::new(Gemini)));
+        roots.extend(make(Provider::Pi, &self.pi, Arc::new(Pi(pi_lines))));
+        roots.extend(make(Provider::Capture, &self.capture, Arc::new(Pi(own_lines))));
         roots
     }
 }
@@ -139,6 +148,27 @@ impl Recognize for Gemini {
             Some(_) => false,
         }
     }
+}
+
+/// pi, oh-my-pi, and our own agent: one layout, one format.
+struct Pi(MakeDecoder);
+
+impl Recognize for Pi {
+    fn file(&self, relative: &Path) -> Option<FileSpec> {
+        pi::recognize(relative).then(|| lines(self.0))
+    }
+
+    fn enter(&self, relative: &Path) -> bool {
+        matches!(first(relative), None | Some("sessions")) && relative.components().count() <= 2
+    }
+}
+
+fn pi_lines(path: &Path, state: Option<&str>) -> Box<dyn Decoder> {
+    Box::new(PiDecoder::new(Provider::Pi, &path.to_string_lossy(), state))
+}
+
+fn own_lines(path: &Path, state: Option<&str>) -> Box<dyn Decoder> {
+    Box::new(PiDecoder::new(Provider::Capture, &path.to_string_lossy(), state))
 }
 
 fn gemini_lines(path: &Path, state: Option<&str>) -> Box<dyn Decoder> {

@@ -40,6 +40,8 @@ pub struct ExtraRoots {
     pub codex: Vec<PathBuf>,
     /// Like `~/.gemini`.
     pub gemini: Vec<PathBuf>,
+    /// Like `~/.pi/agent` and `~/.omp/agent`.
+    pub pi: Vec<PathBuf>,
 }
 
 /// Limits of the status rules.
@@ -125,7 +127,8 @@ impl Config {
         range("status.lost_after_s", self.status.lost_after_s, 30, 604_800)?;
         range("read.max_line_mib", self.read.max_line_mib, 1, 1024)?;
         range("read.hot_poll_ms", self.read.hot_poll_ms, 50, 5_000)?;
-        for dir in self.ignore.iter().chain(&self.roots.claude).chain(&self.roots.codex).chain(&self.roots.gemini) {
+        let roots = [&self.roots.claude, &self.roots.codex, &self.roots.gemini, &self.roots.pi];
+        for dir in self.ignore.iter().chain(roots.into_iter().flatten()) {
             anyhow::ensure!(dir.is_absolute(), "`{}` is not an absolute path", dir.display());
         }
         self.actions.iter().try_for_each(crate::actions::Action::check)?;

@@ -150,7 +150,7 @@ impl Service {
         let (inputs, incoming) = bounded(ingest::INPUTS);
 
         let collect = collect_config(&options.config);
-        let homes = roots::homes(&options.config)?;
+        let homes = roots::homes(&options.config, data)?;
         let collector = Collector::new(collect, homes.roots(), writer.cursors()?);
         let control = collector.control();
 

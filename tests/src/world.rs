@@ -122,7 +122,7 @@ impl World {
     pub fn new(start: i64) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (home, data) = (dir.path().join("home"), dir.path().join("data"));
-        for below in [".claude/projects", ".claude/sessions", ".codex/sessions", ".gemini/tmp"] {
+        for below in [".claude/projects", ".claude/sessions", ".codex/sessions", ".gemini/tmp", ".pi/agent/sessions"] {
             fs::create_dir_all(home.join(below)).unwrap();
         }
         fs::create_dir_all(dir.path().join("proj")).unwrap();
@@ -132,6 +132,8 @@ impl World {
             claude: vec![home.join(".claude")],
             codex: vec![home.join(".codex")],
             gemini: vec![home.join(".gemini")],
+            pi: vec![home.join(".pi/agent"), home.join(".omp/agent")],
+            capture: vec![data.join("agent")],
         };
         let clock: fn() -> Now = || Now { wall: Timestamp::MIN, steady: Duration::ZERO };
         let config = Config { watches: 0, workers: 0, ..Config::new(clock) };

@@ -444,8 +444,8 @@ impl Reading {
                 keys.iter().map(|key| keys::bytes(key, application)).collect::<Result<Vec<_>, _>>().map(|k| k.concat())
             }
             Ask::Interrupt => Ok(match self.begin.hello.provider {
-                Provider::Claude | Provider::Codex | Provider::Gemini => b"\x1b".to_vec(),
-                Provider::Pi | Provider::Capture | Provider::Unknown => b"\x03".to_vec(),
+                Provider::Claude | Provider::Codex | Provider::Gemini | Provider::Pi => b"\x1b".to_vec(),
+                Provider::Capture | Provider::Unknown => b"\x03".to_vec(),
             }),
         };
         match typed {

@@ -84,7 +84,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
         Ok(_) => check("policy", true, format!("{} (not there: everything is asked about)", policy.display())),
         Err(refused) => check("policy", false, format!("{refused}; everything is asked about")),
     }
-    let homes = roots::homes(&context.config)?;
+    let homes = roots::homes(&context.config, &context.data)?;
     for root in homes.roots() {
         let there = root.dir.is_dir();
         check(

@@ -96,7 +96,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 
 /// The agents that are meant, each with its home.
 fn meant(context: &Context, which: &Which) -> anyhow::Result<Vec<(Provider, PathBuf)>> {
-    let homes = roots::homes(&context.config)?;
+    let homes = roots::homes(&context.config, &context.data)?;
     let named = |provider: &Provider| which.provider.is_empty() || which.provider.contains(provider);
     let mut all = Vec::new();
     for provider in AGENTS.iter().copied().filter(named) {

@@ -20,7 +20,12 @@ impl Place {
         let dir = tempfile::tempdir().unwrap();
         let at = |below: &str| dir.path().join(below);
         fs::create_dir_all(at(".claude")).unwrap();
-        let homes = Homes { claude: vec![at(".claude")], codex: vec![at(".codex")], gemini: vec![at(".gemini")] };
+        let homes = Homes {
+            claude: vec![at(".claude")],
+            codex: vec![at(".codex")],
+            gemini: vec![at(".gemini")],
+            ..Homes::default()
+        };
         let hooks = Hooks::new(&at("data"), &homes, "/bin/sh".into());
         Self { hooks, gauges: Gauges::default(), now: Timestamp::from_millisecond(NOW), dir }
     }

@@ -109,6 +109,10 @@ recordings! {
     gemini_s14b "gemini/S14b-resume-latest" agree 99.0 seen 0;
     gemini_s15 "gemini/S15-file-edit" agree 33.3 seen 0;
     gemini_s92 "gemini/S92-resume-legacy-json-with-0.61" agree 99.0 seen 0;
+    pi_s01 "pi/S01-hello" agree 97.0 seen 0;
+    pi_s02 "pi/S02-tools-and-tree" agree 99.0 seen 0;
+    pi_s05 "pi/S05-fork" agree 91.5 seen 0;
+    pi_o02 "pi/O02-omp-tools" agree 93.5 seen 0;
 }
 
 /// `/branch` and `/clear` move a process to another session (its registry file says so). The one

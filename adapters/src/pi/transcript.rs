@@ -1,0 +1,228 @@
+//! Sessions: `sessions/<folder>/<time>_<session id>.jsonl`, one entry a line, appended.
+//!
+//! What the format asks of a reader:
+//! - Entries make a tree. An entry that does not follow the last one shows that the user went back
+//!   (`session.forked` from the session itself, like a rewind); nothing that was told is taken back. That the leaf
+//!   moved is seen when something is appended there, not before: pi keeps no note of it. Our own sessions do
+//!   ([`LEAF_TYPE`]).
+//! - Where a line before could not be read, an entry follows one that is not known. That is no going back.
+//! - Ids of entries are 8 hex digits, and differ within one file only. With its moment an entry is itself everywhere:
+//!   a fork's file begins with copies that keep both. What is older than the header is such a copy and is handed to
+//!   the session it was first written in, so that it does not matter which file is read first. What is older
+//!   than that session too was copied before, and is left to the file it comes from.
+//! - Version 1 has no ids. When pi opens such a file it writes it anew with ids, and its entries are told again.
+//! - oh-my-pi's file begins with its title, in a line that is overwritten in place, before the header.
+
+use std::sync::Arc;
+
+use events::{
+    Annotation, Identity, NewEvent, Payload, Provider, Repeat, SessionForked, SessionStarted, StartKind, Timestamp,
+    Topic,
+};
+use serde::{Deserialize, Serialize};
+use session_tree::entry::LEAF_TYPE;
+
+use super::{
+    record::{self, Line, Message, shape, text},
+    said::Said,
+};
+use crate::decode::{Decoded, Decoder, Malformed, Record, line_identity};
+
+/// The block of the identity of a step back, so that it differs from what the entry itself says.
+const STEP_BACK: u32 = 9_000;
+
+/// What a decoder carries from line to line.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Carried {
+    /// The header's id.
+    session: Option<String>,
+    /// The header's moment, when the session is a fork: older entries are copies.
+    began: Option<Timestamp>,
+    /// The session it is a fork of,
+    parent: Option<String>,
+    /// and when that one began.
+    parent_began: Option<Timestamp>,
+    /// A title that was read before the header.
+    title: Option<String>,
+    /// The id of the last entry,
+    last: Option<String>,
+    /// and of the one that the next is expected to follow: the same, unless the leaf was moved.
+    leaf: Option<String>,
+    /// Whether there was an entry.
+    begun: bool,
+    /// Where the last line ended.
+    end: u64,
+    /// The model has called tools and not been asked for anything else since.
+    pub(super) working: bool,
+    /// Answers in a row that failed.
+    pub(super) failures: u32,
+}
+
+/// Decodes one session's file.
+#[derive(Debug)]
+pub struct PiDecoder {
+    provider: Provider,
+    session: Arc<str>,
+    carried: Carried,
+}
+
+impl PiDecoder {
+    /// A decoder for the file at `path`, going on from `state`. Sessions of ours have the same format as pi's
+    /// (`provider` says whose it is). A state that cannot be read is ignored.
+    #[must_use]
+    pub fn new(provider: Provider, path: &str, state: Option<&str>) -> Self {
+        let carried: Carried = state.and_then(|s| serde_json::from_str(s).ok()).unwrap_or_default();
+        let session = carried.session.as_deref().map_or_else(|| Arc::from(named(path).1), Arc::from);
+        Self { provider, session, carried }
+    }
+
+    fn title(&mut self, line: &Line<'_>, record: &Record<'_>, out: &mut Decoded) {
+        let Some(title) = record::words(line.title) else { return };
+        if self.carried.session.is_none() {
+            self.carried.title = Some(title);
+            return;
+        }
+        self.tell_title(title, record, out);
+    }
+
+    fn tell_title(&self, value: String, record: &Record<'_>, out: &mut Decoded) {
+        let identity = Identity::of(self.provider, "title", &[self.session.as_bytes(), value.as_bytes()]);
+        out.push(out.event(record, &self.session, identity, Annotation { topic: Topic::Title, value }));
+    }
+
+    fn header(&mut self, line: &Line<'_>, record: &Record<'_>, out: &mut Decoded) {
+        let id = text(line.id);
+        if self.carried.session.is_some() {
+            // pi takes the first and ignores any other.
+            if id.as_deref() != Some(&*self.session) {
+                let identity = line_identity(self.provider, &self.session, record.bytes, 0);
+                out.unrecognized(record, &self.session, identity, "session", None);
+            }
+            return;
+        }
+        if let Some(id) = id {
+            self.session = Arc::from(&*id);
+        }
+        self.carried.session = Some(self.session.to_string());
+        let at = text(line.timestamp).as_deref().and_then(Timestamp::parse);
+        let parent = record::words(line.parent_session);
+        let started = SessionStarted {
+            how: if parent.is_some() { StartKind::Fork } else { StartKind::New },
+            cwd: record::words(line.cwd),
+            ..SessionStarted::default()
+        };
+        let session = Arc::clone(&self.session);
+        let own = |what: &str, other: &str| Identity::of(self.provider, what, &[session.as_bytes(), other.as_bytes()]);
+        let event = out.event(record, &session, own("started", ""), started);
+        out.push(NewEvent { created_at: at, ..event });
+        if let Some(path) = parent {
+            let (parent_began, parent) = named(&path);
+            let fork = SessionForked { from: parent.to_owned(), at: None };
+            let event = out.event(record, &session, own("forked", parent), fork);
+            out.push(NewEvent { created_at: at, ..event });
+            self.carried.began = at;
+            self.carried.parent = Some(parent.to_owned());
+            self.carried.parent_began = parent_began;
+        }
+        if let Some(title) = self.carried.title.take() {
+            self.tell_title(title, record, out);
+        }
+    }
+
+    fn entry(&mut self, kind: &str, line: &Line<'_>, record: &Record<'_>, out: &mut Decoded) {
+        let message: Message<'_> = shape(line.message);
+        let written = text(line.timestamp);
+        let at = written.as_deref().and_then(Timestamp::parse).or_else(|| {
+            record::count(message.timestamp).and_then(|ms| ms.try_into().ok()).map(Timestamp::from_millisecond)
+        });
+        let older = |than: Option<Timestamp>| at.zip(than).is_some_and(|(at, than)| at < than);
+        let is_copy = older(self.carried.began);
+        let owner: Arc<str> = match self.carried.parent.as_deref().filter(|_| is_copy) {
+            Some(parent) => Arc::from(parent),
+            None => Arc::clone(&self.session),
+        };
+        let id = text(line.id);
+        let name = id.as_deref().map(|id| format!("{id}/{}", written.as_deref().unwrap_or_default()));
+        let mut said = Said { provider: self.provider, owner, name, at, record, out };
+        if !is_copy {
+            self.step_back(line, &mut said);
+        }
+        // A label is made anew in a fork, with the time of the one it stands for.
+        let is_told_elsewhere = is_copy && (older(self.carried.parent_began) || kind == "label");
+        let leaf = (text(line.custom_type).as_deref() == Some(LEAF_TYPE) && kind == "custom").then(|| said.leaf(line));
+        if !is_told_elsewhere && leaf.is_none() {
+            said.entry(kind, line, &message, &mut self.carried);
+        }
+        self.carried.begun = true;
+        self.carried.last = id.as_deref().map(str::to_owned);
+        self.carried.leaf = match leaf {
+            Some(moved) => moved,
+            None => self.carried.last.clone(),
+        };
+    }
+
+    /// Tells that an entry does not follow the last one.
+    fn step_back(&mut self, line: &Line<'_>, said: &mut Said<'_, '_>) {
+        let carried = &mut self.carried;
+        let parent = text(line.parent_id).filter(|id| !id.is_empty());
+        let follows = [&carried.leaf, &carried.last].into_iter().any(|id| id.as_deref() == parent.as_deref());
+        // Lines end with one or two bytes. More between them were a line that nobody could read.
+        let unread = said.record.offset > carried.end + 2;
+        if !carried.begun || line.id.is_none() || follows || unread {
+            return;
+        }
+        carried.working = false;
+        let fork = SessionForked { from: self.session.to_string(), at: parent.map(|id| id.into_owned()) };
+        said.tell(STEP_BACK, fork, None);
+    }
+}
+
+impl Decoder for PiDecoder {
+    fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
+        let line = record::line(record.bytes)?;
+        let kind = text(line.kind).unwrap_or_default();
+        match &*kind {
+            "title" if !self.carried.begun => self.title(&line, &record, out),
+            "session" => self.header(&line, &record, out),
+            kind => self.entry(kind, &line, &record, out),
+        }
+        self.carried.end = record.offset + record.bytes.len() as u64;
+        Ok(())
+    }
+
+    fn state(&self) -> Option<String> {
+        serde_json::to_string(&self.carried).ok()
+    }
+
+    fn session(&self) -> Option<&Arc<str>> {
+        Some(&self.session)
+    }
+}
+
+impl Said<'_, '_> {
+    /// Puts out an event about the entry; `block` tells it from others of the same entry.
+    pub(super) fn tell(&mut self, block: u32, payload: impl Into<Payload>, text: Option<String>) {
+        let (identity, repeat) = match &self.name {
+            Some(name) => (Identity::record(self.provider, name, block), Repeat::Unique),
+            None => (line_identity(self.provider, &self.owner, self.record.bytes, block), Repeat::Next),
+        };
+        let event = self.out.event(self.record, &self.owner, identity, payload);
+        self.out.push(NewEvent { repeat, created_at: self.at, text, ..event });
+    }
+}
+
+/// When a session began and what its id is, by its file's name: `2026-11-20T04-39-18-871Z_<id>.jsonl`. Where
+/// a path is expected there may be an id alone.
+fn named(path: &str) -> (Option<Timestamp>, &str) {
+    let stem = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    let stem = stem.strip_suffix(".jsonl").unwrap_or(stem);
+    let Some((time, id)) = stem.split_once('_').filter(|(_, id)| !id.is_empty()) else { return (None, stem) };
+    let (day, clock) = time.split_once('T').unwrap_or((time, ""));
+    let parts: Vec<&str> = clock.trim_end_matches('Z').split('-').collect();
+    let began = match parts[..] {
+        [h, m, s, ms] => Timestamp::parse(&format!("{day}T{h}:{m}:{s}.{ms}Z")),
+        _ => None,
+    };
+    (began, id)
+}

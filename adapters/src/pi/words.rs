@@ -1,0 +1,121 @@
+//! What names and words mean: tools, errors, how a command ended.
+
+use events::{ErrorClass, Stop, ToolKind, ToolOutcome};
+
+use super::record::{Raw, shape, words};
+use serde::Deserialize;
+
+/// What a tool does: pi's own, those oh-my-pi adds, and MCP servers'.
+pub(super) fn tool_kind(name: &str) -> ToolKind {
+    match name {
+        "bash" | "python" | "ssh" | "eval" => ToolKind::Execute,
+        "edit" | "write" | "ast_edit" | "notebook" => ToolKind::Edit,
+        "read" | "grep" | "find" | "ls" | "glob" | "search" | "ast_grep" | "lsp" => ToolKind::Read,
+        "fetch" | "web_fetch" | "web_search" | "browser" => ToolKind::Fetch,
+        "ask" => ToolKind::Question,
+        "exit_plan_mode" => ToolKind::Plan,
+        "task" | "subagent" => ToolKind::Subagent,
+        name if name.starts_with("mcp_") => ToolKind::Mcp,
+        _ => ToolKind::Other,
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Arguments<'a> {
+    #[serde(borrow)]
+    command: Raw<'a>,
+    #[serde(borrow)]
+    path: Raw<'a>,
+    #[serde(borrow)]
+    file_path: Raw<'a>,
+    #[serde(borrow)]
+    pattern: Raw<'a>,
+    #[serde(borrow)]
+    url: Raw<'a>,
+    #[serde(borrow)]
+    query: Raw<'a>,
+    #[serde(borrow)]
+    question: Raw<'a>,
+    #[serde(borrow)]
+    task: Raw<'a>,
+    #[serde(borrow)]
+    prompt: Raw<'a>,
+}
+
+/// One line about a call: the command, the file, the URL.
+pub(super) fn title(tool: ToolKind, arguments: Raw<'_>) -> Option<String> {
+    let of: Arguments<'_> = shape(arguments);
+    let first = match tool {
+        ToolKind::Execute => [of.command, None, None],
+        ToolKind::Edit => [of.path, of.file_path, None],
+        ToolKind::Read => [of.pattern, of.path, of.file_path],
+        ToolKind::Fetch => [of.url, of.query, None],
+        ToolKind::Question => [of.question, None, None],
+        ToolKind::Subagent => [of.task, of.prompt, None],
+        ToolKind::Mcp | ToolKind::Plan | ToolKind::Other => [None, None, None],
+    };
+    first.into_iter().find_map(words).map(|text| one_line(&text))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(500).collect()
+}
+
+/// Why a message ended. A message with calls is followed by its tools whatever it says, but not when it failed.
+pub(super) fn stop(reason: Option<&str>, calls: u32) -> Option<Stop> {
+    Some(match reason? {
+        "aborted" => Stop::Aborted,
+        "error" => Stop::Other,
+        _ if calls > 0 => Stop::ToolUse,
+        "stop" => Stop::EndTurn,
+        "length" => Stop::MaxTokens,
+        _ => Stop::Other,
+    })
+}
+
+/// How a call ended, and with which code.
+pub(super) fn outcome(failed: bool, text: &str) -> (ToolOutcome, Option<i32>) {
+    let code = exit_code(text);
+    let outcome = match failed {
+        false => ToolOutcome::Ok,
+        true if code.is_none() && text.trim_end().ends_with("aborted") => ToolOutcome::Cancelled,
+        true => ToolOutcome::Error,
+    };
+    (outcome, code.filter(|_| failed))
+}
+
+/// The last line of a failed command: `Command exited with code N`.
+fn exit_code(text: &str) -> Option<i32> {
+    text.trim_end().lines().next_back()?.strip_prefix("Command exited with code ")?.parse().ok()
+}
+
+/// The sort of an error by its message, and the HTTP status at its beginning.
+pub(super) fn error_class(message: &str) -> (ErrorClass, Option<String>) {
+    let status = message.split(|c: char| !c.is_ascii_alphanumeric()).find(|word| {
+        word.len() == 3 && word.bytes().all(|b| b.is_ascii_digit()) && matches!(word.as_bytes()[0], b'4' | b'5')
+    });
+    let text = message.to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let class = if matches!(status, Some("401" | "403"))
+        || has(&["api key", "api_key", "authentication", "unauthorized", "not logged in"])
+    {
+        ErrorClass::Auth
+    } else if has(&["context window", "context length", "prompt is too long", "maximum context", "too many tokens"]) {
+        ErrorClass::Context
+    } else if status == Some("402") || has(&["quota", "usage limit", "usage_limit", "billing", "credit balance"]) {
+        ErrorClass::Quota
+    } else if status == Some("429") || has(&["rate limit", "rate_limit", "too many requests"]) {
+        ErrorClass::RateLimit
+    } else if status.is_some_and(|s| s.starts_with('5'))
+        || has(&["overloaded", "server error", "internal error", "service unavailable"])
+    {
+        ErrorClass::Provider
+    } else if has(&["fetch failed", "connection", "econn", "enotfound", "etimedout", "socket", "network", "timed out"])
+    {
+        ErrorClass::Network
+    } else {
+        ErrorClass::Other
+    };
+    (class, status.map(str::to_owned))
+}
