@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("approver", &["events"]),
     ("monitor", &["events", "projections"]),
     ("runtime", &["events", "session_tree"]),
-    ("export", &["events", "projections"]),
+    ("export", &["events", "projections", "session_tree"]),
     ("redact", &[]),
     ("notifier", &["events"]),
     ("server", &["events", "projections", "store", "search"]),

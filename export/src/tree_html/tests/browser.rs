@@ -1,0 +1,133 @@
+//! The page in a real browser. Needs `chromium` on the PATH, so they run when asked for:
+//! `cargo nextest run -p export --run-ignored only`.
+
+use std::{
+    io::Read,
+    net::{TcpListener, TcpStream},
+    path::Path,
+    process::{Command, Stdio},
+    thread::JoinHandle,
+};
+
+use super::*;
+
+/// The page's document after its script has run, opened with `address` behind its path.
+fn document(dir: &Path, page: &str, address: &str) -> String {
+    let file = dir.join("page.html");
+    std::fs::write(&file, page).unwrap();
+    let output = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--virtual-time-budget=8000"])
+        .args(["--window-size=1200,900", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", dir.join("profile").display()))
+        .arg(format!("file://{}{address}", file.display()))
+        .stderr(Stdio::null())
+        .output()
+        .expect("chromium runs");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The document without the block of data and the script.
+fn shown(document: &str) -> String {
+    let (before, rest) = document.split_once("<script type=\"application/json\"").unwrap();
+    format!("{before}{}", rest.rsplit_once("</script>").unwrap().1)
+}
+
+/// Listens, and counts who asks it for anything. Who does is answered with the end of the connection, so that
+/// the browser goes on.
+fn canary() -> (String, JoinHandle<u32>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let count = move || {
+        let mut asked = 0;
+        for connection in listener.incoming() {
+            let mut first = [0];
+            // The test itself says nothing.
+            if connection.unwrap().read(&mut first).unwrap_or(1) == 0 {
+                break;
+            }
+            asked += 1;
+        }
+        asked
+    };
+    (address, std::thread::spawn(count))
+}
+
+/// How often a canary was asked.
+fn told(address: &str, asked: JoinHandle<u32>) -> u32 {
+    drop(TcpStream::connect(address).unwrap());
+    asked.join().unwrap()
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn hostile_texts_make_no_request_and_run_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (address, asked) = canary();
+    document(dir.path(), &format!("<!doctype html><img src=\"http://{address}/picture\">"), "");
+    assert!(told(&address, asked) > 0, "the canary hears a page without a policy");
+    let (address, asked) = canary();
+    let tree = tree(&hostile(&address));
+    for at in [
+        "",
+        "#open=all",
+        "#open=all&entry=00000060",
+        "#entry=00000001",
+        "#leaf=<script>&entry=javascript:alert(1)",
+        "?leafId=%00&targetId=00000007",
+    ] {
+        let document = document(dir.path(), &page(&tree), at);
+        let shown = shown(&document);
+        assert!(shown.contains("class=\"entry"), "the page is drawn");
+        let title = document.split_once("<title>").unwrap().1.split_once("</title>").unwrap().0;
+        assert_ne!(title, "pwned");
+        for part in ["<script", "<iframe", "<link", "<svg", "<img", "href=\"javascript"] {
+            assert!(!shown.contains(part), "{part} in {at}");
+        }
+    }
+    assert_eq!(told(&address, asked), 0, "somebody asked the canary");
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn an_address_names_leaf_and_entry() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = page(&tree(&format!("{HEADER}\n{BRANCHED}")));
+    let check = |address: &str, entries: &[&str], target: Option<&str>| {
+        let document = document(dir.path(), &page, address);
+        let drawn: Vec<&str> = document
+            .split("<article ")
+            .skip(1)
+            .map(|node| node.split_once("data-at=\"").unwrap().1.split_once('"').unwrap().0)
+            .collect();
+        assert_eq!(drawn, entries, "{address}");
+        let marked = document.split("<article ").skip(1).find(|n| n.split_once('>').unwrap().0.contains("target"));
+        let marked = marked.map(|n| n.split_once("data-at=\"").unwrap().1.split_once('"').unwrap().0);
+        assert_eq!(marked, target, "{address}");
+    };
+    check("", &["0", "1"], None);
+    check("#leaf=d", &["0", "2", "3"], None);
+    check("#leaf=d&entry=c", &["0", "2", "3"], Some("2"));
+    check("#entry=c", &["0", "2", "3"], Some("2"));
+    check("?leafId=d&targetId=a", &["0", "2", "3"], Some("0"));
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn a_long_session_is_drawn_in_parts() {
+    let mut file = format!("{HEADER}\n");
+    for n in 0..20_000 {
+        let parent = if n == 0 { "null".to_owned() } else { format!("\"{:08x}\"", n - 1) };
+        let _ = writeln!(
+            file,
+            r#"{{"type":"message","id":"{n:08x}","parentId":{parent},"timestamp":"2026-11-20T04:40:00.000Z","message":{{"role":"user","content":"entry number {n}"}}}}"#
+        );
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let page = page(&tree(&file));
+    for address in ["", "#entry=00002710"] {
+        let document = document(dir.path(), &page, address);
+        let (rows, entries) = (document.matches("role=\"treeitem\"").count(), document.matches("<article ").count());
+        assert!((10..120).contains(&rows) && (20..1_000).contains(&entries), "{rows} rows, {entries} entries");
+        assert!(shown(&document).contains(if address.is_empty() { "entry number 0" } else { "entry number 10000" }));
+    }
+}
