@@ -71,7 +71,7 @@ fn convert(joined: &mut Joined, version: Version, out: &mut impl Write) -> anyho
 }
 
 /// Writes a file that is there whole or not at all.
-fn to_file(
+pub(super) fn to_file(
     path: &Path,
     replace: bool,
     write: impl FnOnce(&mut BufWriter<File>) -> anyhow::Result<()>,

@@ -4,6 +4,7 @@
 //! to standard error. Only `branch`, `fork`, `labels` with a change, and `migrate` write.
 
 mod change;
+mod export;
 mod file;
 mod shape;
 mod show;
@@ -44,6 +45,8 @@ enum Verb {
     Migrate(Which),
     /// Say what a compaction would sum up and keep.
     CompactPlan(CompactPlan),
+    /// Write the tree as one HTML page that needs nothing else.
+    Export(export::Export),
 }
 
 #[derive(Debug, clap::Args)]
@@ -138,6 +141,7 @@ fn answer(verb: &Verb) -> anyhow::Result<Answer> {
         Verb::Fork(arguments) => change::fork(arguments),
         Verb::Labels(arguments) => change::labels(arguments),
         Verb::Migrate(which) => change::migrate(&which.file),
+        Verb::Export(arguments) => export::export(arguments),
     }
 }
 
