@@ -559,6 +559,8 @@ names! {
         Hook = "hook" / 1,
         /// Keys typed into the terminal of a run.
         Keys = "keys" / 2,
+        /// Whoever speaks the agent's protocol waits for it.
+        Protocol = "protocol" / 3,
     }
 }
 

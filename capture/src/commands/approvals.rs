@@ -188,7 +188,7 @@ fn state_in_words(approval: &Approval) -> String {
 }
 
 /// The sort of request and what it is about, safe for the terminal.
-fn headline(approval: &Approval) -> String {
+pub(super) fn headline(approval: &Approval) -> String {
     let kind = approval.kind.map_or("request", ApprovalKind::as_str);
     let subject = approval.subject.as_deref().or(approval.question.as_deref()).or(approval.tool.as_deref());
     let whole = approval.command.as_deref().map_or(0, |command| command.chars().count());
@@ -250,6 +250,9 @@ fn whole(shown: &Shown) -> String {
     if approval.state == ApprovalState::Pending {
         text += match shown.answer {
             Some(DecidedVia::Hook) => "\nthe agent's hook waits for the answer: capture approve ID, capture deny ID\n",
+            Some(DecidedVia::Protocol) => {
+                "\n`capture agent drive` waits for the answer: capture approve ID, capture deny ID\n"
+            }
             Some(DecidedVia::Keys) => "\nits dialog can be answered by keys: capture approve ID, capture deny ID\n",
             None => "\nnothing of capture's can answer it from here: answer it where the agent asks\n",
         };
@@ -258,7 +261,7 @@ fn whole(shown: &Shown) -> String {
 }
 
 /// What is asked for, to the byte, or what is known of it.
-fn exact(approval: &Approval) -> String {
+pub(super) fn exact(approval: &Approval) -> String {
     let name = if approval.exact { "exactly" } else { "as told" };
     let input = approval.input.as_deref();
     let Some(exact) = approval.command.as_deref().or(input) else {

@@ -1,4 +1,4 @@
-//! The approvals of a session: opened by a request that a hook tells, else by a dialog that
+//! The approvals of a session: opened by a request that a hook or a protocol tells, else by a dialog that
 //! somebody sees; closed when it is decided, or when the agent goes on, whoever answered.
 
 use events::{
@@ -40,6 +40,15 @@ fn is_waited_for(held: &Held, approval: &str) -> bool {
     held.source == Source::Runtime && held.key.as_deref() == Some(approval)
 }
 
+/// Whether the agent was told the decision by whoever it asked, and not at its dialog: who looks on may
+/// see a dialog still.
+fn is_answered_unseen(via: Option<DecidedVia>) -> bool {
+    match via {
+        Some(DecidedVia::Hook | DecidedVia::Protocol) => true,
+        Some(DecidedVia::Keys) | None => false,
+    }
+}
+
 impl Approval {
     fn is_pending(&self) -> bool {
         self.state == ApprovalState::Pending
@@ -52,7 +61,7 @@ impl Approval {
 
     /// Whether the claim was made with this request.
     fn is_claimed_by(&self, held: &Held) -> bool {
-        !self.is_only_seen() && held.source == Source::Hook && held.key == self.key && held.asks()
+        !self.is_only_seen() && held.source == self.source && held.key == self.key && held.asks()
     }
 
     /// Whether this is the call it is about.
@@ -149,7 +158,7 @@ impl SessionState {
         let approval = approval.clone();
         self.held.retain(|h| !approval.is_claimed_by(h) && !is_waited_for(h, &approval.id));
         // Who looks on still sees what was just answered, for a moment.
-        if approval.via == Some(DecidedVia::Hook) && !self.approvals.iter().any(Approval::is_pending) {
+        if is_answered_unseen(approval.via) && !self.approvals.iter().any(Approval::is_pending) {
             for held in self.held.iter_mut().filter(|h| h.state == State::WaitingApproval && h.agent.is_none()) {
                 held.holds_from = Some(at.plus_ms(AFTERGLOW_MS));
             }
@@ -159,16 +168,16 @@ impl SessionState {
     /// From when on a dialog that is seen now counts: at once, but for a moment after a decision that the
     /// agent's hook was told, when it may be the one that was decided.
     pub(super) fn dialog_counts_from(&self, source: Source, at: Timestamp) -> Option<Timestamp> {
-        let decided = |a: &&Approval| a.via == Some(DecidedVia::Hook) && !a.is_pending();
+        let decided = |a: &&Approval| is_answered_unseen(a.via) && !a.is_pending();
         let last = self.approvals.iter().filter(decided).filter_map(|a| a.closed_at).max()?;
         let pending = self.approvals.iter().any(Approval::is_pending);
         let looks_on = !is_momentary(source) && source != Source::Runtime;
         (looks_on && !pending && at.since_ms(last) < AFTERGLOW_MS).then(|| last.plus_ms(AFTERGLOW_MS))
     }
 
-    /// What hooks claimed under this key is over.
-    pub(super) fn request_answered(&mut self, key: Option<&str>) {
-        let its_own = |a: &&Approval| a.is_pending() && a.source == Source::Hook && a.key.as_deref() == key;
+    /// What this source, which tells of requests, claimed under this key is over.
+    pub(super) fn request_answered(&mut self, source: Source, key: Option<&str>) {
+        let its_own = |a: &&Approval| a.is_pending() && a.source == source && a.key.as_deref() == key;
         for approval in self.approvals.iter().filter(its_own) {
             self.unseen.insert(approval.id.clone(), Timestamp::MIN);
         }

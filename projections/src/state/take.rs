@@ -503,7 +503,9 @@ impl SessionState {
                     at,
                     valid_until: signal.valid_until,
                     holds_from: signal.holds_from.or_else(|| {
-                        let asks = *state == State::WaitingApproval && event.agent_id.is_none();
+                        // One with a key is told by whoever is asked, and no dialog that was answered.
+                        let told = event.source == Source::Protocol && signal.key.is_some();
+                        let asks = *state == State::WaitingApproval && event.agent_id.is_none() && !told;
                         asks.then(|| self.dialog_counts_from(event.source, at)).flatten()
                     }),
                     said_at: Some(said_at),
@@ -551,8 +553,8 @@ impl SessionState {
             }
             Claim::Withdrawn => {
                 self.withdraw(event.source, event.agent_id.as_deref(), signal.key.as_deref());
-                if event.source == Source::Hook && signal.key.is_some() {
-                    self.request_answered(signal.key.as_deref());
+                if matches!(event.source, Source::Hook | Source::Protocol) && signal.key.is_some() {
+                    self.request_answered(event.source, signal.key.as_deref());
                 }
             }
         }

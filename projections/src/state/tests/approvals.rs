@@ -229,3 +229,30 @@ fn a_dialog_that_is_known_of_and_then_seen_is_one_approval() {
     let tape = remain(&steps, &["command pending `rm x/y`"]);
     assert_eq!(tape.state.session.pending_approvals, id);
 }
+
+#[test]
+fn a_request_over_a_protocol_is_open_until_it_is_decided_or_taken_back() {
+    let told = |at, id, command| requests(id, command).into_iter().map(move |said| on(at, said.by(Source::Protocol)));
+    let steps = and(at_work("rm x"), told(1.0, "a", "rm x"));
+    remain(&and(steps.clone(), [until(300.0)]), &["command pending `rm x`"]);
+    let key = || Some("key of rm x".to_owned());
+    let taken_back = |source| {
+        let signal = Signal::new(Claim::Withdrawn, Confidence::High, None);
+        said(Signal { key: key(), ..signal }).by(source)
+    };
+    remain(&and(steps.clone(), [on(2.0, taken_back(Source::Protocol))]), &["command answered_elsewhere `rm x`"]);
+    remain(&and(steps.clone(), [on(2.0, taken_back(Source::Hook))]), &["command pending `rm x`"]);
+    // The next counts at once, right behind a decision: it is no dialog that is seen still.
+    let resolved = ApprovalResolved {
+        approval_id: "a".into(),
+        allowed: Some(true),
+        by: Some(DecidedBy::Policy),
+        via: Some(events::DecidedVia::Protocol),
+        ..ApprovalResolved::default()
+    };
+    let steps = and(steps, [on(1.1, said(resolved).by(Source::Runtime))]);
+    let mut tape = Tape::played(&and(steps, told(1.2, "b", "rm y")));
+    assert_eq!(tape.status(), "waiting_approval tool [rm x]");
+    let standing: Vec<_> = tape.state.approvals().map(stands_so).collect();
+    assert_eq!(standing, ["command allowed `rm x` yes", "command pending `rm y`"]);
+}
