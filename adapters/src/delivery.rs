@@ -1,4 +1,5 @@
-//! Deliveries: what an agent's hook hands over, and how nothing of it is lost.
+//! Deliveries: what an agent's hook hands over, or who speaks an agent's protocol, and how nothing of
+//! it is lost.
 //!
 //! The hook command writes a delivery into the spool, a directory of ours, and tells the server its
 //! id; the server takes it from there and removes the file after the commit. A server that is away
@@ -8,6 +9,7 @@
 //! [`decode`] says what a payload means. Pure but for the spool.
 
 pub mod answer;
+pub(crate) mod asked;
 pub mod decode;
 
 use std::{
@@ -18,7 +20,7 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-use events::{Provider, RunId, Timestamp};
+use events::{Identity, Provider, RunId, Source, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -29,13 +31,16 @@ const EXTENSION: &str = "json";
 /// Those put aside, `<id>.bad`.
 const ASIDE: &str = "bad";
 
-/// One call of the hook command.
+/// One call of the hook command, or one thing an agent's protocol told.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Delivery {
-    /// Minted by the hook command; its order is that of time.
+    /// Minted by whoever hands it in; its order is that of time.
     pub id: RunId,
-    /// Whose hook.
+    /// Whose hook or protocol.
     pub provider: Provider,
+    /// Which of the two: [`Source::Hook`] or [`Source::Protocol`].
+    #[serde(default = "by_hook", skip_serializing_if = "is_by_hook")]
+    pub source: Source,
     /// When it was called, by our clock.
     pub at: Timestamp,
     /// The agent's process: the nearest ancestor that is one.
@@ -47,8 +52,17 @@ pub struct Delivery {
     /// The PATH of the agent, as its hook has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search_path: Option<String>,
-    /// What the agent wrote to the hook's standard input.
+    /// What the agent wrote to the hook's standard input; of a protocol, a
+    /// [`Told`](crate::protocol::told::Told).
     pub payload: Box<RawValue>,
+}
+
+const fn by_hook() -> Source {
+    Source::Hook
+}
+
+fn is_by_hook(source: &Source) -> bool {
+    *source == Source::Hook
 }
 
 impl Delivery {
@@ -56,6 +70,12 @@ impl Delivery {
     #[must_use]
     pub fn digest(&self) -> String {
         blake3::hash(self.payload.get().as_bytes()).to_hex().to_string()
+    }
+
+    /// The approval it opens, when it asks for one.
+    #[must_use]
+    pub fn approval_id(&self) -> String {
+        Identity::of(Provider::Capture, "approval", &[&self.id.to_bytes()]).event_id().to_string()
     }
 }
 

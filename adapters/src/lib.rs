@@ -18,6 +18,7 @@ pub mod hooks;
 pub mod host;
 pub mod pi;
 pub mod process;
+pub mod protocol;
 pub mod providers;
 pub mod screen;
 pub mod tail;

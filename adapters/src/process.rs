@@ -19,7 +19,7 @@ use std::{
 use crossbeam_channel::{Receiver, Sender, bounded};
 use events::{Provider, RunId};
 
-use crate::providers::Homes;
+use crate::{protocol::program::DRIVEN, providers::Homes};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::{Pid, PidfdFlags, pidfd_open},
@@ -329,7 +329,10 @@ const MARKS: [&[u8]; 6] = [
 #[must_use]
 pub fn descends_from_agent(pid: u32) -> bool {
     let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return true };
-    if environment.split(|byte| *byte == 0).any(|variable| MARKS.iter().any(|mark| variable.starts_with(mark))) {
+    let marks = |variable: &[u8]| {
+        variable.starts_with(DRIVEN.as_bytes()) || MARKS.iter().any(|mark| variable.starts_with(mark))
+    };
+    if environment.split(|byte| *byte == 0).any(marks) {
         return true;
     }
     let mut at = pid;
@@ -338,7 +341,8 @@ pub fn descends_from_agent(pid: u32) -> bool {
             return false;
         }
         let Ok(arguments) = fs::read(format!("/proc/{at}/cmdline")) else { return true };
-        if which_agent(&arguments).is_some() {
+        // Whoever speaks with an agent may decide, and what the agent cut loose has it for its parent.
+        if which_agent(&arguments).is_some() || at != pid && is_driver(&arguments) {
             return true;
         }
         match stat_field(at, 4).and_then(|parent| parent.parse().ok()) {
@@ -347,6 +351,12 @@ pub fn descends_from_agent(pid: u32) -> bool {
         }
     }
     true
+}
+
+/// Whether a process is `capture agent drive`, as its words say.
+fn is_driver(arguments: &[u8]) -> bool {
+    let words: Vec<&[u8]> = arguments.split(|byte| *byte == 0).collect();
+    words.windows(2).any(|words| words == [&b"agent"[..], b"drive"])
 }
 
 /// The nearest agent among a process and those that started it: its pid, its start, and whether it
@@ -364,6 +374,21 @@ pub fn nearest_agent(pid: u32) -> Option<(u32, u64, bool)> {
         at = stat_field(at, 4)?.parse().ok()?;
     }
     None
+}
+
+/// Whether an agent was started by this process: between them there are only processes of agents, as the
+/// script that starts a binary.
+#[must_use]
+pub fn is_started_by(agent: u32, starter: u32) -> bool {
+    let mut at = agent;
+    for _ in 0..GENERATIONS {
+        match parent(at) {
+            Some(above) if above == starter => return true,
+            Some(above) if above > 1 && agent_of(above).is_some_and(|agent| agent != Provider::Unknown) => at = above,
+            Some(_) | None => return false,
+        }
+    }
+    false
 }
 
 /// A process that ended.

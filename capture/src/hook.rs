@@ -19,12 +19,13 @@ use std::{
 use adapters::{
     delivery::{
         Agent, Delivery, PAYLOAD_BYTES, Spool,
-        answer::{Answer, answer, asks_before_rules, is_asked},
+        answer::{Answer, answer, asks_before_rules, is_asked, takes_allowance},
     },
     hooks::APPROVER,
-    process::{RUN_VARIABLE, nearest_agent},
+    process::{RUN_VARIABLE, is_started_by, nearest_agent},
+    protocol::program::DRIVEN,
 };
-use events::{Provider, RunId};
+use events::{Provider, RunId, Source};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use serde_json::value::RawValue;
 
@@ -76,7 +77,12 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
         .map(|(pid, start_ticks, shared)| Agent { pid, start_ticks, shared });
     let run = places::variable(RUN_VARIABLE).and_then(|run| run.to_str()?.parse().ok());
     let search_path = places::variable("PATH").and_then(|path| path.to_str().map(str::to_owned));
-    let delivery = Delivery { id: clock::mint()?, provider, at, agent, run, search_path, payload };
+    if is_driven(agent) && takes_allowance(provider) && is_asked(provider, &payload) {
+        // The agent asks whoever speaks with it too, who tells of it: once is enough.
+        return Ok(());
+    }
+    let id = clock::mint()?;
+    let delivery = Delivery { id, provider, source: Source::Hook, at, agent, run, search_path, payload };
     Spool::of(&data).put(&delivery)?;
     let told = tell(&data, delivery.id);
     if let Some(seconds) = approver.filter(|_| is_asked(provider, &delivery.payload)) {
@@ -91,23 +97,50 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
     Ok(())
 }
 
+/// Whether somebody speaks with this agent over its protocol: its environment names who, and between
+/// the two there is nothing but the agent. An agent that another one started is not meant.
+fn is_driven(agent: Option<Agent>) -> bool {
+    let driver = places::variable(DRIVEN).and_then(|pid| pid.to_str()?.parse().ok());
+    agent.zip(driver).is_some_and(|(agent, driver)| is_started_by(agent.pid, driver))
+}
+
 /// Waits for the decision on a request; gives the agent's own words for it.
 fn wait(data: &Path, delivery: &Delivery, patience: Duration) -> Option<String> {
     let people = !patience.is_zero();
-    let until = Instant::now() + if people { patience } else { POLICY_WITHIN };
+    let patience = if people { patience } else { POLICY_WITHIN };
+    match decision(data, delivery, patience, people) {
+        Waited::Decided(decided) => answer(delivery.provider, &delivery.payload, &decided),
+        Waited::Undecided | Waited::Nobody => None,
+    }
+}
+
+/// What came of waiting for a decision.
+#[derive(Debug)]
+pub(crate) enum Waited {
+    /// It was decided.
+    Decided(Answer),
+    /// Nobody decided, or not in time.
+    Undecided,
+    /// Nobody was there from the start.
+    Nobody,
+}
+
+/// Waits for the decision on a request that was delivered.
+pub(crate) fn decision(data: &Path, delivery: &Delivery, patience: Duration, people: bool) -> Waited {
+    let until = Instant::now() + patience;
     let mut heard = false;
     loop {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return None;
+            return Waited::Undecided;
         }
         match asked(data, delivery, left, people, &mut heard) {
             Ok(decided) => {
-                let decided: Answer = serde_json::from_slice(&decided?).ok()?;
-                return answer(delivery.provider, &delivery.payload, &decided);
+                let decided = decided.and_then(|decided| serde_json::from_slice(&decided).ok());
+                return decided.map_or(Waited::Undecided, Waited::Decided);
             }
             // Nobody there from the start is nobody who would decide.
-            Err(_) if !heard => return None,
+            Err(_) if !heard => return Waited::Nobody,
             // Nobody sends on this channel: it is a wait.
             Err(_) => drop(crossbeam_channel::after(AGAIN.min(left)).recv()),
         }
@@ -133,7 +166,7 @@ fn asked(
         #[serde(skip_serializing_if = "Option::is_none")]
         whole: Option<&'a Delivery>,
     }
-    let whole = asks_before_rules(delivery.provider).then_some(delivery);
+    let whole = (delivery.source == Source::Hook && asks_before_rules(delivery.provider)).then_some(delivery);
     let body =
         serde_json::to_string(&Patience { wait_ms: left.as_millis(), people, digest: delivery.digest(), whole })?;
     let path = format!("/api/v1/deliveries/{}/answer", delivery.id);
@@ -151,7 +184,7 @@ fn asked(
 }
 
 /// Tells the server that there is a delivery; it finds it by itself otherwise, a little later.
-fn tell(data: &Path, id: RunId) -> io::Result<()> {
+pub(crate) fn tell(data: &Path, id: RunId) -> io::Result<()> {
     let mut stream = post(data, "/api/v1/deliveries", &format!("{{\"id\":\"{id}\"}}"), WITHIN)?;
     // The first bytes of the answer say that it was heard.
     let heard = stream.read(&mut [0; 64]);

@@ -16,19 +16,15 @@ use events::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Delivery;
+use super::{
+    Delivery,
+    asked::{Asked, PATHS, SUBJECT_CHARS},
+};
 
 /// A request for permission counts after this: another hook may answer it before a dialog opens, ms.
 const CONFIRMED_MS: i64 = 500;
 /// The work of a sub-agent is believed for so long: its end may fire no hook, ms.
 const SUBAGENT_MS: i64 = 60_000;
-/// At most so much of a command or a file name is kept in a claim, characters.
-const SUBJECT_CHARS: usize = 400;
-/// A request with more input than this is told without it, bytes: nobody decides on it by a rule.
-const INPUT_BYTES: usize = 64 << 10;
-/// At most so many files of a request are named.
-const PATHS: usize = 200;
-
 /// What a delivery says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
@@ -116,6 +112,17 @@ struct Task {
 /// # Errors
 /// When the payload is no object with the name of an event and a session.
 pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
+    match delivery.source {
+        Source::Hook => {}
+        Source::Protocol => return crate::protocol::told::decode(delivery, now),
+        Source::Registry
+        | Source::Runtime
+        | Source::Pty
+        | Source::Transcript
+        | Source::Telemetry
+        | Source::Input
+        | Source::Process => return Err("it names a source that hands in nothing".into()),
+    }
     let called: Called = serde_json::from_str(delivery.payload.get()).map_err(|error| error.to_string())?;
     if called.hook_event_name.is_empty() || called.session_id.is_empty() {
         return Err("it names no event or no session".into());
@@ -128,7 +135,6 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
     };
     let session: Arc<str> = Arc::from(called.session_id.as_str());
     let agent: Option<Arc<str>> = called.agent_id.as_deref().map(Arc::from);
-    let origin: Arc<str> = Arc::from(delivery.id.to_string());
     let mut payloads: Vec<(Payload, bool)> = Vec::new();
     if called.hook_event_name == "SessionStart" {
         let started = SessionStarted {
@@ -150,27 +156,49 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
         }
         payloads.push((said.signal(delivery, &called, agent.is_some()).into(), true));
     }
-    let events = payloads.into_iter().enumerate().map(|(index, (payload, of_agent))| NewEvent {
+    let events = events_of(delivery, &session, agent.as_ref(), payloads, now);
+    Ok(Decoded { session: Arc::clone(&session), cwd: called.cwd.clone(), events })
+}
+
+/// What a delivery says as events, which are known by it; the flag says which are the helper's.
+pub(crate) fn events_of(
+    delivery: &Delivery,
+    session: &Arc<str>,
+    agent: Option<&Arc<str>>,
+    payloads: Vec<(Payload, bool)>,
+    now: Timestamp,
+) -> Vec<NewEvent> {
+    let origin: Arc<str> = Arc::from(delivery.id.to_string());
+    let event = |(index, (payload, of_agent)): (usize, (Payload, bool))| NewEvent {
         provider: delivery.provider,
-        provider_session_id: Arc::clone(&session),
+        provider_session_id: Arc::clone(session),
         identity: Identity::of(
             Provider::Capture,
             "delivery",
             &[&delivery.id.to_bytes(), &(index as u64).to_le_bytes()],
         ),
         repeat: Repeat::Unique,
-        source: Source::Hook,
+        source: delivery.source,
         created_at: Some(delivery.at),
         observed_at: now,
         parent: None,
-        agent_id: agent.clone().filter(|_| of_agent),
+        agent_id: agent.cloned().filter(|_| of_agent),
         confidence: Confidence::High,
         severity: None,
         text: None,
         payload,
         origin: Origin::Delivery { id: Arc::clone(&origin) },
-    });
-    Ok(Decoded { session: Arc::clone(&session), cwd: called.cwd.clone(), events: events.collect() })
+    };
+    payloads.into_iter().enumerate().map(event).collect()
+}
+
+/// A call of a tool, as a request for leave to make it; its name and its input as the agent's hooks have
+/// them. `None` when the input is no object whose fields are what they are known to be.
+pub(crate) fn asked_of_tool(provider: Provider, tool: &str, input: &RawValue) -> Option<Asked> {
+    let tool_input: ToolInput = serde_json::from_str(input.get()).ok()?;
+    let called = Called { tool_name: Some(tool.to_owned()), tool_input, ..Called::default() };
+    let about = if tool == "AskUserQuestion" { ApprovalKind::Question } else { called.about() };
+    Some(Asked { input: Some(input.get().to_owned()), ..called.asked(provider, about) })
 }
 
 /// The call of a tool that a hook tells of before the agent asks anybody for it: the agent's id of the
@@ -272,35 +300,34 @@ impl Called {
 
     /// The request as an approval, to the byte.
     fn request(&self, delivery: &Delivery, about: ApprovalKind) -> ApprovalRequested {
-        let input = input_of(&delivery.payload);
-        let long = |text: &str| text.len() > INPUT_BYTES;
+        let asked = Asked {
+            input: input_of(&delivery.payload).map(str::to_owned),
+            cwd: self.cwd.clone(),
+            key: self.key_of(delivery.provider),
+            ..self.asked(delivery.provider, about)
+        };
+        asked.told(delivery)
+    }
+
+    /// What the call asks for, as far as its name and input say.
+    fn asked(&self, provider: Provider, about: ApprovalKind) -> Asked {
         // What another tool calls its command is no text of a shell.
-        let shell = about == ApprovalKind::Command && self.is_shell(delivery.provider);
-        let command = match (&self.tool_input.command, delivery.provider) {
+        let shell = about == ApprovalKind::Command && self.is_shell(provider);
+        let command = match (&self.tool_input.command, provider) {
             _ if !shell => None,
             (Some(Words::One(command)), _) => Some(command.clone()),
             (None, Provider::Gemini) => self.details.command.clone(),
             // Word by word it is none either; whoever judges has the input.
             (Some(Words::Many(_) | Words::Else(_)) | None, _) => None,
         };
-        let paths = self.paths();
-        let cut = input.is_some_and(long) || command.as_deref().is_some_and(long) || paths.is_none();
-        ApprovalRequested {
-            approval_id: Identity::of(Provider::Capture, "approval", &[&delivery.id.to_bytes()]).event_id().to_string(),
+        Asked {
             about: Some(about).filter(|about| *about != ApprovalKind::Command || shell),
-            call_id: None,
             tool: self.tool_name.clone().or_else(|| self.details.tool_name.clone()),
-            command: command.filter(|command| !long(command)),
-            paths: paths.unwrap_or_default(),
+            command,
+            paths: self.paths(),
             url: self.tool_input.url.clone().or_else(|| self.details.urls.first().cloned()),
-            input: input.filter(|input| !long(input)).map(str::to_owned),
-            cut,
-            cwd: self.cwd.clone(),
-            dialog: self.subject().map(|subject| Box::new(Dialog { subject: Some(subject), ..Dialog::default() })),
-            delivery: Some(delivery.id.to_string()),
-            digest: Some(delivery.digest()),
-            search_path: delivery.search_path.clone(),
-            key: self.key_of(delivery.provider),
+            subject: self.subject(),
+            ..Asked::default()
         }
     }
 

@@ -10,6 +10,7 @@ fn delivery(provider: Provider, payload: &str) -> Delivery {
     Delivery {
         id: RunId::mint(at(0), [7; 10]),
         provider,
+        source: Source::Hook,
         at: at(0),
         agent: Some(Agent { pid: 42, start_ticks: 7, shared: false }),
         run: None,

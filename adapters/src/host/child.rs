@@ -73,7 +73,7 @@ impl CannotRun {
         }
     }
 
-    pub(super) fn of(word: &OsStr, error: &io::Error) -> Self {
+    pub(crate) fn of(word: &OsStr, error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::NotFound {
             return Self::NotFound(word.into());
         }

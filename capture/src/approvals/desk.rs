@@ -13,6 +13,7 @@ use adapters::{
         decode::call_of,
     },
     host::frame::{Answered, DialogAnswer},
+    protocol,
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use events::{
@@ -210,7 +211,7 @@ impl Desk {
 
     /// Has it told that a hook waits for a person, or no more, where nothing of the agent shows it.
     fn tell_wait(&self, approval: &Approval, on: bool) {
-        if !shows_dialog_meanwhile(approval.provider) {
+        if via_of(approval) == DecidedVia::Protocol || !shows_dialog_meanwhile(approval.provider) {
             self.inputs.send(Input::Waits(approval.session_id, approval.id.clone(), on)).ok();
         }
     }
@@ -312,7 +313,7 @@ impl Desk {
                 approval_id: id.to_owned(),
                 allowed: Some(true),
                 by: Some(DecidedBy::Grant),
-                via: Some(DecidedVia::Hook),
+                via: Some(via_of(&approval)),
                 message: Some("allowed before, for this session".into()),
                 ..ApprovalResolved::default()
             };
@@ -345,7 +346,7 @@ impl Desk {
             approval_id: id.to_owned(),
             allowed: Some(allow),
             by: Some(DecidedBy::Policy),
-            via: Some(DecidedVia::Hook),
+            via: Some(via_of(&approval)),
             rule: Some(judged.rule.clone()),
             message: Some(judged.reason.clone()),
             rewrite: judged.rewrite.clone(),
@@ -415,7 +416,7 @@ impl Desk {
             let what = if delivered { "delivered" } else { "undelivered" };
             self.record(what, &approval, json!({ "answer": answer }), Box::new(|| {}));
             if !delivered && let Some(person) = person {
-                let why = "the agent's hook went away before it could be told; answer it where it asks";
+                let why = "whoever waited for it went away before it could be told; answer it where the agent asks";
                 person.send(Err(Refusal::Conflict(why.into()))).ok();
                 return;
             }
@@ -482,7 +483,7 @@ impl Desk {
             return None;
         }
         if self.is_held(approval) {
-            return takes_allowance(approval.provider).then_some(DecidedVia::Hook);
+            return can_be_told(approval).then(|| via_of(approval));
         }
         self.dialog_of(approval).ok().map(|_| DecidedVia::Keys)
     }
@@ -528,7 +529,7 @@ impl Desk {
         let evidence = evidence(&decision, files);
         let Some((run, mark)) = dialog else {
             let grant = (decision.scope == DecisionScope::Session).then(|| Grant::of(approval, files)).flatten();
-            let resolved = resolved(approval, &decision, DecidedVia::Hook);
+            let resolved = resolved(approval, &decision, via_of(approval));
             let answer = answered(&decision);
             return self.decide(approval, resolved, evidence, Way { answer: Some(answer), person: Some(reply), grant });
         };
@@ -578,11 +579,16 @@ impl Desk {
         if decision.scope == DecisionScope::Session && Grant::of(approval, &open.files).is_none() {
             return conflict("it cannot be told whether another request would be the same; allow it once");
         }
-        if held && takes_allowance(approval.provider) {
+        if held && can_be_told(approval) {
             if tells(approval, &answered(decision)) {
                 return Ok(None);
             }
-            return conflict("the agent takes no such answer from its hook: answer it where it asks");
+            return conflict(match via_of(approval) {
+                DecidedVia::Protocol => "the agent's protocol has no words for such an answer",
+                DecidedVia::Hook | DecidedVia::Keys => {
+                    "the agent takes no such answer from its hook: answer it where it asks"
+                }
+            });
         }
         if decision.answers.is_some() || decision.scope == DecisionScope::Session {
             return conflict("no hook of the agent waits for it, and keys can only say yes or no, once");
@@ -656,8 +662,21 @@ fn called(id: RunId, whole: &RawValue) -> Option<(String, Approval)> {
     Some((session, Approval::of(&asked, of, None, (Source::Hook, Confidence::High), delivery.at)))
 }
 
-/// Whether the agent's hook has words for this.
+/// By which way somebody waits for the decision on a request that was told.
+fn via_of(approval: &Approval) -> DecidedVia {
+    if approval.source == Source::Protocol { DecidedVia::Protocol } else { DecidedVia::Hook }
+}
+
+/// Whether the agent can be told both a yes and a no.
+fn can_be_told(approval: &Approval) -> bool {
+    via_of(approval) == DecidedVia::Protocol || takes_allowance(approval.provider)
+}
+
+/// Whether there are words for this, in the answer of the agent's hook or in its protocol.
 fn tells(approval: &Approval, answer: &Answer) -> bool {
+    if via_of(approval) == DecidedVia::Protocol {
+        return protocol::has_words(approval.provider, approval.tool.as_deref(), approval.input.as_deref(), answer);
+    }
     has_words(approval.provider, approval.tool.as_deref(), approval.input.as_deref(), answer)
 }
 

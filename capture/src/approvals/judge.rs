@@ -3,11 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use approver::{Kind, Request, Shell, Verdict, rule_for};
-use events::ApprovalKind;
+use events::{ApprovalKind, Source};
 use projections::{Approval, Session};
 use serde_json::{Map, Value};
 
-use adapters::delivery::answer::{takes_rewrite, tells_directory};
+use adapters::{
+    delivery::answer::{takes_rewrite, tells_directory},
+    protocol,
+};
 
 use crate::policy::{OnDisk, in_force, workspace_of};
 
@@ -98,7 +101,8 @@ fn request(approval: &Approval, session: Option<&Session>) -> Option<Request> {
         command: approval.command.clone(),
         workspace: workspace_of(began),
         cwd,
-        cwd_is_certain: tells_directory(approval.provider),
+        // Where a protocol does not tell it, the request is not exact.
+        cwd_is_certain: approval.source == Source::Protocol || tells_directory(approval.provider),
         paths: approval.paths.iter().map(PathBuf::from).collect(),
         url: approval.url.clone(),
         labels: session.map(|session| session.labels.clone()).unwrap_or_default(),
@@ -110,6 +114,9 @@ fn request(approval: &Approval, session: Option<&Session>) -> Option<Request> {
 
 /// Whether the input of a shell's call says nothing but the command, why, and for how long it may run.
 fn is_plain(approval: &Approval) -> bool {
+    if approval.source == Source::Protocol {
+        return approval.input.as_deref().is_some_and(|input| protocol::is_plain(approval.provider, input));
+    }
     const KNOWN: [&str; 3] = ["command", "description", "timeout"];
     let input = approval.input.as_deref().and_then(|input| serde_json::from_str::<Map<String, Value>>(input).ok());
     input.is_some_and(|input| input.keys().all(|key| KNOWN.contains(&key.as_str())))

@@ -136,7 +136,7 @@ impl Ingest {
         } else {
             Claim::Withdrawn
         };
-        let words = Some("the agent's hook waits for the decision".to_owned());
+        let words = Some("somebody waits for the decision, to tell the agent".to_owned());
         let signal = Signal { key: Some(approval.to_owned()), ..Signal::new(claim, Confidence::High, words) };
         self.inject(slot, Source::Runtime, (self.clock)(), "hook-waits", signal.into())
     }

@@ -1,4 +1,4 @@
-//! What agents' hooks hand over: claims, and which process runs which session.
+//! What agents' hooks hand over, and what their protocols told: claims, and which process runs which session.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use events::{Annotation, Claim, Confidence, Signal, Source, Timestamp, Topic};
 
 use super::{Failure, Ingest, LATE_MS};
 
-/// What an agent's hook hands over.
+/// What an agent's hook hands over, or what its protocol told.
 pub struct HookInput {
     delivery: Delivery,
     /// What it says, or why nobody understands it.
@@ -31,7 +31,9 @@ impl HookInput {
 impl Ingest {
     /// The delivery is committed.
     pub(super) fn delivered(&self, told: HookInput) {
-        self.gauges.heard.delivery(told.delivery.provider, told.delivery.at);
+        if told.delivery.source == Source::Hook {
+            self.gauges.heard.delivery(told.delivery.provider, told.delivery.at);
+        }
         (told.stored)(told.decoded.map(|_| ()));
     }
 
@@ -58,13 +60,13 @@ impl Ingest {
         }
         let late = now.since_ms(delivery.at) > LATE_MS;
         if let Some(agent) = delivery.agent.filter(|_| !late) {
-            self.run_by(slot, agent)?;
+            self.run_by(slot, agent, delivery.source)?;
         }
         if let Some(cwd) = &decoded.cwd
             && self.sessions.state(&self.writer, slot)?.session.cwd.is_none()
         {
             let cwd = Annotation { topic: Topic::Cwd, value: cwd.clone() };
-            self.inject(slot, Source::Hook, now, "hook-cwd", cwd.into())?;
+            self.inject(slot, delivery.source, now, "hook-cwd", cwd.into())?;
         }
         let row = self.sessions.known(slot).row;
         for new in &decoded.events {
@@ -75,14 +77,15 @@ impl Ingest {
         Ok(())
     }
 
-    /// The agent that called the hook runs the session.
-    fn run_by(&mut self, slot: usize, agent: Agent) -> Result<(), Failure> {
+    /// The agent that called the hook, or that is spoken to, runs the session.
+    fn run_by(&mut self, slot: usize, agent: Agent, source: Source) -> Result<(), Failure> {
         let known = self.sessions.state(&self.writer, slot)?.process();
         if known == Some((agent.pid, agent.start_ticks)) || known.is_some() && agent.shared {
             return Ok(());
         }
         let claim = Claim::ProcessAlive { pid: agent.pid, start_ticks: agent.start_ticks };
-        let words = Some(format!("process {} called a hook for it", agent.pid));
+        let did = if source == Source::Protocol { "is spoken to" } else { "called a hook" };
+        let words = Some(format!("process {} {did} for it", agent.pid));
         let signal = Signal::new(claim, Confidence::High, words);
         self.inject(slot, Source::Process, (self.clock)(), "hook-process", signal.into())
     }

@@ -9,6 +9,7 @@ fn delivery(seconds: f64, payload: &str) -> Input {
     let delivery = Delivery {
         id: RunId::mint(at(seconds), [seconds as u8; 10]),
         provider: Provider::Claude,
+        source: Source::Hook,
         at: at(seconds),
         agent: None,
         run: None,
