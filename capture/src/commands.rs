@@ -5,6 +5,7 @@ mod approvals;
 mod attach;
 mod audit;
 mod doctor;
+mod drive;
 mod events;
 mod explain;
 mod export;
@@ -67,6 +68,8 @@ enum Verb {
     RunHost,
     #[command(hide = true, name = adapters::host::child::BECOME)]
     RunChild(host::Child),
+    #[command(hide = true, name = adapters::protocol::program::BECOME)]
+    DriveChild(drive::Child),
     /// Serve: observe all sessions and answer over HTTP.
     Serve(serve::Arguments),
     /// List sessions and what each is doing.
@@ -114,7 +117,7 @@ enum Verb {
     Telemetry(telemetry::Arguments),
     /// The rules for what agents may do unasked: edit, check, try, explain.
     Policy(policy::Arguments),
-    /// Our own agent: its sessions.
+    /// Agents without a screen, and the sessions of our own.
     Agent(agent::Arguments),
     /// Check that everything works, and say what does not.
     Doctor,
@@ -251,9 +254,10 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Run(run) => return run::run(data, arguments.json, *run),
         Verb::Attach(arguments) => return attach::run(data, &arguments),
         Verb::FixTty => return fix_tty::run(),
-        Verb::Agent(agent) => return agent::run(arguments.json, &agent),
+        Verb::Agent(agent) => return agent::run(arguments.json, agent, context),
         Verb::RunHost => return host::host(),
         Verb::RunChild(arguments) => return Ok(host::child(&arguments)),
+        Verb::DriveChild(arguments) => return Ok(drive::child(&arguments)),
         Verb::Serve(arguments) => serve::run(&context()?, &arguments),
         Verb::Ps(arguments) => ps::run(&context()?, &arguments),
         Verb::Show(arguments) => show::run(&context()?, &arguments),
