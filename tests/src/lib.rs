@@ -3,6 +3,8 @@
 //! ([`program`]), a scripted daemon of Codex ([`daemon`]), a person at a terminal
 //! ([`terminal_user`]), made-up lines ([`transcript`]), a small HTTP client ([`http`]), a desktop ([`desktop`]) and a
 //! receiver of webhooks ([`receiver`]) that are notified, scripted
+//! ([`program`]), a scripted daemon of Codex ([`daemon`]), a simulated agent that speaks the agents' protocols ([`owned`]), a person at a terminal
+//! ([`terminal_user`]), made-up lines ([`transcript`]), a small HTTP client ([`http`]), scripted
 //! models ([`models`]) with the real agents before them ([`live`]), and the public benchmark of the
 //! status ([`statusbench`]).
 //!
@@ -15,6 +17,7 @@ pub mod desktop;
 pub mod http;
 pub mod live;
 pub mod models;
+pub mod owned;
 pub mod program;
 pub mod receiver;
 pub mod recording;

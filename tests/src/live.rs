@@ -2,7 +2,7 @@
 //! from the script and the screen, and held against what capture says at every moment.
 //!
 //! One file says what is peculiar to an agent ([`claude`], [`codex`], [`gemini`]: settings, start,
-//! calls, screens, keys), two what is done with each of them ([`scenarios`], [`approvals`]). A [`stage::Stage`] is
+//! calls, screens, keys), three what is done with each of them ([`scenarios`], [`approvals`], and without a screen [`owned`]). A [`stage::Stage`] is
 //! where a scenario is played: machine, server, model and somebody at the terminal. A further scenario
 //! is a function and a line in [`scenarios::ALL`] or [`approvals::ALL`]; a further agent a file and a line in [`agents`].
 //!
@@ -14,6 +14,7 @@ pub mod claude;
 pub mod codex;
 pub mod gemini;
 pub mod judge;
+pub mod owned;
 pub mod scenarios;
 pub mod stage;
 
@@ -63,6 +64,8 @@ pub struct Setting {
     pub policy: Option<&'static str>,
     /// Whether it runs under `capture run`.
     pub run: bool,
+    /// Whether it has no screen, and `capture agent drive` speaks with it.
+    pub owned: bool,
     /// Whether the agent plans first.
     pub plans: bool,
     /// Whether the project is a repository, whose calls of git are kept.
@@ -73,7 +76,7 @@ impl Setting {
     /// One with these hooks under `capture run`, and nothing else.
     #[must_use]
     pub const fn new(name: &'static str, hooks: Hooks) -> Self {
-        Self { name, hooks, policy: None, run: true, plans: false, git: false }
+        Self { name, hooks, policy: None, run: true, owned: false, plans: false, git: false }
     }
 }
 

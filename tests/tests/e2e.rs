@@ -16,6 +16,7 @@ mod e2e {
     mod ledger;
     mod life;
     mod notices;
+    mod owned;
     mod reading;
     mod recording;
     mod replay;

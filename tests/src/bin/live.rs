@@ -9,7 +9,7 @@ use std::{
 use clap::Parser;
 use events::Provider;
 use tests::live::{
-    Installed, Setting, agents, approvals,
+    Installed, Setting, agents, approvals, owned,
     scenarios::{self, Scenario},
     stage::{Outcome, play},
 };
@@ -85,7 +85,11 @@ fn failed(words: &str) -> ExitCode {
 fn run(asked: &Asked, own: &Path) -> Result<bool, String> {
     let rows = agents().into_iter().flat_map(|agent| {
         let agent = agent.provider();
-        let all = scenarios::ALL.into_iter().chain(approvals::ALL).filter(move |s| s.agents.contains(&agent));
+        let all = scenarios::ALL
+            .into_iter()
+            .chain(approvals::ALL)
+            .chain(owned::ALL)
+            .filter(move |s| s.agents.contains(&agent));
         let in_each = move |scenario: Scenario| {
             scenario.settings.iter().map(move |setting| Row { agent, scenario, setting: *setting })
         };

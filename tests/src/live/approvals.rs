@@ -22,9 +22,9 @@ use crate::models::{
 };
 
 /// So often the policy is asked.
-const TIMES: usize = 20;
+pub(super) const TIMES: usize = 20;
 
-const ALLOWS: &str = r#"version = 1
+pub(super) const ALLOWS: &str = r#"version = 1
 preset = "read-only"
 [[rule]]
 name = "files"
@@ -108,7 +108,7 @@ fn many(agent: &dyn Agent, line: fn(usize) -> String) -> Script {
     Script::default().lane(WORK, steps)
 }
 
-fn makes_many(agent: &dyn Agent) -> Script {
+pub(super) fn makes_many(agent: &dyn Agent) -> Script {
     many(agent, |at| format!("touch {}", made(at)))
 }
 
@@ -116,7 +116,7 @@ fn looks_many(agent: &dyn Agent) -> Script {
     many(agent, |_| claude::ASKED.to_owned())
 }
 
-fn made(at: usize) -> String {
+pub(super) fn made(at: usize) -> String {
     format!("made-{at}")
 }
 

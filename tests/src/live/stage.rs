@@ -105,7 +105,9 @@ pub struct Stage<'a> {
     blinks: bool,
     truth: Vec<Truth>,
     said: Vec<Said>,
-    /// Since when there has been more than one session, ms.
+    /// So many sessions there are.
+    expected: usize,
+    /// Since when there have been more, ms.
     several_since: Option<i64>,
     session: Option<Value>,
     delay: Option<i64>,
@@ -183,6 +185,7 @@ fn played(
         blinks: false,
         truth: Vec::new(),
         said: Vec::new(),
+        expected: 1,
         several_since: None,
         session: None,
         delay: None,
@@ -403,7 +406,7 @@ impl Stage<'_> {
         }
         let Some(sessions) = sessions(&self.server.client) else { return };
         let at = now();
-        self.several_since = if sessions.len() > 1 { self.several_since.or(Some(at)) } else { None };
+        self.several_since = if sessions.len() > self.expected { self.several_since.or(Some(at)) } else { None };
         if self.several_since.is_some_and(|since| at - since > 2 * TOLERANCE_MS) {
             self.several_since = None;
             self.wrong.push(format!("there are {} sessions", sessions.len()));
@@ -459,7 +462,7 @@ impl Stage<'_> {
         };
         self.flaps = STATES.map(more).iter().sum();
         let count = sessions(&self.server.client).unwrap_or_default().len();
-        if count != 1 {
+        if count != self.expected {
             self.wrong.push(format!("there are {count} sessions at the end"));
         }
         for (kind, wanted) in [(PROMPTED, self.prompts), (CALLED, self.calls)] {

@@ -44,13 +44,15 @@ impl Stage<'_> {
     pub fn requests(&self) -> (Vec<Value>, usize) {
         let all = self.approvals();
         let count = all.len();
-        // Without hooks a dialog is told as it is seen, and told better a little later.
-        let told = |approval: &Value| match self.setting.hooks {
-            Hooks::None => approval["state"] != "withdrawn",
-            Hooks::Tell | Hooks::Wait(_) => !approval["delivery"].is_null(),
+        // Without hooks a dialog is told as it is seen, and told better a little later; so is what an agent
+        // without a screen asks for, whose registry is seen first.
+        let seen = self.setting.hooks == Hooks::None || self.setting.owned;
+        let told = |approval: &Value| match seen {
+            true => approval["state"] != "withdrawn",
+            false => !approval["delivery"].is_null(),
         };
         let requests: Vec<Value> = all.into_iter().filter(told).collect();
-        let beside = if self.setting.hooks == Hooks::None { 0 } else { count - requests.len() };
+        let beside = if seen { 0 } else { count - requests.len() };
         (requests, beside)
     }
 
@@ -236,6 +238,31 @@ impl Stage<'_> {
             row["row"]["what"].as_str().map(str::to_owned)
         };
         Ok(printed.lines().filter_map(what).collect())
+    }
+
+    /// Waits until the model was asked by the prompt that the agent was started with. What capture says of
+    /// the session meanwhile is not judged: nobody sees when what is so.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn is_driven(&mut self, lane: &str) -> Played {
+        self.prompts += 1;
+        self.blinks = true;
+        // Gemini CLI begins one of its own before it is asked for one.
+        self.expected += usize::from(self.agent.provider() == Provider::Gemini);
+        self.model_did(lane, 0, Did::Asked).map(drop)
+    }
+
+    /// Waits until the session is over.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn is_over(&mut self) -> Played {
+        let over = |stage: &mut Self| {
+            let session = stage.session.as_ref()?;
+            (session["status"]["state"] == "exited").then_some(())
+        };
+        self.within(AGENT, over).ok_or_else(|| format!("the agent does not end; {}", self.picture()))
     }
 
     /// Waits for the approval that a hook holds, where no dialog is; what is true follows from it.

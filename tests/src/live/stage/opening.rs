@@ -5,9 +5,11 @@ use std::{
     os::unix::fs::{DirBuilderExt, PermissionsExt},
 };
 
+use events::Provider;
+
 use super::{Played, SIZE, decisions::GIT_CALLS};
 use crate::{
-    live::{Hooks, Installed, Place, Setting},
+    live::{Hooks, Installed, Place, Setting, scenarios::PROMPT},
     models::Model,
     program::Machine,
     terminal_user::User,
@@ -56,10 +58,23 @@ pub(super) fn start(installed: &Installed, machine: &Machine, model: &Model, set
         }
     }
     let program = installed.program.to_string_lossy();
-    let words = std::iter::once(program.as_ref()).chain(start.arguments.iter().map(String::as_str));
-    let words: Vec<String> = words.map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+    let words: Vec<&str> = if setting.owned {
+        let name = agent.provider().as_str();
+        // What Codex is started with here is about its screen.
+        let own = start.arguments.iter().filter(|_| agent.provider() != Provider::Codex);
+        let own = own.flat_map(|word| ["--agent-arg", word.as_str()]);
+        let begins = ["agent", "drive", "--agent", name, "--program", program.as_ref()];
+        begins.into_iter().chain(own).chain(["--", PROMPT]).collect()
+    } else {
+        std::iter::once(program.as_ref()).chain(start.arguments.iter().map(String::as_str)).collect()
+    };
+    let words: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
     // Whoever interrupts us leaves no agent behind.
-    let run = if setting.run { "\"$PROGRAM\" run --on-hangup end -- " } else { "" };
+    let run = match (setting.owned, setting.run) {
+        (true, _) => "\"$PROGRAM\" ",
+        (false, true) => "\"$PROGRAM\" run --on-hangup end -- ",
+        (false, false) => "",
+    };
     let script = format!("exec 2>&1; {run}{}", words.join(" "));
     // The agents are scripts of an interpreter that is where the caller's is.
     let path = crate::text_from_env("PATH").unwrap_or_default();
