@@ -17,14 +17,14 @@ pub fn now() -> Timestamp {
     Timestamp::from_millisecond(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// An id made from the present moment and chance: of a run, a delivery, a prompt.
+/// An id made from a moment and chance: of a run, a delivery, a prompt.
 ///
 /// # Errors
 /// When the system gives no random bytes.
-pub fn mint() -> std::io::Result<RunId> {
+pub fn mint(at: Timestamp) -> std::io::Result<RunId> {
     let mut random = [0_u8; 10];
     getrandom(&mut random, GetRandomFlags::empty())?;
-    Ok(RunId::mint(now(), random))
+    Ok(RunId::mint(at, random))
 }
 
 /// Now, by both clocks.

@@ -81,7 +81,7 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
         // The agent asks whoever speaks with it too, who tells of it: once is enough.
         return Ok(());
     }
-    let id = clock::mint()?;
+    let id = clock::mint(at)?;
     let delivery = Delivery { id, provider, source: Source::Hook, at, agent, run, search_path, payload };
     Spool::of(&data).put(&delivery)?;
     let told = tell(&data, delivery.id);

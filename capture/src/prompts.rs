@@ -159,7 +159,8 @@ impl Queue {
                         "session {session} is only observed: no run of capture hosts it, so nothing can be typed"
                     )));
                 }
-                let id = clock::mint().map_err(|error| Refusal::Failed(error.to_string()))?.to_string();
+                let now = clock::now();
+                let id = clock::mint(now).map_err(|error| Refusal::Failed(error.to_string()))?.to_string();
                 let prompt = Prompt {
                     id,
                     session_id: session,
@@ -167,7 +168,7 @@ impl Queue {
                     by,
                     text,
                     why: None,
-                    queued_at: clock::now(),
+                    queued_at: now,
                     ended_at: None,
                 };
                 self.commit(prompt.clone()).await?;

@@ -9,7 +9,7 @@ use adapters::{
     telemetry::{self, Encoding, Signal},
 };
 use capture::ingest::{HookInput, Input, TelemetryInput};
-use events::{Provider, RunId};
+use events::{Provider, RunId, Source};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -93,6 +93,7 @@ fn tell(world: &mut World, told: &Told, names: &Names) {
             random[..8].copy_from_slice(&number.to_be_bytes());
             let agent = Agent { pid: World::pid(*run), start_ticks: World::start_ticks(*run), shared: false };
             let delivery = Delivery {
+                source: Source::Hook,
                 id: RunId::mint(now, random),
                 provider: *provider,
                 at: now,

@@ -189,7 +189,7 @@ fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::R
         })
     });
     Ok(Spec {
-        run: clock::mint().context("the system gives no random bytes")?,
+        run: clock::mint(clock::now()).context("the system gives no random bytes")?,
         name: arguments.name.clone(),
         words: arguments.command.clone(),
         data,

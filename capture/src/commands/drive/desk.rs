@@ -15,7 +15,7 @@ use adapters::{
     },
 };
 use anyhow::Context as _;
-use events::{Provider, RunId, Source, Timestamp};
+use events::{Provider, Source, Timestamp};
 use serde::Serialize;
 
 use crate::{client::Client, clock, hook, hook::Waited, places};
@@ -57,16 +57,13 @@ impl Desk {
     }
 
     fn deliver(&self, session: &str, what: What) -> anyhow::Result<Delivery> {
-        let mut random = [0_u8; 10];
-        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
-            .context("the system gives no random bytes")?;
         // Its own hooks name the very process, where a script started it.
         let agent = self.agent.filter(|_| matches!(what, What::Began));
         let payload = Told { session_id: session.to_owned(), cwd: self.cwd.clone(), what }.payload()?;
         let at = clock::now().max(self.last.get().plus_ms(1));
         self.last.set(at);
         let delivery = Delivery {
-            id: RunId::mint(at, random),
+            id: clock::mint(at).context("the system gives no random bytes")?,
             provider: self.provider,
             source: Source::Protocol,
             at,
