@@ -22,6 +22,7 @@ mod e2e {
     mod replay;
     mod runs;
     mod screens;
+    mod secrets;
     mod statusbench;
     mod streams;
     mod terminal;

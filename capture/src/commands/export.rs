@@ -8,9 +8,10 @@ use std::{
 };
 
 use anyhow::Context as _;
-use export::asciicast::{Encoder, Header, Joined, Version, parts};
+use export::asciicast::{Code, Encoder, Event, Header, Joined, Version, parts};
 
 use super::{Context, Failed};
+use crate::redaction;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -64,10 +65,37 @@ fn convert(joined: &mut Joined, version: Version, out: &mut impl Write) -> anyho
     // The parts are one file now.
     let header = Header { part: None, ..joined.header().clone() };
     out.write_all(encoder.header(&header).as_bytes())?;
+    let mut batch = Vec::new();
+    let mut bytes = 0;
     while let Some(event) = joined.next_event()? {
+        bytes += event.data.len();
+        let ends = event.data.ends_with('\n');
+        batch.push(event);
+        if bytes >= BATCH_BYTES && ends || bytes >= 2 * BATCH_BYTES {
+            write_redacted(std::mem::take(&mut batch), &mut encoder, out)?;
+            bytes = 0;
+        }
+    }
+    write_redacted(batch, &mut encoder, out)?;
+    Ok(out.flush()?)
+}
+
+/// So much of a recording is looked through for secrets at once, to the end of a line.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// Writes events without secrets. What the terminal was sent, and what was typed, is a text each, of which
+/// an event is a piece.
+fn write_redacted(mut batch: Vec<Event>, encoder: &mut Encoder, out: &mut impl Write) -> anyhow::Result<()> {
+    for code in [Code::Output, Code::Input] {
+        let mut pieces: Vec<&mut Event> = batch.iter_mut().filter(|event| event.code == code).collect();
+        let mut texts: Vec<String> = pieces.iter_mut().map(|event| std::mem::take(&mut event.data)).collect();
+        redaction::of_pieces(&mut texts);
+        pieces.into_iter().zip(texts).for_each(|(event, text)| event.data = text);
+    }
+    for event in batch {
         out.write_all(encoder.event(&event).as_bytes())?;
     }
-    Ok(out.flush()?)
+    Ok(())
 }
 
 /// Writes a file that is there whole or not at all.

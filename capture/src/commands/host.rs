@@ -16,6 +16,7 @@ use adapters::host::{child, runs, start, wire::Spec};
 use anyhow::Context as _;
 
 use super::run::outside;
+use crate::redaction::Redacting;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Child {
@@ -52,7 +53,7 @@ fn log_to_file(spec: &Spec) {
         writeln!(Log(hook.clone()), "panicked: {panic}").ok();
     }));
     tracing_subscriber::fmt()
-        .with_writer(move || Log(path.clone()))
+        .with_writer(move || Redacting(Log(path.clone())))
         .with_ansi(false)
         .with_max_level(tracing::Level::WARN)
         .init();

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio_util::sync::CancellationToken;
 
 use super::{Context, Failed};
-use crate::{client::Client, places, serve::Options};
+use crate::{client::Client, places, redaction::Redacting, serve::Options};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -30,7 +30,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         .and_then(|v| v.into_os_string().into_string().ok())
         .unwrap_or_else(|| "info".into());
     tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
+        .with_writer(|| Redacting(std::io::stderr()))
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_new(&filter)

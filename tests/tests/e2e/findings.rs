@@ -112,6 +112,10 @@ const RECORDINGS: &[(&str, &[FindingKind])] = &[
     ("gemini/S18-plan-mode", &[Completion, Approval, Completion]),
     ("gemini/S20-mcp-and-webfetch-dialogs", &[Approval, Approval, Completion]),
     ("gemini/S92-resume-legacy-json-with-0.61", &[Completion]),
+    ("pi/O02-omp-tools", &[Completion]),
+    ("pi/S01-hello", &[Completion, Completion]),
+    ("pi/S02-tools-and-tree", &[Completion, Completion, Completion]),
+    ("pi/S05-fork", &[Completion, Completion, Completion]),
 ];
 
 #[test]

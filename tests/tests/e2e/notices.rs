@@ -162,7 +162,7 @@ fn what_is_answered_within_the_debounce_is_not_told() {
     assert!(delivered.to_string().contains(&two), "{delivered}");
     // The first was due before the second.
     assert_eq!(here.hooks.requests().len(), 1);
-    assert_eq!(here.desktop.shown().len(), 1);
+    assert_eq!(here.desktop.wait(1, PATIENCE).len(), 1);
     assert_eq!(here.told(&one, "notification"), Vec::<Value>::new());
 }
 

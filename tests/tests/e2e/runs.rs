@@ -100,8 +100,11 @@ fn a_run_is_watched_spoken_to_and_seen_to_end() {
     assert_eq!(here.input("mine", &json!({ "keys": ["y", "enter"] })).0, 200);
     here.until("mine", "running");
     assert_eq!(here.input("mine", &json!({ "text": "\n" })).0, 200);
-    let gone = here.until("mine", "exited");
-    assert_eq!(gone["status"]["reason"], "failed");
+    // That the process is gone may be noticed before its host tells how it ended.
+    let gone = eventually("the session failed", || {
+        let gone = here.until("mine", "exited");
+        (gone["status"]["reason"] == "failed").then_some(gone)
+    });
     assert_eq!(here.run("mine").unwrap()["exit_code"], 3);
     assert_eq!(here.input("mine", &json!({ "text": "x" })).0, 409, "nobody is there any more");
     let asked = here.machine.command(&["explain", gone["id"].as_str().unwrap()]).output().unwrap();

@@ -77,7 +77,7 @@ impl Case {
                         return true;
                     }
                 }
-                "event" | "status" => {}
+                "event" | "status" | "finding" => {}
                 other => panic!("a frame called {other}"),
             }
         }
