@@ -5,13 +5,13 @@
 //! it concludes is redacted before anybody gets it. Actions on findings are the user's own rules.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     thread::JoinHandle,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
-use events::{Event, Finding, FindingState, Payload, SessionId, State};
+use events::{Event, Finding, FindingKind, FindingState, Payload, SessionId, State, Timestamp};
 use monitor::Monitor;
 use projections::Session;
 use server::{FindingAsk, Refusal};
@@ -35,6 +35,13 @@ const LOOK_BACK: usize = 300;
 const SESSIONS: usize = 500;
 /// Findings that are remembered at the start, so that none is raised twice.
 const REMEMBERED: usize = 2_000;
+/// What began before the start is told of this much later, when it still is so: whose process is gone is
+/// noticed first.
+const AFTER_START: Duration = Duration::from_secs(3);
+/// That an agent died which said nothing for so long before the start is no news, ms.
+const OLD_NEWS_MS: i64 = 10 * 60 * 1000;
+/// So long after the start it may be noticed, ms.
+const NOTICED_MS: i64 = 60_000;
 /// After a failure to read, the next try comes this much later.
 const AGAIN: Duration = Duration::from_secs(1);
 /// The longest time between two looks at the clock.
@@ -108,7 +115,9 @@ impl Waiting {
         let Self { news, asks } = self;
         std::thread::Builder::new().name("monitor".into()).spawn(move || {
             let monitor = Monitor::new(parts.rules.clone());
-            let mut follower = Follower { parts, monitor, position: 0, known: HashSet::new() };
+            let started_at = clock::now();
+            let mut follower =
+                Follower { parts, monitor, position: 0, known: HashSet::new(), started_at, old: BTreeMap::new() };
             let mut again = follower.begin().map_err(complain).is_err();
             loop {
                 let wait = if again { AGAIN } else { follower.next_wait() };
@@ -141,6 +150,9 @@ struct Follower {
     position: u64,
     /// Sessions the monitor was told of.
     known: HashSet<SessionId>,
+    started_at: Timestamp,
+    /// Findings that began before the start, by their ids, and when they are told; never, if they are old news.
+    old: BTreeMap<String, (Option<Instant>, Finding)>,
 }
 
 impl Follower {
@@ -161,7 +173,10 @@ impl Follower {
 
     fn next_wait(&self) -> Duration {
         let due = self.monitor.next_deadline();
-        due.map_or(LONGEST, |due| Duration::from_millis(due.since_ms(clock::now()).max(0).unsigned_abs())).min(LONGEST)
+        let due = due.map(|due| Duration::from_millis(due.since_ms(clock::now()).max(0).unsigned_abs()));
+        let old = self.old.values().filter_map(|(due, _)| *due).min();
+        let old = old.map(|due| due.saturating_duration_since(Instant::now()));
+        due.into_iter().chain(old).min().unwrap_or(LONGEST).min(LONGEST)
     }
 
     /// Reads what is new in the log.
@@ -218,18 +233,54 @@ impl Follower {
     fn let_time_pass(&mut self) {
         let found = self.monitor.advance(clock::now());
         self.give(found);
+        let now = Instant::now();
+        while let Some(id) = self.old.iter().find(|(_, (due, _))| due.is_some_and(|due| due <= now)).map(|(id, _)| id.clone())
+        {
+            if let Some((_, finding)) = self.old.remove(&id) {
+                self.hand_over(finding);
+            }
+        }
     }
 
-    /// Hands findings to ingest, and does what the user wants done about new ones.
-    fn give(&self, findings: Vec<Finding>) {
+    /// Takes findings of the monitor: what began before the start has to last a little.
+    fn give(&mut self, findings: Vec<Finding>) {
         for finding in findings {
-            let finding = redaction::of_finding(finding);
-            if finding.state == FindingState::Open && finding.count <= 1 {
-                self.parts.actions.on(&finding, &self.parts.reader);
+            match self.old.remove(&finding.id) {
+                Some((_, _)) if !finding.is_open() => {}
+                Some((due, _)) => drop(self.old.insert(finding.id.clone(), (due, finding))),
+                None if self.is_old_news(&finding) => drop(self.old.insert(finding.id.clone(), (None, finding))),
+                None if finding.first_at < self.started_at && finding.is_open() && self.is_new(&finding) => {
+                    self.old.insert(finding.id.clone(), (Some(Instant::now() + AFTER_START), finding));
+                }
+                None => self.hand_over(finding),
             }
-            let aside = Aside::new(finding.session_id, Noted::Finding(Box::new(finding)));
-            self.parts.inputs.send(Input::Aside(aside)).ok();
         }
+    }
+
+    /// Whether nothing is stored of it yet.
+    fn is_new(&self, finding: &Finding) -> bool {
+        matches!(self.parts.reader.one::<Finding>(&finding.id), Ok(None))
+    }
+
+    /// Whether it tells of an agent that died long before the start, and nobody looked.
+    fn is_old_news(&self, finding: &Finding) -> bool {
+        let of_the_end = matches!(finding.kind, FindingKind::Crash | FindingKind::OpenWork);
+        if !of_the_end || !finding.is_open() || finding.last_at.since_ms(self.started_at) > NOTICED_MS {
+            return false;
+        }
+        let Ok(Some(session)) = self.parts.reader.session(finding.session_id) else { return false };
+        let last = session.last_user_prompt_at.max(session.last_assistant_output_at).unwrap_or(session.started_at);
+        self.started_at.since_ms(last) > OLD_NEWS_MS && self.is_new(finding)
+    }
+
+    /// Hands a finding to ingest, and does what the user wants done about a new one.
+    fn hand_over(&self, finding: Finding) {
+        let finding = redaction::of_finding(finding);
+        if finding.state == FindingState::Open && finding.count <= 1 {
+            self.parts.actions.on(&finding, &self.parts.reader);
+        }
+        let aside = Aside::new(finding.session_id, Noted::Finding(Box::new(finding)));
+        self.parts.inputs.send(Input::Aside(aside)).ok();
     }
 
     fn asked(&mut self, ask: FindingAsk, reply: oneshot::Sender<Result<String, Refusal>>) {
