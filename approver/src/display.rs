@@ -1,7 +1,7 @@
 //! Text that is safe to show on any terminal and in any page, and tells what was hidden in it.
 
 use serde::Serialize;
-use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+use events::visible;
 
 /// A text as it may be shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -23,7 +23,7 @@ pub fn show(text: &str) -> Shown {
     for c in text.chars() {
         shown.length += 1;
         shown.non_ascii += usize::from(!c.is_ascii());
-        if shows(c) {
+        if (visible::shows(c) || matches!(c, '\n' | '\t')) {
             shown.text.push(c);
         } else {
             shown.hidden += 1;
@@ -31,44 +31,6 @@ pub fn show(text: &str) -> Shown {
         }
     }
     shown
-}
-
-/// Whether a character shows as what it is, by itself.
-fn shows(c: char) -> bool {
-    if c.is_ascii() {
-        return c.is_ascii_graphic() || matches!(c, ' ' | '\n' | '\t');
-    }
-    let unseen = matches!(
-        c.general_category(),
-        GeneralCategory::Control
-            | GeneralCategory::Format
-            | GeneralCategory::LineSeparator
-            | GeneralCategory::ParagraphSeparator
-            | GeneralCategory::SpaceSeparator
-            | GeneralCategory::PrivateUse
-            | GeneralCategory::Surrogate
-            | GeneralCategory::Unassigned
-    );
-    !unseen && !is_blank(c)
-}
-
-/// Letters and marks that show as nothing: fillers of Hangul and Khmer, variation selectors, the
-/// empty pattern of Braille.
-const fn is_blank(c: char) -> bool {
-    matches!(
-        c,
-        '\u{34f}'
-            | '\u{115f}'
-            | '\u{1160}'
-            | '\u{17b4}'
-            | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{2800}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{ffa0}'
-            | '\u{e0100}'..='\u{e01ef}'
-    )
 }
 
 #[cfg(test)]

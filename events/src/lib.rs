@@ -14,6 +14,7 @@ pub mod provider;
 pub mod schema;
 pub mod status;
 pub mod time;
+pub mod visible;
 
 pub use claim::{Answer, Choice, Claim, Dialog, Signal};
 pub use cursor::{Cursor, FileKey};

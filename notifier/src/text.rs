@@ -1,6 +1,6 @@
 //! Text of others made fit for display: nothing in it hides, turns around, or drives a terminal.
 
-use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+use events::visible::shows;
 
 /// Characters a title may have.
 pub const TITLE_CHARS: usize = 120;
@@ -73,44 +73,6 @@ pub fn link(address: &str) -> Option<String> {
     let plain = matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none();
     let text = String::from(url);
     (plain && text.len() <= LINK_BYTES && text.is_ascii()).then_some(text)
-}
-
-/// Whether a character shows as what it is, by itself.
-fn shows(c: char) -> bool {
-    if c.is_ascii() {
-        return c.is_ascii_graphic() || c == ' ';
-    }
-    let unseen = matches!(
-        c.general_category(),
-        GeneralCategory::Control
-            | GeneralCategory::Format
-            | GeneralCategory::LineSeparator
-            | GeneralCategory::ParagraphSeparator
-            | GeneralCategory::SpaceSeparator
-            | GeneralCategory::PrivateUse
-            | GeneralCategory::Surrogate
-            | GeneralCategory::Unassigned
-    );
-    !unseen && !is_blank(c)
-}
-
-/// Letters and marks that show as nothing: fillers of Hangul and Khmer, variation selectors, the
-/// empty pattern of Braille.
-const fn is_blank(c: char) -> bool {
-    matches!(
-        c,
-        '\u{34f}'
-            | '\u{115f}'
-            | '\u{1160}'
-            | '\u{17b4}'
-            | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{2800}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{ffa0}'
-            | '\u{e0100}'..='\u{e01ef}'
-    )
 }
 
 #[cfg(test)]

@@ -1,0 +1,53 @@
+//! What of a text a person sees: agents write it, and may hide something in it.
+
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+
+/// Whether a character shows as what it is, by itself; a newline and a tab do not.
+#[must_use]
+pub fn shows(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_graphic() || c == ' ';
+    }
+    let unseen = matches!(
+        c.general_category(),
+        GeneralCategory::Control
+            | GeneralCategory::Format
+            | GeneralCategory::LineSeparator
+            | GeneralCategory::ParagraphSeparator
+            | GeneralCategory::SpaceSeparator
+            | GeneralCategory::PrivateUse
+            | GeneralCategory::Surrogate
+            | GeneralCategory::Unassigned
+    );
+    !unseen && !is_blank(c)
+}
+
+/// Letters and marks that show as nothing: fillers of Hangul and Khmer, variation selectors, the
+/// empty pattern of Braille.
+const fn is_blank(c: char) -> bool {
+    matches!(
+        c,
+        '\u{34f}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{17b4}'
+            | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{ffa0}'
+            | '\u{e0100}'..='\u{e01ef}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shows;
+
+    #[test]
+    fn what_shows_as_itself() {
+        assert!("plain é 日本 🚀".chars().all(shows));
+        assert!(!"\n\t\u{1b}\u{7f}\u{9b}\u{200b}\u{202e}\u{2028}\u{a0}\u{e000}\u{fe0f}\u{3164}\u{2800}".chars().any(shows));
+    }
+}
