@@ -6,6 +6,8 @@ use events::{Reason, State, TurnOutcome};
 
 use crate::{Session, Summary, Turn, shorten::one_line};
 
+/// A line of a tooltip has at most so many characters.
+const TOOLTIP_CHARS: usize = 160;
 /// Turns that make up `recent`.
 const RECENT_TURNS: usize = 5;
 
@@ -16,6 +18,19 @@ pub fn summarize(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>
         current: current(session, open, recent),
         recent: recent_line(recent),
         last_prompt: session.summary.last_prompt.clone(),
+    }
+}
+
+impl Summary {
+    /// The summary as three short lines: what it does, what it did lately, what was asked last. A line of
+    /// which nothing is known is left out.
+    #[must_use]
+    pub fn tooltip(&self) -> String {
+        let lines = [("now", &self.current), ("lately", &self.recent), ("asked", &self.last_prompt)];
+        let line = |(name, text): (&str, &Option<String>)| {
+            text.as_deref().map(|text| format!("{name}: {}", one_line(text, TOOLTIP_CHARS)))
+        };
+        lines.into_iter().filter_map(line).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -95,4 +110,16 @@ fn recent_line(recent: &VecDeque<Turn>) -> Option<String> {
         })
         .collect();
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tooltip_has_a_line_for_each_thing_that_is_known() {
+        let summary = Summary { current: Some("running cargo test".into()), recent: None, last_prompt: Some("go\non".into()) };
+        assert_eq!(summary.tooltip(), "now: running cargo test\nasked: go on");
+        assert_eq!(Summary::default().tooltip(), "");
+    }
 }

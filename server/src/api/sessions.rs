@@ -68,6 +68,7 @@ pub(crate) fn summary(app: &App, call: Call) -> Reply {
         current: Option<String>,
         recent: Option<String>,
         last_prompt: Option<String>,
+        tooltip: String,
         last_event_at: Timestamp,
     }
     let app = Arc::clone(app);
@@ -79,6 +80,7 @@ pub(crate) fn summary(app: &App, call: Call) -> Reply {
             state: session.status.state,
             reason: session.status.reason,
             activity: session.status.activity,
+            tooltip: session.summary.tooltip(),
             current: session.summary.current,
             recent: session.summary.recent,
             last_prompt: session.summary.last_prompt,
