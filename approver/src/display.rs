@@ -1,7 +1,7 @@
 //! Text that is safe to show on any terminal and in any page, and tells what was hidden in it.
 
-use serde::Serialize;
 use events::visible;
+use serde::Serialize;
 
 /// A text as it may be shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -23,7 +23,7 @@ pub fn show(text: &str) -> Shown {
     for c in text.chars() {
         shown.length += 1;
         shown.non_ascii += usize::from(!c.is_ascii());
-        if (visible::shows(c) || matches!(c, '\n' | '\t')) {
+        if visible::shows(c) || matches!(c, '\n' | '\t') {
             shown.text.push(c);
         } else {
             shown.hidden += 1;

@@ -234,7 +234,8 @@ impl Follower {
         let found = self.monitor.advance(clock::now());
         self.give(found);
         let now = Instant::now();
-        while let Some(id) = self.old.iter().find(|(_, (due, _))| due.is_some_and(|due| due <= now)).map(|(id, _)| id.clone())
+        while let Some(id) =
+            self.old.iter().find(|(_, (due, _))| due.is_some_and(|due| due <= now)).map(|(id, _)| id.clone())
         {
             if let Some((_, finding)) = self.old.remove(&id) {
                 self.hand_over(finding);

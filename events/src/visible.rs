@@ -48,6 +48,8 @@ mod tests {
     #[test]
     fn what_shows_as_itself() {
         assert!("plain é 日本 🚀".chars().all(shows));
-        assert!(!"\n\t\u{1b}\u{7f}\u{9b}\u{200b}\u{202e}\u{2028}\u{a0}\u{e000}\u{fe0f}\u{3164}\u{2800}".chars().any(shows));
+        assert!(
+            !"\n\t\u{1b}\u{7f}\u{9b}\u{200b}\u{202e}\u{2028}\u{a0}\u{e000}\u{fe0f}\u{3164}\u{2800}".chars().any(shows)
+        );
     }
 }

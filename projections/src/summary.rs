@@ -118,7 +118,8 @@ mod tests {
 
     #[test]
     fn a_tooltip_has_a_line_for_each_thing_that_is_known() {
-        let summary = Summary { current: Some("running cargo test".into()), recent: None, last_prompt: Some("go\non".into()) };
+        let summary =
+            Summary { current: Some("running cargo test".into()), recent: None, last_prompt: Some("go\non".into()) };
         assert_eq!(summary.tooltip(), "now: running cargo test\nasked: go on");
         assert_eq!(Summary::default().tooltip(), "");
     }
