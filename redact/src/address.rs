@@ -60,7 +60,9 @@ pub(crate) fn find(bytes: &[u8], at: usize) -> Option<Span> {
             let is_secret = password.len() >= 3
                 && !value::is_placeholder(password)
                 && !password.iter().any(|b| matches!(b, b'{' | b'}' | b'(' | b'$') && password.len() < 4);
-            is_secret.then(|| Span { start: from + colon + 1, end: from + user_end, kind: Kind::from("url-password") })
+            // Of a pair of keys both are drawn.
+            let start = if token(name, from).is_some() { from } else { from + colon + 1 };
+            is_secret.then(|| Span { start, end: from + user_end, kind: Kind::from("url-password") })
         }
         None => token(user, from),
     }

@@ -7,6 +7,7 @@ use crate::{
     Kind,
     names::{self, Meaning, Weight},
     scan::Span,
+    printed::behind_break,
     text::{goes_on, is_escaped_break, line_start, skip_blanks, until},
     value,
 };
@@ -82,7 +83,7 @@ fn said(bytes: &[u8], end: usize, meaning: Meaning) -> Option<Span> {
     if let Some(word) = [&b"is "[..], b"was ", b"of ", b"value "].iter().find(|word| goes_on(bytes, at, word)) {
         at = skip_blanks(bytes, at + word.len());
     }
-    let at = until(bytes, at, 3, |b| !matches!(b, b'"' | b'\'' | b'`' | b'\\' | b'(' | b'*'));
+    let at = until(bytes, at, 6, |b| !matches!(b, b'"' | b'\'' | b'`' | b'\\' | b'(' | b'*'));
     let to = until(bytes, at, 512, |b| {
         !(b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'+' | b'/' | b'=' | b'.' | b'~'))
     });
@@ -142,11 +143,23 @@ fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, Form)> {
     let is_flag = bytes[start..end].starts_with(b"-");
     let in_query = matches!(before, b'?' | b'&');
     let plain = |yes: bool| if yes { Form::Plain } else { Form::Bare };
+    // In Markdown: `**Password:** …`, `**Password**: …`.
+    if goes_on(bytes, at, b"**:") || goes_on(bytes, at, b":** ") {
+        return Some((at + 3, Form::Bare));
+    }
+    // One of several: `Unseal Key 1: …`.
+    let number = until(bytes, at, 2, |b| !b.is_ascii_digit());
+    if at > end && number > at && bytes.get(number) == Some(&b':') {
+        return Some((number + 1, Form::Bare));
+    }
+    if let Some(value) = fallback(bytes, at, is_quoted) {
+        return Some((value, Form::Bare));
+    }
     let next = *bytes.get(at)?;
     let second = bytes.get(at + 1).copied().unwrap_or_default();
     let third = bytes.get(at + 2).copied().unwrap_or_default();
     match (next, second) {
-        (b'(', b'"' | b'\'') => names::ends_telling(&bytes[start..end]).then_some((at + 1, Form::Bare)),
+        (b'(', b'"' | b'\'' | b'\\') if opens_quote(bytes, at + 1) => names::ends_telling(&bytes[start..end]).then_some((at + 1, Form::Bare)),
         (b':', b':') => None,
         // A part of an identifier of a resource: `arn:…:secret:…`.
         (b':', _) if before == b':' => None,
@@ -162,14 +175,16 @@ fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, Form)> {
         (b':', _) => Some((at + 1, Form::Bare)),
         (b'%', b'3') if matches!(third, b'D' | b'd' | b'A' | b'a') => Some((at + 3, Form::Plain)),
         (b'>', _) if is_quoted || before == b'<' => Some((at + 1, Form::Plain)),
-        (b',' | b'\n' | b'\r' | b'/' | b'}' | b'{', _) | (b'v' | b'V', _)
-            if at > end || is_quoted || matches!(next, b'\n' | b',') =>
+        // A row of a table: `| DB_PASSWORD | … |`.
+        (b'|', b' ') if bytes[line_start(bytes, start, 64)..start].contains(&b'|') => Some((at + 1, Form::Bare)),
+        (b',' | b'\n' | b'\r' | b'/' | b'}' | b'{' | b'\\', _) | (b'a'..=b'z' | b'V', _)
+            if at > end || is_quoted || matches!(next, b'\n' | b',' | b'\\') =>
         {
             named_apart(bytes, at, is_quoted).or_else(|| {
                 let value = skip_blanks(bytes, at + 1);
-                (next == b',' && is_quoted && matches!(bytes.get(value), Some(b'"' | b'\'')))
-                    .then_some((value, Form::Bare))
+                (next == b',' && is_quoted && opens_quote(bytes, value)).then_some((value, Form::Bare))
             })
+            .or_else(|| if at == end { None } else { bare(bytes, start, end, at, is_flag) })
         }
         _ if at == end => None,
         _ => bare(bytes, start, end, at, is_flag),
@@ -181,22 +196,78 @@ fn begins_setting(bytes: &[u8], start: usize) -> bool {
     match start.checked_sub(1).map(|i| bytes[i]) {
         None | Some(b'\n' | b' ' | b'\t' | b'+' | b'"' | b'\'' | b';' | b',' | b':') => true,
         Some(b'n' | b'r' | b't') => start >= 2 && bytes[start - 2] == b'\\',
-        Some(_) => false,
+        // The sign of a listing: `12→NAME=…`.
+        Some(before) => before >= 0x80,
     }
+}
+
+/// Whether a quote opens, escaped or not.
+fn opens_quote(bytes: &[u8], at: usize) -> bool {
+    let slashes = until(bytes, at, 8, |b| b != b'\\');
+    matches!(bytes.get(slashes), Some(b'"' | b'\''))
+}
+
+/// Where the quoted value is that stands in for one that is not set: `env.SECRET || "…"`, `getenv("SECRET") or "…"`.
+fn fallback(bytes: &[u8], at: usize, is_quoted: bool) -> Option<usize> {
+    let at = if is_quoted && bytes.get(at) == Some(&b')') { skip_blanks(bytes, at + 1) } else { at };
+    let word = [&b"||="[..], b"||", b"??=", b"??", b"or ", b"?:"].into_iter().find(|word| goes_on(bytes, at, word))?;
+    let value = skip_blanks(bytes, at + word.len());
+    opens_quote(bytes, value).then_some(value)
 }
 
 /// `"name": "DB_PASSWORD", "value": "…"`, also over lines and as attributes.
 fn named_apart(bytes: &[u8], at: usize, is_quoted: bool) -> Option<(usize, Form)> {
     let gap = |b: u8| b.is_ascii_whitespace() || matches!(b, b',' | b'"' | b'\'' | b'\\' | b'}' | b'{');
-    let mut at = until(bytes, at, 64, |b| !gap(b));
-    // An escaped line break in between.
-    while at > 0 && is_escaped_break(bytes, at - 1) {
-        at = until(bytes, at + 1, 64, |b| !gap(b));
+    let mut at = behind_gap(bytes, at, gap);
+    let words = [&b"value"[..], b"default", b"content="];
+    let mut word = words.into_iter().find(|word| goes_on(bytes, at, word));
+    // Other attributes in between: `type = string`, ` id="x"`.
+    for _ in 0..4 {
+        if word.is_some() || !is_quoted {
+            break;
+        }
+        at = behind_attribute(bytes, at)?;
+        at = behind_gap(bytes, at, gap);
+        word = words.into_iter().find(|word| goes_on(bytes, at, word));
     }
-    let word = [&b"value"[..], b"default"].into_iter().find(|word| goes_on(bytes, at, word))?;
+    let word = word.map(|word| word.strip_suffix(b"=").unwrap_or(word))?;
     let mut at = until(bytes, at + word.len(), 8, |b| !matches!(b, b'"' | b'\'' | b'\\'));
     at = skip_blanks(bytes, at);
     matches!(bytes.get(at), Some(b':' | b'=')).then_some((at + 1, if is_quoted { Form::Bare } else { Form::Plain }))
+}
+
+/// Behind blanks, quotes and commas, and behind breaks of lines with what a diff or a listing puts there.
+fn behind_gap(bytes: &[u8], at: usize, gap: impl Fn(u8) -> bool) -> usize {
+    let mut at = until(bytes, at, 64, |b| !gap(b));
+    for _ in 0..4 {
+        if at > 0 && is_escaped_break(bytes, at - 1) {
+            at += 1;
+        }
+        let next = until(bytes, behind_break(bytes, at), 64, |b| !gap(b));
+        if next == at {
+            break;
+        }
+        at = next;
+    }
+    at
+}
+
+/// Behind an attribute and its value: `type = string`, `id="x"`.
+fn behind_attribute(bytes: &[u8], at: usize) -> Option<usize> {
+    let name = until(bytes, at, 32, |b| !(b.is_ascii_lowercase() || matches!(b, b'_' | b'-')));
+    let sign = skip_blanks(bytes, name);
+    if name == at || bytes.get(sign) != Some(&b'=') {
+        return None;
+    }
+    let from = skip_blanks(bytes, sign + 1);
+    let slashes = until(bytes, from, 8, |b| b != b'\\') - from;
+    match bytes.get(from + slashes) {
+        Some(&quote @ (b'"' | b'\'')) => {
+            closing(bytes, from + slashes + 1, quote, slashes).map(|to| to + slashes + 1)
+        }
+        Some(_) => Some(until(bytes, from, 64, |b| b.is_ascii_whitespace() || matches!(b, b'\\' | b'>'))),
+        None => None,
+    }
 }
 
 /// A value with nothing but a blank before it: `--password …`, `ENV TOKEN …`, `password 'x'`, `login me password …`.
@@ -211,6 +282,12 @@ fn bare(bytes: &[u8], start: usize, end: usize, at: usize, is_flag: bool) -> Opt
         && (name.eq_ignore_ascii_case(b"password") || name.eq_ignore_ascii_case(b"passphrase"))
     {
         return Some((at, Form::Bare));
+    }
+    // `[sudo] password for me: …`
+    if goes_on(bytes, at, b"for ") && names::meaning(name).is_some_and(|m| m.weight == Weight::All) {
+        let whom = until(bytes, at + 4, 64, |b| b.is_ascii_whitespace() || b == b':');
+        return (bytes.get(whom) == Some(&b':') && bytes.get(whom + 1) == Some(&b' '))
+            .then_some((whom + 2, Form::Bare));
     }
     for word in [&b"is "[..], b"was ", b"to ", b"ist "] {
         if goes_on(bytes, at, word) && names::meaning(name).is_some_and(|m| m.weight == Weight::All) {
@@ -271,6 +348,7 @@ pub(crate) fn read(bytes: &[u8], at: usize, form: Form) -> Option<(usize, usize,
 fn behind_call(bytes: &[u8], at: usize) -> usize {
     for word in [
         &b"b"[..],
+        b"N",
         b"r",
         b"u",
         b"f",
@@ -284,7 +362,7 @@ fn behind_call(bytes: &[u8], at: usize) -> usize {
         b"pulumi.secret(",
         b"bytes(",
     ] {
-        if goes_on(bytes, at, word) && matches!(bytes.get(at + word.len()), Some(b'"' | b'\'' | b'`')) {
+        if goes_on(bytes, at, word) && (opens_quote(bytes, at + word.len()) || bytes.get(at + word.len()) == Some(&b'`')) {
             return at + word.len();
         }
     }
@@ -292,7 +370,7 @@ fn behind_call(bytes: &[u8], at: usize) -> usize {
 }
 
 /// Where the quote closes that was opened behind `slashes` backslashes.
-fn closing(bytes: &[u8], from: usize, quote: u8, slashes: usize) -> Option<usize> {
+pub(crate) fn closing(bytes: &[u8], from: usize, quote: u8, slashes: usize) -> Option<usize> {
     let to = bytes.len().min(from + LONGEST_VALUE);
     let mut run = 0;
     for (i, &byte) in bytes[from..to].iter().enumerate() {
@@ -394,6 +472,7 @@ pub(crate) fn is_secret(meaning: Meaning, value: &[u8], form: Form) -> bool {
                 && value::looks_random(value)
                 && !value::is_uuid(value)
                 && !value::is_code(value)
+                && !value::is_named_hash(value)
                 && (form == Form::Plain || !value::is_hex(value))
         }
     }
@@ -405,6 +484,15 @@ fn long_word(value: &[u8]) -> bool {
         && value.iter().all(u8::is_ascii_alphabetic)
         && value::entropy(value) > 3.7
         && value::looks_random(value)
+}
+
+/// Four groups of four letters, as mail providers give them to programs: one at least is no word.
+fn is_in_fours(value: &[u8]) -> bool {
+    let has_vowel = |group: &[u8]| group.iter().any(|b| matches!(b, b'a' | b'e' | b'i' | b'o' | b'u' | b'y'));
+    let groups: Vec<&[u8]> = value.split(|b| *b == b' ').collect();
+    groups.len() == 4
+        && groups.iter().all(|group| group.len() == 4 && group.iter().all(u8::is_ascii_lowercase))
+        && groups.iter().any(|group| !has_vowel(group))
 }
 
 fn has_special(value: &[u8]) -> bool {
@@ -419,14 +507,18 @@ fn is_password(value: &[u8], form: Form) -> bool {
         let count = words.count();
         let has_both = value.iter().any(u8::is_ascii_digit) && has_special(value) && count <= 3;
         return form == Form::Quoted
-            && (has_both || small && (count >= 12 || count == 4 && !value.starts_with(b"the ") && value.len() > 20));
+            && (has_both || is_in_fours(value) || small && (count >= 12 || count == 4 && !value.starts_with(b"the ") && value.len() > 20));
     }
     if value.len() < 4 || value::is_code(value) && value.contains(&b'(') {
         return false;
     }
     let is_letters = value.iter().all(u8::is_ascii_alphabetic);
+    // No name has both dashes and capitals within a word.
+    let is_mixed = value.contains(&b'-')
+        && value.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
+        && value.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-');
     let dashes = value.iter().filter(|b| **b == b'-').count();
-    let is_phrase = dashes >= 2
+    let is_phrase = is_mixed || dashes >= 2
         && value.len() >= 16
         && value.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-');
     match form {
@@ -434,6 +526,7 @@ fn is_password(value: &[u8], form: Form) -> bool {
             is_phrase
                 || !value::is_words(value)
                 || is_letters && value.len() >= 6 && value.iter().all(u8::is_ascii_lowercase)
+                || is_letters && value.len() >= 8 && value::has_stray_capitals(value)
                 || !is_letters && value.iter().any(u8::is_ascii_digit)
         }
         Form::Plain => {

@@ -12,9 +12,9 @@ fn span(start: usize, end: usize) -> Span {
 
 /// The block whose `-----BEGIN ` or `-----END ` ends at `at`, when it is of a private key.
 pub(crate) fn find(bytes: &[u8], start: usize, at: usize) -> Option<Span> {
-    let label_end = until(bytes, at, 80, |b| !(b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' '));
+    let label_end = until(bytes, at, 80, |b| !(b.is_ascii_alphanumeric() || b == b' '));
     let label = &bytes[at..label_end];
-    if memchr::memmem::find(label, b"PRIVATE KEY").is_none() || !bytes[label_end..].starts_with(b"----") {
+    if !is_private(label) || !bytes[label_end..].starts_with(b"----") {
         return None;
     }
     let label_end = until(bytes, label_end, 8, |b| b != b'-');
@@ -25,6 +25,11 @@ pub(crate) fn find(bytes: &[u8], start: usize, at: usize) -> Option<Span> {
     }
     let begin = body_start(bytes, start);
     (begin < start).then(|| span(begin, label_end))
+}
+
+/// Whether the label of a block says that a private key is in it.
+fn is_private(label: &[u8]) -> bool {
+    [&b"PRIVATE KEY"[..], b"OpenVPN Static key"].iter().any(|words| memchr::memmem::find(label, words).is_some())
 }
 
 /// Where the body ends that begins at `from`: behind `-----END …-----`, or with the last line that looks like one.
@@ -41,7 +46,7 @@ fn body_end(bytes: &[u8], from: usize) -> usize {
         }
         let drawn = body.split(|b| !is_base64(*b)).map(<[u8]>::len).max().unwrap_or(0) >= 16;
         if drawn && looks_like_body(body) {
-            let label = until(near, end + 8, 80, |b| !(b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' '));
+            let label = until(near, end + 8, 80, |b| !(b.is_ascii_alphanumeric() || b == b' '));
             return from + until(near, label, 8, |b| b != b'-');
         }
     }
@@ -106,7 +111,9 @@ fn body_start(bytes: &[u8], to: usize) -> usize {
     let mut start = to;
     let mut line_end = to;
     loop {
-        let line_start = memchr::memrchr(b'\n', &bytes[least..line_end]).map_or(least, |i| least + i + 1);
+        let plain = memchr::memrchr(b'\n', &bytes[least..line_end]).map_or((least, least), |i| (least + i, least + i + 1));
+        let escaped = memchr::memmem::rfind(&bytes[plain.1..line_end], b"\\n").map(|i| (plain.1 + i, plain.1 + i + 2));
+        let (before, line_start) = escaped.unwrap_or(plain);
         let text = undecorated(&bytes[line_start..line_end]);
         if memchr::memmem::find(text, b"-----").is_some() {
             return to;
@@ -120,7 +127,7 @@ fn body_start(bytes: &[u8], to: usize) -> usize {
         if line_start <= least {
             break;
         }
-        line_end = line_start - 1;
+        line_end = before;
     }
     start
 }

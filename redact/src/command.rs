@@ -3,7 +3,7 @@
 use crate::{
     Kind,
     scan::Span,
-    text::{begins_word, line_end, line_start, skip_blanks, until},
+    text::{begins_word, behind_escape, line_end, line_start, skip_blanks, until},
     value,
 };
 
@@ -20,6 +20,8 @@ enum Place {
     Next,
     /// `-pSECRET`
     Tight,
+    /// `user/SECRET@host`, an argument of its own.
+    AfterSlash,
     /// The last of the arguments.
     Last,
 }
@@ -75,6 +77,14 @@ const COMMANDS: &[Command] = &[
     Command { name: b"rabbitmqadmin", flags: &[(b"-p", Place::Next)] },
     Command { name: b"ssh-keygen", flags: &[(b"-N", Place::Next), (b"-P", Place::Next)] },
     Command { name: b"vault", flags: &[(b"login", Place::Next)] },
+    Command { name: b"snyk", flags: &[(b"auth", Place::Next)] },
+    Command { name: b"wandb", flags: &[(b"login", Place::Next)] },
+    Command { name: b"bw", flags: &[(b"unlock", Place::Next)] },
+    Command { name: b"nmcli", flags: &[(b"password", Place::Next)] },
+    Command { name: b"oathtool", flags: &[(b"-", Place::Last)] },
+    Command { name: b"sqlplus", flags: &[(b"", Place::AfterSlash)] },
+    Command { name: b"gh", flags: &[(b"--body", Place::Next), (b"-b", Place::Next), (b"-b", Place::Tight)] },
+    Command { name: b"aws", flags: &[(b"--value", Place::Next), (b"--secret-string", Place::Next)] },
     Command { name: b"htpasswd", flags: &[(b"-", Place::Last)] },
     Command { name: b"net", flags: &[(b"/user:", Place::Last)] },
     Command { name: b"rabbitmqctl", flags: &[(b"add_user", Place::Last), (b"change_password", Place::Last)] },
@@ -85,6 +95,15 @@ const COMMANDS: &[Command] = &[
 /// Words that begin a look at a line as a command.
 pub(crate) const WORDS: &[&str] = &[
     "vault login ",
+    "snyk auth ",
+    "wandb login ",
+    "bw unlock ",
+    "nmcli ",
+    "oathtool ",
+    "sqlplus ",
+    "gh secret set ",
+    "aws ssm put-parameter ",
+    "aws secretsmanager ",
     "htpasswd ",
     "net use ",
     "rabbitmqctl ",
@@ -185,6 +204,15 @@ fn behind_flag(bytes: &[u8], at: usize, arg_end: usize, flag: &[u8], place: Plac
         return None;
     }
     let (from, to) = match place {
+        Place::AfterSlash => {
+            let slash = memchr::memchr(b'/', arg)?;
+            let user = &arg[..slash];
+            if user.is_empty() || !user.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_') {
+                return None;
+            }
+            let end = memchr::memchr(b'@', &arg[slash..])?;
+            (at + slash + 1, at + slash + end)
+        }
         Place::Tight if arg.len() > flag.len() => (at + flag.len(), arg_end),
         Place::Tight => return None,
         Place::Last => {
@@ -212,7 +240,7 @@ fn behind_flag(bytes: &[u8], at: usize, arg_end: usize, flag: &[u8], place: Plac
     let from = match place {
         Place::AfterColon => from + memchr::memchr(b':', &bytes[from..to])? + 1,
         Place::AfterPercent => from + memchr::memchr(b'%', &bytes[from..to])? + 1,
-        Place::Next | Place::Tight | Place::Last => from,
+        Place::Next | Place::Tight | Place::Last | Place::AfterSlash => from,
     };
     let secret = &bytes[from..to];
     let is_secret = secret.len() >= 3
@@ -243,10 +271,10 @@ fn bare(bytes: &[u8], from: usize, to: usize) -> (usize, usize) {
 pub(crate) fn pgpass(bytes: &[u8], at: usize) -> Option<Span> {
     let start = line_start(bytes, at, 256);
     let end = until(bytes, at, 512, |b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'\\' | b'`'));
-    let start = bytes[start..at]
-        .iter()
-        .rposition(|b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`'))
-        .map_or(start, |i| start + i + 1);
+    let start = (start..at)
+        .rev()
+        .find(|&i| bytes[i].is_ascii_whitespace() || matches!(bytes[i], b'"' | b'\'' | b'`' | b'\\') || bytes[i] >= 0x80)
+        .map_or(start, |i| if bytes[i] == b'\\' { behind_escape(bytes, i).max(i + 1) } else { i + 1 });
     let mut fields = bytes[start..end].splitn(5, |b| *b == b':');
     let (host, port, base, user, secret) =
         (fields.next()?, fields.next()?, fields.next()?, fields.next()?, fields.next()?);

@@ -85,9 +85,9 @@ pub(crate) fn authorization(bytes: &[u8], name: usize, at: usize, out: &mut Vec<
     let line = until(bytes, start, LONGEST, |b| matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\'));
     let whole = until(bytes, start, 768, |b| b == b'\n');
     let small = bytes[start..whole].to_ascii_lowercase();
-    for word in [&b"signature="[..], b"response=\"", b"signature=\"", b"response=\\\"", b"signature=\\\""] {
+    for word in [&b"signature="[..], b"response="] {
         if let Some(i) = memchr::memmem::find(&small, word) {
-            let from = start + i + word.len();
+            let from = until(bytes, start + i + word.len(), 8, |b| !matches!(b, b'"' | b'\\'));
             let to = token_end(bytes, from);
             if to - from >= 16 {
                 out.push(span(from, to, "signature"));
@@ -197,7 +197,8 @@ pub(crate) fn web_token(bytes: &[u8], at: usize) -> Option<Span> {
         return None;
     }
     let mut end = until(bytes, head + 1, LONGEST, part);
-    if end - head < 9 {
+    // The key of an encrypted token may be empty.
+    if end - head < 9 && !(end == head + 1 && bytes.get(end) == Some(&b'.')) {
         return None;
     }
     // Two more parts and an empty one make an encrypted token.
@@ -211,5 +212,5 @@ pub(crate) fn web_token(bytes: &[u8], at: usize) -> Option<Span> {
         }
         end = next;
     }
-    Some(span(at, end, "jwt"))
+    (end > head + 9).then(|| span(at, end, "jwt"))
 }

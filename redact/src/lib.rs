@@ -3,7 +3,8 @@
 //! [`Redactor`] finds secrets and puts `[redacted:KIND]` in their places. Two sources know what a secret looks like:
 //! `rules` are Betterleaks' (data, `rules/PROVENANCE.md`), for keys that a vendor gave a form of their own; the
 //! other modules know the surroundings: names of settings (`names`, `assigned`), addresses (`address`), headers
-//! (`header`), commands (`command`), keys in blocks (`block`). What only looks like one is `value`'s to tell.
+//! (`header`), commands and what they print (`command`, `printed`), calls in code (`call`), rows (`inserted`), keys in
+//! blocks (`block`). What only looks like one is `value`'s to tell.
 //!
 //! All work on bytes, so text that is not UTF-8 is redacted too. Nothing here does I/O or reads a clock, and no text is
 //! kept. What is found says kind and place, never the secret. A redactor is not a proof: what has no known form and no
@@ -12,10 +13,13 @@
 mod address;
 mod assigned;
 mod block;
+mod call;
 mod command;
 mod header;
+mod inserted;
 mod json;
 mod names;
+mod printed;
 mod rules;
 mod scan;
 mod stream;

@@ -114,6 +114,7 @@ const KEYS: &[&str] = &[
     "sendgridkey",
     "keymaterial",
     "readkey",
+    "privkey",
     "writekey",
 ];
 const WEAK: &[&str] = &[
@@ -138,6 +139,7 @@ const WEAK: &[&str] = &[
     "xsrf",
     "csrf",
     "verifier",
+    "session",
 ];
 
 /// Before `key`, these say that it is a secret one.
@@ -342,7 +344,11 @@ const ABOUT: &[&str] = &[
 
 /// What a name says, if it says anything: `name` is a whole name, with its dots and dashes.
 pub(crate) fn meaning(name: &[u8]) -> Option<Meaning> {
-    let words = words(name);
+    let mut words = words(name);
+    // `User-Key-File-3` ends with a number, which says nothing.
+    while words.last().is_some_and(|word| word.bytes().all(|b| b.is_ascii_digit())) {
+        words.pop();
+    }
     let last = words.last()?;
     let last = last.trim_end_matches(|c: char| c.is_ascii_digit());
     if ABOUT.contains(&last)

@@ -186,6 +186,7 @@ impl Rule {
             && value::entropy(secret) >= self.entropy
             && (!self.random || value::looks_random(secret))
             && !value::is_placeholder(secret)
+            && !secret.rsplit(|b| *b == b'/').next().is_some_and(|last| secret.contains(&b':') && value::is_placeholder(last))
             && !compiled.allows.iter().any(|regex| regex.is_match(secret))
             && (compiled.requires.is_empty() || compiled.requires.iter().any(|regex| regex.is_match(secret)))
     }

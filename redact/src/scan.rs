@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::{
-    Found, Kind, address, assigned, block, command, header,
+    Found, Kind, address, assigned, block, call, command, header, inserted, printed,
     rules::{self, Rule, RulesError},
     text,
     triggers::{Look, Triggers},
@@ -96,6 +96,10 @@ impl Scanner {
             Look::Piped => spans.extend(command::piped(bytes, start)),
             Look::Quoted => spans.extend(command::quoted(bytes, end)),
             Look::Pair => spans.extend(command::pair(bytes, end)),
+            Look::Call => spans.extend(call::find(bytes, start, end)),
+            Look::Printed => spans.extend(printed::find(bytes, start, end)),
+            Look::Rows if start < seen.rows => {}
+            Look::Rows => seen.rows = inserted::find(bytes, start, end, &mut spans),
         });
         calls.sort_unstable();
         for of_rule in calls.chunk_by(|a, b| a.0 == b.0) {
@@ -122,6 +126,7 @@ struct Seen {
     block: usize,
     cookie: usize,
     command: usize,
+    rows: usize,
 }
 
 /// What of a span lies outside the marks: nothing when a mark covers it, all when it covers none.

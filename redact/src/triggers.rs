@@ -3,7 +3,7 @@
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use crate::{
-    command,
+    call, command, printed,
     rules::{Rule, RulesError},
 };
 
@@ -38,6 +38,12 @@ pub(crate) enum Look {
     Quoted,
     /// Of a user and a password behind the word.
     Pair,
+    /// Of the arguments of a call.
+    Call,
+    /// Of what a command printed.
+    Printed,
+    /// Of rows under columns.
+    Rows,
 }
 
 const NAMES: &[&str] = &[
@@ -74,6 +80,10 @@ const NAMES: &[&str] = &[
     "sessionid",
     "sid=",
     "_session=",
+    "_pat",
+    "pat=",
+    "_cookie",
+    "code=",
 ];
 
 /// The automaton of all words.
@@ -102,7 +112,12 @@ impl Triggers {
             flat.extend(of_word);
         }
         // The second says whether the case of the word matters.
+        let calls: Vec<&str> = call::words().collect();
+        let printing: Vec<&str> = printed::words().collect();
         let own: &[(Look, bool, &[&str])] = &[
+            (Look::Call, false, &calls),
+            (Look::Printed, false, &printing),
+            (Look::Rows, false, &["values"]),
             (Look::Name, false, NAMES),
             (Look::Address, false, &["://"]),
             (Look::Block, true, &["-----BEGIN ", "-----END "]),
@@ -120,7 +135,7 @@ impl Triggers {
             (
                 Look::Piped,
                 true,
-                &["sudo -S", "sudo --stdin", "chpasswd", "--password-stdin", "passwd --stdin", "cryptsetup", "kinit"],
+                &["sudo -S", "sudo --stdin", "chpasswd", "--password-stdin", "passwd --stdin", "cryptsetup", "kinit", "secret put ", "secret create ", "secret set "],
             ),
             (
                 Look::Pair,
@@ -139,7 +154,7 @@ impl Triggers {
             (
                 Look::Quoted,
                 false,
-                &["identified by ", "identified with mysql_native_password by ", "with password ", "password_hash by "],
+                &["identified by ", "identified with mysql_native_password by ", "with password ", "password_hash by ", "convertto-securestring "],
             ),
         ];
         for (look, exact, of_look) in own {
@@ -183,7 +198,10 @@ impl Triggers {
             | Look::Pgpass
             | Look::Piped
             | Look::Quoted
-            | Look::Pair => true,
+            | Look::Pair
+            | Look::Call
+            | Look::Printed
+            | Look::Rows => true,
         }
     }
 }

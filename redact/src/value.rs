@@ -69,7 +69,7 @@ pub(crate) fn looks_random(value: &[u8]) -> bool {
 
 /// Whether capitals stand together in more than one place, or consonants without end: no name in capitals and small
 /// letters does that.
-fn has_stray_capitals(value: &[u8]) -> bool {
+pub(crate) fn has_stray_capitals(value: &[u8]) -> bool {
     let runs = value.split(|b| !b.is_ascii_uppercase()).filter(|run| run.len() > 1).count();
     runs >= 2 || scrambled(value) && runs >= 1
 }
@@ -311,6 +311,13 @@ pub(crate) fn is_uuid(value: &[u8]) -> bool {
 /// Hexadecimal digits only.
 pub(crate) fn is_hex(value: &[u8]) -> bool {
     value.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// A hash with words before it, as the key of a cache is: `npm-9f86…`. A signature of hundreds of bytes is no key either.
+pub(crate) fn is_named_hash(value: &[u8]) -> bool {
+    let hash = value.rsplit(|b| *b == b'-').next().unwrap_or_default();
+    hash.len() >= 32 && hash.len() < value.len() && is_hex(hash) && is_words(&value[..value.len() - hash.len() - 1])
+        || value.len() > 200
 }
 
 /// What is meant to be public, or is no secret by its form: public keys, certificates, hashes in lock files.

@@ -1,0 +1,122 @@
+//! Credentials that code hands over as literals: `HTTPBasicAuth("me", "…")`, `jwt.sign({ id }, "…")`,
+//! `fill("#password", "…")`. Which argument it is, is known by the call; whether it is one, `value` says.
+
+use crate::{
+    Kind, assigned,
+    scan::Span,
+    text::{line_start, until},
+    value,
+};
+
+/// How far the arguments of a call are read.
+const LONGEST: usize = 480;
+/// How far before a call what it is called on is looked at.
+const BEFORE: usize = 160;
+
+/// Which literal of a call is a credential.
+#[derive(Clone, Copy)]
+enum Argument {
+    /// The first that looks drawn at random.
+    Key,
+    /// The last behind another, which says whose it is.
+    Second,
+    /// The last, when the line says that a secret is typed.
+    Typed,
+}
+
+const CALLS: &[(&str, Argument)] = &[
+    ("basicauth(", Argument::Second),
+    ("basic_auth(", Argument::Second),
+    ("auth=(", Argument::Second),
+    (".login(", Argument::Second),
+    ("getconnection(", Argument::Second),
+    ("credentials(", Argument::Second),
+    ("networkcredential(", Argument::Second),
+    ("passwordauthentication(", Argument::Second),
+    ("wifi.begin(", Argument::Second),
+    ("jwt.sign(", Argument::Key),
+    ("jwt.encode(", Argument::Key),
+    ("jwt.decode(", Argument::Key),
+    ("jwt.verify(", Argument::Key),
+    ("createhmac(", Argument::Key),
+    ("hmac.new(", Argument::Key),
+    ("createcipheriv(", Argument::Key),
+    ("bearer_auth(", Argument::Key),
+    ("bearerauth(", Argument::Key),
+    ("client(", Argument::Key),
+    ("algoliasearch(", Argument::Key),
+    (".fill(", Argument::Typed),
+    (".type(", Argument::Typed),
+    (".sendkeys(", Argument::Typed),
+    (".send_keys(", Argument::Typed),
+    (".setvalue(", Argument::Typed),
+    (".presssequentially(", Argument::Typed),
+];
+
+/// Words that begin a look at a call.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    CALLS.iter().map(|(word, _)| *word)
+}
+
+/// The credential among the arguments of the call that opens from `start` to `end`.
+pub(crate) fn find(bytes: &[u8], start: usize, end: usize) -> Option<Span> {
+    let name = &bytes[start..end];
+    let (_, argument) = CALLS.iter().find(|(word, _)| word.as_bytes().eq_ignore_ascii_case(name))?;
+    let (literals, close) = literals(bytes, end);
+    let secret = match argument {
+        Argument::Key => literals.into_iter().find(|&(from, to)| is_key(&bytes[from..to])),
+        Argument::Second => literals.into_iter().skip(1).rfind(|&(from, to)| is_password(&bytes[from..to])),
+        Argument::Typed => {
+            let line = bytes[line_start(bytes, start, BEFORE)..close].to_ascii_lowercase();
+            let says = [&b"passw"[..], b"passphrase", b"secret", b"token"];
+            let is_told = says.iter().any(|word| memchr::memmem::find(&line, word).is_some());
+            literals.into_iter().next_back().filter(|&(from, to)| is_told && is_password(&bytes[from..to]))
+        }
+    };
+    secret.map(|(start, end)| Span { start, end, kind: Kind::from("code-literal") })
+}
+
+/// The quoted arguments from `at` on, and where the call ends.
+fn literals(bytes: &[u8], mut at: usize) -> (Vec<(usize, usize)>, usize) {
+    let end = until(bytes, at, LONGEST, |b| b == b'\n');
+    let mut found = Vec::new();
+    let mut depth = 0_usize;
+    while at < end {
+        let slashes = until(bytes, at, 8, |b| b != b'\\') - at;
+        match bytes.get(at + slashes) {
+            Some(&quote @ (b'"' | b'\'' | b'`')) => {
+                let from = at + slashes + 1;
+                let Some(to) = assigned::closing(bytes, from, quote, slashes).filter(|to| *to <= end) else { break };
+                found.push((from, to));
+                at = to + slashes + 1;
+                continue;
+            }
+            Some(b'(') => depth += 1,
+            Some(b')') if depth == 0 => return (found, at),
+            Some(b')') => depth -= 1,
+            _ => {}
+        }
+        at += slashes + 1;
+    }
+    (found, end)
+}
+
+fn is_key(value: &[u8]) -> bool {
+    value.len() >= 16 && value::looks_random(value) && !value::is_uuid(value) && is_password(value)
+}
+
+fn is_password(value: &[u8]) -> bool {
+    let is_address = memchr::memmem::find(value, b"://").is_some()
+        || memchr::memchr(b'@', value).is_some_and(|at| value[at..].contains(&b'.'));
+    value.len() >= 6
+        && value.len() <= 512
+        && !is_address
+        && !value.iter().any(|b| b.is_ascii_whitespace() || matches!(b, b'(' | b'{' | b'/' | b'[' | b'='))
+        && !matches!(value.first(), Some(b'#' | b'.'))
+        && value.iter().any(|b| b.is_ascii_digit() || matches!(b, b'!' | b'$' | b'%' | b'^' | b'&' | b'*'))
+        && !value::is_words(value)
+        && !value::is_number(value)
+        && !value::is_placeholder(value)
+        && !value::is_public(value)
+        && !value::is_path(value)
+}
