@@ -6,14 +6,16 @@
 use crate::{
     Kind,
     names::{self, Meaning, Weight},
-    scan::Span,
     printed::behind_break,
+    scan::Span,
     text::{goes_on, is_escaped_break, line_start, skip_blanks, until},
     value,
 };
 
 const LONGEST_NAME: usize = 80;
 const LONGEST_VALUE: usize = 8192;
+/// How much at the end of a long bare value is looked at for names all the same.
+const NEAR_END: usize = 512;
 
 /// How a value stands there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +44,13 @@ pub(crate) fn name_around(bytes: &[u8], hit: usize) -> (usize, usize) {
 }
 
 /// The value of the name from `start` to `end`, when it is a secret.
-pub(crate) fn find(bytes: &[u8], start: usize, end: usize) -> Option<Span> {
+///
+/// `seen` is where the last bare value ended that was too long to be one: the names in it are not looked at.
+pub(crate) fn find(bytes: &[u8], start: usize, end: usize, seen: &mut usize) -> Option<Span> {
+    // The kind in a mark of ours is no name of what follows.
+    if start < *seen || bytes[..start].ends_with(b"[redacted:") {
+        return None;
+    }
     let meaning = |name: &[u8]| meaning_of(bytes, start, name);
     let Some((at, form)) = joined(bytes, start, end) else { return said(bytes, end, meaning(&bytes[start..end])?) };
     let meaning = meaning(&bytes[start..end])?;
@@ -53,6 +61,9 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize) -> Option<Span> {
     }
     if form == Form::Quoted {
         return None;
+    }
+    if to - from >= LONGEST_VALUE / 2 {
+        *seen = to - NEAR_END;
     }
     // `password: str = "…"`: what follows the colon is a type.
     if let Some((from, to)) = behind_type(bytes, from) {
@@ -159,7 +170,9 @@ fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, Form)> {
     let second = bytes.get(at + 1).copied().unwrap_or_default();
     let third = bytes.get(at + 2).copied().unwrap_or_default();
     match (next, second) {
-        (b'(', b'"' | b'\'' | b'\\') if opens_quote(bytes, at + 1) => names::ends_telling(&bytes[start..end]).then_some((at + 1, Form::Bare)),
+        (b'(', b'"' | b'\'' | b'\\') if opens_quote(bytes, at + 1) => {
+            names::ends_telling(&bytes[start..end]).then_some((at + 1, Form::Bare))
+        }
         (b':', b':') => None,
         // A part of an identifier of a resource: `arn:…:secret:…`.
         (b':', _) if before == b':' => None,
@@ -180,11 +193,12 @@ fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, Form)> {
         (b',' | b'\n' | b'\r' | b'/' | b'}' | b'{' | b'\\', _) | (b'a'..=b'z' | b'V', _)
             if at > end || is_quoted || matches!(next, b'\n' | b',' | b'\\') =>
         {
-            named_apart(bytes, at, is_quoted).or_else(|| {
-                let value = skip_blanks(bytes, at + 1);
-                (next == b',' && is_quoted && opens_quote(bytes, value)).then_some((value, Form::Bare))
-            })
-            .or_else(|| if at == end { None } else { bare(bytes, start, end, at, is_flag) })
+            named_apart(bytes, at, is_quoted)
+                .or_else(|| {
+                    let value = skip_blanks(bytes, at + 1);
+                    (next == b',' && is_quoted && opens_quote(bytes, value)).then_some((value, Form::Bare))
+                })
+                .or_else(|| if at == end { None } else { bare(bytes, start, end, at, is_flag) })
         }
         _ if at == end => None,
         _ => bare(bytes, start, end, at, is_flag),
@@ -262,9 +276,7 @@ fn behind_attribute(bytes: &[u8], at: usize) -> Option<usize> {
     let from = skip_blanks(bytes, sign + 1);
     let slashes = until(bytes, from, 8, |b| b != b'\\') - from;
     match bytes.get(from + slashes) {
-        Some(&quote @ (b'"' | b'\'')) => {
-            closing(bytes, from + slashes + 1, quote, slashes).map(|to| to + slashes + 1)
-        }
+        Some(&quote @ (b'"' | b'\'')) => closing(bytes, from + slashes + 1, quote, slashes).map(|to| to + slashes + 1),
         Some(_) => Some(until(bytes, from, 64, |b| b.is_ascii_whitespace() || matches!(b, b'\\' | b'>'))),
         None => None,
     }
@@ -362,7 +374,9 @@ fn behind_call(bytes: &[u8], at: usize) -> usize {
         b"pulumi.secret(",
         b"bytes(",
     ] {
-        if goes_on(bytes, at, word) && (opens_quote(bytes, at + word.len()) || bytes.get(at + word.len()) == Some(&b'`')) {
+        if goes_on(bytes, at, word)
+            && (opens_quote(bytes, at + word.len()) || bytes.get(at + word.len()) == Some(&b'`'))
+        {
             return at + word.len();
         }
     }
@@ -458,7 +472,9 @@ pub(crate) fn is_secret(meaning: Meaning, value: &[u8], form: Form) -> bool {
             {
                 return false;
             }
-            if is_bare && value::is_code(value) || value::is_code(value) && value.contains(&b'(') {
+            if is_bare && (value::is_code(value) || value::is_type(value))
+                || value::is_code(value) && value.contains(&b'(')
+            {
                 return false;
             }
             let has_digit = value.iter().any(u8::is_ascii_digit);
@@ -473,6 +489,9 @@ pub(crate) fn is_secret(meaning: Meaning, value: &[u8], form: Form) -> bool {
                 && !value::is_uuid(value)
                 && !value::is_code(value)
                 && !value::is_named_hash(value)
+                && !value::is_type(value)
+                // That long a signature is of the text beside it.
+                && !(meaning.kind == "signature" && value.len() > 200)
                 && (form == Form::Plain || !value::is_hex(value))
         }
     }
@@ -507,20 +526,19 @@ fn is_password(value: &[u8], form: Form) -> bool {
         let count = words.count();
         let has_both = value.iter().any(u8::is_ascii_digit) && has_special(value) && count <= 3;
         return form == Form::Quoted
-            && (has_both || is_in_fours(value) || small && (count >= 12 || count == 4 && !value.starts_with(b"the ") && value.len() > 20));
+            && (has_both
+                || is_in_fours(value)
+                || small && (count >= 12 || count == 4 && !value.starts_with(b"the ") && value.len() > 20));
     }
     if value.len() < 4 || value::is_code(value) && value.contains(&b'(') {
         return false;
     }
     let is_letters = value.iter().all(u8::is_ascii_alphabetic);
-    // No name has both dashes and capitals within a word.
-    let is_mixed = value.contains(&b'-')
-        && value.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
-        && value.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-');
     let dashes = value.iter().filter(|b| **b == b'-').count();
-    let is_phrase = is_mixed || dashes >= 2
-        && value.len() >= 16
-        && value.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-');
+    let is_phrase = value::is_mixed(value)
+        || dashes >= 2
+            && value.len() >= 16
+            && value.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-');
     match form {
         Form::Quoted => {
             is_phrase

@@ -111,7 +111,8 @@ fn body_start(bytes: &[u8], to: usize) -> usize {
     let mut start = to;
     let mut line_end = to;
     loop {
-        let plain = memchr::memrchr(b'\n', &bytes[least..line_end]).map_or((least, least), |i| (least + i, least + i + 1));
+        let plain =
+            memchr::memrchr(b'\n', &bytes[least..line_end]).map_or((least, least), |i| (least + i, least + i + 1));
         let escaped = memchr::memmem::rfind(&bytes[plain.1..line_end], b"\\n").map(|i| (plain.1 + i, plain.1 + i + 2));
         let (before, line_start) = escaped.unwrap_or(plain);
         let text = undecorated(&bytes[line_start..line_end]);

@@ -10,6 +10,8 @@ use crate::{
 
 /// How far the arguments of a call are read.
 const LONGEST: usize = 480;
+/// How deep calls may be nested in the arguments.
+const DEEPEST: usize = 4;
 /// How far before a call what it is called on is looked at.
 const BEFORE: usize = 160;
 
@@ -91,6 +93,8 @@ fn literals(bytes: &[u8], mut at: usize) -> (Vec<(usize, usize)>, usize) {
                 at = to + slashes + 1;
                 continue;
             }
+            // Nobody reads what is nested deeper, and a hostile text shall not be read again at each parenthesis.
+            Some(b'(') if depth == DEEPEST => return (found, at),
             Some(b'(') => depth += 1,
             Some(b')') if depth == 0 => return (found, at),
             Some(b')') => depth -= 1,
@@ -113,8 +117,10 @@ fn is_password(value: &[u8]) -> bool {
         && !is_address
         && !value.iter().any(|b| b.is_ascii_whitespace() || matches!(b, b'(' | b'{' | b'/' | b'[' | b'='))
         && !matches!(value.first(), Some(b'#' | b'.'))
-        && value.iter().any(|b| b.is_ascii_digit() || matches!(b, b'!' | b'$' | b'%' | b'^' | b'&' | b'*'))
-        && !value::is_words(value)
+        && (value.iter().any(|b| b.is_ascii_digit() || matches!(b, b'!' | b'$' | b'%' | b'^' | b'&' | b'*'))
+            && !value::is_words(value)
+            || value.iter().all(u8::is_ascii_alphabetic) && value::has_stray_capitals(value)
+            || value::is_mixed(value))
         && !value::is_number(value)
         && !value::is_placeholder(value)
         && !value::is_public(value)

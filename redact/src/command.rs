@@ -245,7 +245,7 @@ fn behind_flag(bytes: &[u8], at: usize, arg_end: usize, flag: &[u8], place: Plac
     let secret = &bytes[from..to];
     let is_secret = secret.len() >= 3
         && !value::is_placeholder(secret)
-        && !secret.starts_with(b"-")
+        && !matches!(secret[0], b'-' | b'{')
         && !value::is_path(secret)
         && !secret.contains(&b'(');
     is_secret.then(|| span(from, to))
@@ -273,7 +273,9 @@ pub(crate) fn pgpass(bytes: &[u8], at: usize) -> Option<Span> {
     let end = until(bytes, at, 512, |b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'\\' | b'`'));
     let start = (start..at)
         .rev()
-        .find(|&i| bytes[i].is_ascii_whitespace() || matches!(bytes[i], b'"' | b'\'' | b'`' | b'\\') || bytes[i] >= 0x80)
+        .find(|&i| {
+            bytes[i].is_ascii_whitespace() || matches!(bytes[i], b'"' | b'\'' | b'`' | b'\\') || bytes[i] >= 0x80
+        })
         .map_or(start, |i| if bytes[i] == b'\\' { behind_escape(bytes, i).max(i + 1) } else { i + 1 });
     let mut fields = bytes[start..end].splitn(5, |b| *b == b':');
     let (host, port, base, user, secret) =

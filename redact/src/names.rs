@@ -357,6 +357,10 @@ pub(crate) fn meaning(name: &[u8]) -> Option<Meaning> {
         return None;
     }
     let flat: String = words.concat();
+    // The handshake of a web socket draws a key that is no secret.
+    if flat.contains("websocketkey") {
+        return None;
+    }
     // From its end: `token_password_prod` is a password, `password_reset_token` a token.
     let mut best: Option<Meaning> = None;
     for (i, word) in words.iter().enumerate().rev() {
@@ -414,6 +418,9 @@ fn of_word(word: &str, before: Option<&str>) -> Option<Meaning> {
     }
     if KEYS.contains(&word) || word == "key" && before.is_some_and(|before| SECRET_KEYS.contains(&before)) {
         return much("api-key");
+    }
+    if word == "signature" {
+        return Some(Meaning { weight: Weight::Little, kind: "signature" });
     }
     WEAK.contains(&word).then_some(Meaning { weight: Weight::Little, kind: "secret" })
 }

@@ -34,10 +34,18 @@ pub(crate) fn words() -> impl Iterator<Item = &'static str> {
 }
 
 /// What the command with the word from `start` to `end` in it printed, when that is one drawn word.
-pub(crate) fn find(bytes: &[u8], start: usize, end: usize) -> Option<Span> {
-    let line_end = break_at(bytes, end);
+/// `seen` is the end of the last command that was asked what it names, which is not asked again.
+pub(crate) fn find(bytes: &[u8], start: usize, end: usize, seen: &mut usize) -> Option<Span> {
     let word = &bytes[start..end];
-    let is_told = TELLING.iter().any(|w| w.as_bytes().eq_ignore_ascii_case(word))
+    let is_telling = TELLING.iter().any(|w| w.as_bytes().eq_ignore_ascii_case(word));
+    if !is_telling && start < *seen {
+        return None;
+    }
+    let line_end = break_at(bytes, end);
+    if !is_telling {
+        *seen = line_end;
+    }
+    let is_told = is_telling
         || bytes[start..line_end]
             .split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')))
             .any(|name| names::meaning(name).is_some_and(|m| m.weight > names::Weight::Little));
@@ -47,12 +55,16 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize) -> Option<Span> {
     let from = behind_break(bytes, line_end);
     let to = until(bytes, from, LONGEST, |b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'\\'));
     let value = &bytes[from..to];
-    let is_alone = to == bytes.len() || bytes[to] == b'"' || break_at(bytes, to) == to;
+    let is_alone = to == bytes.len()
+        || bytes[until(bytes, to, 4, |b| b != b'\\')..].starts_with(b"\"")
+        || break_at(bytes, to) == to;
     let is_secret = is_alone
         && value.len() >= 8
         && value.iter().any(u8::is_ascii_alphabetic)
         && !value.iter().any(|b| matches!(b, b'{' | b'(' | b'<' | b':' | b'[' | b'#'))
-        && (value::looks_random(value) || value.iter().any(u8::is_ascii_digit) && !value::is_words(value))
+        && (value::looks_random(value)
+            || value::is_mixed(value)
+            || value.iter().any(u8::is_ascii_digit) && !value::is_words(value))
         && !value::is_number(value)
         && !value::is_placeholder(value)
         && !value::is_public(value)

@@ -186,10 +186,17 @@ impl Rule {
             && value::entropy(secret) >= self.entropy
             && (!self.random || value::looks_random(secret))
             && !value::is_placeholder(secret)
-            && !secret.rsplit(|b| *b == b'/').next().is_some_and(|last| secret.contains(&b':') && value::is_placeholder(last))
+            && !ends_with_placeholder(secret)
             && !compiled.allows.iter().any(|regex| regex.is_match(secret))
             && (compiled.requires.is_empty() || compiled.requires.iter().any(|regex| regex.is_match(secret)))
     }
+}
+
+/// Whether the last part of an address stands for a secret.
+fn ends_with_placeholder(secret: &[u8]) -> bool {
+    let mut parts = secret.rsplit(|b| *b == b'/');
+    let last = parts.next().unwrap_or_default();
+    parts.count() >= 3 && value::is_placeholder(last)
 }
 
 fn compile(source: &str) -> Option<Regex> {

@@ -68,7 +68,7 @@ impl Scanner {
                 let (from, to) = assigned::name_around(bytes, start);
                 if last_name != to {
                     last_name = to;
-                    let found = assigned::find(bytes, from, to);
+                    let found = assigned::find(bytes, from, to, &mut seen.bare);
                     seen.value = found.as_ref().map_or(seen.value, |span| span.end);
                     spans.extend(found);
                 }
@@ -97,7 +97,7 @@ impl Scanner {
             Look::Quoted => spans.extend(command::quoted(bytes, end)),
             Look::Pair => spans.extend(command::pair(bytes, end)),
             Look::Call => spans.extend(call::find(bytes, start, end)),
-            Look::Printed => spans.extend(printed::find(bytes, start, end)),
+            Look::Printed => spans.extend(printed::find(bytes, start, end, &mut seen.printed)),
             Look::Rows if start < seen.rows => {}
             Look::Rows => seen.rows = inserted::find(bytes, start, end, &mut spans),
         });
@@ -127,6 +127,8 @@ struct Seen {
     cookie: usize,
     command: usize,
     rows: usize,
+    printed: usize,
+    bare: usize,
 }
 
 /// What of a span lies outside the marks: nothing when a mark covers it, all when it covers none.

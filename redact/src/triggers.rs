@@ -135,7 +135,18 @@ impl Triggers {
             (
                 Look::Piped,
                 true,
-                &["sudo -S", "sudo --stdin", "chpasswd", "--password-stdin", "passwd --stdin", "cryptsetup", "kinit", "secret put ", "secret create ", "secret set "],
+                &[
+                    "sudo -S",
+                    "sudo --stdin",
+                    "chpasswd",
+                    "--password-stdin",
+                    "passwd --stdin",
+                    "cryptsetup",
+                    "kinit",
+                    "secret put ",
+                    "secret create ",
+                    "secret set ",
+                ],
             ),
             (
                 Look::Pair,
@@ -154,7 +165,13 @@ impl Triggers {
             (
                 Look::Quoted,
                 false,
-                &["identified by ", "identified with mysql_native_password by ", "with password ", "password_hash by ", "convertto-securestring "],
+                &[
+                    "identified by ",
+                    "identified with mysql_native_password by ",
+                    "with password ",
+                    "password_hash by ",
+                    "convertto-securestring ",
+                ],
             ),
         ];
         for (look, exact, of_look) in own {

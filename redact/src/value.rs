@@ -123,7 +123,9 @@ pub(crate) fn is_code(value: &[u8]) -> bool {
             .count();
         if before == value.len()
             || matches!(value.get(before), Some(b'(' | b'[' | b'<' | b'=' | b'|'))
-                && (before == 0 || !value[..before].iter().any(u8::is_ascii_digit))
+                && (before == 0
+                    || !value[..before].iter().any(u8::is_ascii_digit)
+                    || value[before] == b'(' && value[..before].iter().any(|b| matches!(b, b'_' | b'.')))
         {
             return true;
         }
@@ -139,6 +141,11 @@ pub(crate) fn is_code(value: &[u8]) -> bool {
     if name > 0 && is_name && matches!(&value[name..], [b'!', b'[' | b'(' | b'{', ..] | [b'(' | b'[', ..]) {
         return true;
     }
+    // A type of C, and the beginning of an array: `__u32`, `[u16; 4]`.
+    let word = value.strip_prefix(b"__").or_else(|| value.strip_prefix(b"["));
+    if word.is_some_and(|word| word.len() < 16 && word.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')) {
+        return true;
+    }
     if is_constant(value) {
         return true;
     }
@@ -150,6 +157,22 @@ pub(crate) fn is_code(value: &[u8]) -> bool {
     let names = value.strip_suffix(b"?").or_else(|| value.strip_suffix(b"!")).unwrap_or(value);
     let names = names.strip_suffix(b"[]").unwrap_or(names);
     is_words(names) || generic(names)
+}
+
+/// The name of a type or a function: words that begin with capitals, or several between underlines, some with a
+/// number behind: `Curve25519SeedBin`, `_mm_xor_si128`.
+pub(crate) fn is_type(value: &[u8]) -> bool {
+    let is_word = |word: &[u8]| {
+        let letters = word.iter().take_while(|b| b.is_ascii_lowercase()).count();
+        letters >= 1 && word[letters..].iter().all(u8::is_ascii_digit) && word.len() - letters <= 5
+    };
+    let parts = value.split(|b| *b == b'_').skip_while(|part| part.is_empty());
+    if parts.clone().count() >= 3 && parts.clone().all(|part| part.len() <= 8 && is_word(part)) {
+        return true;
+    }
+    let mut words = value.split(u8::is_ascii_uppercase);
+    let is_first = words.next().is_some_and(<[u8]>::is_empty);
+    is_first && words.clone().count() >= 3 && words.all(is_word)
 }
 
 /// The name of a constant: `WIN32_ERROR`, `DOT11_AUTH_ALGORITHM`.
@@ -313,46 +336,57 @@ pub(crate) fn is_hex(value: &[u8]) -> bool {
     value.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// A hash with words before it, as the key of a cache is: `npm-9f86…`. A signature of hundreds of bytes is no key either.
+/// Dashes and capitals within a word: no name has both.
+pub(crate) fn is_mixed(value: &[u8]) -> bool {
+    value.first().is_some_and(u8::is_ascii_lowercase)
+        && value.contains(&b'-')
+        && value.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
+        && value.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-')
+}
+
+/// A hash with words before it, as the key of a cache is: `npm-9f86…`.
 pub(crate) fn is_named_hash(value: &[u8]) -> bool {
     let hash = value.rsplit(|b| *b == b'-').next().unwrap_or_default();
     hash.len() >= 32 && hash.len() < value.len() && is_hex(hash) && is_words(&value[..value.len() - hash.len() - 1])
-        || value.len() > 200
 }
 
 /// What is meant to be public, or is no secret by its form: public keys, certificates, hashes in lock files.
 pub(crate) fn is_public(value: &[u8]) -> bool {
-    [
-        &b"ssh-rsa "[..],
-        b"ssh-ed25519 ",
-        b"ecdsa-sha2",
-        b"-----BEGIN PUBLIC",
-        b"-----BEGIN CERT",
-        b"sha256-",
-        b"sha384-",
-        b"sha512-",
-        b"sha256:",
-        b"sha512:",
-        b"sha1:",
-        b"SHA256:",
-        b"md5:",
-        b"age1",
-        b"pk_live_",
-        b"pk_test_",
-        b"data:image",
-        b"urn:",
-        b"refs/",
-        b"MIIBIjANBgkq",
-        b"AAAAB3NzaC1yc2",
-        b"AAAAC3NzaC1lZDI1NTE5",
-        b"toolu_",
-        b"msg_",
-        b"call_",
-        b"chatcmpl-",
-        b"req_",
-    ]
-    .iter()
-    .any(|start| value.starts_with(start))
+    let is_fingerprint = value.len() == 40 && value.iter().all(|b| b.is_ascii_digit() || matches!(b, b'A'..=b'F'));
+    let is_account = value.len() == 34 && value.starts_with(b"AC") && is_hex(&value[2..]);
+    is_fingerprint
+        || is_account
+        || [
+            &b"ssh-rsa "[..],
+            b"ssh-ed25519 ",
+            b"ecdsa-sha2",
+            b"-----BEGIN PUBLIC",
+            b"-----BEGIN CERT",
+            b"sha256-",
+            b"sha384-",
+            b"sha512-",
+            b"sha256:",
+            b"sha512:",
+            b"sha1:",
+            b"SHA256:",
+            b"md5:",
+            b"age1",
+            b"pk_live_",
+            b"pk_test_",
+            b"data:image",
+            b"urn:",
+            b"refs/",
+            b"MIIBIjANBgkq",
+            b"AAAAB3NzaC1yc2",
+            b"AAAAC3NzaC1lZDI1NTE5",
+            b"toolu_",
+            b"msg_",
+            b"call_",
+            b"chatcmpl-",
+            b"req_",
+        ]
+        .iter()
+        .any(|start| value.starts_with(start))
 }
 
 /// Words with blanks between, as a sentence or a label has.

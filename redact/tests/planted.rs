@@ -89,3 +89,8 @@ fn what_is_wider() {
 fn what_was_held_out() {
     check("held-out.jsonl");
 }
+
+#[test]
+fn what_was_planted_afresh() {
+    check("fresh.jsonl");
+}
