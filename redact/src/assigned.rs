@@ -224,6 +224,10 @@ fn opens_quote(bytes: &[u8], at: usize) -> bool {
 /// Where the quoted value is that stands in for one that is not set: `env.SECRET || "…"`, `getenv("SECRET") or "…"`.
 fn fallback(bytes: &[u8], at: usize, is_quoted: bool) -> Option<usize> {
     let at = if is_quoted && bytes.get(at) == Some(&b')') { skip_blanks(bytes, at + 1) } else { at };
+    // A pair of Kotlin: `"token" to "…"`.
+    if is_quoted && goes_on(bytes, at, b"to ") && opens_quote(bytes, skip_blanks(bytes, at + 3)) {
+        return Some(skip_blanks(bytes, at + 3));
+    }
     let word = [&b"||="[..], b"||", b"??=", b"??", b"or ", b"?:"].into_iter().find(|word| goes_on(bytes, at, word))?;
     let value = skip_blanks(bytes, at + word.len());
     opens_quote(bytes, value).then_some(value)
@@ -291,7 +295,10 @@ fn bare(bytes: &[u8], start: usize, end: usize, at: usize, is_flag: bool) -> Opt
         return (bytes.get(at) != Some(&b'-')).then_some((at, Form::Plain));
     }
     if matches!(bytes[at], b'"' | b'\'')
-        && (name.eq_ignore_ascii_case(b"password") || name.eq_ignore_ascii_case(b"passphrase"))
+        && (name.eq_ignore_ascii_case(b"password")
+            || name.eq_ignore_ascii_case(b"passphrase")
+            // A keyword of Lisp: `:db-password "…"`.
+            || before.ends_with(b":"))
     {
         return Some((at, Form::Bare));
     }
