@@ -35,8 +35,8 @@ pub struct Projected<'a> {
 pub struct Context<'a> {
     /// The entries that are chosen, with their messages. A compaction that counts is the first.
     pub entries: Vec<Projected<'a>>,
-    /// The level of thinking.
-    pub thinking_level: Option<&'a str>,
+    /// The level of thinking, as it was written.
+    pub thinking_level: Option<Cow<'a, Json>>,
     /// The model; nothing when none was named.
     pub model: Option<Model<'a>>,
 }
@@ -178,8 +178,9 @@ fn edited<'a>(messages: Vec<Cow<'a, Object>>, edit: Option<&ContextEdit<'a>>) ->
     let content = match edit.replacement {
         Some(Json::Object(replacement)) => replacement.get("content"),
         Some(Json::Null) => return Vec::new(),
+        Some(Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_)) => None,
         // pi fails on an edit that says nothing; here it changes nothing.
-        None | Some(Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_)) => return messages,
+        None => return messages,
     };
     let replace = |message: Cow<'a, Object>| {
         let content = match message.text("role") {
@@ -198,14 +199,14 @@ fn edited<'a>(messages: Vec<Cow<'a, Object>>, edit: Option<&ContextEdit<'a>>) ->
 }
 
 /// Level of thinking and model: the last that the path names, also before a compaction.
-fn settings<'a>(path: &[&'a Entry]) -> (Option<&'a str>, Option<Model<'a>>) {
-    let (mut level, mut model) = (Some(NO_THINKING), None);
+fn settings<'a>(path: &[&'a Entry]) -> (Option<Cow<'a, Json>>, Option<Model<'a>>) {
+    let (mut level, mut model) = (Some(Cow::Owned(NO_THINKING.into())), None);
     for entry in path {
         match entry.body() {
-            Body::ThinkingLevelChange(new) => level = new,
+            Body::ThinkingLevelChange(new) => level = new.map(Cow::Borrowed),
             Body::ModelChange(new) => model = Some(new),
             Body::Message(Some(message)) if message.text("role") == Some("assistant") => {
-                model = Some(Model { provider: message.text("provider"), id: message.text("model"), both: None });
+                model = Some(Model { provider: message.get("provider"), id: message.get("model"), both: None });
             }
             Body::Message(_)
             | Body::Compaction(_)

@@ -5,7 +5,8 @@
 //! [`NewEntry`] is one that has no id yet.
 //!
 //! Source of the format: pi 0.87.1 (`dist/core/session-manager.js`), which does not check what it reads.
-//! So nothing here does: a field of a wrong type counts as absent.
+//! So nothing here does: settings and labels of a wrong type are handed on as they are, any other field of a
+//! wrong type counts as absent.
 
 mod body;
 mod new;
@@ -52,6 +53,11 @@ impl Key {
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// Whether an entry can be found by it. In JavaScript an array or object is equal to itself alone.
+    pub(crate) fn finds(&self) -> bool {
+        !matches!(self, Self::Other(text) if text.starts_with(['[', '{']))
     }
 }
 
@@ -202,10 +208,10 @@ impl Entry {
         let fields = &self.fields;
         match self.kind {
             Kind::Message => Body::Message(fields.get("message").and_then(Json::as_object)),
-            Kind::ThinkingLevelChange => Body::ThinkingLevelChange(fields.text("thinkingLevel")),
+            Kind::ThinkingLevelChange => Body::ThinkingLevelChange(fields.get("thinkingLevel")),
             Kind::ModelChange => Body::ModelChange(Model {
-                provider: fields.text("provider"),
-                id: fields.text("modelId"),
+                provider: fields.get("provider"),
+                id: fields.get("modelId"),
                 both: fields.text("model"),
             }),
             Kind::Compaction => Body::Compaction(Compaction { fields }),
@@ -259,8 +265,8 @@ impl Entry {
     }
 }
 
-fn label_of(fields: &Object) -> Option<&str> {
-    fields.text("label").filter(|text| !text.is_empty())
+fn label_of(fields: &Object) -> Option<&Json> {
+    fields.get("label").filter(|text| text.is_truthy())
 }
 
 /// A number as a whole one that is not below 0.

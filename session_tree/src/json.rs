@@ -7,6 +7,7 @@
 //!
 //! Owns the value and its text. Must not know what a session is.
 
+mod javascript;
 mod wire;
 
 use std::collections::HashMap;
@@ -121,14 +122,15 @@ impl Json {
     /// Reads a JSON text.
     ///
     /// Half of a surrogate pair in an escape, which JavaScript writes when it cuts a text, becomes
-    /// U+FFFD.
+    /// U+FFFD; a number beyond the range of numbers becomes `null`.
     ///
     /// # Errors
     /// What serde_json says; values nested deeper than 128 are an error too.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(text).or_else(|error| match without_lone_surrogates(text) {
-            Some(text) => serde_json::from_str(&text),
-            None => Err(error),
+        serde_json::from_str(text).or_else(|error| {
+            let whole = without_lone_surrogates(text);
+            let finite = javascript::without_infinities(whole.as_deref().unwrap_or(text));
+            finite.or(whole).map_or(Err(error), |text| serde_json::from_str(&text))
         })
     }
 
@@ -201,7 +203,7 @@ fn write(value: &Json, out: &mut String) {
     match value {
         Json::Null => out.push_str("null"),
         Json::Bool(yes) => out.push_str(if *yes { "true" } else { "false" }),
-        Json::Number(number) => out.push_str(&number_text(number)),
+        Json::Number(number) => out.push_str(&javascript::number_text(number)),
         Json::String(text) => write_string(text, out),
         Json::Array(items) => {
             out.push('[');
@@ -252,14 +254,6 @@ fn write_string(text: &str, out: &mut String) {
     }
     out.push_str(rest);
     out.push('"');
-}
-
-/// A number that is whole is written without a fraction, as JavaScript does.
-fn number_text(number: &serde_json::Number) -> String {
-    match number.as_f64() {
-        Some(n) if number.is_f64() && n.fract() == 0.0 && n.abs() < 1e21 => format!("{n:.0}"),
-        _ => number.to_string(),
-    }
 }
 
 /// The text with every half of a surrogate pair in it replaced; nothing when there is none.

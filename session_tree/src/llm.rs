@@ -73,11 +73,5 @@ fn is_true(message: &Object, key: &str) -> bool {
 
 /// What a template of JavaScript makes of a value.
 fn template(value: Option<&Json>) -> String {
-    match value {
-        None => "undefined".to_owned(),
-        Some(Json::String(text)) => text.clone(),
-        Some(other @ (Json::Null | Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_))) => {
-            other.to_text()
-        }
-    }
+    value.map_or_else(|| "undefined".to_owned(), Json::to_template)
 }

@@ -41,11 +41,18 @@ pub struct Mark {
     pub text: String,
     /// When it was put, as it was written.
     pub timestamp: Option<String>,
+    label: Json,
     written_at: Option<Json>,
     order: u64,
 }
 
 impl Mark {
+    /// The label as it was written, also where that is no string.
+    #[must_use]
+    pub fn label(&self) -> &Json {
+        &self.label
+    }
+
     /// When it was put, also where that is no string.
     #[must_use]
     pub fn written_at(&self) -> Option<&Json> {
@@ -123,7 +130,7 @@ impl Tree {
             Key::Text(id) if id.is_empty() => None,
             // What JavaScript takes for false.
             Key::Other(text) if text == "0" || text == "false" => None,
-            key @ (Key::Text(_) | Key::Other(_)) => self.by_key(key),
+            key @ (Key::Text(_) | Key::Other(_)) => self.by_key(key).filter(|_| key.finds()),
         }
     }
 
@@ -216,11 +223,13 @@ impl Tree {
             self.marked += 1;
             match label.text {
                 None => drop(self.labels.remove(&label.target)),
-                Some(text) => {
+                Some(label_text) => {
+                    let text = label_text.as_str().map_or_else(|| label_text.to_text(), str::to_owned);
                     let order = self.labels.get(&label.target).map_or(self.marked, |mark| mark.order);
                     let timestamp = entry.timestamp().map(str::to_owned);
                     let written_at = entry.fields().get("timestamp").cloned();
-                    self.labels.insert(label.target, Mark { text: text.to_owned(), timestamp, written_at, order });
+                    self.labels
+                        .insert(label.target, Mark { text, timestamp, label: label_text.clone(), written_at, order });
                 }
             }
         }
@@ -232,6 +241,10 @@ impl Tree {
     /// Where the leaf is after the last line: there, or where that line says it was moved to.
     fn leaf_of_last(&self) -> Option<usize> {
         let last = self.entries.len().checked_sub(1)?;
+        // The leaf's id is `null`: that is before all entries.
+        if *self.entries[last].key() == Key::Null {
+            return None;
+        }
         match self.entries[last].leaf_move() {
             None => Some(last),
             Some(Key::Null) => None,

@@ -61,10 +61,11 @@ pub(super) fn of_entries(entries: &[Entry], places: &[Place], issues: &mut Vec<I
     let mut by_id: HashMap<&Key, usize> = HashMap::new();
     let mut found = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
-        if by_id.insert(entry.key(), index).is_some() && entry.key() != &Key::Absent {
+        let has_id = !matches!(entry.key(), Key::Absent | Key::Null);
+        if by_id.insert(entry.key(), index).is_some() && has_id {
             found.push((index, Reason::RepeatedId));
         }
-        if *entry.key() == Key::Absent {
+        if !has_id {
             found.push((index, Reason::NoId));
         }
         if entry.kind() == Kind::Message && entry.message().is_none() {

@@ -14,7 +14,7 @@ pub(super) struct Migrated {
 }
 
 /// Brings header and entries up to date. `positions` says where each entry comes among all objects of
-/// the file, the header being 0: an old compaction names the first entry it keeps that way.
+/// the file, the header being 0, in rising order: an old compaction names the first entry it keeps that way.
 pub(super) fn migrate(
     version: Option<&Json>,
     header: &mut Object,
@@ -23,7 +23,7 @@ pub(super) fn migrate(
 ) -> Migrated {
     let version = match version {
         None | Some(Json::Null) => 1.0,
-        Some(version) => number(version),
+        Some(version) => version.to_number(),
     };
     // A version that is no number is below nothing.
     if version >= 3.0 || version.is_nan() {
@@ -39,18 +39,6 @@ pub(super) fn migrate(
     Migrated { changed: true, minted_ids }
 }
 
-/// What `>=` of JavaScript makes of a value.
-fn number(value: &Json) -> f64 {
-    match value {
-        Json::Null => 0.0,
-        Json::Bool(yes) => f64::from(*yes),
-        Json::Number(number) => number.as_f64().unwrap_or(f64::NAN),
-        Json::String(text) if text.trim().is_empty() => 0.0,
-        Json::String(text) => text.trim().parse().unwrap_or(f64::NAN),
-        Json::Array(_) | Json::Object(_) => f64::NAN,
-    }
-}
-
 /// Version 1 has no ids: the order of the lines is the chain.
 fn chain(entries: &mut [Object], positions: &[usize]) {
     let mut previous = Json::Null;
@@ -64,8 +52,8 @@ fn chain(entries: &mut [Object], positions: &[usize]) {
         let Some(first_kept) = entries[index].get("firstKeptEntryIndex").and_then(Json::as_f64) else { continue };
         // Exactly the position, as an index of an array has it.
         #[expect(clippy::cast_precision_loss, reason = "no file has 2^52 lines")]
-        let target = positions.iter().position(|position| *position as f64 == first_kept);
-        if let Some(target) = target {
+        let target = positions.binary_search_by(|position| (*position as f64).total_cmp(&first_kept));
+        if let Ok(target) = target {
             // A later entry still has the id it will lose, if any: it will not be found by it.
             match entries[target].get("id").cloned() {
                 Some(id) => entries[index].set("firstKeptEntryId", id),

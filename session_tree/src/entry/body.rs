@@ -9,7 +9,7 @@ pub enum Body<'a> {
     /// The message; nothing when the entry has none, which is damage.
     Message(Option<&'a Object>),
     /// The level, for instance `high`.
-    ThinkingLevelChange(Option<&'a str>),
+    ThinkingLevelChange(Option<&'a Json>),
     /// The model from here on.
     ModelChange(Model<'a>),
     /// A summary for what came before it.
@@ -37,12 +37,12 @@ pub enum Body<'a> {
 }
 
 /// A model, as entries and messages name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Model<'a> {
-    /// The provider.
-    pub provider: Option<&'a str>,
-    /// The model's id.
-    pub id: Option<&'a str>,
+    /// The provider; a string but for damage.
+    pub provider: Option<&'a Json>,
+    /// The model's id; a string but for damage.
+    pub id: Option<&'a Json>,
     /// `provider/id` in one, as oh-my-pi writes it.
     pub both: Option<&'a str>,
 }
@@ -182,12 +182,12 @@ impl<'a> CustomMessage<'a> {
 }
 
 /// A bookmark.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Label<'a> {
     /// The entry it is on.
     pub target: Key,
-    /// The text; nothing when the label is taken off.
-    pub text: Option<&'a str>,
+    /// The text; nothing when the label is taken off. A string but for what other programs wrote wrong.
+    pub text: Option<&'a Json>,
 }
 
 /// Another content for an earlier entry.

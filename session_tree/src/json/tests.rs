@@ -13,6 +13,42 @@ fn text_comes_out_as_javascript_writes_it() {
 }
 
 #[test]
+fn numbers_come_out_as_javascript_writes_them() {
+    check("[-0,-0.0,0e5,1E3,-2.50]", "[0,0,0,1000,-2.5]");
+    check(
+        "[1e21,123456789012345680000,1e20,1.5e300,-1e21]",
+        "[1e+21,123456789012345680000,100000000000000000000,1.5e+300,-1e+21]",
+    );
+    check("[0.00001,0.000001,1.25e-6,1e-7,5e-324]", "[0.00001,0.000001,0.00000125,1e-7,5e-324]");
+    check("[0.0034571500000000004,0.1234567890123456789]", "[0.0034571500000000004,0.12345678901234568]");
+    check("[12345678901234567890,9007199254740993]", "[12345678901234567890,9007199254740993]");
+    // What JavaScript reads as Infinity it writes as null.
+    check(r#"{"a 1e999":["1e999 \" -1e999",1e999,-1E+400]}"#, r#"{"a 1e999":["1e999 \" -1e999",null,null]}"#);
+    check(r#"["\ud83d",1e999]"#, "[\"\u{fffd}\",null]");
+    assert!(Json::parse("[1e999").is_err());
+}
+
+#[test]
+fn values_become_numbers_and_texts_as_in_javascript() {
+    let number = |text: &str| Json::parse(text).unwrap().to_number();
+    for (text, expected) in
+        [("null", 0.0), ("true", 1.0), ("\" 2 \"", 2.0), ("\"\"", 0.0), ("\"0x1F\"", 31.0), ("\"0b10\"", 2.0)]
+    {
+        assert_eq!(number(text).to_bits(), f64::to_bits(expected), "{text}");
+    }
+    for (text, expected) in
+        [("[]", 0.0), ("[null]", 0.0), ("[2]", 2.0), ("[\"1\"]", 1.0), ("\"-Infinity\"", f64::NEG_INFINITY)]
+    {
+        assert_eq!(number(text).to_bits(), f64::to_bits(expected), "{text}");
+    }
+    for text in ["{}", "[2,3]", "\"inf\"", "\"nan\"", "\"0x\"", "\"0x+1\"", "\"-0x1\"", "\"1_0\"", "[true]"] {
+        assert!(number(text).is_nan(), "{text}");
+    }
+    let nested = Json::parse(r#"[1,null,["a",{}],true]"#).unwrap();
+    assert_eq!(nested.to_template(), "1,,a,[object Object],true");
+}
+
+#[test]
 fn half_a_pair_becomes_a_replacement() {
     check(r#""x\ud83d""#, "\"x\u{fffd}\"");
     check(r#""\udc00\ud83d\ude00""#, "\"\u{fffd}\u{1f600}\"");

@@ -49,8 +49,9 @@ pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<File, SessionError> {
     Ok(file)
 }
 
-/// Puts another file in the place of one.
+/// Puts another file in the place of one. A link stays, and leads to the other file.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<File, SessionError> {
+    let path = &fs::canonicalize(path).map_err(SessionError::io("find", path))?;
     let (file, temporary) = write_beside(path, bytes)?;
     if let Ok(old) = fs::metadata(path) {
         // Whoever could read it still can.

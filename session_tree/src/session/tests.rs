@@ -133,6 +133,21 @@ fn an_older_version_is_written_anew_before_the_first_append() {
 }
 
 #[test]
+fn a_link_stays_when_its_file_is_written_anew() {
+    let directory = TempDir::new().unwrap();
+    let (file, link) = (directory.path().join("file.jsonl"), directory.path().join("link.jsonl"));
+    fs::write(&file, "{\"type\":\"session\",\"id\":\"s\"}\n{\"type\":\"message\",\"message\":{\"role\":\"user\"}}\n")
+        .unwrap();
+    std::os::unix::fs::symlink("file.jsonl", &link).unwrap();
+    let mut session = open(&link, 1);
+    session.save().unwrap();
+    session.append(said("user", "more"), stamp(2)).unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    let there = Session::read(&file).unwrap();
+    assert_eq!((there.migrated, there.entries.len()), (false, 2));
+}
+
+#[test]
 fn the_leaf_is_where_it_was() {
     let directory = TempDir::new().unwrap();
     let mut session = started(&directory);

@@ -46,7 +46,7 @@ impl Tree {
                 .with("parentId", parent.as_str().map_or(Json::Null, Json::from))
                 .with_some("timestamp", mark.written_at().cloned())
                 .with("targetId", target)
-                .with("label", mark.text.as_str());
+                .with("label", mark.label().clone());
             entries.push(Entry::read(fields));
             parent = Key::from(id.as_str());
             taken.insert(parent.clone());

@@ -12,12 +12,17 @@ fn ok() -> Object {
 fn with_leaf(object: Object, loaded: &Loaded, leaf: Option<&Entry>) -> Object {
     match leaf {
         None => object.with("leafId", Json::Null),
-        Some(leaf) => object.with_some("leafId", leaf.id().map(|id| loaded.shown(id))),
+        Some(leaf) => object.with_some("leafId", id(loaded, leaf)),
     }
 }
 
-fn id(loaded: &Loaded, entry: &Entry) -> Json {
-    entry.id().map_or(Json::Null, |id| loaded.shown(id).into())
+/// The id as it is shown; one that is no string as it was written.
+fn id(loaded: &Loaded, entry: &Entry) -> Option<Json> {
+    entry.id().map(|id| loaded.shown(id).into()).or_else(|| entry.fields().get("id").cloned())
+}
+
+fn id_or_null(loaded: &Loaded, entry: &Entry) -> Json {
+    id(loaded, entry).unwrap_or(Json::Null)
 }
 
 pub(super) fn load(loaded: &Loaded, with_issues: bool) -> Object {
@@ -40,34 +45,34 @@ pub(super) fn load(loaded: &Loaded, with_issues: bool) -> Object {
 
 pub(super) fn context(loaded: &Loaded, context: &Context<'_>, messages: Vec<Json>) -> Object {
     let model = context.model.map_or(Json::Null, |model| {
-        Object::new().with_some("provider", model.provider).with_some("modelId", model.id).into()
+        Object::new().with_some("provider", model.provider.cloned()).with_some("modelId", model.id.cloned()).into()
     });
     with_leaf(ok(), loaded, loaded.leaf())
         .with("messages", messages)
-        .with_some("thinkingLevel", context.thinking_level)
+        .with_some("thinkingLevel", context.thinking_level.as_deref().cloned())
         .with("model", model)
 }
 
 pub(super) fn tree(loaded: &Loaded) -> Object {
     let outline = loaded.tree.outline();
-    let roots: Vec<Json> = outline.roots.iter().map(|root| id(loaded, root)).collect();
+    let roots: Vec<Json> = outline.roots.iter().map(|root| id_or_null(loaded, root)).collect();
     let nodes: Vec<Json> = outline.nodes.iter().map(|n| node(loaded, n).into()).collect();
     with_leaf(ok().with("roots", roots), loaded, loaded.tree.leaf()).with("nodes", nodes)
 }
 
 fn node(loaded: &Loaded, node: &Node<'_>) -> Object {
     let object = Object::new()
-        .with_some("id", node.entry.id().map(|id| loaded.shown(id)))
-        .with("parent", node.parent.map_or(Json::Null, |parent| id(loaded, parent)))
+        .with_some("id", id(loaded, node.entry))
+        .with("parent", node.parent.map_or(Json::Null, |parent| id_or_null(loaded, parent)))
         .with("depth", node.depth as u64);
     if node.is_repeated {
         return object.with("repeated", true);
     }
-    let children: Vec<Json> = node.children.iter().map(|child| id(loaded, child)).collect();
+    let children: Vec<Json> = node.children.iter().map(|child| id_or_null(loaded, child)).collect();
     object
-        .with_some("type", node.entry.type_name())
-        .with_some("role", node.entry.role())
-        .with_some("label", node.label.map(|label| label.text.as_str()))
+        .with_some("type", node.entry.fields().get("type").cloned())
+        .with_some("role", node.entry.message().and_then(|message| message.get("role")).cloned())
+        .with_some("label", node.label.map(|label| label.label().clone()))
         .with_some("labelTimestamp", node.label.and_then(|label| label.written_at()).cloned())
         .with("children", children)
 }

@@ -118,9 +118,12 @@ fn line(loaded: &Loaded, entry: &Entry) -> String {
     let (what, text) = match entry.body() {
         Body::Message(Some(message)) => (role(message), message_text(message)),
         Body::Message(None) => ("message".to_owned(), "(no message)".to_owned()),
-        Body::ThinkingLevelChange(level) => ("thinking".to_owned(), level.unwrap_or("?").to_owned()),
+        Body::ThinkingLevelChange(level) => {
+            ("thinking".to_owned(), level.and_then(Json::as_str).unwrap_or("?").to_owned())
+        }
         Body::ModelChange(model) => {
-            let both = [model.provider, model.id].into_iter().flatten().collect::<Vec<_>>().join("/");
+            let both =
+                [model.provider, model.id].into_iter().flatten().filter_map(Json::as_str).collect::<Vec<_>>().join("/");
             ("model".to_owned(), model.both.map_or(both, str::to_owned))
         }
         Body::Compaction(compaction) => ("compaction".to_owned(), short(compaction.summary().unwrap_or_default())),
@@ -132,7 +135,10 @@ fn line(loaded: &Loaded, entry: &Entry) -> String {
         }
         Body::Label(label) => {
             let on = label.target.as_str().map_or_else(|| "?".to_owned(), |id| loaded.shown(id));
-            ("label".to_owned(), format!("{} on {on}", label.text.unwrap_or("(taken off)")))
+            (
+                "label".to_owned(),
+                format!("{} on {on}", label.text.map_or_else(|| "(taken off)".to_owned(), Json::to_template)),
+            )
         }
         Body::SessionInfo(name) => ("name".to_owned(), name.unwrap_or_default().to_owned()),
         Body::ContextEdit(edit) => {
