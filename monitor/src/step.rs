@@ -13,7 +13,7 @@ use projections::{
 };
 use serde::Deserialize;
 
-use crate::text::{hash_of, head, settled, shape};
+use crate::text::{hash_of, head, output, settled, shape};
 
 /// At most so many calls are open; the oldest leave.
 const OPEN: usize = 64;
@@ -134,7 +134,7 @@ impl Call {
         let whole = event.text_ref.as_ref().map(|text| &*text.hash);
         let same = hash_of((&call.name, whole.unwrap_or(text), &call.title, event.agent_id.as_deref()));
         let kin = match command {
-            Some(command) => hash_of((call.tool.code(), programs(command))),
+            Some(command) => hash_of((call.tool.code(), programs(&plain(command)))),
             None => hash_of((call.tool.code(), &call.name)),
         };
         Self {
@@ -164,18 +164,20 @@ impl Call {
 
 impl Step {
     fn of(call: &Call, event: &Event, result: &ToolResult) -> Self {
-        let text = event.text.as_deref().unwrap_or_default();
+        let told = event.text.as_deref().unwrap_or_default();
+        let text = output(told);
         // Of a long result its event has the ends only. How long it is says something of the rest; a little
         // more or less is the clock's.
         let length = event.text_ref.as_ref().map(|text| text.length / 256);
-        let whole = event.text_ref.as_ref().map(|text| &*text.hash);
+        // What is around the output is in the hash of the whole, too, and is new each time.
+        let whole = event.text_ref.as_ref().filter(|_| text == told.trim()).map(|text| &*text.hash);
         let outcome = (result.outcome.code(), result.exit_code);
         let failed = classify(&Returned {
             tool: call.tool,
             title: call.title.as_deref(),
             exit_code: result.exit_code,
             outcome: result.outcome,
-            text: Some(text),
+            text: Some(told),
         });
         let refused = match result.outcome {
             ToolOutcome::Denied | ToolOutcome::Blocked | ToolOutcome::Cancelled => true,
@@ -189,7 +191,7 @@ impl Step {
             kin: call.kin,
             command: call.command,
             result: hash_of((outcome, settled(text), length)),
-            exact: hash_of((outcome, whole.unwrap_or(text))),
+            exact: hash_of((outcome, whole.unwrap_or(text), length)),
             shape: hash_of((result.outcome.code(), shape(text, &call.input))),
             failed: failed.filter(|_| !refused),
             tests: (failed == Some(FailureKind::TestFailure)).then(|| failed_tests(text)).flatten(),
@@ -232,7 +234,7 @@ fn is_barren(call: &Call, outcome: ToolOutcome, text: &str) -> bool {
         ToolKind::Read | ToolKind::Fetch => true,
         ToolKind::Execute => call.title.as_deref().is_some_and(|title| {
             commands(title).last().is_some_and(|last| {
-                matches!(program(last), "grep" | "rg" | "egrep" | "fgrep" | "ag" | "find" | "fd" | "ls" | "locate")
+                matches!(program(last), "grep" | "rg" | "egrep" | "fgrep" | "ag" | "find" | "fd" | "locate")
             })
         }),
         ToolKind::Edit | ToolKind::Mcp | ToolKind::Plan | ToolKind::Question | ToolKind::Subagent | ToolKind::Other => {
@@ -242,6 +244,7 @@ fn is_barren(call: &Call, outcome: ToolOutcome, text: &str) -> bool {
     let says_none = || {
         let text = head(text.trim(), 200).to_ascii_lowercase();
         text.is_empty()
+            || text == "(empty)"
             || [
                 "no match",
                 "no files",
@@ -258,30 +261,63 @@ fn is_barren(call: &Call, outcome: ToolOutcome, text: &str) -> bool {
     searches && (outcome == ToolOutcome::Error || text.len() < 200 && says_none())
 }
 
-/// The commands of a line.
+/// The commands of a line. What stands in quotes is one word of one command.
 fn commands(line: &str) -> impl Iterator<Item = &str> {
-    line.split(['\n', ';', '&', '|']).map(str::trim).filter(|part| !part.is_empty())
+    let (mut quote, mut escaped) = (None, false);
+    line.split(move |c: char| {
+        let plain = !std::mem::take(&mut escaped);
+        match (quote, c) {
+            (Some(open), _) if open == c && plain => quote = None,
+            (None, '\'' | '"') if plain => quote = Some(c),
+            (None | Some('"'), '\\') if plain => escaped = true,
+            (None, '\n' | ';' | '&' | '|') if plain => return true,
+            (Some(_) | None, _) => {}
+        }
+        false
+    })
+    .map(str::trim)
+    .filter(|part| !part.is_empty())
 }
 
-/// The program a command runs.
-fn program(command: &str) -> &str {
-    let word = command
-        .split_whitespace()
-        .find(|word| !word.contains('=') && !matches!(*word, "sudo" | "time" | "env" | "nohup" | "timeout"))
+/// The program a command runs, and what follows it: not the one that only starts it, with its options and its
+/// numbers.
+fn started(command: &str) -> (&str, impl Iterator<Item = &str>) {
+    let mut words = command.split_whitespace();
+    let mut wrapped = false;
+    let word = words
+        .find(|word| {
+            let starts =
+                matches!(*word, "sudo" | "time" | "env" | "nohup" | "timeout" | "nice" | "stdbuf" | "command" | "exec");
+            let of_it = wrapped && word.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+            wrapped |= starts;
+            !starts && !of_it && !word.contains('=')
+        })
         .unwrap_or_default();
-    word.rsplit('/').next().unwrap_or(word)
+    (word.rsplit('/').next().unwrap_or(word), words)
+}
+
+fn program(command: &str) -> &str {
+    started(command).0
 }
 
 /// What the commands of a line run, and what for, without their arguments.
 fn programs(line: &str) -> Vec<&str> {
     let mut all = Vec::new();
     for command in commands(line).take(8) {
-        let name = program(command);
-        if matches!(name, "cd" | "export" | "set") {
+        let (mut name, mut words) = started(command);
+        if matches!(name, "cd" | "export" | "set" | "") {
             continue;
         }
-        all.push(name);
-        let verb = command.split_whitespace().skip_while(|word| !word.ends_with(name)).nth(1);
+        let mut verb = words.next();
+        // `python3 -m pip install` is `pip install`.
+        if verb == Some("-m")
+            && let Some(module) = words.next()
+        {
+            (name, verb) = (module, words.next());
+        }
+        // `pip3` is `pip`.
+        let version = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        all.push(if version.len() < 3 { name } else { version });
         all.extend(
             verb.filter(|word| word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-') && !word.starts_with('-')),
         );
@@ -317,7 +353,7 @@ fn plain(line: &str) -> String {
 fn waits(name: &str, command: Option<&str>) -> bool {
     if let Some(command) = command {
         let watches = |part: &str| {
-            matches!(program(part), "sleep" | "wait" | "watch" | "inotifywait" | "Start-Sleep" | "timeout")
+            matches!(program(part), "sleep" | "wait" | "watch" | "inotifywait" | "Start-Sleep")
                 || ["tail -f", "tail -F", "--watch", "logs -f", "--follow", " watch"]
                     .iter()
                     .any(|sign| part.contains(sign))
@@ -386,6 +422,13 @@ mod tests {
         assert_ne!(plain("cargo test -p a"), plain("cargo test -p b"));
         assert_eq!(programs("cd a && git push -f origin"), ["git", "push"]);
         assert_eq!(programs("RUST_LOG=x cargo test a"), ["cargo", "test"]);
+        for other in
+            ["pip3 install a", "python3 -m pip install a", "timeout -k 5 60s pip install b", "sudo -E pip install c"]
+        {
+            assert_eq!(programs(other), ["pip", "install"], "{other}");
+        }
+        assert_eq!(programs("python3 -c \"import a; print(1 & 2)\""), programs("python3 -c 'import a'"));
+        assert_eq!(programs(r"echo a\;b"), ["echo"]);
     }
 
     #[test]

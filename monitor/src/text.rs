@@ -47,6 +47,45 @@ pub(crate) fn head(text: &str, limit: usize) -> &str {
     &text[..end]
 }
 
+/// How lines begin that an agent's own tools put above the output of a command, until one that is `Output:`.
+const ABOVE: &[&str] = &[
+    "Chunk ID:",
+    "Command:",
+    "Directory:",
+    "Exit code:",
+    "Original token count:",
+    "Process exited with code",
+    "Process running with",
+    "Script ",
+    "Wall time",
+];
+/// And below it.
+const BELOW: &[&str] = &["Background PIDs:", "Process Group PGID:"];
+
+/// The output of a command without what the agent's own tool wrote around it: names of chunks and of processes,
+/// which are new in every answer.
+pub(crate) fn output(text: &str) -> &str {
+    let mut rest = text;
+    let mut inside = text;
+    for _ in 0..8 {
+        let (line, below) = rest.split_once('\n').unwrap_or((rest, ""));
+        if let Some(begins) = line.strip_prefix("Output:") {
+            inside = if begins.trim().is_empty() { below } else { &rest["Output:".len()..] };
+            break;
+        }
+        if !ABOVE.iter().any(|label| line.starts_with(label)) {
+            break;
+        }
+        rest = below;
+    }
+    while let Some((above, last)) = inside.trim_end().rsplit_once('\n')
+        && BELOW.iter().any(|label| last.starts_with(label))
+    {
+        inside = above;
+    }
+    if BELOW.iter().any(|label| inside.starts_with(label)) { "" } else { inside.trim() }
+}
+
 /// The text without what changes from one run to the next: durations, times of day, dates, addresses and
 /// hashes, the numbers of lines, long numbers in brackets. Other numbers stay: they may be the progress.
 pub(crate) fn settled(text: &str) -> String {
@@ -210,6 +249,27 @@ mod tests {
             ("took 1m12s", "took 3m4s"),
         ] {
             assert_eq!(settled(one), settled(other), "{one} | {other}");
+        }
+    }
+
+    #[test]
+    fn what_the_tool_wrote_around_an_output_is_left_out() {
+        for (text, inside) in [
+            (
+                "Chunk ID: 44b600\nWall time: 0.3658 seconds\nProcess exited with code 0\nOriginal token count: 7\nOutput:\na\nb\n",
+                "a\nb",
+            ),
+            ("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nOutput: x", "Output: x"),
+            ("Script completed\nWall time 6.3 seconds\nOutput:\n", ""),
+            ("Output: hello\nExit Code: 1\nProcess Group PGID: 14401\n", "hello\nExit Code: 1"),
+            ("Output: \nProcess Group PGID: 14401", ""),
+            ("Output: a\nBackground PIDs: 3, 4\nProcess Group PGID: 1", "a"),
+            // What a program says itself stays.
+            ("Input: 3\nOutput:\n4", "Input: 3\nOutput:\n4"),
+            ("Wall time: 3 s\nnothing", "Wall time: 3 s\nnothing"),
+            ("", ""),
+        ] {
+            assert_eq!(output(text), inside, "{text}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use events::{ErrorClass, FindingKind, PromptOrigin, ToolKind};
 
 use crate::{
-    script::{End, Script},
+    script::{Around, End, Script},
     stage::{Line, Stage},
 };
 
@@ -215,7 +215,8 @@ fn play(seeds: std::ops::Range<u64>) -> Played {
     let mut wrong = Vec::new();
     let mut found: BTreeMap<FindingKind, usize> = BTreeMap::new();
     for seed in seeds {
-        let lines = made(seed);
+        let mut lines = made(seed);
+        Around::ALL[(seed % 4) as usize].put(&mut lines);
         let mut stage = Stage::new();
         stage.looks = false;
         stage.play(&lines);

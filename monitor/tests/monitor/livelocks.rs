@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use events::{ErrorClass, FindingKind, ToolKind};
 
 use crate::{
-    script::{End, Script},
+    script::{Around, End, Script},
     stage::Stage,
 };
 
@@ -139,6 +139,23 @@ pub(crate) const SHAPES: &[(&str, Round)] = &[
         s.wait(20);
         s.retry(ErrorClass::Network, "", "fetch failed");
     }),
+    ("ever more time that never is enough", |s, n| {
+        let command = format!("timeout {} npm run e2e", 30 * (n + 1));
+        s.run(&command, 30, End::Failed(124), &format!("waiting for http://localhost:{} ...", 3000));
+    }),
+    ("a package by every installer", |s, n| {
+        let installer = ["pip install", "pip3 install --no-cache-dir", "python3 -m pip install", "sudo -H pip install"];
+        let command = format!("{} torch==2.{n}", installer[(n % 4) as usize]);
+        s.run(&command, 4, End::Failed(1), "ERROR: No matching distribution found for torch");
+    }),
+    ("ever new scripts without what they need", |s, n| {
+        s.run(
+            &format!("python3 -c \"import yaml; print({n}); f(1 | 2)\""),
+            1,
+            End::Failed(1),
+            "Traceback (most recent call last):\n  File \"<string>\", line 1, in <module>\nModuleNotFoundError: No module named 'yaml'",
+        );
+    }),
 ];
 
 /// A session that works for a while, then goes round.
@@ -157,8 +174,9 @@ pub(crate) fn made(seed: u64, round: Round) -> (Vec<crate::stage::Line>, Vec<i64
 }
 
 /// In which round it was found, from 1.
-fn found(seed: u64, round: Round) -> Option<usize> {
-    let (lines, ends) = made(seed, round);
+fn found(seed: u64, round: Round, around: Around) -> Option<usize> {
+    let (mut lines, ends) = made(seed, round);
+    around.put(&mut lines);
     let stage = Stage::played(&lines);
     let at = stage.opened().into_iter().find(|(kind, _)| FINDS.contains(kind)).map(|(_, at)| at)?;
     Some(ends.iter().position(|end| at <= *end).unwrap_or(ends.len()) + 1)
@@ -169,7 +187,8 @@ fn livelocks_are_found_within_ten_repeats() {
     let mut by_shape: BTreeMap<&str, Vec<Option<usize>>> = BTreeMap::new();
     for (name, round) in SHAPES {
         for seed in 0..12 {
-            by_shape.entry(name).or_default().push(found(seed, *round));
+            let around = Around::ALL[(seed % 4) as usize];
+            by_shape.entry(name).or_default().push(found(seed, *round, around));
         }
     }
     let (mut hit, mut all) = (0, 0);

@@ -2,8 +2,8 @@
 
 use events::{
     ApprovalKind, ApprovalRequested, AssistantMessage, Claim, CompactTrigger, Confidence, ContextCompacted, ErrorClass,
-    ErrorReported, PromptOrigin, Reason, SessionStarted, Signal, Source, State, Stop, ToolCall, ToolKind, ToolOutcome,
-    ToolResult, UsageReported, UserPrompt,
+    ErrorReported, Payload, PromptOrigin, Reason, SessionStarted, Signal, Source, State, Stop, ToolCall, ToolKind,
+    ToolOutcome, ToolResult, UsageReported, UserPrompt,
 };
 
 use crate::stage::Line;
@@ -17,6 +17,40 @@ pub(crate) struct Script {
     approvals: u32,
     chance: u64,
     pub(crate) context: u64,
+}
+
+/// What an agent's own tool writes around the output of a command, new each time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Around {
+    Nothing,
+    /// As in `codex/S02-auto-tool--direct` (0.169.0).
+    Chunk,
+    /// The same in code mode.
+    Script,
+    /// As in `gemini/S03-shell-approve` (0.61.0).
+    Group,
+}
+
+impl Around {
+    pub(crate) const ALL: [Self; 4] = [Self::Nothing, Self::Chunk, Self::Script, Self::Group];
+
+    /// The session as if its agent's tool wrote so.
+    pub(crate) fn put(self, lines: &mut [Line]) {
+        for (n, line) in lines.iter_mut().enumerate() {
+            let Payload::ToolResult(result) = &line.payload else { continue };
+            let said = line.text.take().unwrap_or_default();
+            let code = result.exit_code.unwrap_or(0);
+            let id = n.wrapping_mul(0x9e_3779) & 0xff_ffff;
+            line.text = Some(match self {
+                Self::Nothing => said,
+                Self::Chunk => format!(
+                    "Chunk ID: {id:06x}\nWall time: 0.{n} seconds\nProcess exited with code {code}\nOriginal token count: 7\nOutput:\n{said}\n"
+                ),
+                Self::Script => format!("Script completed\nWall time {n}.3 seconds\nOutput:\n{said}"),
+                Self::Group => format!("Output: {said}\nProcess Group PGID: {}", 14_000 + n),
+            });
+        }
+    }
 }
 
 /// How a call ended.
