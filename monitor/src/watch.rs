@@ -4,8 +4,8 @@
 //! is heard live. History informs and raises nothing.
 
 use events::{
-    Annotation, Claim, ErrorClass, Event, Finding, FindingKind, Payload, PromptOrigin, Reason, SessionId, Severity,
-    Signal, Source, StartKind, State, StatusChanged, Timestamp, ToolResult, Topic,
+    Annotation, Claim, ErrorClass, Event, EventId, Finding, FindingKind, Payload, PromptOrigin, Reason, SessionId,
+    Severity, Signal, Source, StartKind, State, StatusChanged, Timestamp, ToolResult, Topic,
 };
 use projections::{Session, shorten::one_line};
 
@@ -34,14 +34,20 @@ const LAST_WORDS_MS: i64 = 60_000;
 pub(crate) struct Watch {
     pub(crate) book: Book,
     clock: Timestamp,
+    /// The position of the last event that was taken.
+    position: u64,
     /// Something of it was heard as it happened.
     live: bool,
     /// Another session's helper.
     sub: bool,
     /// It is another session, or its process is gone.
     over_at: Option<Timestamp>,
+    /// The event at hand happened before that.
+    before_end: bool,
     merged: bool,
     state: Option<(State, Option<Reason>)>,
+    /// What it waits to be told, by its status, and was not raised yet.
+    unasked: Option<(EventId, String)>,
     answered_at: Timestamp,
     calls: Calls,
     circle: Circle,
@@ -75,11 +81,14 @@ impl Watch {
         Self {
             book: Book::new(session, &rules.off),
             clock: Timestamp::MIN,
+            position: 0,
             live: false,
             sub: false,
             over_at: None,
+            before_end: false,
             merged: false,
             state: None,
+            unasked: None,
             answered_at: Timestamp::MIN,
             calls: Calls::default(),
             circle: Circle::default(),
@@ -129,9 +138,11 @@ impl Watch {
 
     /// Takes an event; one that was taken before a restart (`again`) informs only.
     pub(crate) fn take(&mut self, event: &Event, again: bool, rules: &Rules) {
-        if self.merged {
+        // One that is given again, since its session was over and something came late, says nothing new.
+        if self.merged || event.position <= self.position {
             return;
         }
+        self.position = event.position;
         let past = again || is_past(event);
         let at = moment(event).max(self.clock);
         if !is_past(event) && !event.derived {
@@ -146,7 +157,9 @@ impl Watch {
         }
         self.clock = at;
         self.book.audible = self.live && !past;
+        self.before_end = self.over_at.is_some_and(|over_at| moment(event) < over_at);
         self.read(event, at, rules);
+        self.ask_at_last(at);
         let pending = !self.approvals.is_empty() || self.book.is_open(QUESTION);
         self.ending.settle(self.state, pending, at, rules);
     }
@@ -283,7 +296,7 @@ impl Watch {
             }
             Payload::QuestionAsked(_) => {
                 let question = one_line(event.text.as_deref().unwrap_or("a question"), 160);
-                self.asks(event, question, at);
+                self.asks(event.id, question, at);
             }
             // While its approval is pending, the end of that counts.
             Payload::QuestionAnswered(_) => {
@@ -368,10 +381,10 @@ impl Watch {
         }
     }
 
-    fn asks(&mut self, event: &Event, question: String, at: Timestamp) {
+    fn asks(&mut self, event: EventId, question: String, at: Timestamp) {
         let why = "the agent asked its user something and waits".to_owned();
         let raise = Raise::new(FindingKind::Question, Severity::Warning, format!("asks: {question}"), why, at);
-        self.book.raise(Raise { subject: Some(question), evidence: vec![event.id], ..raise }, at);
+        self.book.raise(Raise { subject: Some(question), evidence: vec![event], ..raise }, at);
     }
 
     fn changed(&mut self, event: &Event, change: &StatusChanged, at: Timestamp, rules: &Rules) {
@@ -384,13 +397,26 @@ impl Watch {
             self.trouble.waits(event.id, change.reason, at, &mut self.book);
         }
         if (change.to, change.reason) == (State::Waiting, Some(Reason::Question)) {
-            if !self.book.is_open(QUESTION) && self.approvals.is_empty() {
-                self.asks(event, change.activity.clone().unwrap_or_else(|| "a question".to_owned()), at);
+            self.unasked = Some((event.id, change.activity.clone().unwrap_or_else(|| "a question".to_owned())));
+        } else if asked {
+            self.unasked = None;
+            if self.approvals.is_empty() {
+                self.book.resolve(QUESTION, at, "it was answered");
             }
-        } else if asked && self.approvals.is_empty() {
-            self.book.resolve(QUESTION, at, "it was answered");
         }
         self.ending.status(change.to, at, rules, &mut self.book);
+    }
+
+    /// The status tells of a question at once. While an approval is pending that is what it is about; once that
+    /// is over and the status still says so, it is another one.
+    fn ask_at_last(&mut self, at: Timestamp) {
+        if self.book.is_open(QUESTION) {
+            self.unasked = None;
+        } else if self.approvals.is_empty()
+            && let Some((event, question)) = self.unasked.take()
+        {
+            self.asks(event, question, at);
+        }
     }
 
     fn noted(&mut self, event: &Event, note: &Annotation, at: Timestamp, rules: &Rules) {
@@ -438,9 +464,9 @@ impl Watch {
         self.book.resolve_kinds(&rest, at, why);
     }
 
-    /// Whatever was over goes on.
+    /// Whatever was over goes on; what is only told again, or late, does not say so.
     fn revive(&mut self, at: Timestamp) {
-        if self.over_at.take().is_some() {
+        if !self.before_end && self.over_at.take().is_some() {
             self.book.resolve_kinds(&[FindingKind::Crash, FindingKind::OpenWork], at, "the session goes on");
         }
     }

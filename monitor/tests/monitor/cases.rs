@@ -2,7 +2,7 @@
 
 use events::{
     Annotation, ApprovalResolved, ApprovalState, Claim, DecidedBy, ErrorClass, FindingKind, FindingState, Payload,
-    PromptOrigin, QuestionAnswered, QuestionAsked, Reason, SessionStarted, Severity, Source, StartKind, State,
+    PromptOrigin, QuestionAnswered, QuestionAsked, Reason, SessionStarted, Severity, Signal, Source, StartKind, State,
     ToolKind, Topic, UsageReported,
 };
 use monitor::{Monitor, Rules};
@@ -483,4 +483,49 @@ fn a_restart_with_nothing_but_the_findings_goes_on_where_it_was() {
     told.extend(monitor.look(state.view(), end.plus_ms(1_000)));
     assert!(told.is_empty(), "{told:?}");
     assert_eq!(monitor.advance(end.plus_ms(700_000)).first().map(|f| f.kind), Some(Stuck));
+}
+
+#[test]
+fn what_is_told_again_of_a_session_that_died_does_not_bring_it_back() {
+    let mut s = at_work();
+    s.call("Bash", ToolKind::Execute, "make", "{}");
+    s.wait(5);
+    s.killed();
+    let mut stage = check(&s, 1, &[Crash]);
+    let log = stage.log.clone();
+    let end = log.last().unwrap().observed_at;
+    // All of it once more, as history: to a monitor that took it, and to one that knows the finding only.
+    let mut after = Monitor::new(Rules::default());
+    after.restore(stage.monitor.open().cloned(), 0);
+    for monitor in [&mut stage.monitor, &mut after] {
+        for event in &log {
+            let told = monitor.take(&events::Event { history: true, ..event.clone() });
+            assert!(told.is_empty(), "{told:?}");
+        }
+        assert_eq!(monitor.open().map(|finding| finding.kind).collect::<Vec<_>>(), [Crash]);
+    }
+    // What begins afterwards does.
+    let last = log.iter().rfind(|event| matches!(event.payload, Payload::UserPrompt(_))).unwrap();
+    let observed_at = end.plus_ms(60_000);
+    let prompt = events::Event { position: stage.log.len() as u64 + 99, observed_at, ..last.clone() };
+    assert!(after.take(&prompt).iter().any(|f| f.kind == Crash && f.state == FindingState::Resolved));
+}
+
+#[test]
+fn a_question_that_comes_while_an_approval_is_not_closed_yet_is_told_afterwards() {
+    let mut s = at_work();
+    let id = s.call("mcp__demo__ask", ToolKind::Mcp, "demo: ask", "{}");
+    s.request("demo: ask");
+    s.wait(2);
+    let asks = Claim::State { state: State::Waiting, reason: Some(Reason::Question) };
+    s.put(Line::new(0, signal(asks)).by(Source::Registry));
+    s.wait(1);
+    let over = Signal { key: Some("k1".into()), ..signal(Claim::Withdrawn) };
+    s.put(Line::new(0, over).by(Source::Hook));
+    let stage = check(&s, 5, &[Approval, Question]);
+    assert!(stage.is_open(Question));
+    s.wait(10);
+    s.put(Line::new(0, signal(Claim::State { state: State::Running, reason: None })).by(Source::Registry));
+    s.returns(&id, End::Ok, "eu");
+    assert_eq!(resolution(&check(&s, 1, &[Approval, Question]), Question), "it was answered");
 }
