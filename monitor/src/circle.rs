@@ -91,11 +91,20 @@ impl Circle {
             );
             self.raise(round, what, why, step, at, book);
         } else if let Some(round) = self.alike_again(seen, step.barren, rules) {
-            let what = format!("{} attempts like {} came to the same failure", round.count, step.words());
-            let why = format!(
-                "the last {} attempts of this kind differ in their arguments only, and failed alike",
-                round.count
-            );
+            let (what, why) = if self.is_one_call(seen, &round) {
+                (
+                    format!("{} came to the same failure {} times", step.words(), round.count),
+                    format!("the last {} runs of it failed alike, but for some numbers", round.count),
+                )
+            } else {
+                (
+                    format!("{} attempts like {} came to the same failure", round.count, step.words()),
+                    format!(
+                        "the last {} attempts of this kind differ in their arguments only, and failed alike",
+                        round.count
+                    ),
+                )
+            };
             self.raise(round, what, why, step, at, book);
         }
     }
@@ -127,6 +136,12 @@ impl Circle {
         let round = self.round(alike, |other| other.alike.unwrap_or(other.same), wanted, rules.loop_novelty_percent)?;
         let worked = self.window.iter().rev().take(round.steps).any(|seen| seen.works);
         (!worked).then_some(round)
+    }
+
+    /// Whether what failed alike was the same call each time.
+    fn is_one_call(&self, seen: Seen, round: &Round) -> bool {
+        let mut alike = self.window.iter().rev().take(round.steps).filter(|other| other.alike == seen.alike);
+        alike.all(|other| other.same.0 == seen.same.0)
     }
 
     fn round(

@@ -181,8 +181,13 @@ impl Ending {
             Some((false, how)) => (Severity::Warning, format!("; its last tests failed (`{how}`)")),
             None => (Severity::Info, String::new()),
         };
-        let why =
-            format!("the turn ended after {seconds} s and {} tool calls, and nothing is pending{tests}", self.steps);
+        let (severity, rest) = if book.is_open(conflict::KEY) {
+            (Severity::Warning, "a merge has conflicts")
+        } else {
+            (severity, "nothing is pending")
+        };
+        let calls = if self.steps == 1 { "1 tool call".to_owned() } else { format!("{} tool calls", self.steps) };
+        let why = format!("the turn ended after {seconds} s and {calls}, and {rest}{tests}");
         let raise = Raise::new(FindingKind::Completion, severity, what, why, done.at);
         book.raise(Raise { evidence: vec![done.event], ..raise }, at);
     }

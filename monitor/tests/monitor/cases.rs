@@ -529,3 +529,33 @@ fn a_question_that_comes_while_an_approval_is_not_closed_yet_is_told_afterwards(
     s.returns(&id, End::Ok, "eu");
     assert_eq!(resolution(&check(&s, 1, &[Approval, Question]), Question), "it was answered");
 }
+
+#[test]
+fn a_turn_that_is_done_with_conflicts_says_so() {
+    let mut s = at_work();
+    s.run("git rebase main", 2, End::Failed(1), "CONFLICT (content): Merge conflict in a.rs");
+    s.answer("which side?");
+    let stage = check(&s, 5, &[MergeConflict]);
+    let done = stage.last(Completion).unwrap();
+    assert_eq!(done.severity, Severity::Warning);
+    assert!(done.why.ends_with("1 tool call, and a merge has conflicts"), "{}", done.why);
+}
+
+#[test]
+fn attempts_that_fail_alike_are_told_from_runs_of_one_command() {
+    let said = |each: fn(i64) -> (String, String)| {
+        let mut s = at_work();
+        for n in 0..8 {
+            let (command, output) = each(n);
+            s.run(&command, 3, End::Failed(2), &output);
+        }
+        let stage = Stage::played(&s.lines);
+        let found = stage.last(Loop).unwrap();
+        (found.what.clone(), found.why.clone())
+    };
+    let (what, why) = said(|n| ("make -j8".into(), format!("{n} of 90 objects\nerror: expected ;")));
+    assert!(what.starts_with("`make -j8` "), "{what}");
+    assert!(!why.contains("arguments"), "{why}");
+    let (what, why) = said(|n| (format!("make a{n}"), "error: expected ;".into()));
+    assert!(what.contains("attempts like"), "{what}: {why}");
+}
