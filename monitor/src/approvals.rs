@@ -55,6 +55,9 @@ pub(crate) struct Approvals {
     over_at: Option<Timestamp>,
 }
 
+/// So long a request may be with a hook before it is told whatever the status says, ms.
+const WITH_A_HOOK_MS: i64 = 10_000;
+
 fn key(approval: &str) -> String {
     format!("approval:{approval}")
 }
@@ -191,15 +194,18 @@ impl Approvals {
         }
     }
 
-    pub(crate) fn due(&self, rules: &Rules) -> Option<Timestamp> {
-        let soon = self.pending.values().filter(|p| !p.rung).map(|p| p.opened_at.plus_ms(rules.approval_ms));
+    /// `waits`: whether the session waits for somebody, as far as anybody can tell.
+    pub(crate) fn due(&self, waits: bool, rules: &Rules) -> Option<Timestamp> {
+        let after_ms = told_after_ms(waits, rules);
+        let soon = self.pending.values().filter(|p| !p.rung).map(|p| p.opened_at.plus_ms(after_ms));
         let long = self.pending.values().filter(|p| !p.long).map(|p| p.opened_at.plus_ms(rules.backlog_ms));
         soon.chain(long).min()
     }
 
-    pub(crate) fn ring(&mut self, at: Timestamp, rules: &Rules, book: &mut Book) {
+    pub(crate) fn ring(&mut self, waits: bool, at: Timestamp, rules: &Rules, book: &mut Book) {
+        let after_ms = told_after_ms(waits, rules);
         for (id, pending) in &mut self.pending {
-            if !pending.rung && pending.opened_at.plus_ms(rules.approval_ms) <= at {
+            if !pending.rung && pending.opened_at.plus_ms(after_ms) <= at {
                 pending.rung = true;
                 book.raise(raise_of(id, pending), at);
             }
@@ -228,6 +234,11 @@ impl Approvals {
         let raise = Raise::new(FindingKind::ApprovalBacklog, Severity::Warning, what, why, first_at);
         book.raise(Raise { evidence, count, ..raise }, at);
     }
+}
+
+/// A request of a session that does not wait yet is still with a hook of its agent, which may answer it.
+fn told_after_ms(waits: bool, rules: &Rules) -> i64 {
+    if waits { rules.approval_ms } else { rules.approval_ms.max(WITH_A_HOOK_MS) }
 }
 
 fn raise_of(id: &str, pending: &Pending) -> Raise {

@@ -45,6 +45,8 @@ pub(crate) struct Watch {
     /// The event at hand happened before that.
     before_end: bool,
     merged: bool,
+    /// Its screen is read.
+    seen: bool,
     state: Option<(State, Option<Reason>)>,
     /// What it waits to be told, by its status, and was not raised yet.
     unasked: Option<(EventId, String)>,
@@ -87,6 +89,7 @@ impl Watch {
             over_at: None,
             before_end: false,
             merged: false,
+            seen: false,
             state: None,
             unasked: None,
             answered_at: Timestamp::MIN,
@@ -185,7 +188,7 @@ impl Watch {
             return Some(over_at.plus_ms(left)).filter(|due| *due > self.clock || keeps);
         }
         let silent = self.stuck.due(self.work(), rules, &self.book);
-        let all = [silent, self.trouble.due(), self.approvals.due(rules), self.ending.due()];
+        let all = [silent, self.trouble.due(), self.approvals.due(self.waits(), rules), self.ending.due()];
         all.into_iter().flatten().min()
     }
 
@@ -204,10 +207,21 @@ impl Watch {
             self.stuck.ring(work, tool.as_deref(), at, &mut self.book);
         }
         self.trouble.ring(at, &mut self.book);
-        if self.approvals.due(rules).is_some_and(|due| due <= at) {
-            self.approvals.ring(at, rules, &mut self.book);
+        let waits = self.waits();
+        if self.approvals.due(waits, rules).is_some_and(|due| due <= at) {
+            self.approvals.ring(waits, at, rules, &mut self.book);
         }
         self.ending.ring(at, self.sub, self.answered_at, &mut self.book);
+    }
+
+    /// Whether somebody is waited for, as far as anybody can tell. Who sees the screen sees the dialog; without
+    /// it, a request is as good as one.
+    fn waits(&self) -> bool {
+        !self.seen
+            || matches!(
+                self.state,
+                Some((State::WaitingApproval, _) | (State::Waiting | State::Idle, Some(Reason::Question))) | None
+            )
     }
 
     fn work(&self) -> Work {
@@ -443,6 +457,7 @@ impl Watch {
     }
 
     fn signalled(&mut self, event: &Event, signal: &Signal, at: Timestamp, rules: &Rules) {
+        self.seen |= event.source == Source::Pty;
         let retries = Claim::State { state: State::Running, reason: Some(Reason::Retrying) };
         let late = event.source == Source::Telemetry;
         if signal.claim == retries && !late && self.ending.is_open() && self.trouble.due().is_none() {

@@ -9,7 +9,7 @@ use monitor::{Monitor, Rules};
 
 use crate::{
     script::{End, Script, signal},
-    stage::{Line, Stage},
+    stage::{Line, START, Stage},
 };
 
 use FindingKind::*;
@@ -558,4 +558,33 @@ fn attempts_that_fail_alike_are_told_from_runs_of_one_command() {
     assert!(!why.contains("arguments"), "{why}");
     let (what, why) = said(|n| (format!("make a{n}"), "error: expected ;".into()));
     assert!(what.contains("attempts like"), "{what}: {why}");
+}
+
+#[test]
+fn a_request_that_is_with_a_hook_still_is_told_once_the_session_waits_for_it() {
+    // The hook's own claim counts from later on only; the screen tells what is so now.
+    let asked = |answered: i64, screen: Source, dialog: Option<i64>| {
+        let mut s = at_work();
+        s.put(Line::new(0, signal(Claim::State { state: State::Running, reason: None })).by(screen));
+        s.call("Bash", ToolKind::Execute, "touch x", "{}");
+        let id = s.asked("touch x");
+        let asks = Claim::State { state: State::WaitingApproval, reason: Some(Reason::Tool) };
+        let likely =
+            Signal { key: Some("k1".into()), holds_from: Some(START.plus_ms(s.at + 60_000)), ..signal(asks.clone()) };
+        s.put(Line::new(0, likely).by(Source::Hook));
+        if let Some(after) = dialog {
+            s.wait(after);
+            s.put(Line::new(0, signal(asks)).by(screen));
+        }
+        s.wait(answered - dialog.unwrap_or(0));
+        let decided = ApprovalResolved { approval_id: id, allowed: Some(true), ..ApprovalResolved::default() };
+        s.put(Line::new(0, decided).by(Source::Runtime));
+        s
+    };
+    check(&asked(4, Source::Pty, None), 1, &[]);
+    check(&asked(4, Source::Pty, Some(2)), 1, &[Approval]);
+    // Whatever the status says: somebody should know in the end.
+    check(&asked(12, Source::Pty, None), 1, &[Approval]);
+    // Nobody sees whether there is a dialog.
+    check(&asked(4, Source::Registry, None), 1, &[Approval]);
 }

@@ -226,8 +226,17 @@ impl Script {
         self.returns(&id, End::Ok, output);
     }
 
-    /// A hook asks for leave.
+    /// A hook asks for leave, and the session waits.
     pub(crate) fn request(&mut self, command: &str) -> String {
+        let id = self.asked(command);
+        let claim = Claim::State { state: State::WaitingApproval, reason: Some(Reason::Tool) };
+        let key = format!("k{}", self.approvals);
+        self.put(Line::new(0, Signal { key: Some(key), ..signal(claim) }).by(Source::Hook));
+        id
+    }
+
+    /// A hook asks for leave, and others may still answer it.
+    pub(crate) fn asked(&mut self, command: &str) -> String {
         self.approvals += 1;
         let key = format!("k{}", self.approvals);
         let id = format!("a{}", self.approvals);
@@ -237,12 +246,10 @@ impl Script {
             tool: Some("Bash".into()),
             command: Some(command.into()),
             input: Some("{}".into()),
-            key: Some(key.clone()),
+            key: Some(key),
             ..ApprovalRequested::default()
         };
         self.put(Line::new(0, asked).by(Source::Hook));
-        let claim = Claim::State { state: State::WaitingApproval, reason: Some(Reason::Tool) };
-        self.put(Line::new(0, Signal { key: Some(key), ..signal(claim) }).by(Source::Hook));
         id
     }
 
