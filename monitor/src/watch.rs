@@ -34,7 +34,7 @@ const LAST_WORDS_MS: i64 = 60_000;
 pub(crate) struct Watch {
     pub(crate) book: Book,
     clock: Timestamp,
-    /// The position of the last event that was taken.
+    /// The position of the last event that was taken as it happened.
     position: u64,
     /// Something of it was heard as it happened.
     live: bool,
@@ -145,7 +145,10 @@ impl Watch {
         if self.merged || event.position <= self.position {
             return;
         }
-        self.position = event.position;
+        // What was given as history may be given once more as it happens.
+        if !event.history {
+            self.position = event.position;
+        }
         let past = again || is_past(event);
         let at = moment(event).max(self.clock);
         if !is_past(event) && !event.derived {

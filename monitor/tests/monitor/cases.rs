@@ -504,6 +504,15 @@ fn what_is_told_again_of_a_session_that_died_does_not_bring_it_back() {
         }
         assert_eq!(monitor.open().map(|finding| finding.kind).collect::<Vec<_>>(), [Crash]);
     }
+    // What was given as history when the monitor began is heard when it is told as it happens.
+    let mut early = Monitor::new(Rules::default());
+    let mut told = Vec::new();
+    for history in [true, false] {
+        for event in &log {
+            told.extend(early.take(&events::Event { history, ..event.clone() }));
+        }
+        assert_eq!(told.iter().any(|finding| finding.kind == Crash), !history);
+    }
     // What begins afterwards does.
     let last = log.iter().rfind(|event| matches!(event.payload, Payload::UserPrompt(_))).unwrap();
     let observed_at = end.plus_ms(60_000);
