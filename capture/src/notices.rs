@@ -38,8 +38,8 @@ const REMEMBERED: usize = 20_000;
 /// A finding that nobody was told of before the last end is told of at the start if it is not older, ms.
 const NOT_TOLD_YET_MS: i64 = 5 * 60 * 1000;
 /// Who typed within this time is at the terminal, when the terminal does not say whether it has the
-/// focus, ms.
-const TYPED_MS: u64 = 3_000;
+/// focus, ms. Short: who has just sent a prompt may be gone when it asks for something.
+const TYPED_MS: u64 = 1_000;
 /// Who typed within this time is at the terminal that says that it has the focus, ms.
 const FOCUSED_MS: u64 = 120_000;
 /// A message that is tried out is waited for so long.
@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn who_typed_a_moment_ago_is_there() {
         let seen = |attached, focused, typed_ms| presence(Seen { attached, focused, typed_ms });
-        assert_eq!(seen(true, None, Some(1_000)), Presence::AtTerminal);
+        assert_eq!(seen(true, None, Some(500)), Presence::AtTerminal);
         assert_eq!(seen(true, None, Some(10_000)), Presence::Away);
         assert_eq!(seen(true, None, None), Presence::Away);
         assert_eq!(seen(true, Some(true), Some(60_000)), Presence::AtTerminal);

@@ -3,9 +3,12 @@
 //! Nothing is asked of a model: what stands there was said or done. The texts are an agent's; the
 //! caller redacts the whole report before anybody gets it.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
 
-use events::{Event, Finding, Payload, State, Timestamp, ToolKind, ToolOutcome, TurnOutcome};
+use events::{Event, Finding, FindingKind, Payload, State, Timestamp, ToolKind, ToolOutcome, TurnOutcome};
 use projections::{Session, Turn, shorten::one_line};
 use serde::Serialize;
 
@@ -105,10 +108,13 @@ fn standup_of(work: &Work, since: Timestamp, now: Timestamp, out: &mut String) {
     if let Some(text) = work.turns.iter().rev().find_map(|turn| turn.text.as_deref()) {
         let _ = writeln!(out, "  - answered: {}", plain(text, ANSWER_CHARS));
     }
-    if let Some(current) = &session.summary.current {
+    let done = |current: &&String| current.starts_with("done");
+    if let Some(current) = session.summary.current.as_ref().filter(|current| !done(current)) {
         let _ = writeln!(out, "  - now: {}", plain(current, ANSWER_CHARS));
     }
-    for finding in &work.findings {
+    // That it is done is said above.
+    let open = work.findings.iter().filter(|f| !matches!(f.kind, FindingKind::Completion | FindingKind::LongJob));
+    for finding in open {
         let _ = writeln!(out, "  - {}: {}", finding.severity, plain(&finding.what, ANSWER_CHARS));
     }
     out.push('\n');
@@ -203,8 +209,10 @@ impl Handoff {
         line("agent", Some(agent.into_iter().flatten().collect::<Vec<_>>().join(" ")));
         line("session", Some(session.id.to_string()));
         line("last event", Some(when(session.last_event_at)));
-        line("go on with", self.resume.as_ref().map(|command| format!("`{command}`")));
-        self.open_matters(&mut out);
+        if let Some(command) = &self.resume {
+            let _ = writeln!(out, "- go on with: `{}`", code_text(command));
+        }
+        self.open_matters(&mut out, when);
         self.what_was_done(&mut out);
         if let Some(text) = &self.last_text {
             let _ = write!(out, "\n## Its last words\n\n{}\n", quoted(&cut(text, LAST_TEXT_CHARS)));
@@ -212,11 +220,22 @@ impl Handoff {
         out
     }
 
-    fn open_matters(&self, out: &mut String) {
+    fn open_matters(&self, out: &mut String, when: &dyn Fn(Timestamp) -> String) {
         let session = &self.session;
-        let failing = self.commands.iter().rev().take(COMMANDS).filter(|ran| ran.outcome == Some(ToolOutcome::Error));
-        let failing: Vec<&Ran> = failing.collect();
-        let nothing = session.pending_approvals.is_empty() && self.findings.is_empty() && failing.is_empty();
+        // A command that was run again counts by its last run.
+        let mut failing: Vec<(&Ran, u32)> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for ran in self.commands.iter().rev().take(COMMANDS) {
+            let failed = ran.outcome == Some(ToolOutcome::Error);
+            match failing.iter_mut().find(|(other, _)| other.command == ran.command) {
+                Some((_, times)) if failed => *times += 1,
+                None if failed && seen.insert(&ran.command) => failing.push((ran, 1)),
+                Some(_) | None => drop(seen.insert(&ran.command)),
+            }
+        }
+        let open =
+            || self.findings.iter().filter(|f| !matches!(f.kind, FindingKind::Completion | FindingKind::LongJob));
+        let nothing = session.pending_approvals.is_empty() && open().next().is_none() && failing.is_empty();
         out.push_str("\n## Open\n\n");
         if nothing && session.turn.is_none() {
             out.push_str("Nothing that capture knows of.\n");
@@ -227,12 +246,14 @@ impl Handoff {
         if !session.pending_approvals.is_empty() {
             let _ = writeln!(out, "- {} waits", counted(session.pending_approvals.len(), "approval"));
         }
-        for finding in &self.findings {
-            let _ = writeln!(out, "- {}: {}", plain(&finding.what, 200), plain(&finding.why, 300));
+        for finding in open() {
+            let until = finding.until.map(|until| format!(" (until {})", when(until))).unwrap_or_default();
+            let _ = writeln!(out, "- {}: {}{until}", plain(&finding.what, 200), plain(&finding.why, 300));
         }
-        for ran in failing {
+        for (ran, times) in failing {
             let code = ran.exit_code.map(|code| format!(" (exit code {code})")).unwrap_or_default();
-            let _ = writeln!(out, "- failed: `{}`{code}", code_text(&ran.command));
+            let times = if times > 1 { format!(" {times}×") } else { String::new() };
+            let _ = writeln!(out, "- failed{times}: `{}`{code}", code_text(&ran.command));
         }
     }
 
@@ -258,8 +279,12 @@ impl Handoff {
                 let _ = writeln!(out, "   - {}", plain(text, 300));
             }
         }
-        if self.turns.is_empty() {
-            out.push_str("No prompt yet.\n");
+        match &self.session.turn {
+            Some(open) if self.turns.iter().all(|turn| turn.id != open.id) => {
+                let _ = writeln!(out, "- {} (open)", plain(open.prompt.as_deref().unwrap_or("(by itself)"), 300));
+            }
+            None if self.turns.is_empty() => out.push_str("No prompt yet.\n"),
+            Some(_) | None => {}
         }
         if !self.files.is_empty() {
             out.push_str("\n## Files changed\n\n");
@@ -277,9 +302,12 @@ impl Handoff {
         }
         if !self.commands.is_empty() {
             out.push_str("\n## Last commands\n\n");
-            for ran in self.commands.iter().skip(self.commands.len().saturating_sub(COMMANDS)) {
+            let last = self.commands.get(self.commands.len().saturating_sub(COMMANDS)..).unwrap_or_default();
+            for same in last.chunk_by(|a, b| (&a.command, a.outcome) == (&b.command, b.outcome)) {
+                let Some(ran) = same.first() else { continue };
                 let end = ran.outcome.map_or("runs", |outcome| outcome.as_str());
-                let _ = writeln!(out, "- `{}`: {end}", code_text(&ran.command));
+                let times = if same.len() > 1 { format!(" {}×", same.len()) } else { String::new() };
+                let _ = writeln!(out, "- `{}`: {end}{times}", code_text(&ran.command));
             }
         }
     }
@@ -301,13 +329,17 @@ fn lasted(ms: u64) -> String {
 /// no markup of a page.
 fn plain(text: &str, chars: usize) -> String {
     let mut out = String::new();
+    let mut before = ' ';
     for c in one_line(text, chars).chars() {
-        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|') {
+        let begins = before == ' ';
+        // What has a meaning anywhere, and what has one only where something begins.
+        if matches!(c, '`' | '*' | '[' | ']' | '<' | '>' | '|') || begins && matches!(c, '#' | '_' | '-' | '+' | '~') {
             out.push('\\');
         }
         if !c.is_control() {
             out.push(c);
         }
+        before = c;
     }
     out
 }

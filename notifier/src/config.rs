@@ -55,8 +55,8 @@ impl Default for Settings {
             allow_hosts: Vec::new(),
             group_at: 3,
             group_window_ms: 5_000,
-            gather_ms: 400,
-            per_minute: 20,
+            gather_ms: 200,
+            per_minute: 60,
         }
     }
 }

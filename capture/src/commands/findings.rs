@@ -1,6 +1,6 @@
 //! `capture findings`: what a person should know of the sessions.
 
-use std::fmt::Write;
+use std::{cmp::Reverse, fmt::Write};
 
 use events::{Finding, FindingKind, FindingState, Severity};
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,10 @@ fn rows(page: &Page, all: bool) -> String {
     }
     let now = clock::now();
     let mut text = String::new();
-    for finding in &page.findings {
+    let mut findings: Vec<&Finding> = page.findings.iter().collect();
+    // What is bad first, of the same the newest.
+    findings.sort_by_key(|f| (!f.is_open(), Reverse(f.severity), Reverse(f.first_at)));
+    for finding in findings {
         let (mark, code) = mark(finding);
         let head = style::painted(&format!("{mark} {:<16}", finding.kind), code);
         let times = if finding.count > 1 { format!("  ×{}", finding.count) } else { String::new() };

@@ -64,7 +64,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     line("id", Some(&session.id.to_string()))?;
     line("agent's id", session.provider_session_id.as_deref())?;
     line("started", Some(&style::local(session.started_at)))?;
-    let failures: Vec<String> = session.failures.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
+    let failures: Vec<String> = session.failures.iter().map(|(kind, n)| format!("{} {n}", kind.as_str())).collect();
     line("failures", Some(&failures.join(", ")))?;
     let usage = session.usage;
     line(

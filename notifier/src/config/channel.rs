@@ -200,7 +200,11 @@ impl ChannelSettings {
                 "is not an absolute path",
             )),
             Some(_) => Ok(()),
-            None => Err(ConfigError::bad(key(&format!("{what}_file")), "", format!("is needed, or {what}_env"))),
+            None => Err(ConfigError::bad(
+                format!("channels.{what}_file"),
+                name,
+                format!("needs it, or {what}_env: a channel's secrets are not kept here"),
+            )),
         };
         match self {
             Self::Desktop { .. } | Self::Terminal { .. } => Ok(()),

@@ -135,8 +135,8 @@ fn many_at_once_are_one_list_and_many_in_a_window_are_gathered() {
     assert_eq!(desk.due(500), NOTHING);
     assert_eq!(desk.deadline(), Some(650));
     assert_eq!(desk.due(650), NOTHING);
-    assert_eq!(desk.deadline(), Some(900));
-    assert_eq!(desk.due(900), ["Group:c,d"]);
+    assert_eq!(desk.deadline(), Some(700));
+    assert_eq!(desk.due(700), ["Group:c,d"]);
     assert_eq!(desk.due(20_300), ["Single:e"]);
 }
 
