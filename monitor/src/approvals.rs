@@ -225,10 +225,10 @@ impl Approvals {
             return book.resolve(BACKLOG, at, "fewer approvals wait");
         }
         let what = match count {
-            1 => format!("an approval has waited for {} min", longest / 60_000),
+            1 => format!("an approval has waited for {}", lasted(longest)),
             _ => format!("{count} approvals wait"),
         };
-        let why = format!("{count} wait, the first of them for {} s", longest / 1_000);
+        let why = format!("{count} wait, the first of them for {}", lasted(longest));
         let first_at = waiting().map(|p| p.opened_at).min().unwrap_or(at);
         let evidence = waiting().filter_map(|p| p.event).collect();
         let raise = Raise::new(FindingKind::ApprovalBacklog, Severity::Warning, what, why, first_at);
@@ -274,4 +274,12 @@ fn raise_of(id: &str, pending: &Pending) -> Raise {
     };
     let evidence = pending.event.into_iter().collect();
     Raise { approval_id: Some(id.to_owned()), subject: Some(subject), evidence, ..raise }
+}
+/// How long something lasted, for people.
+fn lasted(ms: i64) -> String {
+    match ms / 1_000 {
+        s @ ..60 => format!("{s} s"),
+        s @ 60..3_600 => format!("{} min", s / 60),
+        s => format!("{} h {} min", s / 3_600, s % 3_600 / 60),
+    }
 }
