@@ -21,6 +21,7 @@ use tokio::sync::oneshot;
 use crate::{
     actions::Actions,
     clock,
+    handing::as_json,
     ingest::{Aside, Input, Noted},
     redaction,
 };
@@ -289,8 +290,7 @@ impl Follower {
         let failed = |error: ReadError| Refusal::Failed(error.to_string());
         let known = match self.parts.reader.one::<Finding>(&id).map_err(failed) {
             Ok(Some(finding)) if finding.state == FindingState::Acknowledged => {
-                let json = serde_json::to_string(&finding).map_err(|error| Refusal::Failed(error.to_string()));
-                return drop(reply.send(json));
+                return drop(reply.send(as_json(&finding)));
             }
             Ok(Some(finding)) if finding.is_open() => self.monitor.acknowledge(&id, clock::now()),
             Ok(Some(finding)) => {
@@ -304,7 +304,7 @@ impl Follower {
             return drop(reply.send(Err(Refusal::Conflict("nobody watches its session any more".into()))));
         };
         let finding = redaction::of_finding(finding);
-        let answer = serde_json::to_string(&finding).map_err(|error| Refusal::Failed(error.to_string()));
+        let answer = as_json(&finding);
         let done = move |_| drop(reply.send(answer));
         let (session, what) = (finding.session_id, Noted::Finding(Box::new(finding)));
         self.parts.inputs.send(Input::Aside(Aside { session, what, done: Box::new(done) })).ok();

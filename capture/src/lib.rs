@@ -16,6 +16,7 @@ pub mod daemons;
 pub mod deliveries;
 pub mod endpoint;
 pub mod findings;
+pub mod handing;
 pub mod health;
 pub mod heard;
 pub mod hook;

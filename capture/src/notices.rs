@@ -26,6 +26,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     clock,
+    handing::as_json,
     ingest::{Aside, Input, Noted},
     places, redaction,
     runs::Runs,
@@ -109,9 +110,8 @@ impl Notices {
             let answer = receipt.ok_or_else(|| {
                 Refusal::Conflict(format!("channel `{channel}` has not taken it within {} s", TEST_WITHIN.as_secs()))
             });
-            let json = |receipt| serde_json::to_string(&receipt).map_err(|error| Refusal::Failed(error.to_string()));
             // The client may have gone away meanwhile.
-            reply.send(answer.and_then(json)).ok();
+            reply.send(answer.and_then(|receipt| as_json(&receipt))).ok();
         });
         if let Err(error) = tried {
             tracing::warn!(%error, "a channel cannot be tried");

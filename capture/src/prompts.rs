@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crossbeam_channel::{Sender, TrySendError};
+use crossbeam_channel::Sender;
 use events::{QueuedBy, QueuedState, Reason, SessionId, State, Timestamp};
 use projections::{Prompt, Session};
 use server::{PromptAsk, Refusal};
@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock,
+    handing::{as_json, give},
     ingest::{Aside, Input, Noted},
     runs::Runs,
 };
@@ -38,8 +39,6 @@ const SETTLED_MS: i64 = 1_500;
 const FIRST_AGAIN: Duration = Duration::from_secs(2);
 /// and then less and less often, up to this.
 const LAST_AGAIN: Duration = Duration::from_secs(60);
-/// Ingest is asked again this often while it takes nothing.
-const AGAIN: Duration = Duration::from_millis(5);
 
 /// A handle on the queue; clones share it.
 #[derive(Clone)]
@@ -189,7 +188,7 @@ impl Queue {
                 self.end(prompt, QueuedState::Cancelled, None).await?
             }
         };
-        serde_json::to_string(&prompt).map_err(|error| Refusal::Failed(error.to_string()))
+        as_json(&prompt)
     }
 
     /// Types the first prompt of each session that waits for one.
@@ -280,16 +279,9 @@ impl Queue {
         let told = move |known| {
             done.send(known).ok();
         };
-        let mut input = Input::Aside(Aside { session, what: Noted::Prompt(Box::new(prompt)), done: Box::new(told) });
-        loop {
-            match self.parts.inputs.try_send(input) {
-                Ok(()) => break,
-                Err(TrySendError::Full(back)) => {
-                    input = back;
-                    sleep(AGAIN).await;
-                }
-                Err(TrySendError::Disconnected(_)) => return Err(Refusal::Failed("ingest takes nothing more".into())),
-            }
+        let aside = Aside { session, what: Noted::Prompt(Box::new(prompt)), done: Box::new(told) };
+        if !give(&self.parts.inputs, Input::Aside(aside)).await {
+            return Err(Refusal::Failed("ingest takes nothing more".into()));
         }
         match committed.await {
             Ok(true) => Ok(()),

@@ -11,7 +11,7 @@ use std::{
 };
 
 use adapters::host::frame::{Answered, Ask, DialogAnswer, Down, Frame, Hello, Presence, Told, Up};
-use crossbeam_channel::{Sender, TrySendError};
+use crossbeam_channel::Sender;
 use events::{RunId, SessionId, State, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
@@ -23,7 +23,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::ingest::{HostInput, Input};
+use crate::{
+    handing::{as_json, give},
+    ingest::{HostInput, Input},
+};
 
 /// Questions that may wait for one host.
 const ASKS: usize = 32;
@@ -31,8 +34,6 @@ const ASKS: usize = 32;
 const LINE_BYTES: u64 = 4 << 20;
 /// A host answers within this, or counts as busy.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// Ingest is asked again this often while it takes nothing.
-const AGAIN: Duration = Duration::from_millis(5);
 /// A host that went may come back within this before its screen counts as unseen.
 const BACK_WITHIN: Duration = Duration::from_secs(3);
 /// Between a text and the Enter behind it: agents take what comes in one piece for a paste.
@@ -164,7 +165,7 @@ impl Runs {
         runs.sort_by_key(|run| std::cmp::Reverse(run.id));
         runs.extend(table.ended.iter().rev().cloned());
         drop(table);
-        json(&List { runs })
+        as_json(&List { runs })
     }
 
     /// How many there are.
@@ -186,12 +187,12 @@ impl Runs {
     pub async fn ask(&self, target: RunTarget, what: RunAsk) -> Result<String, Refusal> {
         let (described, asks) = self.find(&target)?;
         let ask = match what {
-            RunAsk::Describe => return json(&described),
+            RunAsk::Describe => return as_json(&described),
             RunAsk::Screen => Ask::Screen,
             RunAsk::Explain => Ask::Explain,
             RunAsk::Input(input) => return type_into(&described, asks.as_ref(), input).await,
         };
-        json(&question(&described, asks.as_ref(), ask).await?)
+        as_json(&question(&described, asks.as_ref(), ask).await?)
     }
 
     /// The run that hosts a session and lives, the newest of several.
@@ -322,7 +323,7 @@ impl Runs {
                 }
             }
         }
-        self.give(Input::Host(HostInput::Lost(run))).await;
+        give(&self.inputs, Input::Host(HostInput::Lost(run))).await;
     }
 
     async fn converse(&self, stream: Box<dyn HostStream>, peer: Peer) -> Option<(RunId, u64)> {
@@ -345,7 +346,7 @@ impl Runs {
         let (acked, mut acks) = watch::channel(0_u64);
         let acked = Arc::new(acked);
         let connection = self.register(&hello, asks);
-        self.give(Input::Host(HostInput::Hello(Box::new(hello)))).await.then_some(())?;
+        give(&self.inputs, Input::Host(HostInput::Hello(Box::new(hello)))).await.then_some(())?;
         let mut waiting: HashMap<u64, oneshot::Sender<Result<Value, String>>> = HashMap::new();
         let mut next = 0;
         loop {
@@ -355,14 +356,14 @@ impl Runs {
                         None => break,
                         Some(Up::Hello(hello)) if hello.run == run => {
                             self.renew(&hello);
-                            if !self.give(Input::Host(HostInput::Hello(hello))).await { break }
+                            if !give(&self.inputs, Input::Host(HostInput::Hello(hello))).await { break }
                         }
                         Some(Up::Hello(_)) => break,
                         Some(Up::Frame(frame)) => {
                             self.note(run, &frame);
                             let acked = Arc::clone(&acked);
                             let stored = Box::new(move |n| { acked.send_if_modified(|last| n > *last && { *last = n; true }); });
-                            if !self.give(Input::Host(HostInput::Frame { run, frame, stored })).await { break }
+                            if !give(&self.inputs, Input::Host(HostInput::Frame { run, frame, stored })).await { break }
                         }
                         Some(Up::Answer { id, answer }) => if let Some(reply) = waiting.remove(&id) {
                             // The one who asked may have gone away.
@@ -441,24 +442,6 @@ impl Runs {
             Told::Notification { .. } | Told::Bell | Told::Answered { .. } | Told::Unknown => {}
         }
     }
-
-    /// Hands something to ingest without holding a thread of the runtime; false when ingest is gone.
-    async fn give(&self, mut input: Input) -> bool {
-        loop {
-            match self.inputs.try_send(input) {
-                Ok(()) => return true,
-                Err(TrySendError::Full(back)) => {
-                    input = back;
-                    tokio::time::sleep(AGAIN).await;
-                }
-                Err(TrySendError::Disconnected(_)) => return false,
-            }
-        }
-    }
-}
-
-fn json(value: &impl Serialize) -> Result<String, Refusal> {
-    serde_json::to_string(value).map_err(|error| Refusal::Failed(error.to_string()))
 }
 
 async fn question(run: &Described, asks: Option<&mpsc::Sender<Question>>, ask: Ask) -> Result<Value, Refusal> {
@@ -516,7 +499,7 @@ async fn type_into(
         run: RunId,
         sent: bool,
     }
-    json(&Sent { run: run.id, sent: true })
+    as_json(&Sent { run: run.id, sent: true })
 }
 
 /// Lines of a host, each of bounded length.

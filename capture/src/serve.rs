@@ -29,6 +29,7 @@ use crate::{
     deliveries::Deliveries,
     endpoint::{self, Endpoint},
     findings::{self, Findings},
+    handing::give,
     health,
     ingest::{self, Gauges, Ingest, Input, Prepared},
     linker::Linker,
@@ -427,12 +428,6 @@ fn found(
         // The client may have gone away meanwhile.
         reply.send(result).ok();
     })
-}
-
-/// Hands something to ingest. A full channel blocks; the runtime's own threads must not.
-async fn give(inputs: &Sender<Input>, input: Input) {
-    let inputs = inputs.clone();
-    tokio::task::spawn_blocking(move || inputs.send(input).ok()).await.ok();
 }
 
 /// Moves the write-ahead log into the database on a thread of its own, so that no commit waits.

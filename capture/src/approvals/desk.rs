@@ -31,6 +31,7 @@ use super::{
     files::{FILES, FileMark, expands, marks},
 };
 use crate::{
+    handing::as_json,
     ingest::{Decide, Input, Record, Undecided},
     runs::Runs,
 };
@@ -750,10 +751,6 @@ fn is_same(approval: &Approval, dialog: &Dialog, alone: bool) -> bool {
 fn is_same_kind(a: Option<ApprovalKind>, b: Option<ApprovalKind>) -> bool {
     let of = |kind| if kind == Some(ApprovalKind::Write) { Some(ApprovalKind::Edit) } else { kind };
     of(a) == of(b)
-}
-
-fn as_json(value: &impl Serialize) -> Result<String, Refusal> {
-    serde_json::to_string(value).map_err(|error| Refusal::Failed(error.to_string()))
 }
 
 #[cfg(test)]
