@@ -16,6 +16,7 @@ pub mod delivery;
 pub mod gemini;
 pub mod hooks;
 pub mod host;
+pub mod local_socket;
 pub mod pi;
 pub mod process;
 pub mod protocol;

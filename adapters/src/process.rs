@@ -4,6 +4,7 @@
 //! end (pidfd, so that it costs nothing while they live). A pid alone names nobody: it is always
 //! held together with the start time of its process.
 
+mod descent;
 mod tcp;
 
 use std::{
@@ -19,13 +20,14 @@ use std::{
 use crossbeam_channel::{Receiver, Sender, bounded};
 use events::{Provider, RunId};
 
-use crate::{protocol::program::DRIVEN, providers::Homes};
+use crate::providers::Homes;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    process::{Pid, PidfdFlags, pidfd_open},
+    process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid},
 };
 
-pub use tcp::holders_of_tcp;
+pub use descent::{Descent, agent_descent, descends_from_agent, mark_child, mark_program, seal_if_agents};
+pub use tcp::{holders_of_tcp, listener_of_tcp};
 
 /// A process that looks like an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -212,14 +214,34 @@ const NO_CONVERSATION: &[&str] = &[
     "-h",
 ];
 
-/// Tells an agent by its command line: the program, or the script an interpreter runs.
+/// Tells an agent that holds a conversation by its command line; with whether it serves others.
 fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
+    let (provider, word) = agent_named(arguments)?;
+    if word.is_some_and(|w| NO_CONVERSATION.contains(&w)) {
+        return None;
+    }
+    Some((provider, word == Some("app-server")))
+}
+
+/// Options of Node.js that take the next word as their value (`node --help`, 24).
+const OPTIONS_WITH_VALUE: [&str; 7] =
+    ["-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions"];
+
+/// Tells an agent by its command line, the program or the script an interpreter runs, and gives the
+/// word behind its name.
+fn agent_named(arguments: &[u8]) -> Option<(Provider, Option<&str>)> {
     let mut words = arguments.split(|b| *b == 0).map(|w| std::str::from_utf8(w).unwrap_or_default());
     let first = words.next()?;
     let base = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
     let mut name = base(first);
     if matches!(name.as_str(), "node" | "bun" | "deno") || name.starts_with("python") {
-        let script = words.by_ref().find(|w| !w.starts_with('-'))?;
+        let script = loop {
+            match words.next()? {
+                option if OPTIONS_WITH_VALUE.contains(&option) => drop(words.next()),
+                option if option.starts_with('-') => {}
+                script => break script,
+            }
+        };
         // Started by the path of its package, and not by its name.
         name = if script.contains("/pi-coding-agent/") { "pi".into() } else { base(script) };
     }
@@ -230,11 +252,7 @@ fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
         "pi" | "omp" => Provider::Pi,
         _ => return None,
     };
-    let word = words.next();
-    if word.is_some_and(|w| NO_CONVERSATION.contains(&w)) {
-        return None;
-    }
-    Some((provider, word == Some("app-server")))
+    Some((provider, words.next()))
 }
 
 /// The agent a command starts; `None` when it starts none.
@@ -298,6 +316,20 @@ pub fn parent(pid: u32) -> Option<u32> {
     stat_field(pid, 4)?.parse().ok()
 }
 
+/// Collects the exit statuses of children that were adopted and have ended; `program` is left to whoever
+/// waits for it. Nobody else would: a process that adopts what others cut loose is their last parent.
+pub fn reap_adopted(program: Pid) {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    for task in tasks {
+        let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        let adopted = children.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
+        for pid in adopted.filter(|pid| *pid != program) {
+            // One that still runs is left alone.
+            waitpid(Some(pid), WaitOptions::NOHANG).ok();
+        }
+    }
+}
+
 /// At most so many descriptors of a process are looked at.
 const DESCRIPTORS: usize = 512;
 
@@ -312,52 +344,6 @@ fn open_files(process: &Path) -> Vec<PathBuf> {
 
 /// More generations than this no process has.
 const GENERATIONS: usize = 64;
-
-/// What agents put into the environment of what they run. A process that was cut loose from the agent
-/// that started it has it still, unless somebody took care.
-const MARKS: [&[u8]; 6] = [
-    b"CLAUDECODE=",
-    b"CODEX_SANDBOX=",
-    b"CODEX_SANDBOX_NETWORK_DISABLED=",
-    b"CODEX_THREAD_ID=",
-    b"CODEX_CI=",
-    b"GEMINI_CLI=",
-];
-
-/// Whether a process is an agent or was started by one, however far back. A process that cannot
-/// be looked at counts as one. One that an agent cut loose and cleared of its environment is not known.
-#[must_use]
-pub fn descends_from_agent(pid: u32) -> bool {
-    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return true };
-    let marks = |variable: &[u8]| {
-        variable.starts_with(DRIVEN.as_bytes()) || MARKS.iter().any(|mark| variable.starts_with(mark))
-    };
-    if environment.split(|byte| *byte == 0).any(marks) {
-        return true;
-    }
-    let mut at = pid;
-    for _ in 0..GENERATIONS {
-        if at <= 1 {
-            return false;
-        }
-        let Ok(arguments) = fs::read(format!("/proc/{at}/cmdline")) else { return true };
-        // Whoever speaks with an agent may decide, and what the agent cut loose has it for its parent.
-        if which_agent(&arguments).is_some() || at != pid && is_driver(&arguments) {
-            return true;
-        }
-        match stat_field(at, 4).and_then(|parent| parent.parse().ok()) {
-            Some(parent) => at = parent,
-            None => return true,
-        }
-    }
-    true
-}
-
-/// Whether a process is `capture agent drive`, as its words say.
-fn is_driver(arguments: &[u8]) -> bool {
-    let words: Vec<&[u8]> = arguments.split(|byte| *byte == 0).collect();
-    words.windows(2).any(|words| words == [&b"agent"[..], b"drive"])
-}
 
 /// The nearest agent among a process and those that started it: its pid, its start, and whether it
 /// serves sessions for others.
@@ -529,6 +515,10 @@ mod tests {
         let package = "/usr/lib/node_modules/@earendil-works/pi-coding-agent/dist/cli.js";
         assert_eq!(who(&["node", package]), Some((Provider::Pi, false)));
         assert_eq!(who(&["node", "/usr/bin/pi", "install", "x"]), None);
+        assert_eq!(
+            who(&["node", "-r", "./x.js", "--import", "y.mjs", "/usr/bin/codex"]),
+            Some((Provider::Codex, false))
+        );
         assert_eq!(who(&["vim", "claude"]), None);
         assert_eq!(who(&["grep", "codex"]), None);
         assert_eq!(who(&[""]), None);
@@ -536,23 +526,9 @@ mod tests {
 
     #[test]
     fn knows_whose_child_a_process_is() {
-        let dir = tempfile::tempdir().unwrap();
-        let agent = dir.path().join("claude");
-        // A shell under the name of an agent, with a child of its own.
-        std::os::unix::fs::symlink("/bin/sh", &agent).unwrap();
-        let mut child = std::process::Command::new(&agent)
-            .args(["-c", "sleep 1000 & echo $!; wait"])
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
-        let grandchild: u32 = line.trim().parse().unwrap();
-        assert!(descends_from_agent(child.id()) && descends_from_agent(grandchild));
-        assert!(descends_from(grandchild, child.id()) && !descends_from(child.id(), grandchild));
-        assert!(descends_from_agent(u32::MAX - 1), "what cannot be looked at counts as one");
-        rustix::process::kill_process(Pid::from_raw(grandchild as i32).unwrap(), rustix::process::Signal::KILL)
-            .unwrap();
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        assert!(descends_from(child.id(), std::process::id()) && !descends_from(std::process::id(), child.id()));
+        child.kill().unwrap();
         child.wait().unwrap();
     }
 

@@ -1,31 +1,44 @@
-//! The command line's side of the HTTP interface, and starting a server when there is none.
+//! The command line's side of the HTTP interface.
+//!
+//! Requests go over the server's Unix socket, or over TCP when the user asked for that. The owner's
+//! token is sent only to a server that proved itself: the process that `endpoint.json` names, with the
+//! start time it gives, of our own user ([`transport`]). [`start`] starts a server when there is none.
+
+mod start;
+mod stop;
+mod transport;
 
 use std::{
-    fs::{File, OpenOptions},
     io::{BufRead, BufReader},
-    os::unix::{
-        fs::{DirBuilderExt, OpenOptionsExt},
-        process::CommandExt,
-    },
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    time::{Duration, Instant},
+    path::Path,
+    time::Duration,
 };
 
 use anyhow::Context;
 use serde::{Deserialize, de::DeserializeOwned};
 
-use crate::{commands::Failed, config::Config, endpoint::Endpoint, serve::log_file};
+use self::transport::{Address, NoResolver, Route, RouteConnector};
+use crate::{commands::Failed, config::Config, endpoint::Endpoint};
 
-/// A server in the background must answer within this time.
-const START_WITHIN: Duration = Duration::from_secs(15);
-/// It is asked this often until then.
-const ASK_EVERY: Duration = Duration::from_millis(20);
+/// A server that is asked whether it is there must answer within this time.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+
+/// How to reach the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// Over its Unix socket.
+    #[default]
+    Unix,
+    /// Over its TCP port on this machine.
+    Tcp,
+}
 
 /// Talks to the server of a data directory.
 pub struct Client {
     agent: ureq::Agent,
     endpoint: Endpoint,
+    /// What the paths of requests are appended to.
+    base: String,
     token: String,
 }
 
@@ -41,14 +54,17 @@ struct ErrorText {
     hint: Option<String>,
 }
 
+/// The host of requests over a Unix socket, where nobody looks at it.
+const UNIX_URL: &str = "http://localhost";
+
 impl Client {
     /// Connects to the running server, or starts one in the background where the configuration
     /// allows it.
     ///
     /// # Errors
     /// When there is none and none can be started.
-    pub fn connect(data: &Path, config: &Config) -> anyhow::Result<Self> {
-        if let Some(client) = Self::running(data)? {
+    pub fn connect(data: &Path, config: &Config, transport: Transport) -> anyhow::Result<Self> {
+        if let Some(client) = Self::running(data, transport)? {
             return Ok(client);
         }
         if !config.autostart {
@@ -57,44 +73,61 @@ impl Client {
             )
             .into());
         }
-        start(data)
+        start::start(data, transport)
     }
 
     /// Connects to the server that runs now; `None` when there is none.
     ///
     /// # Errors
-    /// When `endpoint.json` or the token cannot be read.
-    pub fn running(data: &Path) -> anyhow::Result<Option<Self>> {
-        let Some(endpoint) = Endpoint::load(data)? else { return Ok(None) };
-        if !adapters::process::is_alive(endpoint.pid, 0) {
-            return Ok(None);
-        }
+    /// When `endpoint.json` or the token cannot be read, when another process listens where the
+    /// server should, or when the server does not answer.
+    pub fn running(data: &Path, transport: Transport) -> anyhow::Result<Option<Self>> {
+        let Some(endpoint) = Endpoint::load(data)?.filter(Endpoint::is_alive) else { return Ok(None) };
+        let route = Route::to(&endpoint, transport)?;
+        let stream = match route.open() {
+            Ok(stream) => stream,
+            Err(error) if is_nobody(&error) => return Ok(None),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot connect to the server (process {})", endpoint.pid));
+            }
+        };
         let token = std::fs::read_to_string(&endpoint.token_file)
             .with_context(|| format!("cannot read {}", endpoint.token_file.display()))?;
-        let agent = ureq::Agent::config_builder()
+        let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
-            .timeout_connect(Some(Duration::from_secs(5)))
-            .build()
-            .into();
-        let client = Self { agent, endpoint, token: token.trim().to_owned() };
-        Ok(client.answers().then_some(client))
+            .proxy(None)
+            // The server redirects from the former id of a session to the one it has now.
+            .redirect_auth_headers(ureq::config::RedirectAuthHeaders::SameHost)
+            .build();
+        let agent = ureq::Agent::with_parts(config, RouteConnector::new(route, stream), NoResolver);
+        let base = match transport {
+            Transport::Unix => UNIX_URL.to_owned(),
+            Transport::Tcp => endpoint.url.clone(),
+        };
+        let client = Self { agent, endpoint, base, token: token.trim().to_owned() };
+        client.ping()?;
+        Ok(Some(client))
     }
 
-    fn answers(&self) -> bool {
-        let asked = self
-            .agent
-            .get(format!("{}/healthz", self.endpoint.url))
-            .config()
-            .timeout_global(Some(Duration::from_secs(2)))
-            .build()
-            .call();
-        asked.is_ok()
+    /// Asks for a sign of life.
+    fn ping(&self) -> anyhow::Result<()> {
+        let asked = self.agent.get(self.url("/healthz"));
+        asked.config().timeout_global(Some(ANSWER_WITHIN)).build().call().with_context(|| self.silent())?;
+        Ok(())
     }
 
     /// Where the server is.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    fn silent(&self) -> String {
+        format!("the server (process {}) does not answer", self.endpoint.pid)
     }
 
     /// Asks for a JSON answer.
@@ -113,7 +146,7 @@ impl Client {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn post<T: DeserializeOwned>(&self, path: &str, body: &impl serde::Serialize) -> anyhow::Result<T> {
-        self.send(self.agent.post(format!("{}{path}", self.endpoint.url)), path, body)
+        self.send(self.agent.post(self.url(path)), path, body)
     }
 
     /// Puts JSON in its place and takes a JSON answer.
@@ -121,7 +154,7 @@ impl Client {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn put<T: DeserializeOwned>(&self, path: &str, body: &impl serde::Serialize) -> anyhow::Result<T> {
-        self.send(self.agent.put(format!("{}{path}", self.endpoint.url)), path, body)
+        self.send(self.agent.put(self.url(path)), path, body)
     }
 
     fn send<T: DeserializeOwned>(
@@ -137,7 +170,7 @@ impl Client {
             .timeout_global(Some(Duration::from_secs(30)))
             .build()
             .send(serde_json::to_string(body)?)
-            .with_context(|| format!("the server at {} does not answer", self.endpoint.url))?;
+            .with_context(|| self.silent())?;
         let text = self.good(response)?.body_mut().read_to_string().context("the answer broke off")?;
         serde_json::from_str(&text)
             .with_context(|| format!("the server's answer to {path} is not what this version expects"))
@@ -186,16 +219,8 @@ impl Client {
     }
 
     fn call(&self, path: &str, within: Option<Duration>) -> anyhow::Result<ureq::http::Response<ureq::Body>> {
-        let request = self
-            .agent
-            .get(format!("{}{path}", self.endpoint.url))
-            .header("Authorization", format!("Bearer {}", self.token));
-        let response = request
-            .config()
-            .timeout_global(within)
-            .build()
-            .call()
-            .with_context(|| format!("the server at {} does not answer", self.endpoint.url))?;
+        let request = self.agent.get(self.url(path)).header("Authorization", format!("Bearer {}", self.token));
+        let response = request.config().timeout_global(within).build().call().with_context(|| self.silent())?;
         self.good(response)
     }
 
@@ -221,61 +246,21 @@ impl Client {
     }
 }
 
-/// Starts a server in the background. Only one of several callers does; the others wait for it.
-fn start(data: &Path) -> anyhow::Result<Client> {
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(data)
-        .with_context(|| format!("cannot make {}", data.display()))?;
-    let lock = data.join("start.lock");
-    let lock = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(&lock)
-        .with_context(|| format!("cannot open {}", lock.display()))?;
-    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).context("cannot wait for another start")?;
-    if let Some(client) = Client::running(data)? {
-        return Ok(client);
-    }
-    let log = log_file(data);
-    let output = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(&log)
-        .with_context(|| format!("cannot write {}", log.display()))?;
-    let mut child = background(data, &output)?;
-    let begun = Instant::now();
-    loop {
-        if let Some(client) = Client::running(data)? {
-            return Ok(client);
-        }
-        if let Some(status) = child.try_wait()? {
-            return Err(Failed::Other(format!("the server ended at once ({status}): {}", last_line(&log))).into());
-        }
-        anyhow::ensure!(
-            begun.elapsed() < START_WITHIN,
-            "the server does not answer after {} s; see {}",
-            START_WITHIN.as_secs(),
-            log.display()
-        );
-        // Nobody sends on this channel: it is a wait.
-        crossbeam_channel::after(ASK_EVERY).recv().ok();
+impl Route {
+    /// The way to the server that this file names.
+    fn to(endpoint: &Endpoint, transport: Transport) -> anyhow::Result<Self> {
+        let address = match transport {
+            Transport::Unix => Address::Unix(endpoint.socket.clone()),
+            Transport::Tcp => {
+                let address = endpoint.url.strip_prefix("http://").unwrap_or(&endpoint.url);
+                Address::Tcp(address.parse().with_context(|| format!("`{}` has no address", endpoint.url))?)
+            }
+        };
+        Ok(Self { address, pid: endpoint.pid })
     }
 }
 
-fn background(data: &Path, output: &File) -> anyhow::Result<std::process::Child> {
-    let program = std::env::current_exe().context("cannot find the program itself")?;
-    let mut command = Command::new(program);
-    command.arg("serve").arg("--data-dir").arg(data).current_dir("/").stdin(Stdio::null());
-    command.stdout(output.try_clone()?).stderr(output.try_clone()?).process_group(0);
-    command.spawn().context("cannot start the server")
-}
-
-fn last_line(log: &PathBuf) -> String {
-    let text = std::fs::read_to_string(log).unwrap_or_default();
-    text.lines().last().unwrap_or("it said nothing").to_owned()
+/// Whether nobody listens: the server is about to listen, or has just stopped.
+fn is_nobody(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused)
 }

@@ -36,7 +36,12 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{client::Client, config::Config, places};
+use crate::{
+    client::{Client, Transport},
+    config::Config,
+    environment::{self, Environment},
+    places,
+};
 
 /// Observes coding-agent sessions and says, at any moment, which one needs you.
 #[derive(Debug, Parser)]
@@ -50,6 +55,9 @@ struct Arguments {
     /// Print JSON, with a `schema_version`.
     #[arg(long, global = true)]
     json: bool,
+    /// Talk to the server over TCP, where its Unix socket cannot be used.
+    #[arg(long, global = true)]
+    tcp: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -144,13 +152,25 @@ pub enum Failed {
     NotFound(String),
     /// Exit code 5.
     Refused(String),
+    /// Exit code [`IN_USE`].
+    InUse(String),
 }
+
+/// Exit code of a refusal.
+const REFUSED: u8 = 5;
+/// Exit code of `capture serve` when another server has the data directory.
+pub const IN_USE: u8 = 6;
 
 impl std::fmt::Display for Failed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Self::Other(text) | Self::Usage(text) | Self::TimedOut(text) | Self::NotFound(text) | Self::Refused(text)) =
-            self;
-        f.write_str(text)
+        match self {
+            Self::Other(text)
+            | Self::Usage(text)
+            | Self::TimedOut(text)
+            | Self::NotFound(text)
+            | Self::Refused(text)
+            | Self::InUse(text) => f.write_str(text),
+        }
     }
 }
 
@@ -163,7 +183,8 @@ impl Failed {
             Self::Usage(_) => 2,
             Self::TimedOut(_) => 3,
             Self::NotFound(_) => 4,
-            Self::Refused(_) => 5,
+            Self::Refused(_) => REFUSED,
+            Self::InUse(_) => IN_USE,
         }
     }
 }
@@ -173,16 +194,38 @@ struct Context {
     data: PathBuf,
     config: Config,
     json: bool,
+    transport: Transport,
 }
 
 impl Context {
     fn client(&self) -> anyhow::Result<Client> {
-        Client::connect(&self.data, &self.config)
+        Client::connect(&self.data, &self.config, self.transport)
+    }
+
+    /// The user's policy: the file that the server of this data directory reads.
+    fn policy_file(&self) -> anyhow::Result<PathBuf> {
+        match Environment::recorded(&self.data)? {
+            Some(recorded) => Ok(places::policy_file_in(&recorded.config_dir()?)),
+            None => places::policy_file(),
+        }
+    }
+
+    /// The client of a server that runs; starts none.
+    fn running(&self) -> anyhow::Result<Option<Client>> {
+        Client::running(&self.data, self.transport)
     }
 
     /// Prints JSON with the schema's version.
     fn print_json<T: serde::Serialize>(&self, value: &T) -> anyhow::Result<()> {
         print_json(value)
+    }
+}
+
+/// Refuses what changes how capture works to agents and to what they start, as far as that shows.
+fn refuse_agents(doing: &str) -> anyhow::Result<()> {
+    match adapters::process::agent_descent(std::process::id()) {
+        None => Ok(()),
+        Some(descent) => Err(Failed::Refused(format!("{doing} is refused to this process: {descent}")).into()),
     }
 }
 
@@ -224,7 +267,8 @@ pub fn main() -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("{error:#}"));
-            ExitCode::from(error.downcast_ref::<Failed>().map_or(1, Failed::code))
+            let refused = error.downcast_ref::<environment::Refused>().map(|_| REFUSED);
+            ExitCode::from(refused.or_else(|| error.downcast_ref().map(Failed::code)).unwrap_or(1))
         }
     }
 }
@@ -247,7 +291,8 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // Read by those that need it: a run's program does not wait for it.
     let context = || -> anyhow::Result<Context> {
         let config = Config::load(&places::config_file()?)?;
-        Ok(Context { data: places::data_dir(data)?, config, json: arguments.json })
+        let transport = if arguments.tcp { Transport::Tcp } else { Transport::Unix };
+        Ok(Context { data: places::data_dir(data)?, config, json: arguments.json, transport })
     };
     let json = arguments.json;
     match arguments.command {

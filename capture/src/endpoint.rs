@@ -18,6 +18,10 @@ pub struct Endpoint {
     pub url: String,
     /// The server's process.
     pub pid: u32,
+    /// When that process started, in clock ticks since boot; 0 in files of releases that did not
+    /// write it. Together with `pid` it names one process, also after the pid was used again.
+    #[serde(default)]
+    pub start_ticks: u64,
     /// Names this life of the server.
     pub epoch: String,
     /// The Unix socket.
@@ -55,6 +59,13 @@ impl Endpoint {
         write_private(&file(data), serde_json::to_string_pretty(self)?.as_bytes())
     }
 
+    /// Whether the process it names is alive. A file that outlived its server (SIGKILL, power cut)
+    /// may name a pid that another process has by now.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        adapters::process::is_alive(self.pid, self.start_ticks)
+    }
+
     /// Takes it away, if it is still ours.
     pub fn remove(&self, data: &Path) {
         if matches!(Self::load(data), Ok(Some(found)) if found == *self) {
@@ -64,7 +75,7 @@ impl Endpoint {
 }
 
 /// Writes a file only its owner can read: beside its place, then renamed there.
-fn write_private(path: &Path, content: &[u8]) -> anyhow::Result<()> {
+pub(crate) fn write_private(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     let beside = path.with_extension(format!("new-{}", std::process::id()));
     fs::remove_file(&beside).ok();
     let failed = || format!("cannot write {}", path.display());
@@ -147,6 +158,7 @@ mod tests {
         let mine = Endpoint {
             url: "http://127.0.0.1:1".into(),
             pid: 1,
+            start_ticks: 7,
             epoch: "a".into(),
             socket: "s".into(),
             token_file: "t".into(),

@@ -23,6 +23,8 @@ use crate::{clock, daemons, heard::Hearing, ingest::Gauges, notices::Notices, ru
 pub const READING: &str = "reading history:";
 /// What the row of an agent's hooks is called, behind the agent's name.
 pub const HOOKS: &str = "hooks";
+/// What the row of the policy in force is called.
+pub const POLICY: &str = "policy";
 /// Files that changed lately are looked at this often when hints arrive, milliseconds.
 const POLL_MS: u64 = 1000;
 /// A delivery that waits longer than this in the spool is not taken, ms.
@@ -44,6 +46,8 @@ pub struct Observed {
     pub daemons: HealthHandle,
     /// Who tells people.
     pub notices: Notices,
+    /// The user's policy.
+    pub policy: PathBuf,
 }
 
 /// Where hooks are installed, and where they deliver.
@@ -158,6 +162,7 @@ impl Observed {
         let mut sources = self.files();
         sources.extend(self.hooks.rows(&self.gauges, now));
         sources.push(self.runs_row());
+        sources.push(policy_row(&self.policy));
         sources.extend(self.telemeter.health());
         sources.extend(daemons::health(&self.daemons));
         sources
@@ -246,6 +251,24 @@ impl Observed {
         }
         self.notices.metrics(out);
         self.telemeter.metrics(out);
+    }
+}
+
+/// The policy that is in force: which file, and which content of it.
+fn policy_row(file: &Path) -> SourceHealth {
+    let shown = file.display();
+    let detail = match std::fs::read(file) {
+        Ok(content) => format!("{shown} (blake3 {})", blake3::hash(&content)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            format!("{shown} (does not exist: every request is asked about)")
+        }
+        Err(error) => format!("{shown} ({error})"),
+    };
+    let trouble = crate::policy::load(file, None).err();
+    SourceHealth {
+        detail: Some(detail),
+        trouble: trouble.map(|refused| format!("{refused}; every request is asked about")),
+        ..row(POLICY.into())
     }
 }
 

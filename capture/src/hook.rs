@@ -26,7 +26,6 @@ use adapters::{
     protocol::program::DRIVEN,
 };
 use events::{Provider, RunId, Source};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use serde_json::value::RawValue;
 
 use crate::{clock, places};
@@ -194,12 +193,10 @@ pub(crate) fn tell(data: &Path, id: RunId) -> io::Result<()> {
 
 /// Sends a request to the server's socket; the answer is to come within this time.
 fn post(data: &Path, path: &str, body: &str, within: Duration) -> io::Result<UnixStream> {
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // A server that does not come to accepting must not hold up the agent.
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(WITHIN))?;
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(within))?;
-    rustix::net::connect(&socket, &SocketAddrUnix::new(data.join("capture.sock"))?)?;
-    let mut stream = UnixStream::from(socket);
+    // A server that does not come to accepting must not hold up the agent, and a listener of another
+    // user decides nothing.
+    let (mut stream, _) = adapters::local_socket::connect(&data.join("capture.sock"), WITHIN)?;
+    stream.set_read_timeout(Some(within))?;
     let request = format!(
         "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",

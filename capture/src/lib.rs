@@ -15,6 +15,7 @@ pub mod config;
 pub mod daemons;
 pub mod deliveries;
 pub mod endpoint;
+pub mod environment;
 pub mod findings;
 pub mod handing;
 pub mod health;

@@ -14,6 +14,10 @@ pub fn variable(name: &str) -> Option<PathBuf> {
 /// # Errors
 /// When HOME is not set.
 pub fn home() -> anyhow::Result<PathBuf> {
+    home_in(&variable)
+}
+
+fn home_in(variable: &dyn Fn(&str) -> Option<PathBuf>) -> anyhow::Result<PathBuf> {
     variable("HOME")
         .ok_or_else(|| anyhow::anyhow!("HOME is not set, so neither configuration nor agents' files can be found"))
 }
@@ -39,13 +43,24 @@ pub fn screen_rules_dir() -> anyhow::Result<PathBuf> {
 /// # Errors
 /// When neither XDG_CONFIG_HOME nor HOME is set.
 pub fn policy_file() -> anyhow::Result<PathBuf> {
-    Ok(config_dir()?.join("policy.toml"))
+    Ok(policy_file_in(&config_dir()?))
+}
+
+/// The user's rules for approvals in a directory of configuration.
+#[must_use]
+pub fn policy_file_in(config_dir: &Path) -> PathBuf {
+    config_dir.join("policy.toml")
 }
 
 fn config_dir() -> anyhow::Result<PathBuf> {
+    config_dir_in(&variable)
+}
+
+/// The directory of the configuration in an environment.
+pub(crate) fn config_dir_in(variable: &dyn Fn(&str) -> Option<PathBuf>) -> anyhow::Result<PathBuf> {
     let base = match variable("XDG_CONFIG_HOME") {
         Some(dir) if dir.is_absolute() => dir,
-        _ => home()?.join(".config"),
+        _ => home_in(variable)?.join(".config"),
     };
     Ok(base.join("capture"))
 }
@@ -56,10 +71,14 @@ fn config_dir() -> anyhow::Result<PathBuf> {
 /// When none of them, nor HOME, is set.
 pub fn data_dir(typed: Option<&Path>) -> anyhow::Result<PathBuf> {
     let chosen = typed.map(Path::to_path_buf).or_else(|| variable("CAPTURE_DATA_DIR"));
-    let dir = match (chosen, variable("XDG_DATA_HOME")) {
-        (Some(dir), _) => dir,
-        (None, Some(dir)) if dir.is_absolute() => dir.join("capture"),
-        (None, _) => home()?.join(".local/share/capture"),
+    chosen.map_or_else(|| data_dir_in(&variable), |dir| Ok(std::path::absolute(dir)?))
+}
+
+/// The data directory in an environment, when none was named.
+pub(crate) fn data_dir_in(variable: &dyn Fn(&str) -> Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    let dir = match variable("XDG_DATA_HOME") {
+        Some(dir) if dir.is_absolute() => dir.join("capture"),
+        _ => home_in(variable)?.join(".local/share/capture"),
     };
     Ok(std::path::absolute(dir)?)
 }

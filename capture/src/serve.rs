@@ -37,7 +37,7 @@ use crate::{
     places,
     policy::OnDisk,
     prompts::{self, Prompts},
-    roots,
+    redaction, roots,
     runs::Runs,
     telemetry::Telemeter,
 };
@@ -60,18 +60,25 @@ const COMMANDS: usize = 64;
 /// The write-ahead log is moved into the database this often while there is something in it.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
 
-/// Serves until the token is cancelled.
+/// Serves until the token is cancelled. `taken` is called once the data directory is ours, before
+/// anything else is read.
 ///
 /// # Errors
-/// When the store, the sockets or a thread cannot be had.
-pub fn run(options: &Options, cancel: &CancellationToken) -> anyhow::Result<()> {
+/// When the store, the sockets or a thread cannot be had, or `taken` fails.
+pub fn run(
+    options: &Options,
+    taken: impl FnOnce() -> anyhow::Result<()>,
+    cancel: &CancellationToken,
+) -> anyhow::Result<()> {
+    let writer = Writer::open(&options.data)?;
+    taken()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_name("http")
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    let service = Service::start(options, &runtime, cancel)?;
+    let service = Service::start(options, writer, &runtime, cancel)?;
     tracing::info!(url = %service.endpoint.url, data = %options.data.display(), "capture is serving");
     runtime.block_on(async {
         tokio::select! {
@@ -141,9 +148,13 @@ struct Service {
 }
 
 impl Service {
-    fn start(options: &Options, runtime: &tokio::runtime::Runtime, cancel: &CancellationToken) -> anyhow::Result<Self> {
+    fn start(
+        options: &Options,
+        writer: Writer,
+        runtime: &tokio::runtime::Runtime,
+        cancel: &CancellationToken,
+    ) -> anyhow::Result<Self> {
         let data = &options.data;
-        let writer = Writer::open(data)?;
         let tokens = endpoint::tokens(data)?;
         let epoch = format!("{:x}-{:x}", clock::now().as_millisecond(), std::process::id());
         let board = Board::new(&epoch);
@@ -194,6 +205,7 @@ impl Service {
         config.socket = Some(socket.clone());
         config.commands = Some(commands);
         config.rules = options.config.rules();
+        config.redact = Some(Arc::new(redaction::value));
         config.host_protocol = adapters::host::frame::PROTOCOL;
         // An agent's own shell can neither approve itself nor change what is captured.
         config.control_peer = Some(Arc::new(|peer| {
@@ -224,6 +236,7 @@ impl Service {
             hooks,
             daemons: daemons.health(),
             notices: notices.clone(),
+            policy: places::policy_file()?,
         });
         let parts = prompts::Parts { inputs: inputs.clone(), reader: reader.clone(), runs: runs.clone() };
         let prompts = Prompts::start(parts, runtime.handle(), cancel.clone());
@@ -274,6 +287,7 @@ impl Service {
         let endpoint = Endpoint {
             url: serving.url(),
             pid: std::process::id(),
+            start_ticks: adapters::process::start_ticks(std::process::id()).unwrap_or_default(),
             epoch,
             socket,
             token_file: endpoint::token_file(data),

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, atomic::AtomicU64};
 
 use projections::Rules;
+use serde::Serialize;
 use store::{ReadError, Reader};
 use tokio::{
     sync::{Semaphore, mpsc},
@@ -10,7 +11,10 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{Board, Command, Config, Health, Limits, SourceHealth, error::ApiError, tail::LastSnapshot};
+use crate::{
+    Board, Command, Config, Health, Limits, SourceHealth, body, call::Answer, config::Redact, error::ApiError,
+    tail::LastSnapshot,
+};
 
 /// Reads of the store at once: more would only queue for the disk and hold threads.
 const STORE_READS: usize = 4;
@@ -27,6 +31,8 @@ pub(crate) struct Parts {
     pub(crate) host_protocol: &'static str,
     /// The limits of the status rules.
     pub(crate) rules: Rules,
+    /// Takes secrets out of answers.
+    redact: Option<Redact>,
     pub(crate) tally: Tally,
     /// Ends streams, WebSockets and connections.
     pub(crate) cancel: CancellationToken,
@@ -61,6 +67,7 @@ impl Parts {
             limits: config.limits,
             host_protocol: config.host_protocol,
             rules: config.rules,
+            redact: config.redact.clone(),
             tally: Tally::default(),
             cancel,
             tasks: TaskTracker::new(),
@@ -89,6 +96,14 @@ impl Parts {
             Ok(Err(cause)) => Err(ApiError::internal(&cause)),
             Err(cause) => Err(ApiError::internal(&cause)),
         }
+    }
+
+    /// An answer without secrets, as JSON.
+    pub(crate) fn redacted<T: Serialize>(&self, answer: &T) -> Answer {
+        let Some(redact) = &self.redact else { return body::json_of(answer) };
+        let mut value = serde_json::to_value(answer).map_err(|cause| ApiError::internal(&cause))?;
+        redact(&mut value);
+        body::json_of(&value)
     }
 
     /// Asks after the sources on a thread that may block.

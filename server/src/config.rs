@@ -35,6 +35,9 @@ pub type PeerCheck = Arc<dyn Fn(Peer) -> bool + Send + Sync>;
 /// Says whether whoever is at the other end of a TCP connection (client, server) may use them.
 pub type TcpCheck = Arc<dyn Fn(SocketAddr, SocketAddr) -> bool + Send + Sync>;
 
+/// Takes the secrets out of every text of an answer.
+pub type Redact = Arc<dyn Fn(&mut serde_json::Value) + Send + Sync>;
+
 /// Where to listen and who may come in.
 #[derive(Clone)]
 pub struct Config {
@@ -58,6 +61,9 @@ pub struct Config {
     pub host_protocol: &'static str,
     /// The limits of the status rules, for folding a log anew.
     pub rules: Rules,
+    /// Redacts answers that are made from what is stored as it was, and are neither events nor
+    /// approvals nor screens. `None` shows them as they are.
+    pub redact: Option<Redact>,
     /// How much of everything.
     pub limits: Limits,
 }
@@ -76,6 +82,7 @@ impl Config {
             commands: None,
             host_protocol: "capture-host/1",
             rules: Rules::default(),
+            redact: None,
             limits: Limits::default(),
         }
     }

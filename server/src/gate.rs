@@ -88,16 +88,7 @@ impl Gate {
 
     /// What the caller may do, by its token and the way it came.
     pub(crate) fn grants(&self, headers: &HeaderMap, door: &Door) -> Result<Grants, ApiError> {
-        let by_token = match bearer(headers) {
-            None => Grants::NONE,
-            Some(token) => {
-                let grants = self.tokens.grants(token);
-                if grants == Grants::NONE {
-                    return Err(self.wrong_token());
-                }
-                grants
-            }
-        };
+        let by_token = self.by_token(headers)?;
         Ok(match door {
             Door::Tcp(..) => by_token,
             Door::Unix(peer) => {
@@ -107,6 +98,13 @@ impl Gate {
                 by_token.and(Grants::INGEST).and(Grants::READ)
             }
         })
+    }
+
+    /// What the token alone opens.
+    fn by_token(&self, headers: &HeaderMap) -> Result<Grants, ApiError> {
+        let Some(token) = bearer(headers) else { return Ok(Grants::NONE) };
+        let grants = self.tokens.grants(token);
+        if grants == Grants::NONE { Err(self.wrong_token()) } else { Ok(grants) }
     }
 
     /// Checks that the caller may use a route of this scope.
@@ -119,6 +117,8 @@ impl Gate {
             self.check_tcp_peer(scope, door)
         } else if grants == Grants::NONE {
             Err(ApiError::unauthorized())
+        } else if matches!(door, Door::Unix(_)) && self.by_token(headers)?.cover(scope) {
+            Err(agents_peer())
         } else {
             Err(ApiError::forbidden("wrong_scope", "this token does not open this route"))
         }
@@ -132,10 +132,7 @@ impl Gate {
             Scope::Open | Scope::Ingest | Scope::Read => false,
         };
         match (door, &self.control_tcp) {
-            (Door::Tcp(from, to), Some(check)) if acts && !check(*from, *to) => Err(ApiError::forbidden(
-                "agents_peer",
-                "the process at the other end is an agent's, or cannot be looked at",
-            )),
+            (Door::Tcp(from, to), Some(check)) if acts && !check(*from, *to) => Err(agents_peer()),
             (Door::Tcp(..) | Door::Unix(_), _) => Ok(()),
         }
     }
@@ -153,6 +150,13 @@ impl Gate {
             ApiError::unauthorized()
         }
     }
+}
+
+fn agents_peer() -> ApiError {
+    ApiError::forbidden(
+        "agents_peer",
+        "this is refused to agents and to what they start, and to a process that cannot be looked at",
+    )
 }
 
 fn foreign_origin() -> ApiError {

@@ -43,7 +43,7 @@ pub use command::{
     ApprovalAsk, Command, Decision, DecisionScope, FindingAsk, HostConnection, HostStream, Input, PromptAsk, Refusal,
     RunAsk, RunTarget, Telemetry, TelemetryKind, TelemetryRefusal, Verdict, Who,
 };
-pub use config::{Config, Exposure, Health, Limits, Peer, PeerCheck, SourceHealth, TcpCheck};
+pub use config::{Config, Exposure, Health, Limits, Peer, PeerCheck, Redact, SourceHealth, TcpCheck};
 pub use frame::Frame;
 pub use json::Json;
 pub use listen::{ServeError, Serving, serve};

@@ -16,7 +16,7 @@ pub mod writer;
 
 pub use audit::{AuditCheck, AuditEntry, AuditHash, AuditHead};
 pub use kept::{Kept, KeptFilter};
-pub use lock::{InstanceLock, LockError};
+pub use lock::{InstanceLock, LockError, lock_file};
 pub use reader::{ReadError, Reader, SessionFilter};
 pub use text::{PackedText, TEXT_CAP_BYTES};
 pub use writer::{CommitError, Known, OpenError, SessionRow, Writer};

@@ -7,6 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// The lock file of a data directory.
+#[must_use]
+pub fn lock_file(directory: &Path) -> PathBuf {
+    directory.join("capture.lock")
+}
+
 /// Why the store could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
@@ -66,6 +72,13 @@ impl InstanceLock {
     }
 }
 
+/// Whether a process holds the lock at this moment. A lock that cannot be looked at counts as free.
+#[must_use]
+pub fn is_held(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,9 +88,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         let held = InstanceLock::take(&path).unwrap();
+        assert!(is_held(&path));
         let refused = InstanceLock::take(&path).unwrap_err().to_string();
         assert!(refused.contains(&format!("pid {}", std::process::id())), "{refused}");
         drop(held);
+        assert!(!is_held(&path));
         InstanceLock::take(&path).unwrap();
     }
 }

@@ -123,7 +123,7 @@ impl Writer {
         let unusable = |source| OpenError::Directory { path: directory.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(unusable)?;
         std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700)).map_err(unusable)?;
-        let lock = InstanceLock::take(&directory.join("capture.lock"))?;
+        let lock = InstanceLock::take(&crate::lock_file(directory))?;
         if rusqlite::version_number() < SQLITE_OLDEST {
             return Err(OpenError::OldSqlite { found: rusqlite::version().to_owned() });
         }

@@ -106,6 +106,26 @@ impl Machine {
         command
     }
 
+    /// A shell under the name of an agent, ready to run this script: what it starts, an agent started.
+    /// In the script `capture` is the program and `$CAPTURE_DATA_DIR` the data directory.
+    #[must_use]
+    pub fn agents_shell(&self, agent: &str, script: &str) -> Command {
+        let bin = self.dir.path().join("bin");
+        fs::create_dir_all(&bin).unwrap();
+        for (name, target) in [(agent, Path::new("/bin/sh")), ("capture", &self.program)] {
+            // A second shell finds what the first one made.
+            std::os::unix::fs::symlink(target, bin.join(name)).ok();
+        }
+        let file = self.dir.path().join(format!("{agent}-script"));
+        fs::write(&file, script).unwrap();
+        let mut command = self.command(&[]);
+        let path = format!("{}:{}", bin.display(), self.path);
+        let mut shell = Command::new(bin.join(agent));
+        shell.arg(file).env_clear().current_dir(self.dir.path()).stdin(Stdio::null());
+        shell.envs(command.env("PATH", path).get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell
+    }
+
     /// Starts a server and does not wait for it.
     #[must_use]
     pub fn launch(&self) -> (Child, PathBuf) {

@@ -7,6 +7,7 @@ mod e2e {
     mod approvals;
     mod arrows;
     mod daemon;
+    mod descent;
     mod explain;
     mod export;
     mod faults;
@@ -17,6 +18,7 @@ mod e2e {
     mod life;
     mod notices;
     mod owned;
+    mod ownership;
     mod reading;
     mod recording;
     mod replay;

@@ -11,7 +11,7 @@ use std::{
 
 use rustix::{
     fs::{Mode, OFlags},
-    process::{Pid, WaitOptions, getpid, waitpid},
+    process::{Pid, WaitId, WaitIdOptions, WaitOptions, getpid, set_child_subreaper, waitid, waitpid},
 };
 use serde::{Deserialize, Serialize};
 
@@ -148,6 +148,10 @@ pub fn become_program(words: &[OsString]) -> CannotRun {
         rustix::termios::tcsetpgrp(&terminal, getpid()).ok();
     }
     super::signals::release_background_stops();
+    if let Err(error) = crate::process::mark_program() {
+        // Without it the run is as good; what it cuts loose is not recognised once its host is gone.
+        tracing::warn!(%error, "the program of this run could not be marked");
+    }
     replace(words)
 }
 
@@ -157,6 +161,31 @@ pub fn become_program(words: &[OsString]) -> CannotRun {
 pub fn replace(words: &[OsString]) -> CannotRun {
     let Some((word, rest)) = words.split_first() else { return CannotRun::NotFound(PathBuf::new()) };
     CannotRun::of(word, &Command::new(word).args(rest).exec())
+}
+
+/// Adopts whatever the program to be started and its children cut loose, so that it stays a descendant of
+/// this process.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn adopt_orphans() -> io::Result<()> {
+    set_child_subreaper(Some(getpid())).map_err(Into::into)
+}
+
+/// Collects what was adopted and ended, on a thread of its own that ends with the program.
+///
+/// # Errors
+/// When the thread cannot be made.
+pub fn reap_orphans(program: Pid) -> io::Result<()> {
+    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    let program_runs =
+        move || waitid(WaitId::Pid(program), ended | WaitIdOptions::NOHANG).is_ok_and(|status| status.is_none());
+    std::thread::Builder::new().name("orphans".into()).spawn(move || {
+        while waitid(WaitId::All, ended).is_ok() && program_runs() {
+            crate::process::reap_adopted(program);
+        }
+    })?;
+    Ok(())
 }
 
 /// Waits for what happens to a child, on a thread of its own that ends with it.

@@ -327,8 +327,7 @@ impl Worker {
 
 impl Connection {
     fn open(path: &Path) -> std::io::Result<Self> {
-        let mut stream = UnixStream::connect(path)?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        let (mut stream, _) = crate::local_socket::connect(path, PATIENCE)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let head = format!(
             "GET /api/v1/host HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n\r\n"

@@ -151,7 +151,9 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
     let mut environment = spec.environment.clone();
     environment.push((RUN_VARIABLE.into(), spec.run.to_string()));
     let recording = outside.record.map(|begin| begin(screen_size(size))).transpose()?;
+    child::adopt_orphans()?;
     let program = child::spawn(&spec.words, streams, &environment)?;
+    child::reap_orphans(program)?;
 
     let (woke, woken) = wake::pair()?;
     let (tell, happened) = bounded(16);

@@ -50,6 +50,9 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
         Command::new("/bin/sh").arg(word).args(rest).env(RUN_VARIABLE, &run).spawn()
     });
     let program = Pid::from_child(&started.map_err(failed)?);
+    if let Err(error) = crate::process::mark_child(program) {
+        tracing::warn!(%error, "the program of this run could not be marked");
+    }
     child::wait(program, move |news| {
         // More than 16 at once are stops and continuations nobody asks about.
         if matches!(news, Happened::Exited(_)) {

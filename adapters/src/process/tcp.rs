@@ -24,6 +24,34 @@ pub fn holders_of_tcp(local: SocketAddr, remote: SocketAddr) -> Vec<u32> {
     pids.filter(holds).collect()
 }
 
+/// Whether the process `pid` holds every socket that listens on this address, so that a connection
+/// to it can reach no other process.
+#[must_use]
+pub fn listener_of_tcp(address: SocketAddr, pid: u32) -> bool {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
+    let inodes: Vec<u64> = tables.iter().flat_map(|table| listeners_in(table, address)).collect();
+    let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    let held: Vec<_> = descriptors.flatten().filter_map(|fd| fs::read_link(fd.path()).ok()).collect();
+    let holds = |inode: &u64| held.iter().any(|target| target.as_os_str() == format!("socket:[{inode}]").as_str());
+    !inodes.is_empty() && inodes.iter().all(holds)
+}
+
+/// The state of a listening socket in `/proc/net/tcp`.
+const LISTEN: &str = "0A";
+
+/// The sockets of a table that listen on this address, or on its port at any address.
+fn listeners_in(table: &str, address: SocketAddr) -> impl Iterator<Item = u64> {
+    table.lines().skip(1).filter_map(move |line| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        let local = address_of(fields.next()?)?;
+        let (ip, wanted) = (local.ip().to_canonical(), address.ip().to_canonical());
+        let meant = local.port() == address.port() && (ip == wanted || ip.is_unspecified() || wanted.is_unspecified());
+        let listens = fields.nth(1)? == LISTEN;
+        let inode = fields.nth(5)?.parse().ok()?;
+        (meant && listens).then_some(inode)
+    })
+}
+
 /// The socket with these addresses in a table as `/proc/net/tcp` has it (proc_net_tcp(5)):
 /// addresses are 32-bit words in the machine's order, ports hexadecimal.
 fn inode_in(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<u64> {
@@ -55,6 +83,18 @@ fn address_of(field: &str) -> Option<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn knows_who_listens() {
+        for address in ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0"] {
+            let Ok(listener) = std::net::TcpListener::bind(address) else { continue };
+            let address = listener.local_addr().unwrap();
+            assert!(listener_of_tcp(address, std::process::id()), "{address}");
+            assert!(!listener_of_tcp(address, 1), "{address}: another process");
+            drop(listener);
+            assert!(!listener_of_tcp(address, std::process::id()), "{address}: closed");
+        }
+    }
 
     #[test]
     fn knows_who_is_at_the_other_end_of_a_connection() {

@@ -27,8 +27,7 @@ use std::{
 };
 
 use rustix::process::{
-    Pid, Signal, WaitOptions, getppid, kill_process_group, set_child_subreaper, set_parent_process_death_signal,
-    setsid, waitpid,
+    Pid, Signal, getppid, kill_process_group, set_child_subreaper, set_parent_process_death_signal, setsid,
 };
 
 use crate::host::child::CannotRun;
@@ -101,15 +100,7 @@ impl Program {
 
     /// Takes leave of what it cut loose and has ended: nobody else is there to do it.
     pub fn reap(&self) {
-        let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-        for task in tasks {
-            let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
-            let loose = children.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
-            for pid in loose.filter(|pid| *pid != self.group) {
-                // One that goes on is left alone.
-                waitpid(Some(pid), WaitOptions::NOHANG).ok();
-            }
-        }
+        crate::process::reap_adopted(self.group);
     }
 
     /// Signals it and all it started that is in its group still.
@@ -151,5 +142,8 @@ pub fn become_program(driver: i32, words: &[OsString]) -> CannotRun {
     let Some((program, arguments)) = words.split_first() else {
         return failed(&io::Error::from(io::ErrorKind::NotFound));
     };
+    if let Err(error) = crate::process::mark_program() {
+        return failed(&error);
+    }
     failed(&Command::new(program).args(arguments).exec())
 }

@@ -319,7 +319,7 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
     let rule = (arguments.scope == Scope::Rule).then(|| agreed_rule(context, &shown, arguments.yes)).transpose()?;
     decide(context, &client, &shown, &Decision { decision: "allow", message: None, scope, answers })?;
     if let Some(rule) = rule {
-        let path = super::policy::append(rule)?;
+        let path = super::policy::append(context, rule)?;
         eprintln!("capture: saved in {}", safe(&path.display().to_string()));
     }
     Ok(())

@@ -7,7 +7,7 @@ use events::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Failed, style};
-use crate::{client::Client, clock, places, policy, roots, serve::log_file, terminal::safe};
+use crate::{clock, environment, environment::Environment, places, policy, roots, serve::log_file, terminal::safe};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Sources {
@@ -78,12 +78,6 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
         Ok(_) => check("screen rules", true, "built in".into()),
         Err(error) => check("screen rules", false, format!("{error}; runs use the built-in ones")),
     }
-    let policy = places::policy_file()?;
-    match policy::load(&policy, None) {
-        Ok(_) if policy.exists() => check("policy", true, policy.display().to_string()),
-        Ok(_) => check("policy", true, format!("{} (not there: everything is asked about)", policy.display())),
-        Err(refused) => check("policy", false, format!("{refused}; everything is asked about")),
-    }
     let homes = roots::homes(&context.config, &context.data)?;
     for root in homes.roots() {
         let there = root.dir.is_dir();
@@ -93,7 +87,35 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
             format!("{}{}", root.dir.display(), if there { "" } else { " (not there yet)" }),
         );
     }
-    match Client::running(&context.data)? {
+    let own = Environment::of_process().config_dir()?;
+    if let Some(recorded) = Environment::recorded(&context.data)?
+        && recorded.config_dir()? != own
+    {
+        check(
+            "configuration",
+            false,
+            format!(
+                "the server reads its configuration and policy from {}, which was recorded in {}, not from {}; run \
+                 `capture serve` here once to change that",
+                recorded.config_dir()?.display(),
+                environment::file(&context.data).display(),
+                own.display()
+            ),
+        );
+    }
+    let running = context.running()?;
+    if running.is_none() {
+        // A running server names the file it reads.
+        let policy = context.policy_file()?;
+        match policy::load(&policy, None) {
+            Ok(_) if policy.exists() => check("policy", true, policy.display().to_string()),
+            Ok(_) => {
+                check("policy", true, format!("{} (does not exist: every request is asked about)", policy.display()))
+            }
+            Err(refused) => check("policy", false, format!("{refused}; every request is asked about")),
+        }
+    }
+    match running {
         None if context.config.autostart => check("server", true, "not running; the next command starts it".into()),
         None => check("server", false, "not running, and autostart is off: start it with `capture serve`".into()),
         Some(client) => {

@@ -27,7 +27,7 @@ use anyhow::Context as _;
 use events::Provider;
 
 use super::{Context, Failed};
-use crate::{client::Client, places};
+use crate::places;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -93,7 +93,7 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
         return Ok(ExitCode::from(error.shell_code()));
     }
     // Where the configuration allows it, this starts a server. Without one the agent works all the same.
-    if let Err(error) = Client::connect(&context.data, &context.config) {
+    if let Err(error) = context.client() {
         super::complain(&format!("nobody can be asked for permission: {error:#}"));
     }
     // A terminal that an agent made is no user's.

@@ -17,9 +17,9 @@ use self::show::{Changed, Looked};
 use super::{
     Context, Failed,
     doctor::{Source, Sources},
-    is_agreed,
+    is_agreed, refuse_agents,
 };
-use crate::{client::Client, clock, roots, terminal::safe};
+use crate::{clock, roots, terminal::safe};
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -86,12 +86,21 @@ enum Go {
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.verb {
         Verb::Install(install) => {
+            refuse_changing(&install.change)?;
             let command = Command { approver: install.approver, ..command(context)? };
             make(context, &install.change, &Wish::Install(command))
         }
-        Verb::Uninstall(change) => make(context, change, &Wish::Uninstall),
+        Verb::Uninstall(change) => {
+            refuse_changing(change)?;
+            make(context, change, &Wish::Uninstall)
+        }
         Verb::Status(which) => status(context, which),
     }
+}
+
+/// Refuses a change of the agents' settings to agents; they may look at what it would be.
+fn refuse_changing(change: &Change) -> anyhow::Result<()> {
+    if change.dry_run { Ok(()) } else { refuse_agents("changing the agents' hooks") }
 }
 
 /// The agents that are meant, each with its home.
@@ -196,7 +205,7 @@ fn status(context: &Context, which: &Which) -> anyhow::Result<()> {
 
 /// What a server that runs has heard of; `None` when none does. It is not started for that.
 fn heard(context: &Context) -> Option<Vec<Source>> {
-    let client = Client::running(&context.data).ok()??;
+    let client = context.running().ok()??;
     let Sources { sources } = client.get("/api/v1/health/sources").ok()?;
     Some(sources)
 }

@@ -35,6 +35,7 @@ pub(super) fn child(arguments: &Child) -> ExitCode {
 pub(super) fn host() -> anyhow::Result<ExitCode> {
     let input = io::stdin();
     let socket = input.as_fd().try_clone_to_owned().context("no standard input")?;
+    adapters::process::seal_if_agents().context("cannot mark what an agent starts")?;
     let null = File::open("/dev/null").context("no /dev/null")?;
     rustix::stdio::dup2_stdin(&null).context("cannot close standard input")?;
     start::host(UnixStream::from(socket), |spec| {

@@ -14,10 +14,7 @@ use events::Provider;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Failed, complain, print_line};
-use crate::{
-    places,
-    policy::{self, OnDisk},
-};
+use crate::policy::{self, OnDisk};
 
 /// A longer line of input is malformed, bytes.
 const MAX_LINE: u64 = 1024 * 1024;
@@ -80,7 +77,7 @@ pub(super) use edit::append;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.verb {
-        Verb::Edit { yes } => edit::run(*yes),
+        Verb::Edit { yes } => edit::run(context, *yes),
         Verb::Check { file } => check(context, file.as_deref()),
         Verb::Test(test) if test.stdin => lines(context, &test.which),
         Verb::Test(test) => one(context, &test.which, &test.command),
@@ -95,7 +92,7 @@ fn check(context: &Context, file: Option<&Path>) -> anyhow::Result<()> {
         ok: bool,
         error: Option<String>,
     }
-    let usual = places::policy_file()?;
+    let usual = context.policy_file()?;
     let path = file.unwrap_or(&usual);
     anyhow::ensure!(file.is_none() || path.exists(), Failed::NotFound(format!("there is no file {}", path.display())));
     let error = policy::load(path, None).err().map(|refused| refused.to_string());
@@ -132,7 +129,7 @@ impl Judge {
                 let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
                 Rules::One(Policy::parse(&text, file)?)
             }
-            (None, None) => Rules::InForce(places::policy_file()?),
+            (None, None) => Rules::InForce(context.policy_file()?),
         };
         Ok(Self { facts: OnDisk::recorded(&context.data), rules })
     }

@@ -24,7 +24,14 @@ use anyhow::Context as _;
 use events::RunId;
 
 use super::Failed;
-use crate::{client::Client, clock, config::Config, endpoint::Endpoint, places, recording, terminal::safe};
+use crate::{
+    client::{Client, Transport},
+    clock,
+    config::Config,
+    endpoint::Endpoint,
+    places, recording,
+    terminal::safe,
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -101,6 +108,8 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
     if let Err(error) = child::resolve(&arguments.command[0], path.as_deref()) {
         return Ok(cannot_run(&error));
     }
+    // What an agent starts here stays an agent's, also when it outlives whoever asked for it.
+    adapters::process::seal_if_agents().context("cannot mark what an agent starts")?;
     let data = places::data_dir(data)?;
     if let Err(error) = places::config_file().and_then(|file| Config::load(&file)) {
         super::complain(&format!("{error:#}"));
@@ -237,7 +246,7 @@ fn find(data: PathBuf) -> Find {
             return Endpoint::load(&data).ok().flatten().map(|endpoint| endpoint.socket);
         }
         let config = places::config_file().and_then(|file| Config::load(&file)).ok()?;
-        match Client::connect(&data, &config) {
+        match Client::connect(&data, &config, Transport::Unix) {
             Ok(client) => Some(client.endpoint().socket.clone()),
             Err(error) => {
                 tracing::debug!(error = format!("{error:#}"), "no server");

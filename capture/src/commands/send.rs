@@ -41,7 +41,7 @@ struct Input<'a> {
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
-    let Some(client) = crate::client::Client::running(&context.data)? else {
+    let Some(client) = context.running()? else {
         return Err(Failed::NotFound("no server is running, so there is no run to send to".into()).into());
     };
     let place = runs::place(&client, &arguments.target)?;

@@ -3,11 +3,10 @@
 use std::net::SocketAddr;
 
 use anyhow::Context as _;
-use rustix::process::{Pid, Signal, kill_process};
 use tokio_util::sync::CancellationToken;
 
 use super::{Context, Failed};
-use crate::{client::Client, places, redaction::Redacting, serve::Options};
+use crate::{client::Client, environment::Environment, places, redaction::Redacting, serve::Options};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -17,9 +16,12 @@ pub(super) struct Arguments {
     /// Allow an address that other machines can reach.
     #[arg(long)]
     expose: bool,
-    /// End the server that runs in the background.
+    /// Stop the server that runs, and wait until it has.
     #[arg(long, conflicts_with_all = ["listen", "expose"])]
     stop: bool,
+    /// Started by a command, with the environment that was recorded.
+    #[arg(long, hide = true)]
+    background: bool,
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
@@ -43,16 +45,23 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         data: context.data.clone(),
         config: context.config.clone(),
     };
-    crate::serve::run(&options, &CancellationToken::new())
+    Environment::check(&context.data)?;
+    let taken = || Environment::record_own(&context.data, arguments.background);
+    crate::serve::run(&options, taken, &CancellationToken::new()).map_err(in_use)
+}
+
+/// Gives a data directory that another server has taken an exit code of its own.
+fn in_use(error: anyhow::Error) -> anyhow::Error {
+    let held = error.chain().any(|cause| {
+        matches!(cause.downcast_ref(), Some(store::LockError::Held { .. }))
+            || matches!(cause.downcast_ref(), Some(store::OpenError::Lock(store::LockError::Held { .. })))
+    });
+    if held { Failed::InUse(format!("{error:#}")).into() } else { error }
 }
 
 fn stop(context: &Context) -> anyhow::Result<()> {
-    let Some(client) = Client::running(&context.data)? else {
-        return Err(Failed::NotFound("no server is running".into()).into());
-    };
-    let pid = client.endpoint().pid;
-    let target = i32::try_from(pid).ok().and_then(Pid::from_raw).context("the endpoint names no process")?;
-    kill_process(target, Signal::TERM).with_context(|| format!("cannot end process {pid}"))?;
-    eprintln!("capture: asked the server (pid {pid}) to end");
+    super::refuse_agents("stopping the server")?;
+    let pid = Client::stop(&context.data, context.transport)?;
+    eprintln!("capture: the server (pid {pid}) has stopped");
     Ok(())
 }

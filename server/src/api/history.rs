@@ -112,7 +112,7 @@ pub(crate) fn status(app: &App, call: Call) -> Reply {
             })
             .await?;
         let changes: Vec<_> = events.into_iter().filter_map(StatusChange::of).collect();
-        body::json_of(&changes)
+        app.redacted(&changes)
     })
 }
 

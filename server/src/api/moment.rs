@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     app::App,
-    body,
     call::{Call, Reply},
     error::ApiError,
 };
@@ -59,7 +58,7 @@ pub(crate) fn status(app: &App, call: Call) -> Reply {
             Some(at) => fold(&app, id, Some(at)).await?.account(at),
             None => present(&app, id).await?,
         };
-        body::json_of(&Moment { session_id: id, at, status, account })
+        app.redacted(&Moment { session_id: id, at, status, account })
     })
 }
 

@@ -20,7 +20,7 @@ use super::PROGRAM;
 const SESSION: &str = "5a6b7c8d-0000-4000-8000-000000000001";
 
 /// A machine with a git-free project and, if it is given, a policy.
-fn machine(policy: Option<&str>) -> Machine {
+pub(super) fn machine(policy: Option<&str>) -> Machine {
     let machine = Machine::new(PROGRAM);
     if let Some(policy) = policy {
         save_policy(&machine, policy);
@@ -30,7 +30,7 @@ fn machine(policy: Option<&str>) -> Machine {
 }
 
 /// A server that knows where the session began.
-fn serve(machine: &Machine) -> Server {
+pub(super) fn serve(machine: &Machine) -> Server {
     let server = machine.serve();
     for agent in ["claude", "codex", "gemini"] {
         let start = json!({"session_id": SESSION, "cwd": machine.project(), "hook_event_name": "SessionStart", "source": "startup"});
@@ -43,16 +43,16 @@ fn policy_file(machine: &Machine) -> std::path::PathBuf {
     machine.home().parent().unwrap().join("config/capture/policy.toml")
 }
 
-fn save_policy(machine: &Machine, policy: &str) {
+pub(super) fn save_policy(machine: &Machine, policy: &str) {
     let file = policy_file(machine);
     fs::DirBuilder::new().recursive(true).mode(0o700).create(file.parent().unwrap()).unwrap();
     fs::write(file, policy).unwrap();
 }
 
 /// A call of an agent's hook, which may wait for its answer.
-struct Hook(Child);
+pub(super) struct Hook(Child);
 
-fn call(machine: &Machine, agent: &str, wait: &str, payload: &Value) -> Hook {
+pub(super) fn call(machine: &Machine, agent: &str, wait: &str, payload: &Value) -> Hook {
     let mut hook = machine.command(&["hook", agent, "--approver", wait]);
     let mut hook = hook.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     hook.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
@@ -62,7 +62,7 @@ fn call(machine: &Machine, agent: &str, wait: &str, payload: &Value) -> Hook {
 impl Hook {
     /// What it says to the agent; whatever happens, it succeeds and complains of nothing.
     #[track_caller]
-    fn said(self) -> Option<Value> {
+    pub(super) fn said(self) -> Option<Value> {
         let Output { status, stdout, stderr } = self.0.wait_with_output().unwrap();
         assert!(status.success());
         assert_eq!(String::from_utf8_lossy(&stderr), "");
@@ -70,7 +70,7 @@ impl Hook {
     }
 
     #[track_caller]
-    fn decision(self) -> Value {
+    pub(super) fn decision(self) -> Value {
         let said = self.said().unwrap();
         assert_eq!(said["hookSpecificOutput"]["hookEventName"], "PermissionRequest");
         said["hookSpecificOutput"]["decision"].clone()
@@ -82,7 +82,7 @@ fn event(machine: &Machine, name: &str, tool: &str, input: Value) -> Value {
 }
 
 /// A request for a command.
-fn request(machine: &Machine, command: &str) -> Value {
+pub(super) fn request(machine: &Machine, command: &str) -> Value {
     event(machine, "PermissionRequest", "Bash", json!({"command": command, "timeout": 5}))
 }
 
@@ -97,7 +97,7 @@ fn approval(server: &Server, state: &str) -> Value {
 
 /// The approval that a hook waits for.
 #[track_caller]
-fn held(server: &Server) -> Value {
+pub(super) fn held(server: &Server) -> Value {
     eventually("a hook waits for an approval", || {
         let list = server.client.json("/api/v1/approvals?state=pending")?;
         list["approvals"].as_array()?.iter().find(|a| a["answer"] == "hook").cloned()
@@ -217,7 +217,8 @@ fn a_person_decides() {
         (recorded(&machine) == ["asked", "decided", "delivered", "asked", "decided", "delivered"]).then_some(())
     });
     let show = done(&machine, &["audit", "show", "--json"]);
-    assert!(show.contains("\"address\":\"127.0.0.1:"), "who decided is recorded: {show}");
+    let uid = rustix::process::getuid().as_raw();
+    assert!(show.contains(&format!("\"uid\":{uid}}}")), "who decided is recorded: {show}");
     let (code, _, err) = said(&machine, &["approve", "NOSUCHONE"]);
     assert!(code == Some(4) && err.contains("there is no approval"), "{err}");
 }

@@ -18,7 +18,12 @@ use anyhow::Context as _;
 use events::{Provider, Source, Timestamp};
 use serde::Serialize;
 
-use crate::{client::Client, clock, hook, hook::Waited, places};
+use crate::{
+    client::{Client, Transport},
+    clock, hook,
+    hook::Waited,
+    places,
+};
 
 /// A server that did not hear of a delivery finds it, and all behind it, within this: until then it is told
 /// of none, so that it takes them in their order.
@@ -96,7 +101,7 @@ impl Desk {
             decision: &'static str,
             scope: &'static str,
         }
-        let Ok(Some(client)) = Client::running(&self.data) else { return Ok(false) };
+        let Ok(Some(client)) = Client::running(&self.data, Transport::Unix) else { return Ok(false) };
         let decision = Decision { decision: if allow { "allow" } else { "deny" }, scope: "once" };
         let _: serde_json::Value = client.post(&format!("/api/v1/approvals/{approval}/decision"), &decision)?;
         Ok(true)

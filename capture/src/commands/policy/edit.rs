@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use approver::{Policy, display::show};
 use similar::TextDiff;
 
-use super::super::{Failed, complain, is_agreed, print_line};
+use super::super::{Context, Failed, complain, is_agreed, print_line, refuse_agents};
 use crate::places;
 
 /// What a new policy begins as.
@@ -37,8 +37,9 @@ preset = "ask-everything"
 # reason = "I push myself."
 "#;
 
-pub(super) fn run(yes: bool) -> anyhow::Result<()> {
-    let file = places::policy_file()?;
+pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
+    refuse_agents("changing the policy")?;
+    let file = context.policy_file()?;
     // Where a link leads is what is replaced.
     let file = file.canonicalize().unwrap_or(file);
     let dir = file.parent().context("the policy has no directory")?;
@@ -76,8 +77,9 @@ pub(super) fn run(yes: bool) -> anyhow::Result<()> {
 }
 
 /// Adds a rule at the end of the user's policy; gives the file.
-pub(in crate::commands) fn append(rule: &str) -> anyhow::Result<PathBuf> {
-    let file = places::policy_file()?;
+pub(in crate::commands) fn append(context: &Context, rule: &str) -> anyhow::Result<PathBuf> {
+    refuse_agents("changing the policy")?;
+    let file = context.policy_file()?;
     let file = file.canonicalize().unwrap_or(file);
     let dir = file.parent().context("the policy has no directory")?;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;

@@ -59,12 +59,18 @@ struct Conversation {
 impl Conversation {
     fn accept(listener: &UnixListener) -> Self {
         listener.set_nonblocking(true).unwrap();
-        let (stream, _) = tests::eventually("a host", || listener.accept().ok());
-        stream.set_nonblocking(false).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut write = stream.try_clone().unwrap();
-        let mut lines = BufReader::new(stream).lines();
-        assert!(lines.by_ref().map(Result::unwrap).take_while(|line| !line.is_empty()).count() > 1);
+        let (mut write, lines) = loop {
+            let (stream, _) = tests::eventually("a host", || listener.accept().ok());
+            stream.set_nonblocking(false).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            let write = stream.try_clone().unwrap();
+            let mut lines = BufReader::new(stream).lines();
+            let head: Vec<String> = lines.by_ref().map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
+            // It first asks whether the server is there.
+            if head.first().is_some_and(|line| line.starts_with("GET /api/v1/host ")) {
+                break (write, lines);
+            }
+        };
         write.write_all(b"HTTP/1.1 101 Switching Protocols\r\nupgrade: capture-host/1\r\n\r\n").unwrap();
         Self { lines, write, asked: 0 }
     }
