@@ -16,6 +16,7 @@ use adapters::{
 use anyhow::Context;
 use crossbeam_channel::{Sender, bounded};
 use events::{RunId, SessionId};
+use rustix::process::{Resource, Rlimit, setrlimit};
 use server::{Board, Command, Refusal};
 use store::Writer;
 use tokio_util::sync::CancellationToken;
@@ -65,6 +66,7 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
 /// # Errors
 /// When the store, the sockets or a thread cannot be had.
 pub fn run(options: &Options, cancel: &CancellationToken) -> anyhow::Result<()> {
+    forbid_core_dumps();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_name("http")
@@ -81,6 +83,14 @@ pub fn run(options: &Options, cancel: &CancellationToken) -> anyhow::Result<()> 
     });
     service.stop(&runtime, cancel);
     Ok(())
+}
+
+/// The memory of a server holds the tokens: a crash must not write them to a file.
+fn forbid_core_dumps() {
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    if let Err(cause) = setrlimit(Resource::Core, none) {
+        tracing::warn!(%cause, "cannot turn off core dumps; a crash of the server may write its tokens to a file");
+    }
 }
 
 /// Waits for a signal that asks to end.
