@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use server::Moment;
 
 use super::{Context, Failed, find, style, when};
-use crate::{client::Client, clock, terminal::safe};
+use crate::{client::Client, clock, redaction, terminal::safe};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -55,8 +55,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let client = context.client()?;
     let session = find(&client, &arguments.session)?;
     let query = at.map_or_else(String::new, |at| format!("?at={at}"));
-    let moment: Moment = client.get(&format!("/api/v1/sessions/{}/status{query}", session.id))?;
-    let history = changes(&client, &session, at)?;
+    let mut moment: Moment = client.get(&format!("/api/v1/sessions/{}/status{query}", session.id))?;
+    let mut history = changes(&client, &session, at)?;
+    redact(&mut moment, &mut history);
     let screen = if session.run_id.is_some() && at.is_none() { screen_of(&client, &session)? } else { None };
     if context.json {
         let (moment, history, screen) = (&moment, &history, screen.as_ref());
@@ -82,6 +83,17 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         explain_screen(&mut out, screen)?;
     }
     Ok(())
+}
+
+/// Takes secrets out of what agents said: claims are made again from the events, which keep them.
+fn redact(moment: &mut Moment, history: &mut [Change]) {
+    let Status { activity, evidence, disagreements, .. } = &mut moment.status;
+    let claims = evidence.iter_mut().chain(disagreements).map(|evidence| &mut evidence.claim);
+    let weighed = moment.account.claims.iter_mut().map(|weighed| &mut weighed.claim);
+    let past = history.iter_mut().flat_map(|change| &mut change.evidence);
+    for text in activity.iter_mut().chain(claims).chain(weighed).chain(past) {
+        *text = redaction::text(text).into_owned();
+    }
 }
 
 /// The last changes up to a time.
