@@ -16,6 +16,7 @@ use adapters::{
 use anyhow::Context;
 use crossbeam_channel::{Sender, bounded};
 use events::{RunId, SessionId};
+use rustix::process::{Resource, Rlimit, setrlimit};
 use server::{Board, Command, Refusal};
 use store::Writer;
 use tokio_util::sync::CancellationToken;
@@ -70,6 +71,7 @@ pub fn run(
     taken: impl FnOnce() -> anyhow::Result<()>,
     cancel: &CancellationToken,
 ) -> anyhow::Result<()> {
+    forbid_core_dumps();
     let writer = Writer::open(&options.data)?;
     taken()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -88,6 +90,14 @@ pub fn run(
     });
     service.stop(&runtime, cancel);
     Ok(())
+}
+
+/// The memory of a server holds the tokens: a crash must not write them to a file.
+fn forbid_core_dumps() {
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    if let Err(cause) = setrlimit(Resource::Core, none) {
+        tracing::warn!(%cause, "cannot turn off core dumps; a crash of the server may write its tokens to a file");
+    }
 }
 
 /// Waits for a signal that asks to end.

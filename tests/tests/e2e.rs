@@ -1,5 +1,6 @@
 //! End to end. Recordings in virtual time: `replay`, `fold`, `screens`, `statusbench`. With a person
 //! at a terminal: `terminal`. The real program under kill -9: `ledger`. The map of crates: `arrows`.
+//! The requirements of `docs/security.md`: `requirements`.
 //! All others: the real program from outside, each about what it is named after.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and tell their figures")]
 
@@ -22,6 +23,7 @@ mod e2e {
     mod reading;
     mod recording;
     mod replay;
+    mod requirements;
     mod runs;
     mod screens;
     mod secrets;

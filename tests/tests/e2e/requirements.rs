@@ -1,0 +1,143 @@
+//! Security requirements that only the whole program can show: what it listens on, what it leaves on
+//! the disk, in the process table and on the network, and what no input can bring about. Each test
+//! stands in the table of `docs/security.md`; `table` checks that the table names tests that exist.
+
+mod dialogs;
+mod files;
+mod inputs;
+mod listening;
+mod network;
+mod settings;
+mod table;
+mod tokens;
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+};
+
+use serde_json::{Value, json};
+use tests::{
+    eventually,
+    program::{Machine, Server},
+    terminal_user::end_all,
+};
+
+use super::PROGRAM;
+
+const SESSION: &str = "5a6b7c8d-0000-4000-8000-000000000044";
+
+/// A machine whose processes end with the test.
+struct Here {
+    machine: Machine,
+}
+
+impl Here {
+    fn new() -> Self {
+        Self { machine: Machine::new(PROGRAM) }
+    }
+
+    /// The directory that holds all others of the machine.
+    fn root(&self) -> PathBuf {
+        self.machine.home().parent().unwrap().to_owned()
+    }
+
+    fn output(&self, arguments: &[&str]) -> Output {
+        self.machine.command(arguments).output().unwrap()
+    }
+
+    /// Runs a command that must succeed, and gives what it printed.
+    #[track_caller]
+    fn done(&self, arguments: &[&str]) -> String {
+        let output = self.output(arguments);
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Exit code and standard error of a command.
+    fn failed(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let output = self.output(arguments);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+
+    /// Calls an agent's hook, which may wait for its answer.
+    fn hook(&self, agent: &str, wait: &str, payload: &Value) -> Hook {
+        Hook::start(&mut self.machine.command(&["hook", agent, "--approver", wait]), payload)
+    }
+
+    /// The payload of Claude Code's hook that asks for a command.
+    fn request(&self, command: &str) -> Value {
+        json!({"session_id": SESSION, "cwd": self.machine.project(), "hook_event_name": "PermissionRequest",
+            "tool_name": "Bash", "tool_input": {"command": command}})
+    }
+
+    /// Tells the server where the session began: only then do rules allow anything.
+    fn begin(&self) {
+        let start = json!({"session_id": SESSION, "cwd": self.machine.project(), "hook_event_name": "SessionStart",
+            "source": "startup"});
+        assert_eq!(self.hook("claude", "0", &start).said(), None);
+    }
+
+    fn save_policy(&self, policy: &str) {
+        let dir = self.root().join("config/capture");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("policy.toml"), policy).unwrap();
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        end_all(&self.machine.data());
+    }
+}
+
+/// A hook that was called.
+struct Hook(Child);
+
+impl Hook {
+    fn start(command: &mut Command, payload: &Value) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+        Self(child)
+    }
+
+    /// What it tells the agent; a hook always succeeds and never complains.
+    #[track_caller]
+    fn said(self) -> Option<Value> {
+        let Output { status, stdout, stderr } = self.0.wait_with_output().unwrap();
+        assert!(status.success(), "{status}");
+        assert_eq!(String::from_utf8_lossy(&stderr), "");
+        (!stdout.is_empty()).then(|| serde_json::from_slice(&stdout).unwrap())
+    }
+
+    /// `allow` or `deny`; `None` when the agent is to ask its user.
+    #[track_caller]
+    fn behavior(self) -> Option<String> {
+        let said = self.said()?;
+        said["hookSpecificOutput"]["decision"]["behavior"].as_str().map(str::to_owned)
+    }
+}
+
+/// The approval a hook waits for.
+#[track_caller]
+fn held(server: &Server) -> Value {
+    eventually("a hook waits for an approval", || {
+        let list = server.client.json("/api/v1/approvals?state=pending")?;
+        list["approvals"].as_array()?.iter().find(|a| a["answer"] == "hook").cloned()
+    })
+}
+
+/// Calls `look` with everything below a directory: directories, files, sockets, links.
+fn below(dir: &Path, look: &mut impl FnMut(&Path, &fs::Metadata)) {
+    // What is gone meanwhile is not there.
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let Ok(about) = fs::symlink_metadata(&path) else { continue };
+        look(&path, &about);
+        if about.is_dir() {
+            below(&path, look);
+        }
+    }
+}

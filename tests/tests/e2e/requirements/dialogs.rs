@@ -1,0 +1,97 @@
+//! Dialogs that are known from a screen only: no rule answers them, and keys go only to agents of a
+//! version whose dialogs were tried.
+
+use std::fs;
+
+use serde_json::Value;
+use tests::{eventually, program::Server};
+
+use super::Here;
+
+/// How the screen of the program below is read. It may be answered by keys in version 1.0.0.
+const RULES: &str = r#"
+provider = "unknown"
+tested = ["=1.0.0"]
+version = { in = "screen", has = 'asker v(\d+\.\d+\.\d+)' }
+[regions]
+box = { from = '^\+--' }
+[[rules]]
+name = "ask"
+priority = 990
+state = "waiting_approval"
+reason = "tool"
+debounce_ms = 30
+all = [{ in = "box", has = '(?m)^Proceed\?' }, { in = "box", has = '(?m)^> ' }]
+[rules.dialog]
+about = "command"
+subject = [{ in = "box", has = '(?m)^\$ (.*)' }]
+options = { in = "box", has = '(?m)^(?P<cursor>>)? *(?P<digit>\d)\. (?P<label>.*)$' }
+whole = "box"
+answerable = true
+deny_key = "esc"
+answers = { allow_once = ['^Yes$'], deny = ['^No$'] }
+[[rules]]
+name = "rest"
+priority = 10
+state = "waiting"
+debounce_ms = 30
+all = [{ in = "screen", has = '(?m)^input:' }]
+"#;
+
+/// Asks whether it may run `ls`, and writes down the first key it gets. `$0` is its version, `$1` the file.
+const ASKER: &str = r#"stty raw -echo
+printf '\033[2J\033[Hasker v%s\r\n+--\r\n$ ls\r\nProceed?\r\n> 1. Yes\r\n  2. No' "$0"
+dd bs=1 count=1 2>/dev/null | od -An -tx1 > "$1"
+printf '\033[2J\033[Hinput:'
+exec sleep 8888"#;
+
+/// A machine whose policy allows `ls`, with a run of the program that asks for it.
+fn asking(version: &str) -> (Here, Server, Value) {
+    let here = Here::new();
+    let rules = here.root().join("config/capture/screen-rules");
+    fs::create_dir_all(&rules).unwrap();
+    fs::write(rules.join("asker.toml"), RULES).unwrap();
+    here.save_policy("version = 1\npreset = \"read-only\"\n");
+    let server = here.machine.serve();
+    let key = here.root().join("key.txt");
+    here.done(&["run", "--detach", "--name", "one", "--", "sh", "-c", ASKER, version, key.to_str().unwrap()]);
+    let asked = eventually("the dialog is seen", || {
+        let list = server.client.json("/api/v1/approvals")?;
+        list["approvals"].as_array()?.iter().find(|a| a["subject"] == "ls").cloned()
+    });
+    (here, server, asked)
+}
+
+fn key(here: &Here) -> Option<String> {
+    let text = fs::read_to_string(here.root().join("key.txt")).ok()?;
+    Some(text.trim().to_owned()).filter(|key| !key.is_empty())
+}
+
+#[test]
+fn a_rule_never_answers_what_is_known_from_a_screen_only() {
+    let (here, server, asked) = asking("1.0.0");
+    let id = asked["id"].as_str().unwrap();
+    assert_eq!((&asked["state"], &asked["exact"], &asked["command"]), (&"pending".into(), &false.into(), &Value::Null));
+    // The policy does allow the words.
+    let judged = here.machine.command(&["policy", "test", "ls"]).current_dir(here.machine.project()).output().unwrap();
+    let judged = String::from_utf8(judged.stdout).unwrap();
+    assert!(judged.starts_with("allow"), "{judged}");
+    // A person says no: the first key that the program gets says so.
+    here.done(&["deny", id]);
+    assert_eq!(eventually("a key", || key(&here)), "1b");
+    let denied = server.client.json(&format!("/api/v1/approvals/{id}")).unwrap();
+    assert_eq!((&denied["state"], &denied["by"]), (&"denied".into(), &"person".into()), "{denied}");
+}
+
+#[test]
+fn keys_are_for_versions_that_were_tried() {
+    let (here, server, asked) = asking("1.0.1");
+    let id = asked["id"].as_str().unwrap();
+    for verb in ["approve", "deny"] {
+        let (code, err) = here.failed(&[verb, id]);
+        assert!(code == Some(5) && err.contains("this version"), "{verb}: {code:?} {err}");
+    }
+    let now = server.client.json(&format!("/api/v1/approvals/{id}")).unwrap();
+    assert_eq!(now["state"], "pending", "{now}");
+    assert_eq!(key(&here), None, "a key was pressed");
+}

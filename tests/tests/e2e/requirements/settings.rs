@@ -1,0 +1,107 @@
+//! What is not understood in a configuration is an error, and nothing an agent writes becomes an
+//! argument of a program.
+
+use std::fs;
+
+use serde_json::json;
+use tests::{
+    eventually,
+    transcript::{append, prompt, uuid},
+};
+
+use super::{Here, held};
+
+/// A file for each table of the configuration, with a key that does not exist.
+const UNKNOWN: &[(&str, &str)] = &[
+    ("autostrat = true\n", "autostrat"),
+    ("[surprise]\n", "surprise"),
+    ("[roots]\nclaud = []\n", "claud"),
+    ("[status]\nidle_after = 3\n", "idle_after"),
+    ("[read]\nwatches = true\n", "watches"),
+    ("[store]\nredacted = true\n", "redacted"),
+    ("[monitor]\nloops = 3\n", "loops"),
+    ("[[actions]]\non = [\"loop\"]\ndo = \"note\"\ntext = \"x\"\nonly = true\n", "only"),
+    ("[notify]\nchannel = []\n", "channel"),
+    ("[notify]\nchannels = [{ type = \"desktop\", name = \"d\", sound = true }]\n", "sound"),
+    (
+        "[notify]\nchannels = [{ type = \"webhook\", name = \"w\", url = \"https://e.test/\", secret = \"s\" }]\n",
+        "secret",
+    ),
+    ("[[notify.rules]]\nkinds = [\"loop\"]\n", "kinds"),
+    ("[notify.quiet]\nhour = \"1\"\n", "hour"),
+];
+
+#[test]
+fn an_unknown_key_stops_every_command_and_is_named() {
+    let here = Here::new();
+    let file = here.root().join("config/capture/config.toml");
+    for (text, key) in UNKNOWN {
+        here.machine.configure(text);
+        for arguments in [&["ps"] as &[&str], &["serve", "--listen", "127.0.0.1:0"], &["run", "--", "true"]] {
+            let (code, err) = here.failed(arguments);
+            assert!(code.is_some_and(|code| code != 0), "{arguments:?} {text}: {code:?}");
+            assert!(err.contains(&format!("`{key}`")), "{arguments:?} {text}: {err}");
+            assert!(err.contains(file.to_str().unwrap()), "{arguments:?} {text}: {err}");
+        }
+    }
+    assert!(here.machine.endpoint().is_none(), "a server was started");
+    // The same file without the unknown key is fine.
+    here.machine.configure("autostart = false\n[notify]\nchannels = []\n");
+    let (_, err) = here.failed(&["ps"]);
+    assert!(err.contains("no server is running"), "{err}");
+}
+
+#[test]
+fn an_unknown_key_of_the_policy_is_named_and_nothing_is_allowed() {
+    let here = Here::new();
+    for (text, key) in [
+        ("version = 1\npreset = \"read-only\"\nalways = true\n", "always"),
+        (
+            "version = 1\npreset = \"read-only\"\n[[rule]]\nname = \"x\"\ndecision = \"allow\"\ncommand = [\"ls\"]\nfor = 1\n",
+            "for",
+        ),
+    ] {
+        here.save_policy(text);
+        let (code, err) = here.failed(&["policy", "check"]);
+        assert!(code.is_some_and(|code| code != 0) && err.contains(&format!("`{key}`")), "{code:?} {err}");
+    }
+    let _server = here.machine.serve();
+    here.begin();
+    assert_eq!(here.hook("claude", "0", &here.request("ls")).said(), None);
+}
+
+#[test]
+fn nothing_an_agent_writes_becomes_an_argument() {
+    let here = Here::new();
+    let ran = here.root().join("ran.txt");
+    // Writes down its arguments, one a line.
+    let script = "printf '%s\\n' \"$#\" \"$@\" >> \"$0\"";
+    here.machine.configure(&format!(
+        "autostart = false\n[notify]\nchannels = [{{ type = \"command\", name = \"program\", \
+         argv = [\"/bin/sh\", \"-c\", {}, {}, \"fixed\"] }}]\n",
+        json!(script),
+        json!(ran)
+    ));
+    let server = here.machine.serve();
+    let session = "--data-dir=/nonexistent";
+    let cwd = here.machine.project();
+    let payload = json!({"session_id": session, "cwd": cwd, "hook_event_name": "PermissionRequest", "tool_name": "--expose",
+        "tool_input": {"command": "--listen=0.0.0.0:1; touch flagged", "description": "--help"}});
+    let file = here.machine.home().join(".claude/projects/-proj/--help.jsonl");
+    append(&file, &prompt("--help", &uuid(1, 1), cwd.to_str().unwrap(), "--version"));
+    let hook = here.hook("claude", "60", &payload);
+    let id = held(&server)["id"].as_str().unwrap().to_owned();
+    let told = eventually("the program is told of the approval", || {
+        fs::read_to_string(&ran).ok().filter(|text| text.lines().count() >= 2)
+    });
+    assert_eq!(told, "1\nfixed\n");
+    // Behind `--` it is a name, and such a session is found.
+    let shown = here.done(&["show", "--json", "--", session]);
+    assert!(shown.contains(session), "{shown}");
+    let (code, err) = here.failed(&["show", "--", "--nothing-of-the-kind"]);
+    assert_eq!(code, Some(4), "{err}");
+    here.done(&["deny", &id]);
+    assert_eq!(hook.behavior().as_deref(), Some("deny"));
+    assert!(!here.root().join("flagged").exists() && !cwd.join("flagged").exists());
+    assert_eq!(here.machine.endpoint().unwrap()["pid"], server.pid(), "the server is the one that was started");
+}
