@@ -6,6 +6,7 @@
 
 mod descent;
 mod tcp;
+mod tcp_user;
 
 use std::{
     collections::HashMap,
@@ -28,6 +29,7 @@ use rustix::{
 
 pub use descent::{Descent, agent_descent, descends_from_agent, mark_child, mark_program, seal_if_agents};
 pub use tcp::{holders_of_tcp, listener_of_tcp};
+pub use tcp_user::user_of_tcp;
 
 /// A process that looks like an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -24,6 +24,7 @@ pub mod hook;
 pub mod ingest;
 pub mod linker;
 pub mod notices;
+pub mod open_files;
 pub mod places;
 pub mod policy;
 pub mod prompts;

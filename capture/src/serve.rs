@@ -11,7 +11,7 @@ use std::{
 use adapters::{
     codex::daemon::Daemons,
     collect::{Batch, Collector, Stopped},
-    process::{descends_from_agent, holders_of_tcp},
+    process::{descends_from_agent, holders_of_tcp, user_of_tcp},
 };
 use anyhow::Context;
 use crossbeam_channel::{Sender, bounded};
@@ -35,7 +35,7 @@ use crate::{
     ingest::{self, Gauges, Ingest, Input, Prepared},
     linker::Linker,
     notices::{self, Notices},
-    places,
+    open_files, places,
     policy::OnDisk,
     prompts::{self, Prompts},
     redaction, roots,
@@ -225,6 +225,8 @@ impl Service {
             let at_the_other_end = if from.ip().is_loopback() { holders_of_tcp(from, to) } else { return true };
             !at_the_other_end.is_empty() && !at_the_other_end.into_iter().any(descends_from_agent)
         }));
+        config.tcp_user = Some(Arc::new(user_of_tcp));
+        config.limits.clients = config.limits.clients.within(open_files::raise_limit());
         let desk = desk.start(
             &approvals,
             approvals::Parts {

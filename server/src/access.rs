@@ -1,11 +1,16 @@
 //! Scopes and tokens: who may do what.
 
-use std::{collections::VecDeque, fmt, sync::Mutex, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt,
+    sync::Mutex,
+    time::Duration,
+};
 
 use constant_time_eq::constant_time_eq;
 use tokio::time::Instant;
 
-use crate::locks::lock;
+use crate::{clients::Client, locks::lock};
 
 /// What a route needs. Declared in the row of the route and nowhere else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,18 +131,28 @@ impl Tokens {
     }
 }
 
-/// Counts wrong tokens. All clients are on this machine, so there is one count; a right token is
-/// never refused for it, or anybody could lock the owner out.
+/// Counts wrong tokens, of each client by itself: what another user tries is not held against the owner.
+/// A right token is never refused for wrong ones.
 #[derive(Debug, Default)]
-pub(crate) struct WrongTokens(Mutex<VecDeque<Instant>>);
+pub(crate) struct WrongTokens(Mutex<HashMap<Client, VecDeque<Instant>>>);
 
 impl WrongTokens {
     pub(crate) const ALLOWED: usize = 20;
     pub(crate) const WINDOW: Duration = Duration::from_secs(10);
 
-    /// Notes one more; true when there were too many of late.
-    pub(crate) fn note(&self, now: Instant) -> bool {
-        let mut seen = lock(&self.0);
+    /// Clients counted at once; further ones share a count.
+    const CLIENTS: usize = 256;
+
+    /// Notes one more of a client; true when it sent too many of late.
+    pub(crate) fn note(&self, client: Client, now: Instant) -> bool {
+        let mut clients = lock(&self.0);
+        if clients.len() >= Self::CLIENTS && !clients.contains_key(&client) {
+            clients.retain(|_, seen| seen.back().is_some_and(|t| now - *t < Self::WINDOW));
+        }
+        let shared = clients.len() >= Self::CLIENTS && !clients.contains_key(&client);
+        // Our own user shares with nobody.
+        let client = if shared && client != Client::Own { Client::Unnamed } else { client };
+        let seen = clients.entry(client).or_default();
         while seen.len() > Self::ALLOWED || seen.front().is_some_and(|t| now - *t >= Self::WINDOW) {
             seen.pop_front();
         }
@@ -182,11 +197,27 @@ mod tests {
     #[test]
     fn the_21st_wrong_token_in_ten_seconds_is_one_too_many() {
         let (wrong, start) = (WrongTokens::default(), Instant::now());
+        let note = |ms| wrong.note(Client::Own, start + Duration::from_millis(ms));
         for n in 0..20 {
-            assert!(!wrong.note(start + Duration::from_millis(n)), "{n}");
+            assert!(!note(n), "{n}");
         }
-        assert!(wrong.note(start + Duration::from_millis(9_999)));
-        assert!(wrong.note(start + Duration::from_millis(9_999)));
-        assert!(!wrong.note(start + Duration::from_millis(10_030)));
+        assert!(note(9_999));
+        assert!(note(9_999));
+        assert!(!note(10_030));
+    }
+
+    #[test]
+    fn each_client_has_wrong_tokens_of_its_own() {
+        let (wrong, now) = (WrongTokens::default(), Instant::now());
+        for n in 0..=WrongTokens::ALLOWED {
+            assert_eq!(wrong.note(Client::User(7), now), n == WrongTokens::ALLOWED);
+        }
+        assert!(!wrong.note(Client::User(8), now));
+        assert!(!wrong.note(Client::Own, now));
+        // Ever new clients are counted together, and the owner still alone.
+        let told = (0..10_000_u32).filter(|n| wrong.note(Client::Machine(n.to_be_bytes().into()), now)).count();
+        assert!(told > 9_000, "{told}");
+        assert!(wrong.0.lock().unwrap().len() <= WrongTokens::CLIENTS + 2);
+        assert!(!wrong.note(Client::Own, now));
     }
 }

@@ -9,7 +9,13 @@ use http_body_util::{BodyExt, LengthLimitError, Limited, combinators::BoxBody};
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use crate::{app::App, body::Body, config::Peer, error::ApiError, listen::Place};
+use crate::{
+    app::App,
+    body::Body,
+    clients::{Admission, Client, StreamSlot},
+    config::Peer,
+    error::ApiError,
+};
 
 /// What a handler answers.
 pub(crate) type Answer = Result<Response<Body>, ApiError>;
@@ -31,10 +37,20 @@ impl Reply {
 /// The way a request came in.
 #[derive(Debug, Clone)]
 pub(crate) enum Door {
-    /// The TCP port: from where, to where.
-    Tcp(SocketAddr, SocketAddr),
+    /// The TCP port: from where, to where, by whom.
+    Tcp(SocketAddr, SocketAddr, Client),
     /// The Unix socket: a process of our own user.
     Unix(Peer),
+}
+
+impl Door {
+    /// Who came in.
+    pub(crate) fn client(&self) -> Client {
+        match self {
+            Self::Tcp(_, _, client) => *client,
+            Self::Unix(_) => Client::Own,
+        }
+    }
 }
 
 /// A body on its way in.
@@ -53,8 +69,8 @@ pub(crate) struct Call {
     pub(crate) upload: Option<Upload>,
     /// The way it came in.
     pub(crate) door: Door,
-    /// Held by whatever outlives the request on its connection.
-    pub(crate) place: Option<Arc<Place>>,
+    /// The connection it came over; `None` without one.
+    pub(crate) admission: Option<Arc<Admission>>,
 }
 
 impl Call {
@@ -68,6 +84,11 @@ impl Call {
             return Err(ApiError::parameter("path", "holds a zero byte"));
         }
         Ok(text)
+    }
+
+    /// Counts the connection among the streams while the slot is held.
+    pub(crate) fn stream(&self) -> Result<Option<StreamSlot>, ApiError> {
+        self.admission.as_ref().map(Admission::stream).transpose()
     }
 
     /// The query parameters.

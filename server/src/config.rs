@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use crate::{Command, Tokens};
+use crate::{ClientLimits, Command, Tokens};
 
 /// Who can reach the TCP port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,6 +38,9 @@ pub type TcpCheck = Arc<dyn Fn(SocketAddr, SocketAddr) -> bool + Send + Sync>;
 /// Takes the secrets out of every text of an answer.
 pub type Redact = Arc<dyn Fn(&mut serde_json::Value) + Send + Sync>;
 
+/// Names the user at the other end of a TCP connection of this machine (client, server), by id.
+pub type TcpUser = Arc<dyn Fn(SocketAddr, SocketAddr) -> Option<u32> + Send + Sync>;
+
 /// Where to listen and who may come in.
 #[derive(Clone)]
 pub struct Config {
@@ -55,6 +58,9 @@ pub struct Config {
     /// The same for the TCP port: asked with the addresses of the client and of the server, for
     /// routes of these scopes only, because looking is slow. `None` admits whoever has the token.
     pub control_tcp: Option<TcpCheck>,
+    /// Asked once for each TCP connection from this machine: each user has connections and wrong tokens
+    /// of its own. `None` takes all of them for our own user's.
+    pub tcp_user: Option<TcpUser>,
     /// Takes commands the server cannot answer itself; without it those routes answer 503.
     pub commands: Option<mpsc::Sender<Command>>,
     /// The protocol hosts of runs speak, as their `Upgrade` header names it.
@@ -79,6 +85,7 @@ impl Config {
             tokens,
             control_peer: None,
             control_tcp: None,
+            tcp_user: None,
             commands: None,
             host_protocol: "capture-host/1",
             rules: Rules::default(),
@@ -102,9 +109,8 @@ impl fmt::Debug for Config {
 /// Bounds on what one client, and all of them together, can take.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Connections at once, WebSockets included; further ones are told 503. Keep it well below
-    /// the limit of open files, which ingest needs too.
-    pub connections: usize,
+    /// Connections at once, by client.
+    pub clients: ClientLimits,
     /// Request line and headers, bytes.
     pub header_bytes: usize,
     /// A JSON body, bytes.
@@ -136,7 +142,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections: 4096,
+            clients: ClientLimits::default(),
             header_bytes: 16 << 10,
             body_bytes: 64 << 10,
             telemetry_bytes: 20 << 20,

@@ -88,7 +88,7 @@ impl Gate {
 
     /// What the caller may do, by its token and the way it came.
     pub(crate) fn grants(&self, headers: &HeaderMap, door: &Door) -> Result<Grants, ApiError> {
-        let by_token = self.by_token(headers)?;
+        let by_token = self.by_token(headers, door)?;
         Ok(match door {
             Door::Tcp(..) => by_token,
             Door::Unix(peer) => {
@@ -101,10 +101,10 @@ impl Gate {
     }
 
     /// What the token alone opens.
-    fn by_token(&self, headers: &HeaderMap) -> Result<Grants, ApiError> {
+    fn by_token(&self, headers: &HeaderMap, door: &Door) -> Result<Grants, ApiError> {
         let Some(token) = bearer(headers) else { return Ok(Grants::NONE) };
         let grants = self.tokens.grants(token);
-        if grants == Grants::NONE { Err(self.wrong_token()) } else { Ok(grants) }
+        if grants == Grants::NONE { Err(self.wrong_token(door)) } else { Ok(grants) }
     }
 
     /// Checks that the caller may use a route of this scope.
@@ -117,7 +117,7 @@ impl Gate {
             self.check_tcp_peer(scope, door)
         } else if grants == Grants::NONE {
             Err(ApiError::unauthorized())
-        } else if matches!(door, Door::Unix(_)) && self.by_token(headers)?.cover(scope) {
+        } else if matches!(door, Door::Unix(_)) && self.by_token(headers, door)?.cover(scope) {
             Err(agents_peer())
         } else {
             Err(ApiError::forbidden("wrong_scope", "this token does not open this route"))
@@ -132,7 +132,7 @@ impl Gate {
             Scope::Open | Scope::Ingest | Scope::Read => false,
         };
         match (door, &self.control_tcp) {
-            (Door::Tcp(from, to), Some(check)) if acts && !check(*from, *to) => Err(agents_peer()),
+            (Door::Tcp(from, to, _), Some(check)) if acts && !check(*from, *to) => Err(agents_peer()),
             (Door::Tcp(..) | Door::Unix(_), _) => Ok(()),
         }
     }
@@ -142,8 +142,8 @@ impl Gate {
         if self.grants(headers, door)? == Grants::NONE { Err(ApiError::unauthorized()) } else { Ok(()) }
     }
 
-    fn wrong_token(&self) -> ApiError {
-        if self.wrong.note(Instant::now()) {
+    fn wrong_token(&self, door: &Door) -> ApiError {
+        if self.wrong.note(door.client(), Instant::now()) {
             ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_wrong_tokens", "too many wrong tokens")
                 .header(header::RETRY_AFTER, HeaderValue::from(WrongTokens::WINDOW.as_secs()))
         } else {

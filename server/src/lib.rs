@@ -6,7 +6,7 @@
 //! capture as a [`Command`]. Nobody's slowness here reaches the ingest side.
 //!
 //! Every way in is one row of the table in `routes`; `service` is what a request goes through,
-//! `gate` decides who may, `tail` is the one way to follow the log, over SSE (`sse`) and
+//! `gate` decides who may, `clients` how many at once, `tail` is the one way to follow the log, over SSE (`sse`) and
 //! WebSocket (`ws`).
 
 mod access;
@@ -14,6 +14,7 @@ mod api;
 mod app;
 mod body;
 mod call;
+mod clients;
 mod command;
 mod config;
 mod dialect;
@@ -39,11 +40,12 @@ pub mod board;
 pub use access::{Token, TokenError, Tokens};
 pub use api::moment::Moment;
 pub use board::{Board, SessionEntry};
+pub use clients::ClientLimits;
 pub use command::{
     ApprovalAsk, Command, Decision, DecisionScope, FindingAsk, HostConnection, HostStream, Input, PromptAsk, Refusal,
     RunAsk, RunTarget, Telemetry, TelemetryKind, TelemetryRefusal, Verdict, Who,
 };
-pub use config::{Config, Exposure, Health, Limits, Peer, PeerCheck, Redact, SourceHealth, TcpCheck};
+pub use config::{Config, Exposure, Health, Limits, Peer, PeerCheck, Redact, SourceHealth, TcpCheck, TcpUser};
 pub use frame::Frame;
 pub use json::Json;
 pub use listen::{ServeError, Serving, serve};

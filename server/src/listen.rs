@@ -16,7 +16,7 @@ use store::Reader;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream, UnixStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::Semaphore,
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -25,7 +25,8 @@ use crate::{
     Board, Config, Exposure, Health,
     app::{App, Parts},
     call::Door,
-    config::Peer,
+    clients::{Client, Clients, Way},
+    config::{Peer, TcpUser},
     error::ApiError,
     gate::Gate,
     service::Service,
@@ -36,7 +37,8 @@ use crate::{
 const MIN_HEADER_BYTES: usize = 8 << 10;
 /// Headers of a request, counted.
 const MAX_HEADERS: usize = 100;
-/// Connections over the limit that are told so at the same time; further ones are just closed.
+/// Connections of our own user over the limit that are told so at the same time; all others are just
+/// closed.
 const REFUSALS: usize = 32;
 /// Rest after the system refused a connection (out of file descriptors).
 const ACCEPT_REST: Duration = Duration::from_millis(100);
@@ -125,7 +127,8 @@ pub async fn serve(
     let gate = Arc::new(Gate::new(address, config.tokens, config.control_peer, config.control_tcp));
     let entrance = Entrance {
         address,
-        places: Arc::new(Semaphore::new(limits.connections)),
+        clients: Clients::new(limits.clients),
+        tcp_user: config.tcp_user,
         refusals: Arc::new(Semaphore::new(REFUSALS)),
         app: Arc::clone(&app),
         gate,
@@ -138,16 +141,11 @@ pub async fn serve(
     Ok(Serving { address, socket, tasks: app.tasks.clone() })
 }
 
-/// One of the connections allowed at once, WebSockets included. Given back when dropped.
-#[derive(Debug)]
-pub(crate) struct Place {
-    _permit: OwnedSemaphorePermit,
-}
-
 #[derive(Clone)]
 struct Entrance {
     address: SocketAddr,
-    places: Arc<Semaphore>,
+    clients: Arc<Clients>,
+    tcp_user: Option<TcpUser>,
     refusals: Arc<Semaphore>,
     app: App,
     gate: Arc<Gate>,
@@ -164,7 +162,8 @@ impl Entrance {
                 Ok((stream, from)) => {
                     prepare(&stream, self.app.limits.write);
                     let to = stream.local_addr().unwrap_or(self.address);
-                    self.admit(stream, Door::Tcp(from, to));
+                    let client = Client::of_tcp(from, to, unix::own_uid(), self.tcp_user.as_ref());
+                    self.admit(stream, Door::Tcp(from, to, client));
                 }
                 Err(cause) => self.rest(&cause).await,
             }
@@ -190,20 +189,29 @@ impl Entrance {
         }
     }
 
-    /// Serves a connection, or tells it that there are too many.
+    /// Serves a connection, or refuses it when its client has too many.
     fn admit<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, io: I, door: Door) {
         let app = Arc::clone(&self.app);
-        if let Ok(permit) = Arc::clone(&self.places).try_acquire_owned() {
-            let place = Some(Arc::new(Place { _permit: permit }));
-            let service = Service { app: Arc::clone(&app), gate: Arc::clone(&self.gate), door, place };
+        let client = door.client();
+        let (way, read) = match door {
+            Door::Unix(_) => (Way::Unix, app.limits.read),
+            Door::Tcp(..) if client == Client::Own => (Way::Tcp, app.limits.read),
+            Door::Tcp(..) => (Way::Tcp, app.limits.read.min(app.limits.clients.others_read)),
+        };
+        if let Some(admission) = self.clients.admit(client, way) {
+            let admission = Some(Arc::new(admission));
+            let service = Service { app: Arc::clone(&app), gate: Arc::clone(&self.gate), door, admission };
             self.app.tasks.spawn(async move {
                 app.tally.connections.fetch_add(1, Ordering::Relaxed);
-                connection(io, service, &app).await;
+                connection(io, service, &app, read).await;
                 app.tally.connections.fetch_sub(1, Ordering::Relaxed);
             });
             return;
         }
         app.tally.connections_refused.fetch_add(1, Ordering::Relaxed);
+        if client != Client::Own {
+            return;
+        }
         if let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() {
             self.app.tasks.spawn(async move {
                 let full = service_fn(|_| async {
@@ -231,13 +239,13 @@ impl Entrance {
 }
 
 /// Serves one connection until it ends; at shutdown, until its request is answered.
-async fn connection<I>(io: I, service: Service, app: &App)
+async fn connection<I>(io: I, service: Service, app: &App, read: Duration)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
-        .header_read_timeout(app.limits.read)
+        .header_read_timeout(read)
         .max_buf_size(app.limits.header_bytes.max(MIN_HEADER_BYTES))
         .max_headers(MAX_HEADERS);
     let mut connection = pin!(http.serve_connection(TokioIo::new(io), service).with_upgrades());

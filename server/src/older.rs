@@ -43,9 +43,12 @@ const MESSAGES: usize = 100;
 const MAX_MESSAGES: usize = 1000;
 
 /// `GET /api/stream/status`
-pub(crate) fn status_stream(app: &App, _: Call) -> Reply {
-    let tail = Tail::new(app, Interest::All, None);
-    Reply::Now(Ok(sse::answer(Arc::clone(app), tail, Dialect::Older(Older::of_all()))))
+pub(crate) fn status_stream(app: &App, call: Call) -> Reply {
+    let answer = |slot| {
+        let tail = Tail::new(app, Interest::All, None);
+        sse::answer(Arc::clone(app), tail, Dialect::Older(Older::of_all()), slot)
+    };
+    Reply::Now(call.stream().map(answer))
 }
 
 /// `GET /api/sessions/{id}/stream`
@@ -53,8 +56,9 @@ pub(crate) fn session_stream(app: &App, call: Call) -> Reply {
     let app = Arc::clone(app);
     Reply::later(async move {
         let id = target(&app, &call).await?;
+        let slot = call.stream()?;
         let tail = Tail::new(&app, Interest::Sessions(vec![id]), None);
-        Ok(sse::answer(app, tail, Dialect::Older(Older::of_sessions())))
+        Ok(sse::answer(app, tail, Dialect::Older(Older::of_sessions()), slot))
     })
 }
 

@@ -20,9 +20,9 @@ use crate::{
     app::App,
     body::Body,
     call::{self, BrokenUpload, Call, Door, MediaType, Reply, Upload},
+    clients::Admission,
     error::ApiError,
     gate::Gate,
-    listen::Place,
     routes::{self, Found, Takes},
 };
 
@@ -32,8 +32,8 @@ pub(crate) struct Service {
     pub(crate) app: App,
     pub(crate) gate: Arc<Gate>,
     pub(crate) door: Door,
-    /// The connection's place among those allowed at once.
-    pub(crate) place: Option<Arc<Place>>,
+    /// The connection among those of its client; `None` without a connection.
+    pub(crate) admission: Option<Arc<Admission>>,
 }
 
 /// An answer on its way. Answers from memory are there at once and cost no allocation.
@@ -79,7 +79,7 @@ impl Service {
         };
         let upload: Option<Upload> =
             (!body.is_end_stream()).then(|| body.map_err(|why| BrokenUpload(why.to_string())).boxed());
-        let call = Call { parts, segment, upload, door: self.door.clone(), place: self.place.clone() };
+        let call = Call { parts, segment, upload, door: self.door.clone(), admission: self.admission.clone() };
         match catch_unwind(AssertUnwindSafe(|| (route.handler)(&self.app, call))) {
             Ok(Reply::Now(answer)) => Answering::Now(Some(dress(answer.unwrap_or_else(ApiError::into_response)))),
             Ok(Reply::Later(answer)) => {

@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use crate::{
     app::App,
     body::{self, Body},
+    clients::StreamSlot,
     dialect::Dialect,
     tail::Tail,
 };
@@ -19,6 +20,7 @@ struct Open {
     app: App,
     tail: Tail,
     dialect: Dialect,
+    _slot: Option<StreamSlot>,
 }
 
 impl Drop for Open {
@@ -28,9 +30,9 @@ impl Drop for Open {
 }
 
 /// Answers with the stream.
-pub(crate) fn answer(app: App, tail: Tail, dialect: Dialect) -> Response<Body> {
+pub(crate) fn answer(app: App, tail: Tail, dialect: Dialect, slot: Option<StreamSlot>) -> Response<Body> {
     app.tally.streams.fetch_add(1, Ordering::Relaxed);
-    let open = Open { app, tail, dialect };
+    let open = Open { app, tail, dialect, _slot: slot };
     body::events(stream::unfold(open, |mut open| async move {
         let part = open.part().await?;
         Some((part, open))

@@ -1,6 +1,7 @@
 //! Tests of the interface as clients meet it: most against the service itself, those about
 //! connections against a real port.
 
+mod clients;
 mod limits;
 mod older;
 mod reading;
@@ -33,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Board, Config, Frame, Health, Json, Limits, Serving, SessionEntry, Token, Tokens, app::Parts, call::Door,
-    gate::Gate, serve, service::Service,
+    clients::Client, gate::Gate, serve, service::Service,
 };
 
 const HOST: &str = "127.0.0.1:7777";
@@ -224,7 +225,12 @@ impl Desk {
         let app = Parts::new(board.clone(), log.writer.reader(), health, &config, CancellationToken::new());
         let gate = Gate::new(address, config.tokens, config.control_peer, config.control_tcp);
         Self {
-            service: Service { app, gate: Arc::new(gate), door: Door::Tcp(address, address), place: None },
+            service: Service {
+                app,
+                gate: Arc::new(gate),
+                door: Door::Tcp(address, address, Client::Own),
+                admission: None,
+            },
             board,
             log,
         }

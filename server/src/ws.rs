@@ -37,9 +37,9 @@ use crate::{
     board::Interest,
     body::Body,
     call::{Answer, Call},
+    clients::StreamSlot,
     dialect::Dialect,
     error::ApiError,
-    listen::Place,
     older::Older,
     tail::{Item, Resume, Tail},
     woken::Woken,
@@ -54,6 +54,7 @@ const SILENCE: u32 = 3;
 pub(crate) fn answer(app: &App, call: &mut Call, interest: Interest, resume: Option<Resume>) -> Answer {
     let accept = handshake(&call.parts.headers)?;
     let upgrade = call.parts.extensions.remove::<OnUpgrade>().ok_or_else(not_an_upgrade)?;
+    let slot = call.stream()?;
     let client = Client {
         app: Arc::clone(app),
         tail: Tail::new(app, interest, resume),
@@ -62,7 +63,7 @@ pub(crate) fn answer(app: &App, call: &mut Call, interest: Interest, resume: Opt
         resume_at: 0,
         out: Vec::new(),
         positions: Vec::new(),
-        _place: call.place.take(),
+        _slot: slot,
     };
     app.tally.websockets.fetch_add(1, Ordering::Relaxed);
     app.tasks.spawn(async move {
@@ -140,7 +141,7 @@ struct Client {
     /// Room for messages on their way, and for the position a client that has it can resume from.
     out: Vec<Utf8Bytes>,
     positions: Vec<u64>,
-    _place: Option<Arc<Place>>,
+    _slot: Option<StreamSlot>,
 }
 
 impl Drop for Client {

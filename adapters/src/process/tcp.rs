@@ -10,9 +10,7 @@ use std::{
 /// `remote`. None when there is no such connection, or whoever holds it cannot be looked at.
 #[must_use]
 pub fn holders_of_tcp(local: SocketAddr, remote: SocketAddr) -> Vec<u32> {
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
-    let inode = tables.iter().find_map(|table| inode_in(&fs::read_to_string(table).ok()?, local, remote));
-    let Some(inode) = inode else { return Vec::new() };
+    let Some(TableRow { inode, .. }) = find_in_tables(local, remote) else { return Vec::new() };
     let socket = format!("socket:[{inode}]");
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
@@ -52,16 +50,30 @@ fn listeners_in(table: &str, address: SocketAddr) -> impl Iterator<Item = u64> {
     })
 }
 
+/// A socket in the kernel's tables that a process holds.
+pub(super) struct TableRow {
+    /// Its user.
+    pub(super) uid: u32,
+    inode: u64,
+}
+
+/// The socket with these addresses.
+pub(super) fn find_in_tables(local: SocketAddr, remote: SocketAddr) -> Option<TableRow> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
+    tables.iter().find_map(|table| find_in(&fs::read_to_string(table).ok()?, local, remote))
+}
+
 /// The socket with these addresses in a table as `/proc/net/tcp` has it (proc_net_tcp(5)):
 /// addresses are 32-bit words in the machine's order, ports hexadecimal.
-fn inode_in(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<u64> {
+fn find_in(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<TableRow> {
     table.lines().skip(1).find_map(|line| {
         let mut fields = line.split_ascii_whitespace().skip(1);
         let (from, to) = (address_of(fields.next()?)?, address_of(fields.next()?)?);
-        let inode: u64 = fields.nth(6)?.parse().ok()?;
+        let uid: u32 = fields.nth(4)?.parse().ok()?;
+        let inode: u64 = fields.nth(1)?.parse().ok()?;
         let same =
             |a: SocketAddr, b: SocketAddr| (a.ip().to_canonical(), a.port()) == (b.ip().to_canonical(), b.port());
-        (same(from, local) && same(to, remote) && inode != 0).then_some(inode)
+        (same(from, local) && same(to, remote) && inode != 0).then_some(TableRow { uid, inode })
     })
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn decide(app: &App, mut call: Call) -> Reply {
 const fn who(door: &Door) -> Who {
     match door {
         Door::Unix(peer) => Who { pid: peer.pid, uid: Some(peer.uid), address: None },
-        Door::Tcp(from, _) => Who { pid: None, uid: None, address: Some(*from) },
+        Door::Tcp(from, ..) => Who { pid: None, uid: None, address: Some(*from) },
     }
 }
 

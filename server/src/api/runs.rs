@@ -41,7 +41,7 @@ fn upgrade(app: &App, call: &mut Call) -> Answer {
     };
     let upgrade = call.parts.extensions.remove::<OnUpgrade>().ok_or_else(wanted)?;
     let commands = app.commands.clone().ok_or_else(|| ApiError::unavailable("nobody takes hosts here"))?;
-    let place = call.place.take();
+    let slot = call.stream()?;
     let cancel = app.cancel.clone();
     app.tasks.spawn(async move {
         match upgrade.await {
@@ -56,7 +56,7 @@ fn upgrade(app: &App, call: &mut Call) -> Answer {
             }
             Err(cause) => tracing::debug!(%cause, "the upgrade of a host came to nothing"),
         }
-        drop(place);
+        drop(slot);
     });
     let mut response = Response::new(Body::Whole(Bytes::new()));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;

@@ -22,8 +22,9 @@ pub(crate) fn sse(app: &App, call: Call) -> Reply {
     let app = Arc::clone(app);
     Reply::later(async move {
         let interest = interest(&app, &call).await?;
+        let slot = call.stream()?;
         let tail = Tail::new(&app, interest, resume(&call)?);
-        Ok(sse::answer(app, tail, Dialect::frames()))
+        Ok(sse::answer(app, tail, Dialect::frames(), slot))
     })
 }
 

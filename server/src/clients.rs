@@ -1,0 +1,327 @@
+//! How many connections each client may hold, so that nobody takes the room of another.
+//!
+//! A client is a user of this machine, or another machine. Our own user's requests and streams are counted
+//! apart: any number of streams leaves room for commands and hooks. The last part of both is for the Unix
+//! socket, where only our own user gets in. Others get a few connections each, and not many together.
+
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv6Addr, SocketAddr},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use http::StatusCode;
+
+use crate::{config::TcpUser, error::ApiError, locks::lock};
+
+/// Share of the open files a process may have that goes to connections, as a divisor: ingest needs files too.
+const FILES_PER_CONNECTION: usize = 2;
+
+/// Who is at the other end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Client {
+    /// Our own user.
+    Own,
+    /// Another user of this machine.
+    User(u32),
+    /// Somebody on this machine whom the kernel does not name.
+    Unnamed,
+    /// Another machine; of IPv6 its network, as a machine has many addresses there.
+    Machine(IpAddr),
+}
+
+impl Client {
+    /// The client of a TCP connection. Without a way to look users up, this machine is our own user's.
+    pub(crate) fn of_tcp(from: SocketAddr, to: SocketAddr, own_uid: u32, user: Option<&TcpUser>) -> Self {
+        match (from.ip().to_canonical(), user) {
+            (ip, Some(user)) if ip.is_loopback() => match user(from, to) {
+                Some(uid) if uid == own_uid => Self::Own,
+                Some(uid) => Self::User(uid),
+                None => Self::Unnamed,
+            },
+            (ip, None) if ip.is_loopback() => Self::Own,
+            (IpAddr::V6(ip), _) => {
+                let [a, b, c, d, ..] = ip.segments();
+                Self::Machine(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into())
+            }
+            (ip, _) => Self::Machine(ip),
+        }
+    }
+}
+
+/// The way a connection came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// The TCP port.
+    Tcp,
+    /// The Unix socket.
+    Unix,
+}
+
+/// Connections at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientLimits {
+    /// Connections of our own user for requests.
+    pub requests: usize,
+    /// How many of these only the Unix socket may take.
+    pub requests_reserved: usize,
+    /// Connections of our own user that have become streams: server-sent events, WebSockets, hosts of runs.
+    pub streams: usize,
+    /// How many of these only the Unix socket may take.
+    pub streams_reserved: usize,
+    /// Connections of one other user or machine, streams included.
+    pub another: usize,
+    /// Connections of all other users and machines together.
+    pub others: usize,
+    /// Reading the headers of a request of another user or machine.
+    pub others_read: Duration,
+}
+
+impl Default for ClientLimits {
+    fn default() -> Self {
+        Self {
+            requests: 1_024,
+            requests_reserved: 128,
+            streams: 2_048,
+            streams_reserved: 256,
+            another: 16,
+            others: 64,
+            others_read: Duration::from_secs(5),
+        }
+    }
+}
+
+impl ClientLimits {
+    /// The same limits, lowered where a process that may open `files` files would run out of them.
+    #[must_use]
+    pub fn within(self, files: usize) -> Self {
+        let room = files / FILES_PER_CONNECTION;
+        let wanted = self.requests + self.streams + self.others;
+        if wanted <= room {
+            return self;
+        }
+        let share = |part: usize| part * room / wanted;
+        let others = share(self.others).max(1);
+        Self {
+            requests: share(self.requests),
+            requests_reserved: share(self.requests_reserved),
+            streams: share(self.streams),
+            streams_reserved: share(self.streams_reserved),
+            another: self.another.min(others.div_ceil(2)),
+            others,
+            ..self
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    requests: usize,
+    streams: usize,
+    others: HashMap<Client, usize>,
+    all_others: usize,
+}
+
+/// The connections there are, by client.
+#[derive(Debug)]
+pub(crate) struct Clients {
+    limits: ClientLimits,
+    counts: Mutex<Counts>,
+}
+
+impl Clients {
+    pub(crate) fn new(limits: ClientLimits) -> Arc<Self> {
+        Arc::new(Self { limits, counts: Mutex::default() })
+    }
+
+    /// Counts a connection; `None` when its client has as many as it may have.
+    pub(crate) fn admit(self: &Arc<Self>, client: Client, way: Way) -> Option<Admission> {
+        let limits = &self.limits;
+        let mut counts = lock(&self.counts);
+        match client {
+            Client::Own => {
+                if counts.requests >= room(limits.requests, limits.requests_reserved, way) {
+                    return None;
+                }
+                counts.requests += 1;
+            }
+            Client::User(_) | Client::Unnamed | Client::Machine(_) => {
+                if counts.all_others >= limits.others {
+                    return None;
+                }
+                let count = counts.others.entry(client).or_default();
+                if *count >= limits.another {
+                    return None;
+                }
+                *count += 1;
+                counts.all_others += 1;
+            }
+        }
+        drop(counts);
+        Some(Admission { clients: Arc::clone(self), client, way })
+    }
+}
+
+/// How many there may be of a kind for what comes in this way.
+fn room(most: usize, reserved: usize, way: Way) -> usize {
+    match way {
+        Way::Tcp => most.saturating_sub(reserved),
+        Way::Unix => most,
+    }
+}
+
+/// A connection that was let in; its room is free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    clients: Arc<Clients>,
+    client: Client,
+    way: Way,
+}
+
+impl Admission {
+    /// Counts the connection among the streams for as long as the slot is held.
+    ///
+    /// # Errors
+    /// When there are as many streams as there may be.
+    pub(crate) fn stream(self: &Arc<Self>) -> Result<StreamSlot, ApiError> {
+        // The few connections of others may be what they want.
+        if self.client == Client::Own {
+            let limits = &self.clients.limits;
+            let mut counts = lock(&self.clients.counts);
+            if counts.streams >= room(limits.streams, limits.streams_reserved, self.way) {
+                return Err(too_many_streams());
+            }
+            counts.streams += 1;
+            counts.requests = counts.requests.saturating_sub(1);
+        }
+        Ok(StreamSlot(Arc::clone(self)))
+    }
+}
+
+fn too_many_streams() -> ApiError {
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", "too many streams are open")
+        .hint("close one, or ask again without a stream")
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        let mut counts = lock(&self.clients.counts);
+        match self.client {
+            Client::Own => counts.requests = counts.requests.saturating_sub(1),
+            Client::User(_) | Client::Unnamed | Client::Machine(_) => {
+                counts.all_others = counts.all_others.saturating_sub(1);
+                if let Some(count) = counts.others.get_mut(&self.client) {
+                    *count = count.saturating_sub(1);
+                    if *count == 0 {
+                        counts.others.remove(&self.client);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A connection among the streams; it is one for requests again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct StreamSlot(Arc<Admission>);
+
+impl Drop for StreamSlot {
+    fn drop(&mut self) {
+        if self.0.client == Client::Own {
+            let mut counts = lock(&self.0.clients.counts);
+            counts.streams = counts.streams.saturating_sub(1);
+            counts.requests += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small() -> ClientLimits {
+        ClientLimits {
+            requests: 4,
+            requests_reserved: 1,
+            streams: 3,
+            streams_reserved: 1,
+            another: 2,
+            others: 5,
+            ..ClientLimits::default()
+        }
+    }
+
+    fn admit(clients: &Arc<Clients>, client: Client, way: Way, count: usize) -> Vec<Arc<Admission>> {
+        (0..count).filter_map(|_| clients.admit(client, way)).map(Arc::new).collect()
+    }
+
+    #[test]
+    fn each_client_has_its_room() {
+        let clients = Clients::new(small());
+        let first = admit(&clients, Client::User(7), Way::Tcp, 3);
+        assert_eq!(first.len(), 2, "one over the limit of another user");
+        let more = [Client::User(8), Client::Unnamed, Client::Machine([10, 0, 0, 1].into())];
+        let more: Vec<_> = more.into_iter().map(|client| admit(&clients, client, Way::Tcp, 2)).collect();
+        assert_eq!(more.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1, 0], "all others have five");
+        let own = admit(&clients, Client::Own, Way::Tcp, 4);
+        assert_eq!(own.len(), 3, "the last is for the Unix socket");
+        assert_eq!(admit(&clients, Client::Own, Way::Unix, 2).len(), 1);
+        drop((first, more, own));
+        assert_eq!(admit(&clients, Client::User(7), Way::Tcp, 3).len(), 2, "what was given back counts again");
+        assert_eq!(admit(&clients, Client::Own, Way::Unix, 9).len(), 4);
+    }
+
+    #[test]
+    fn streams_leave_room_for_requests() {
+        let clients = Clients::new(small());
+        let streams = |way, count| -> Vec<_> {
+            (0..count)
+                .filter_map(|_| Arc::new(clients.admit(Client::Own, way).unwrap()).stream().ok())
+                .collect::<Vec<_>>()
+        };
+        let tcp = streams(Way::Tcp, 4);
+        assert_eq!(tcp.len(), 2, "the last is for the Unix socket");
+        let unix = streams(Way::Unix, 2);
+        assert_eq!(unix.len(), 1);
+        assert_eq!(admit(&clients, Client::Own, Way::Tcp, 9).len(), 3, "as without streams");
+        drop(tcp);
+        assert_eq!(streams(Way::Tcp, 4).len(), 1, "beside the one of the Unix socket");
+        drop(unix);
+        assert_eq!(streams(Way::Tcp, 4).len(), 2);
+        let counts = lock(&clients.counts);
+        assert_eq!((counts.requests, counts.streams), (0, 0));
+    }
+
+    #[test]
+    fn few_open_files_lower_the_limits() {
+        let usual = ClientLimits::default();
+        let wanted = usual.requests + usual.streams + usual.others;
+        assert_eq!(usual.within(2 * wanted), usual);
+        let less = usual.within(2 * wanted - 1);
+        assert!(less.requests < usual.requests && less.streams < usual.streams);
+        let few = usual.within(1_024);
+        assert!(few.requests + few.streams + few.others <= 512, "{few:?}");
+        assert!(few.requests > 100 && few.requests_reserved > 10 && few.streams_reserved > 10, "{few:?}");
+        assert!(few.another <= few.others / 2 + 1 && few.another > 0, "{few:?}");
+    }
+
+    #[test]
+    fn a_client_is_a_user_or_a_machine() {
+        let user: TcpUser = Arc::new(|from, _| match from.port() {
+            1 => Some(1_000),
+            2 => Some(1_001),
+            _ => None,
+        });
+        let of = |from: &str, user: Option<&TcpUser>| {
+            Client::of_tcp(from.parse().unwrap(), "127.0.0.1:80".parse().unwrap(), 1_000, user)
+        };
+        assert_eq!(of("127.0.0.1:1", Some(&user)), Client::Own);
+        assert_eq!(of("[::1]:2", Some(&user)), Client::User(1_001));
+        assert_eq!(of("[::ffff:127.0.0.1]:2", Some(&user)), Client::User(1_001));
+        assert_eq!(of("127.0.0.1:3", Some(&user)), Client::Unnamed);
+        assert_eq!(of("127.0.0.1:3", None), Client::Own);
+        assert_eq!(of("10.0.0.1:1", Some(&user)), Client::Machine([10, 0, 0, 1].into()));
+        assert_eq!(of("[2001:db8:1:2:3::4]:1", None), of("[2001:db8:1:2:5::6]:9", Some(&user)));
+    }
+}
