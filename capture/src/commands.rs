@@ -154,6 +154,8 @@ pub enum Failed {
     Refused(String),
     /// Exit code [`IN_USE`].
     InUse(String),
+    /// Exit code 7: the record of decisions could not be read, so it may be intact or not.
+    Unreadable(String),
 }
 
 /// Exit code of a refusal.
@@ -169,7 +171,8 @@ impl std::fmt::Display for Failed {
             | Self::TimedOut(text)
             | Self::NotFound(text)
             | Self::Refused(text)
-            | Self::InUse(text) => f.write_str(text),
+            | Self::InUse(text)
+            | Self::Unreadable(text) => f.write_str(text),
         }
     }
 }
@@ -185,6 +188,7 @@ impl Failed {
             Self::NotFound(_) => 4,
             Self::Refused(_) => REFUSED,
             Self::InUse(_) => IN_USE,
+            Self::Unreadable(_) => 7,
         }
     }
 }

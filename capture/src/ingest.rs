@@ -42,7 +42,7 @@ use store::{CommitError, PackedText, ReadError, Writer};
 
 use crate::{heard::Heard, redaction};
 
-pub use approvals::{Decide, HEAD_FILE, Record, Undecided};
+pub use approvals::{Decide, Record, Undecided};
 pub use deliveries::HookInput;
 pub use findings::{Aside, Noted};
 use hosts::Host;

@@ -14,9 +14,11 @@ pub mod schema;
 pub mod text;
 pub mod writer;
 
-pub use audit::{AuditCheck, AuditEntry, AuditHash, AuditHead};
+pub use audit::{
+    AuditCheck, AuditEntry, AuditHash, AuditHead, HEAD_FILE, HeadError, VerifyError, keep_head, kept_head,
+};
 pub use kept::{Kept, KeptFilter};
 pub use lock::{InstanceLock, LockError, lock_file};
-pub use reader::{ReadError, Reader, SessionFilter};
+pub use reader::{ReadError, ReadFailure, Reader, SessionFilter};
 pub use text::{PackedText, TEXT_CAP_BYTES};
 pub use writer::{CommitError, Known, OpenError, SessionRow, Writer};

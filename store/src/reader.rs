@@ -2,13 +2,14 @@
 //! `spawn_blocking`.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use events::{Event, Kind, Provider, SessionId};
 use projections::{Session, SessionState, Turn, Usage};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 use crate::{
     rows::{COLUMNS, HISTORY, event},
@@ -17,6 +18,8 @@ use crate::{
 
 /// Connections kept for the next call.
 const POOL: usize = 4;
+/// Longest wait for a database that another program holds.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why something could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +44,40 @@ pub enum ReadError {
     },
 }
 
+/// Sorts of failed reads, by what helps against them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadFailure {
+    /// Another program holds the database: try again.
+    Locked,
+    /// The system did not let it be opened or read.
+    Io,
+    /// What is stored is damaged.
+    Damaged,
+    /// Something else.
+    Other,
+}
+
+impl ReadError {
+    /// The sort of failure.
+    #[must_use]
+    pub fn failure(&self) -> ReadFailure {
+        let source = match self {
+            Self::Sqlite { source, .. } => source,
+            Self::Damaged { .. } => return ReadFailure::Damaged,
+        };
+        let Some(code) = source.sqlite_error_code() else { return ReadFailure::Other };
+        if matches!(code, ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) {
+            ReadFailure::Locked
+        } else if matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) {
+            ReadFailure::Damaged
+        } else if matches!(code, ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) {
+            ReadFailure::Io
+        } else {
+            ReadFailure::Other
+        }
+    }
+}
+
 /// Which sessions to list.
 #[derive(Debug, Clone, Default)]
 pub struct SessionFilter {
@@ -55,13 +92,25 @@ pub struct SessionFilter {
 pub struct Reader {
     path: Arc<PathBuf>,
     pool: Arc<Mutex<Vec<Connection>>>,
+    patience: Duration,
 }
 
 impl Reader {
     /// A reader of the database at `path`; nothing is opened before it is needed.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
-        Self { path: Arc::new(path), pool: Arc::default() }
+        Self { path: Arc::new(path), pool: Arc::default(), patience: PATIENCE }
+    }
+
+    /// A reader of the same database that waits at most `patience` while another program holds it.
+    #[must_use]
+    pub fn with_patience(&self, patience: Duration) -> Self {
+        Self { path: Arc::clone(&self.path), pool: Arc::default(), patience }
+    }
+
+    /// The directory of the database.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.path.parent()
     }
 
     pub(crate) fn with<T>(
@@ -79,7 +128,7 @@ impl Reader {
                     OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
                 )
                 .map_err(sqlite)?;
-                connection.busy_timeout(std::time::Duration::from_secs(5)).map_err(sqlite)?;
+                connection.busy_timeout(self.patience).map_err(sqlite)?;
                 connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -2048;").map_err(sqlite)?;
                 connection
             }

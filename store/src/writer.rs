@@ -149,7 +149,11 @@ impl Writer {
             .map_err(sqlite)?;
         migrate(&mut connection).map_err(|source| OpenError::Migration { path: path.clone(), source })?;
         connection.set_prepared_statement_cache_capacity(64);
-        Ok(Self { connection, path, files: HashMap::new(), files_before: None, _lock: lock })
+        let writer = Self { connection, path, files: HashMap::new(), files_before: None, _lock: lock };
+        if let Err(error) = writer.keep_first_head() {
+            tracing::warn!(%error, "the end of the record of decisions cannot be kept beside it");
+        }
+        Ok(writer)
     }
 
     pub(crate) const fn connection(&self) -> &Connection {

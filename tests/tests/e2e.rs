@@ -7,6 +7,7 @@
 mod e2e {
     mod approvals;
     mod arrows;
+    mod audit;
     mod clients;
     mod daemon;
     mod descent;

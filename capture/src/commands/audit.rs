@@ -5,10 +5,10 @@ use std::io::Write;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use store::{AuditHead, Reader};
+use store::{AuditCheck, AuditHead, HEAD_FILE, ReadFailure, Reader, VerifyError};
 
 use super::{Context, Failed, style};
-use crate::{ingest::HEAD_FILE, terminal::safe};
+use crate::terminal::safe;
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -43,13 +43,27 @@ const PAGE: usize = 1_000;
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let database = context.data.join("capture.db");
     if !database.exists() {
-        return Err(Failed::NotFound(format!("there is no record in {}", context.data.display())).into());
+        return Err(without_database(context, &arguments.verb).into());
     }
     let reader = Reader::new(database);
     match &arguments.verb {
         Verb::Verify { head } => verify(context, &reader, head.as_deref()),
         Verb::Show { approval, limit } => show(context, &reader, approval.as_deref(), *limit),
         Verb::Export => export(&reader),
+    }
+}
+
+/// What it means that there is no database: nothing was recorded yet, or the record was taken away.
+fn without_database(context: &Context, verb: &Verb) -> Failed {
+    let kept = match verb {
+        Verb::Verify { .. } => store::kept_head(&context.data),
+        Verb::Show { .. } | Verb::Export => Ok(None),
+    };
+    match kept {
+        Ok(kept) if kept.is_none_or(|head| head.sequence == 0) => {
+            Failed::NotFound(format!("there is no record in {}", context.data.display()))
+        }
+        Ok(_) | Err(_) => broken(&format!("the database is missing, but {HEAD_FILE} is there")),
     }
 }
 
@@ -62,34 +76,44 @@ fn verify(context: &Context, reader: &Reader, given: Option<&str>) -> anyhow::Re
         #[serde(skip_serializing_if = "Option::is_none")]
         broken: Option<String>,
     }
-    let file = context.data.join(HEAD_FILE);
-    let kept = match given {
-        Some(text) => {
-            Some(head_of(text).ok_or_else(|| Failed::Usage(format!("`{}` is no SEQUENCE:HASH", safe(text))))?)
-        }
-        None => std::fs::read_to_string(&file).ok().and_then(|text| serde_json::from_str(&text).ok()),
-    };
-    let mut check = reader.check_audit(kept)?;
-    if kept.is_none() && check.rows > 0 && check.broken.is_none() {
-        check.broken = Some(format!("the end that is kept beside it is gone: {}", file.display()));
-    }
-    let head = format!("{}:{}", check.head.sequence, check.head.hash);
-    let whole = check.broken.is_none();
-    if context.json {
-        let verified = Verified { whole, rows: check.rows, head, broken: check.broken.clone() };
-        context.print_json(&verified)?;
+    let elsewhere = given.map(head_of).transpose()?;
+    let AuditCheck { rows, head, broken: wrong } = reader.verify_audit(elsewhere).map_err(|e| unverified(&e))?;
+    let head = format!("{}:{}", head.sequence, head.hash);
+    let whole = wrong.is_none();
+    let printed = if context.json {
+        context.print_json(&Verified { whole, rows, head, broken: wrong.clone() })
     } else if whole {
-        super::print_line(&format!("the record is whole: {} rows, its end is {head}", check.rows))?;
-    }
-    match check.broken {
-        None => Ok(()),
-        Some(broken) => Err(Failed::Other(format!("the record of decisions is damaged: {broken}")).into()),
-    }
+        super::print_line(&format!("the record is whole: {rows} rows, its end is {head}"))
+    } else {
+        Ok(())
+    };
+    // A broken record is told by the exit code also when nobody reads what is printed.
+    wrong.map_or(printed, |wrong| Err(broken(&wrong).into()))
 }
 
-fn head_of(text: &str) -> Option<AuditHead> {
-    let (sequence, hash) = text.split_once(':')?;
-    Some(AuditHead { sequence: sequence.parse().ok()?, hash: hash.parse().ok()? })
+fn broken(wrong: &str) -> Failed {
+    Failed::Other(format!("the record of decisions is not what was recorded: {wrong}"))
+}
+
+/// A record that could not be looked through is neither intact nor broken.
+fn unverified(error: &VerifyError) -> Failed {
+    let hint = match error {
+        VerifyError::Store(error) => match error.failure() {
+            ReadFailure::Locked => "another program holds the database; try again",
+            ReadFailure::Io => "check that the data directory is there and readable",
+            ReadFailure::Damaged => "the database file is damaged; restore it from a backup",
+            ReadFailure::Other => "the record may be intact or not",
+        },
+        VerifyError::Head(_) => "check that it is a readable file",
+    };
+    Failed::Unreadable(format!("cannot verify the record of decisions: {error}; {hint}"))
+}
+
+fn head_of(text: &str) -> Result<AuditHead, Failed> {
+    let head = text
+        .split_once(':')
+        .and_then(|(sequence, hash)| Some(AuditHead { sequence: sequence.parse().ok()?, hash: hash.parse().ok()? }));
+    head.ok_or_else(|| Failed::Usage(format!("--head: expected SEQUENCE:HASH, got `{}`", safe(text))))
 }
 
 /// What is read of a row for people.

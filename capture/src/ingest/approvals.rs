@@ -1,13 +1,7 @@
 //! Decisions: closed in the log, with a row of the record in the same transaction. Whoever decided is
 //! told after the commit, and only then is the agent: what is not recorded is not answered.
 
-use std::{
-    fs,
-    io::Write,
-    os::unix::fs::OpenOptionsExt,
-    path::Path,
-    sync::{Mutex, PoisonError, atomic::Ordering},
-};
+use std::sync::{Mutex, PoisonError, atomic::Ordering};
 
 use events::{
     ApprovalKind, ApprovalResolved, ApprovalState, Claim, Confidence, Event, Payload, Reason, SessionId, Signal,
@@ -16,12 +10,9 @@ use events::{
 use projections::Approval;
 use serde::Serialize;
 use serde_json::Value;
-use store::AuditHead;
+use store::keep_head;
 
 use super::{Failure, Ingest};
-
-/// Where the end of the record is kept beside the database.
-pub const HEAD_FILE: &str = "audit.head";
 
 /// A decision that is to be made.
 pub struct Decide {
@@ -215,15 +206,4 @@ impl Ingest {
 /// Whether it only tells how the call ended that was asked for.
 fn is_outcome(news: &Payload) -> bool {
     matches!(news, Payload::ApprovalResolved(resolved) if resolved.state.is_none() && resolved.outcome.is_some())
-}
-
-/// Writes the end of the record beside the database, whole or not at all.
-fn keep_head(data: &Path, head: AuditHead) -> std::io::Result<()> {
-    let path = data.join(HEAD_FILE);
-    let begun = path.with_extension("head.part");
-    // One that is there was left by an earlier life.
-    fs::remove_file(&begun).ok();
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&begun)?;
-    file.write_all(serde_json::to_string(&head)?.as_bytes())?;
-    fs::rename(&begun, &path)
 }

@@ -101,7 +101,8 @@ fn what_fails_says_how() {
     let code = |words: &[&str]| match ask(words).err().and_then(|error| error.downcast::<Failed>().ok()) {
         Some(Failed::NotFound(_)) => 4,
         Some(Failed::Refused(_)) => 5,
-        Some(Failed::Other(_) | Failed::Usage(_) | Failed::TimedOut(_) | Failed::InUse(_)) | None => 1,
+        Some(Failed::Other(_) | Failed::Usage(_) | Failed::TimedOut(_) | Failed::InUse(_) | Failed::Unreadable(_))
+        | None => 1,
     };
     let fixtures = fixtures().join("recorded");
     let file = |case: &str| fixtures.join(case).join("session.jsonl").to_str().unwrap().to_owned();

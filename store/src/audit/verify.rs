@@ -1,0 +1,139 @@
+//! Verifying the chain: all of it as it stood at one moment, so that a writer at work beside it never
+//! looks like somebody who tampers.
+
+use rusqlite::{Connection, OptionalExtension, types::ValueRef};
+
+use super::{AuditHash, AuditHead, HEAD_FILE, HeadError, kept_head, link};
+use crate::reader::{ReadError, Reader};
+
+/// The version of the schema that brought the table of the chain.
+const AUDIT_SINCE: i64 = 2;
+
+/// What a look through the whole record found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditCheck {
+    /// Intact rows, up to the first that is not.
+    pub rows: u64,
+    /// The last of them.
+    pub head: AuditHead,
+    /// What is wrong, the first of it; `None` when nothing is.
+    pub broken: Option<String>,
+}
+
+/// Why the record could not be verified: it may be intact or not.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// The database could not be read.
+    #[error(transparent)]
+    Store(#[from] ReadError),
+    /// The kept end of the chain could not be read.
+    #[error(transparent)]
+    Head(HeadError),
+}
+
+impl Reader {
+    /// Verifies the whole record against the end kept beside the database, and against `elsewhere`, an
+    /// end that was kept at another place.
+    ///
+    /// # Errors
+    /// When the database or the file beside it cannot be read.
+    pub fn verify_audit(&self, elsewhere: Option<AuditHead>) -> Result<AuditCheck, VerifyError> {
+        // The file before the rows: it is written after its row is committed, so whatever it names is
+        // in every later state of the database.
+        let (beside, damaged) = match self.directory().map_or(Ok(None), kept_head) {
+            Ok(beside) => (beside, None),
+            Err(error @ HeadError::Damaged { .. }) => (None, Some(error.to_string())),
+            Err(error @ HeadError::Read { .. }) => return Err(VerifyError::Head(error)),
+        };
+        let kept: Vec<AuditHead> = beside.into_iter().chain(elsewhere).collect();
+        let mut check = self.check_audit(&kept)?;
+        check.broken = check.broken.or(damaged);
+        // An empty record is given its file before its first row.
+        if check.broken.is_none() && beside.is_none() && check.rows > 0 {
+            check.broken = Some(format!("the end that is kept beside it, {HEAD_FILE}, is missing"));
+        }
+        Ok(check)
+    }
+
+    /// Looks through the whole record as it stands at one moment; `kept` are ends of the chain as they
+    /// were kept elsewhere, read before this call.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn check_audit(&self, kept: &[AuditHead]) -> Result<AuditCheck, ReadError> {
+        self.with("audit", |connection| {
+            let failed = |source| ReadError::Sqlite { what: "audit", source };
+            // One transaction: rows and counter are of the same commit.
+            let snapshot = connection.unchecked_transaction().map_err(failed)?;
+            check(&snapshot, kept).map_err(failed)
+        })
+    }
+}
+
+fn check(connection: &Connection, kept: &[AuditHead]) -> rusqlite::Result<AuditCheck> {
+    let there =
+        connection.prepare_cached("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'audit'")?.exists([])?;
+    if !there {
+        let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        let expected = version >= AUDIT_SINCE || kept.iter().any(|head| head.sequence > 0);
+        let broken = expected.then(|| "its table is missing".to_owned());
+        return Ok(AuditCheck { rows: 0, head: AuditHead::default(), broken });
+    }
+    let (head, mut broken) = walk(connection, kept)?;
+    if broken.is_none() {
+        broken = missing_at_end(connection, head, kept)?;
+    }
+    Ok(AuditCheck { rows: head.sequence, head, broken })
+}
+
+/// Follows the chain from its first row; gives the last row that is as it should be, and what is wrong
+/// with the one after it.
+fn walk(connection: &Connection, kept: &[AuditHead]) -> rusqlite::Result<(AuditHead, Option<String>)> {
+    let mut head = AuditHead::default();
+    let mut statement = connection.prepare_cached("SELECT sequence, body, hash FROM audit ORDER BY sequence")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let expected = head.sequence + 1;
+        let sequence = row.get::<_, i64>(0)?;
+        let Ok(sequence @ 1..) = u64::try_from(sequence) else {
+            return Ok((head, Some(format!("row {sequence} was put in"))));
+        };
+        if sequence != expected {
+            return Ok((head, Some(format!("row {expected} is missing"))));
+        }
+        // Columns of another type, or text that is not UTF-8, were not written by us.
+        let hash = intact(head.hash, sequence, row.get_ref(1)?, row.get_ref(2)?);
+        let Some(hash) = hash else {
+            return Ok((head, Some(format!("row {sequence} is not what was recorded"))));
+        };
+        if kept.iter().any(|kept| kept.sequence == sequence && kept.hash != hash) {
+            return Ok((head, Some(format!("row {sequence} is not the one that was kept"))));
+        }
+        head = AuditHead { sequence, hash };
+    }
+    Ok((head, None))
+}
+
+/// The hash of a row that is what was recorded.
+fn intact(before: AuditHash, sequence: u64, body: ValueRef<'_>, hash: ValueRef<'_>) -> Option<AuditHash> {
+    let (ValueRef::Text(body), ValueRef::Blob(hash)) = (body, hash) else { return None };
+    let found = AuditHash(hash.try_into().ok()?);
+    (link(before, sequence, std::str::from_utf8(body).ok()?) == found).then_some(found)
+}
+
+/// Says which rows are missing behind `head`, by the counter of the database and by the kept ends.
+fn missing_at_end(connection: &Connection, head: AuditHead, kept: &[AuditHead]) -> rusqlite::Result<Option<String>> {
+    let given = connection
+        .prepare_cached("SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = 'audit'")?
+        .query_row([], |row| row.get::<_, Option<i64>>(0))
+        .optional()?
+        .flatten()
+        .and_then(|given| u64::try_from(given).ok())
+        .unwrap_or(0);
+    let last = kept.iter().map(|kept| kept.sequence).chain([given]).max().unwrap_or(0);
+    if last > head.sequence {
+        return Ok(Some(format!("rows {} to {last} are missing at the end", head.sequence + 1)));
+    }
+    // SQLite never lets the counter fall behind the rows.
+    Ok((given < head.sequence).then(|| format!("the database counts {given} rows, but there are {}", head.sequence)))
+}

@@ -1,0 +1,76 @@
+//! `capture audit verify` from outside: an intact record, a broken one, and one that cannot be read.
+
+use std::fs;
+
+use store::{AuditHead, HEAD_FILE, Writer, keep_head};
+use tests::program::Machine;
+
+use super::PROGRAM;
+
+/// A machine whose record has some rows, and their end.
+fn recorded(rows: u64) -> (Machine, AuditHead) {
+    let machine = Machine::new(PROGRAM);
+    machine.configure("autostart = false\n");
+    let mut writer = Writer::open(&machine.data()).unwrap();
+    writer.begin().unwrap();
+    let heads: Vec<_> = (0..rows).map(|n| writer.audit(&format!("{{\"n\":{n}}}")).unwrap()).collect();
+    writer.commit().unwrap();
+    let head = heads.last().copied().unwrap_or_default();
+    keep_head(&machine.data(), head).unwrap();
+    drop(writer);
+    Writer::checkpoint(&machine.data().join("capture.db"), true).unwrap();
+    (machine, head)
+}
+
+/// The exit code, and all that is said.
+fn verify(machine: &Machine, more: &[&str]) -> (Option<i32>, String) {
+    let output = machine.command(&[&["audit", "verify"], more].concat()).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+#[test]
+fn an_intact_record_is_told_from_a_broken_one_and_from_one_that_cannot_be_read() {
+    let (machine, head) = recorded(3);
+    let told = format!("{}:{}", head.sequence, head.hash);
+    let (code, said) = verify(&machine, &[]);
+    assert_eq!(code, Some(0));
+    assert!(said.contains(&format!("3 rows, its end is {told}")), "{said}");
+    assert_eq!(verify(&machine, &["--head", &told]).0, Some(0));
+    let (code, said) = verify(&machine, &["--head", "3"]);
+    assert_eq!((code, said.contains("expected SEQUENCE:HASH, got `3`")), (Some(2), true), "{said}");
+    let (code, said) = verify(&machine, &["--head", &format!("4:{}", head.hash)]);
+    assert_eq!((code, said.contains("rows 4 to 4 are missing at the end")), (Some(1), true), "{said}");
+    let (code, said) = verify(&machine, &["--json", "--head", &format!("2:{}", head.hash)]);
+    assert_eq!((code, said.contains("\"whole\":false")), (Some(1), true), "{said}");
+
+    let kept = machine.data().join(HEAD_FILE);
+    fs::write(&kept, "{\"sequence\":3").unwrap();
+    let (code, said) = verify(&machine, &[]);
+    assert_eq!((code, said.contains("does not hold the end of the record")), (Some(1), true), "{said}");
+    fs::remove_file(&kept).unwrap();
+    let (code, said) = verify(&machine, &[]);
+    assert_eq!((code, said.contains("audit.head, is missing")), (Some(1), true), "{said}");
+    fs::create_dir(&kept).unwrap();
+    let (code, said) = verify(&machine, &[]);
+    assert_eq!((code, said.contains("cannot verify the record of decisions: cannot read")), (Some(7), true), "{said}");
+}
+
+#[test]
+fn a_damaged_or_missing_database_is_neither_intact_nor_tampered_with() {
+    let (machine, _) = recorded(3);
+    let database = machine.data().join("capture.db");
+    let mut bytes = fs::read(&database).unwrap();
+    bytes[16_384..].fill(0x5a);
+    fs::write(&database, bytes).unwrap();
+    let (code, said) = verify(&machine, &[]);
+    assert_eq!((code, said.contains("the database file is damaged")), (Some(7), true), "{said}");
+    fs::write(&database, "no database at all, but some text").unwrap();
+    let (code, said) = verify(&machine, &[]);
+    assert_eq!((code, said.contains("the database file is damaged")), (Some(7), true), "{said}");
+
+    fs::remove_file(&database).unwrap();
+    let (code, said) = verify(&machine, &[]);
+    assert_eq!((code, said.contains("the database is missing, but audit.head is there")), (Some(1), true), "{said}");
+    fs::remove_file(machine.data().join(HEAD_FILE)).unwrap();
+    assert_eq!(verify(&machine, &[]).0, Some(4));
+}
