@@ -32,7 +32,11 @@ mod wait;
 mod watch;
 mod when;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    io::{BufRead, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
 
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -40,7 +44,7 @@ use crate::{
     client::{Client, Transport},
     config::Config,
     environment::{self, Environment},
-    places,
+    places, terminal,
 };
 
 /// Observes coding-agent sessions and says, at any moment, which one needs you.
@@ -241,20 +245,17 @@ fn print_json<T: serde::Serialize>(value: &T) -> anyhow::Result<()> {
         #[serde(flatten)]
         value: &'a T,
     }
-    print_line(&serde_json::to_string(&Versioned { schema_version: SCHEMA_VERSION, value })?)
+    print_line(&terminal::safe_json(&serde_json::to_string(&Versioned { schema_version: SCHEMA_VERSION, value })?))
 }
 
 /// Prints a line of data.
-#[expect(clippy::print_stdout, reason = "the data of a command")]
 fn print_line(text: &str) -> anyhow::Result<()> {
-    println!("{text}");
-    Ok(())
+    Ok(writeln!(terminal::stdout(), "{text}")?)
 }
 
 /// Asks the person at the terminal; only a yes is one.
 fn is_agreed(question: &str) -> anyhow::Result<bool> {
-    use std::io::{BufRead, Write};
-    let mut err = std::io::stderr().lock();
+    let mut err = terminal::stderr();
     write!(err, "{question} [y/N] ")?;
     err.flush()?;
     let mut answer = String::new();
@@ -265,10 +266,14 @@ fn is_agreed(question: &str) -> anyhow::Result<bool> {
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return explain_usage(&error),
+    };
     match run(arguments) {
         Ok(code) => code,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        // Whoever read our output has enough. What failed by itself is still told.
+        Err(error) if terminal::is_reader_gone() && !error.is::<Failed>() => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("{error:#}"));
             let refused = error.downcast_ref::<environment::Refused>().map(|_| REFUSED);
@@ -281,13 +286,22 @@ pub fn main() -> ExitCode {
 fn complain(text: &str) {
     for (index, line) in text.lines().enumerate() {
         let line = crate::terminal::safe(line);
-        eprintln!("{}{line}", if index == 0 { "capture: " } else { "  " });
+        terminal::note(&format!("{}{line}", if index == 0 { "capture: " } else { "  " }));
     }
 }
 
-/// Whoever read our output has enough.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+/// Shows help, the version, or what is wrong with the command line. That repeats what was typed, which may be
+/// somebody else's text, so it has no colours.
+fn explain_usage(error: &clap::Error) -> ExitCode {
+    let text = error.render();
+    if error.use_stderr() {
+        write!(terminal::stderr().without_colours(), "{text}").ok();
+    } else if style::colours() {
+        write!(terminal::stdout(), "{}", text.ansi()).ok();
+    } else {
+        write!(terminal::stdout(), "{text}").ok();
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -334,7 +348,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "capture", &mut text);
-            Ok(std::io::Write::write_all(&mut std::io::stdout(), &text)?)
+            Ok(terminal::stdout().write_all(&text)?)
         }
     }?;
     Ok(ExitCode::SUCCESS)

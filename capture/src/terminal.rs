@@ -1,15 +1,29 @@
-//! What may be shown on a terminal: text of agents and files is untrusted, and an escape sequence
-//! in a title must not move the cursor, nor a right-to-left mark turn a command round.
+//! The one way to standard output and standard error: text of agents and files is untrusted, and an escape
+//! sequence in a title must not move the cursor, nor a right-to-left mark turn a command round.
+//!
+//! Commands escape each untrusted text where they put it into a line ([`safe`]); whatever they forget is
+//! escaped on its way to the terminal ([`stdout`], [`stderr`]), where of all control sequences only our own
+//! colours pass. What goes into a pipe or a file is data and stays as it is; JSON is escaped everywhere
+//! ([`safe_json`]), as that changes no value.
+
+use std::{
+    borrow::Cow,
+    fmt::Write as _,
+    io::{self, IsTerminal, StderrLock, StdoutLock, Write},
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use events::visible::shows;
 
 /// The text with everything that does not print, or prints something else than it is, escaped.
 #[must_use]
 pub fn safe(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_ascii_graphic() || c == ' ' || !c.is_ascii() && prints(c) {
+        if prints(c) {
             shown.push(c);
         } else {
-            shown.extend(c.escape_debug());
+            shown.extend(escape(c));
         }
     }
     shown
@@ -21,24 +35,223 @@ pub fn safe_lines(text: &str) -> String {
     text.lines().flat_map(|line| [safe(line), "\n".to_owned()]).collect()
 }
 
+/// JSON with everything that does not print escaped, as JSON escapes it: the same value.
+#[must_use]
+pub fn safe_json(json: &str) -> Cow<'_, str> {
+    // In JSON such characters can only be in strings.
+    let is_escaped = |c: char| c == '\x7f' || !c.is_ascii() && !prints(c);
+    if !json.contains(is_escaped) {
+        return Cow::Borrowed(json);
+    }
+    let mut shown = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        if is_escaped(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// The text as a terminal may have it: lines, tabs and our own colours, all else escaped.
+#[must_use]
+pub fn on_terminal(text: &str) -> String {
+    escaped(text, Colours::Pass)
+}
+
+/// What becomes of sequences that are like our own colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Colours {
+    Pass,
+    Escape,
+}
+
+fn escaped(text: &str, colours: Colours) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let colour = (colours == Colours::Pass).then(|| colour_at(rest)).flatten();
+        let length = colour.unwrap_or(c.len_utf8());
+        let (this, behind) = rest.split_at(length);
+        if colour.is_some() || matches!(c, '\n' | '\t') || prints(c) {
+            shown.push_str(this);
+        } else {
+            shown.extend(escape(c));
+        }
+        rest = behind;
+    }
+    shown
+}
+
+/// The escape a person reads: `\n`, `\u{1b}`.
+fn escape(c: char) -> impl Iterator<Item = char> {
+    let short = match c {
+        '\n' => Some('n'),
+        '\r' => Some('r'),
+        '\t' => Some('t'),
+        _ => None,
+    };
+    let long = short.is_none().then(|| c.escape_unicode());
+    short.into_iter().flat_map(|c| ['\\', c]).chain(long.into_iter().flatten())
+}
+
+/// Whether a character shows, by itself or in what stands before it: U+FE0F makes a picture of an emoji.
 fn prints(c: char) -> bool {
-    // Combining marks print together with what stands before them; alone they are escaped, so
-    // they are asked about behind a letter.
-    let mut escaped = [b'a'; 5];
-    let text = c.encode_utf8(&mut escaped[1..]).len();
-    std::str::from_utf8(&escaped[..=text]).is_ok_and(|pair| pair.escape_debug().eq(pair.chars()))
+    shows(c) || c == '\u{fe0f}'
+}
+
+/// Length of one of our own colour sequences at the beginning of the text. What hides a text (concealed,
+/// inverse, backgrounds, black) is not among them.
+fn colour_at(text: &str) -> Option<usize> {
+    let parameters = text.strip_prefix("\x1b[")?;
+    let end = parameters.find('m').filter(|end| *end <= "38;5;15".len())?;
+    let parameters = &parameters[..end];
+    let number = |text: &str| {
+        let plain = matches!(text.len(), 1..=2) && text.bytes().all(|byte| byte.is_ascii_digit());
+        plain.then(|| text.parse::<u8>().ok()).flatten()
+    };
+    let is_ours = match parameters.strip_prefix("38;5;") {
+        Some(colour) => matches!(number(colour), Some(1..=15)),
+        None => parameters.split(';').all(|one| matches!(number(one), Some(0..=4 | 22..=24 | 31..=37 | 39 | 91..=97))),
+    };
+    is_ours.then_some("\x1b[".len() + end + 1)
+}
+
+/// Set when whoever read our standard output has gone.
+static READER_GONE: AtomicBool = AtomicBool::new(false);
+
+/// Whether whoever read our standard output has gone: there is nothing left to do, and nothing wrong.
+#[must_use]
+pub fn is_reader_gone() -> bool {
+    READER_GONE.load(Ordering::Relaxed)
+}
+
+/// Standard output, escaped where it is a terminal.
+#[must_use]
+pub fn stdout() -> Screen<StdoutLock<'static>> {
+    let to = io::stdout().lock();
+    Screen { escapes: to.is_terminal(), colours: Colours::Pass, to, line: Vec::new(), gone: Some(&READER_GONE) }
+}
+
+/// Standard error, escaped wherever it goes: it is for people, and into logs.
+#[must_use]
+pub fn stderr() -> Screen<StderrLock<'static>> {
+    let to = io::stderr().lock();
+    let colours = if to.is_terminal() { Colours::Pass } else { Colours::Escape };
+    Screen { to, escapes: true, colours, line: Vec::new(), gone: None }
+}
+
+/// Says a line on standard error. Nobody has to be there to hear it.
+pub fn note(text: &str) {
+    writeln!(stderr(), "{text}").ok();
+}
+
+/// A line that is kept longer than this is shown without its end.
+const LINE_BYTES: usize = 64 << 10;
+
+/// A writer that escapes what a terminal must not have.
+#[derive(Debug)]
+pub struct Screen<W: Write> {
+    to: W,
+    escapes: bool,
+    colours: Colours,
+    /// What is held back: a sequence or a character may not be whole before the end of its line.
+    line: Vec<u8>,
+    gone: Option<&'static AtomicBool>,
+}
+
+impl<W: Write> Screen<W> {
+    /// A writer, of a log for instance, that is always escaped.
+    pub fn escaping(to: W) -> Self {
+        Self { to, escapes: true, colours: Colours::Escape, line: Vec::new(), gone: None }
+    }
+
+    /// The same for text that is all untrusted: colours in it are not ours.
+    pub fn without_colours(mut self) -> Self {
+        self.colours = Colours::Escape;
+        self
+    }
+
+    /// Whether what is written is escaped.
+    #[must_use]
+    pub fn escapes(&self) -> bool {
+        self.escapes
+    }
+
+    /// Writes control sequences of our own as they are. Untrusted text among them is the caller's to escape.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn control(&mut self, sequences: &str) -> io::Result<()> {
+        self.write_line(self.line.len())?;
+        let written = self.to.write_all(sequences.as_bytes());
+        self.noticed(written)
+    }
+
+    /// Writes the first `end` bytes of what is held back.
+    fn write_line(&mut self, end: usize) -> io::Result<()> {
+        if end == 0 {
+            return Ok(());
+        }
+        let line: Vec<u8> = self.line.drain(..end).collect();
+        let mut shown = String::with_capacity(line.len());
+        for chunk in line.utf8_chunks() {
+            shown.push_str(&escaped(chunk.valid(), self.colours));
+            for byte in chunk.invalid() {
+                let _ = write!(shown, "\\x{byte:02x}");
+            }
+        }
+        let written = self.to.write_all(shown.as_bytes());
+        self.noticed(written)
+    }
+
+    fn noticed<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        if let (Err(error), Some(gone)) = (&result, self.gone)
+            && error.kind() == io::ErrorKind::BrokenPipe
+        {
+            gone.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+}
+
+impl<W: Write> Write for Screen<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.escapes {
+            let written = self.to.write(bytes);
+            return self.noticed(written);
+        }
+        let held = self.line.len();
+        self.line.extend_from_slice(bytes);
+        if let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') {
+            self.write_line(held + end + 1)?;
+        }
+        if self.line.len() > LINE_BYTES {
+            // A character that is not whole yet waits for its end.
+            let whole = self.line.utf8_chunks().last().map_or(0, |last| match last.invalid().len() {
+                1..=3 if self.line.ends_with(last.invalid()) => self.line.len() - last.invalid().len(),
+                _ => self.line.len(),
+            });
+            self.write_line(whole)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.write_line(self.line.len())?;
+        let flushed = self.to.flush();
+        self.noticed(flushed)
+    }
+}
+
+impl<W: Write> Drop for Screen<W> {
+    fn drop(&mut self) {
+        self.write_line(self.line.len()).ok();
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::safe;
-
-    #[test]
-    fn what_does_not_print_is_escaped() {
-        assert_eq!(safe("plain \"text\" \\ 日本語 é e\u{301} 🚀"), "plain \"text\" \\ 日本語 é e\u{301} 🚀");
-        assert_eq!(safe("a\x1b[31mb"), "a\\u{1b}[31mb");
-        assert_eq!(safe("\u{202e}abc"), "\\u{202e}abc");
-        assert_eq!(safe("a\u{200b}b\u{2028}c\u{feff}"), "a\\u{200b}b\\u{2028}c\\u{feff}");
-        assert_eq!(safe("\u{e000}\u{9b}\x7f\n"), "\\u{e000}\\u{9b}\\u{7f}\\n");
-    }
-}
+mod tests;

@@ -13,9 +13,13 @@ use serde_json::{Map, Value};
 
 use super::{
     Context, Failed, is_agreed, percent, style,
-    watch::{ALL, show, watch},
+    watch::{ALL, clear, show, watch},
 };
-use crate::{client::Client, clock, terminal::safe};
+use crate::{
+    client::Client,
+    clock,
+    terminal::{self, safe},
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -124,7 +128,7 @@ pub(super) fn list(context: &Context, arguments: &Arguments) -> anyhow::Result<(
         return if context.json { context.print_json(&page) } else { show(&rows(&page, arguments.all)) };
     }
     if !context.json {
-        show("\x1b[2J")?;
+        clear()?;
     }
     watch(context, &client, ALL, list, |page| rows(page, arguments.all))
 }
@@ -313,14 +317,14 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
     let answers = answers(&shown.approval, &arguments.answer)?;
     if !context.json {
         // A list cuts; what is allowed is shown whole.
-        eprint!("{}", exact(&shown.approval));
+        write!(terminal::stderr(), "{}", exact(&shown.approval)).ok();
     }
     let scope = if arguments.scope == Scope::Session { "session" } else { "once" };
     let rule = (arguments.scope == Scope::Rule).then(|| agreed_rule(context, &shown, arguments.yes)).transpose()?;
     decide(context, &client, &shown, &Decision { decision: "allow", message: None, scope, answers })?;
     if let Some(rule) = rule {
         let path = super::policy::append(context, rule)?;
-        eprintln!("capture: saved in {}", safe(&path.display().to_string()));
+        terminal::note(&format!("capture: saved in {}", safe(&path.display().to_string())));
     }
     Ok(())
 }
@@ -383,7 +387,7 @@ fn agreed_rule<'s>(context: &Context, shown: &'s Shown, yes: bool) -> anyhow::Re
         let why = "there is no rule that would allow just this again: it is not fully understood";
         return Err(Failed::Refused(why.into()).into());
     };
-    let mut err = std::io::stderr().lock();
+    let mut err = terminal::stderr();
     writeln!(err, "This rule would be added to your policy:\n")?;
     for line in rule.lines() {
         writeln!(err, "    {}", safe(line))?;

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use store::{AuditCheck, AuditHead, HEAD_FILE, ReadFailure, Reader, VerifyError};
 
 use super::{Context, Failed, style};
-use crate::terminal::safe;
+use crate::terminal::{self, safe, safe_json};
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -191,15 +191,17 @@ fn exported(entry: &store::AuditEntry) -> Result<Exported<'_>, serde_json::Error
 }
 
 fn export(reader: &Reader) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = terminal::stdout();
     let mut after = 0;
     loop {
         let page = reader.audit(after, PAGE)?;
         let Some(last) = page.last() else { return Ok(out.flush()?) };
         after = last.sequence;
         for entry in &page {
-            serde_json::to_writer(&mut out, &exported(entry)?)?;
-            out.write_all(b"\n")?;
+            let line = serde_json::to_string(&exported(entry)?)?;
+            // In a pipe the row is to the byte what its hash was made of.
+            let line = if out.escapes() { safe_json(&line) } else { line.into() };
+            writeln!(out, "{line}")?;
         }
     }
 }

@@ -7,7 +7,13 @@ use events::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Failed, style};
-use crate::{clock, environment, environment::Environment, places, policy, roots, serve::log_file, terminal::safe};
+use crate::{
+    clock, environment,
+    environment::Environment,
+    places, policy, roots,
+    serve::log_file,
+    terminal::{self, safe},
+};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Sources {
@@ -132,7 +138,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
     if context.json {
         context.print_json(&report)?;
     } else {
-        let mut out = std::io::stdout().lock();
+        let mut out = terminal::stdout();
         for check in &report.checks {
             writeln!(out, "{} {:<16} {}", if check.ok { "✓" } else { "✗" }, check.name, safe(&check.detail))?;
         }

@@ -27,7 +27,7 @@ use anyhow::Context as _;
 use events::Provider;
 
 use super::{Context, Failed};
-use crate::places;
+use crate::{places, terminal};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -65,7 +65,7 @@ pub(super) struct Child {
 /// Becomes the agent.
 pub(super) fn child(arguments: &Child) -> ExitCode {
     let error = program::become_program(arguments.driver, &arguments.command);
-    eprintln!("capture: {}", crate::terminal::safe(&error.to_string()));
+    terminal::note(&format!("capture: {}", terminal::safe(&error.to_string())));
     ExitCode::from(error.shell_code())
 }
 

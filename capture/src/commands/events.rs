@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Context, SCHEMA_VERSION, find, style};
-use crate::terminal::safe;
+use crate::terminal::{self, safe, safe_json};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -77,10 +77,10 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 }
 
 fn print(context: &Context, json: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = terminal::stdout();
     if context.json {
         let rest = json.strip_prefix('{').unwrap_or(json);
-        writeln!(out, "{{\"schema_version\":{SCHEMA_VERSION},{rest}")?;
+        writeln!(out, "{{\"schema_version\":{SCHEMA_VERSION},{}", safe_json(rest))?;
         return Ok(out.flush()?);
     }
     let event = Event::from_json(json)?;

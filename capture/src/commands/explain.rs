@@ -10,7 +10,11 @@ use serde::{Deserialize, Serialize};
 use server::Moment;
 
 use super::{Context, Failed, find, style, when};
-use crate::{client::Client, clock, terminal::safe};
+use crate::{
+    client::Client,
+    clock,
+    terminal::{self, safe},
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -62,7 +66,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         let (moment, history, screen) = (&moment, &history, screen.as_ref());
         return context.print_json(&Explained { session: &session, moment, history, screen });
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = terminal::stdout();
     if let Some(at) = at {
         writeln!(out, "at {}, {} ago:", style::local(at), style::age(at, now))?;
     }

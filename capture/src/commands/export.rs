@@ -11,7 +11,10 @@ use anyhow::Context as _;
 use export::asciicast::{Code, Encoder, Event, Header, Joined, Version, parts};
 
 use super::{Context, Failed};
-use crate::redaction;
+use crate::{
+    redaction,
+    terminal::{self, safe, safe_json},
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -51,11 +54,14 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     }
     let mut joined = Joined::open(files)?;
     match &arguments.output {
-        None => convert(&mut joined, version, &mut BufWriter::new(std::io::stdout().lock()))?,
+        None => convert(&mut joined, version, &mut BufWriter::new(terminal::stdout().without_colours()))?,
         Some(path) => to_file(path, arguments.force, |out| convert(&mut joined, version, out))?,
     }
     for path in joined.cut() {
-        eprintln!("capture: {} ends in the middle of a line; what is whole was exported", path.display());
+        terminal::note(&format!(
+            "capture: {} ends in the middle of a line; what is whole was exported",
+            safe(&path.display().to_string())
+        ));
     }
     Ok(())
 }
@@ -64,7 +70,7 @@ fn convert(joined: &mut Joined, version: Version, out: &mut impl Write) -> anyho
     let mut encoder = Encoder::new(version);
     // The parts are one file now.
     let header = Header { part: None, ..joined.header().clone() };
-    out.write_all(encoder.header(&header).as_bytes())?;
+    out.write_all(safe_json(&encoder.header(&header)).as_bytes())?;
     let mut batch = Vec::new();
     let mut bytes = 0;
     while let Some(event) = joined.next_event()? {
@@ -93,7 +99,7 @@ fn write_redacted(mut batch: Vec<Event>, encoder: &mut Encoder, out: &mut impl W
         pieces.into_iter().zip(texts).for_each(|(event, text)| event.data = text);
     }
     for event in batch {
-        out.write_all(encoder.event(&event).as_bytes())?;
+        out.write_all(safe_json(&encoder.event(&event)).as_bytes())?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Context, one_of, percent, print_line, style,
-    watch::{ALL, show, watch},
+    watch::{ALL, clear, show, watch},
 };
 use crate::{clock, terminal::safe};
 
@@ -65,7 +65,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let list = || client.get::<Page>(&query);
     if arguments.watch {
         if !context.json {
-            show("\x1b[2J")?;
+            clear()?;
         }
         return watch(context, &client, ALL, list, |page| rows(page, arguments.all));
     }

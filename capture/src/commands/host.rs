@@ -16,7 +16,10 @@ use adapters::host::{child, runs, start, wire::Spec};
 use anyhow::Context as _;
 
 use super::run::outside;
-use crate::redaction::Redacting;
+use crate::{
+    redaction::Redacting,
+    terminal::{self, Screen, safe},
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Child {
@@ -27,7 +30,7 @@ pub(super) struct Child {
 /// Becomes the program of a run.
 pub(super) fn child(arguments: &Child) -> ExitCode {
     let error = child::become_program(&arguments.command);
-    eprintln!("capture: {}", crate::terminal::safe(&error.to_string()));
+    terminal::note(&format!("capture: {}", safe(&error.to_string())));
     ExitCode::from(error.shell_code())
 }
 
@@ -51,10 +54,10 @@ fn log_to_file(spec: &Spec) {
     let hook = path.clone();
     std::panic::set_hook(Box::new(move |panic| {
         // Nowhere is left to say that this failed too.
-        writeln!(Log(hook.clone()), "panicked: {panic}").ok();
+        writeln!(Screen::escaping(Log(hook.clone())), "panicked: {panic}").ok();
     }));
     tracing_subscriber::fmt()
-        .with_writer(move || Redacting(Log(path.clone())))
+        .with_writer(move || Redacting(Screen::escaping(Log(path.clone()))))
         .with_ansi(false)
         .with_max_level(tracing::Level::WARN)
         .init();

@@ -14,7 +14,10 @@ use events::Provider;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Failed, complain, print_line};
-use crate::policy::{self, OnDisk};
+use crate::{
+    policy::{self, OnDisk},
+    terminal::{self, safe_json},
+};
 
 /// A longer line of input is malformed, bytes.
 const MAX_LINE: u64 = 1024 * 1024;
@@ -219,7 +222,7 @@ fn lines(context: &Context, which: &Which) -> anyhow::Result<()> {
     let here = here()?;
     let mut malformed = 0_usize;
     let mut input = std::io::stdin().lock();
-    let mut output = std::io::stdout().lock();
+    let mut output = terminal::stdout();
     while let Some(line) = next_line(&mut input)? {
         let asked = line.and_then(|line| {
             serde_json::from_slice::<Asked>(&line).map_err(|error| {
@@ -245,8 +248,7 @@ fn lines(context: &Context, which: &Which) -> anyhow::Result<()> {
                 }
             }
         };
-        serde_json::to_writer(&mut output, &answered)?;
-        output.write_all(b"\n")?;
+        writeln!(output, "{}", safe_json(&serde_json::to_string(&answered)?))?;
         output.flush()?;
     }
     if malformed > 0 {

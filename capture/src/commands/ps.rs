@@ -11,9 +11,14 @@ use super::{
     Context,
     doctor::Sources,
     find, percent, style,
-    watch::{STATUS, show, watch},
+    watch::{STATUS, clear, show, watch},
 };
-use crate::{client::Client, clock, health::READING, terminal::safe};
+use crate::{
+    client::Client,
+    clock,
+    health::READING,
+    terminal::{self, safe},
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -86,11 +91,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             page = list()?;
         }
         if let Some(how_far) = how_far(&client)? {
-            eprintln!("capture: {READING}{} (older sessions appear as they are read)", safe(&how_far));
+            terminal::note(&format!("capture: {READING}{} (older sessions appear as they are read)", safe(&how_far)));
         }
         return if context.json { context.print_json(&page) } else { show(&render(&page, arguments)) };
     }
-    show("\x1b[2J")?;
+    clear()?;
     watch(context, &client, STATUS, list, |page| render(page, arguments))
 }
 

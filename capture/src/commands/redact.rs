@@ -11,6 +11,8 @@ use std::{
 use anyhow::Context as _;
 use redact::Redactor;
 
+use crate::terminal;
+
 const PIECE_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, clap::Args)]
@@ -55,7 +57,7 @@ pub(super) fn run(json: bool, arguments: &Arguments) -> anyhow::Result<()> {
             found: found.map(|one| Place { kind: &one.kind, start: one.range.start, end: one.range.end }).collect(),
         });
     }
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(terminal::stdout().without_colours());
     let mut stream = redactor.stream();
     let mut piece = vec![0; PIECE_BYTES];
     let mut ready = Vec::new();

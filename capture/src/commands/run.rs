@@ -30,7 +30,7 @@ use crate::{
     config::Config,
     endpoint::Endpoint,
     places, recording,
-    terminal::safe,
+    terminal::{self, safe},
 };
 
 #[derive(Debug, clap::Args)]
@@ -147,16 +147,16 @@ pub(super) fn finish(outcome: Outcome, run: Option<RunId>) -> anyhow::Result<Exi
         Outcome::Exited(exit) => ExitCode::from(exit.shell_code()),
         Outcome::Detached(run) => {
             // Wherever the cursor was left.
-            eprintln!("\ncapture: detached; `capture attach {run}` attaches again");
+            terminal::note(&format!("\ncapture: detached; `capture attach {run}` attaches again"));
             ExitCode::SUCCESS
         }
         Outcome::HungUp => ExitCode::from(129),
         Outcome::Lost(exit) if run.is_some() => {
             // Nobody knows any more what the program turned on.
             if std::io::stderr().is_terminal() {
-                eprint!("{}", super::fix_tty::LEAVE);
+                terminal::stderr().control(super::fix_tty::LEAVE).ok();
             }
-            eprintln!("capture: the run's host is gone, and the program with its terminal");
+            terminal::note("capture: the run's host is gone, and the program with its terminal");
             ExitCode::from(exit.shell_code().max(1))
         }
         Outcome::Lost(_) => return Err(Failed::Other("the run's host is gone".into()).into()),

@@ -5,7 +5,10 @@ use std::io::Write;
 use adapters::screen::Picture;
 
 use super::{Context, runs, style};
-use crate::{clock, terminal::safe};
+use crate::{
+    clock,
+    terminal::{self, safe},
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -23,7 +26,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if context.json {
         return context.print_json(&picture);
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = terminal::stdout();
     let filled = picture.lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
     if arguments.plain {
         for line in &picture.lines[..filled] {

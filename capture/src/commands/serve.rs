@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use tokio_util::sync::CancellationToken;
 
 use super::{Context, Failed};
-use crate::{client::Client, environment::Environment, places, redaction::Redacting, serve::Options};
+use crate::{client::Client, environment::Environment, places, redaction::Redacting, serve::Options, terminal};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -32,7 +32,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         .and_then(|v| v.into_os_string().into_string().ok())
         .unwrap_or_else(|| "info".into());
     tracing_subscriber::fmt()
-        .with_writer(|| Redacting(std::io::stderr()))
+        .with_writer(|| Redacting(terminal::stderr()))
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_new(&filter)
@@ -62,6 +62,6 @@ fn in_use(error: anyhow::Error) -> anyhow::Error {
 fn stop(context: &Context) -> anyhow::Result<()> {
     super::refuse_agents("stopping the server")?;
     let pid = Client::stop(&context.data, context.transport)?;
-    eprintln!("capture: the server (pid {pid}) has stopped");
+    terminal::note(&format!("capture: the server (pid {pid}) has stopped"));
     Ok(())
 }

@@ -6,7 +6,10 @@ use projections::{Session, Turn};
 use serde::{Deserialize, Serialize};
 
 use super::{Context, find, style};
-use crate::{clock, terminal::safe};
+use crate::{
+    clock,
+    terminal::{self, safe},
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -36,7 +39,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if context.json {
         return context.print_json(&Shown { session: &session, turns: &turns });
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = terminal::stdout();
     let now = clock::now();
     writeln!(
         out,

@@ -6,6 +6,7 @@ use events::State;
 use projections::Session;
 
 use super::{Context, Failed, find, style};
+use crate::terminal;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -40,7 +41,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
                 if context.json {
                     return context.print_json(&session);
                 }
-                let mut out = std::io::stdout().lock();
+                let mut out = terminal::stdout();
                 writeln!(out, "{}", style::state(&session.status, style::colours()))?;
                 return Ok(());
             }

@@ -5,7 +5,10 @@ use std::{io::Write, time::Duration};
 use crossbeam_channel::{Receiver, RecvTimeoutError, TrySendError, after, bounded};
 
 use super::{Context, Failed};
-use crate::client::Client;
+use crate::{
+    client::Client,
+    terminal::{self, on_terminal},
+};
 
 /// A list on screen is drawn again after this time even when nothing changed.
 const TICK: Duration = Duration::from_secs(1);
@@ -39,8 +42,9 @@ pub(super) fn watch<T: serde::Serialize>(
             }
         } else {
             // Drawn over the last list line by line, so that nothing flickers.
-            let lines: String = render(&page).lines().map(|line| format!("{line}\x1b[K\r\n")).collect();
-            show(&format!("\x1b[H{lines}\x1b[J"))?;
+            let shown = on_terminal(&render(&page));
+            let lines: String = shown.lines().map(|line| format!("{line}\x1b[K\r\n")).collect();
+            control(&format!("\x1b[H{lines}\x1b[J"))?;
         }
         // Nobody reads faster. Nothing is sent on this channel: it is a wait.
         after(PAUSE).recv().ok();
@@ -72,9 +76,21 @@ fn follow(client: &Client, stream: &str) -> anyhow::Result<Receiver<()>> {
     Ok(news)
 }
 
-/// Writes a text as it is, at once.
+/// Empties the screen.
+pub(super) fn clear() -> anyhow::Result<()> {
+    control("\x1b[2J")
+}
+
+/// Sends the terminal sequences of our own.
+fn control(sequences: &str) -> anyhow::Result<()> {
+    let mut out = terminal::stdout();
+    out.control(sequences)?;
+    Ok(out.flush()?)
+}
+
+/// Writes a text at once.
 pub(super) fn show(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = terminal::stdout();
     write!(out, "{text}")?;
     Ok(out.flush()?)
 }

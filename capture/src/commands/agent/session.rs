@@ -15,6 +15,7 @@ use session_tree::{Context, Object, compaction, llm};
 
 use self::file::{Leaf, Loaded};
 use super::super::{Failed, print_line};
+use crate::terminal::safe_json;
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -90,12 +91,12 @@ struct Answer {
 
 pub(super) fn run(json: bool, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match answer(&arguments.verb) {
-        Ok(answer) if json => print_line(&answer.json.to_text())?,
+        Ok(answer) if json => print_line(&safe_json(&answer.json.to_text()))?,
         Ok(answer) => print_line(answer.text.trim_end())?,
         Err(error) => {
             if json {
                 let failed = Object::new().with("ok", false).with("error", format!("{error:#}"));
-                print_line(&failed.to_text())?;
+                print_line(&safe_json(&failed.to_text()))?;
             }
             return Err(error);
         }

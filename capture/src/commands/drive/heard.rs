@@ -15,7 +15,10 @@ use rustix::{
     process::Signal,
 };
 
-use crate::{hook::Waited, terminal::safe};
+use crate::{
+    hook::Waited,
+    terminal::{self, safe},
+};
 
 /// What is heard.
 pub(super) enum Heard {
@@ -50,7 +53,7 @@ pub(super) fn pass_on(error: UnixStream) {
     let mut line = Vec::new();
     while let Ok(1..) = (&mut error).take(64 << 10).read_until(b'\n', &mut line) {
         let text = String::from_utf8_lossy(&line);
-        eprintln!("{}", safe(text.trim_end()));
+        terminal::note(&safe(text.trim_end()));
         line.clear();
     }
 }

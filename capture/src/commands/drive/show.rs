@@ -1,7 +1,7 @@
 //! What is shown of a conversation: the agent's text on standard output and the rest on standard error,
 //! or with `--json` one event a line.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use adapters::protocol::Outcome;
 use events::{ApprovalKind, ToolOutcome};
@@ -9,7 +9,7 @@ use projections::Approval;
 use serde::Serialize;
 
 use super::super::{SCHEMA_VERSION, approvals, complain};
-use crate::terminal::safe;
+use crate::terminal::{self, safe, safe_json};
 
 /// One thing that happens.
 #[derive(Debug, Serialize)]
@@ -105,19 +105,17 @@ pub(super) enum Whose {
 #[derive(Debug)]
 pub(super) struct Show {
     json: bool,
-    /// Text is for a terminal, and made safe for it.
-    terminal: bool,
     /// The last text did not end its line.
     open: bool,
 }
 
 impl Show {
     pub(super) fn new(json: bool) -> Self {
-        Self { json, terminal: std::io::stdout().is_terminal(), open: false }
+        Self { json, open: false }
     }
 
     pub(super) fn show(&mut self, what: &Shown<'_>) -> std::io::Result<()> {
-        let mut out = std::io::stdout().lock();
+        let mut out = terminal::stdout();
         if self.json {
             #[derive(Serialize)]
             struct Versioned<'a> {
@@ -126,11 +124,11 @@ impl Show {
                 what: &'a Shown<'a>,
             }
             let line = serde_json::to_string(&Versioned { schema_version: SCHEMA_VERSION, what })?;
-            writeln!(out, "{line}")?;
+            writeln!(out, "{}", safe_json(&line))?;
             return out.flush();
         }
         if let Shown::Text { text } = what {
-            let text = if self.terminal { on_terminal(text) } else { (*text).to_owned() };
+            let text = if out.escapes() { lines(text) } else { (*text).to_owned() };
             self.open = !text.is_empty() && !text.ends_with('\n') || text.is_empty() && self.open;
             out.write_all(text.as_bytes())?;
             return out.flush();
@@ -177,13 +175,12 @@ fn note(what: &Shown<'_>) {
 
 /// Asks the user at the terminal; what is asked for stands there whole.
 pub(super) fn question(approval: &Approval) {
-    eprint!("{}", approvals::exact(approval));
-    eprint!("\nallow it, this once? [y/N] ");
-    std::io::stderr().flush().ok();
+    let mut err = terminal::stderr();
+    write!(err, "{}\nallow it, this once? [y/N] ", approvals::exact(approval)).and_then(|()| err.flush()).ok();
 }
 
 /// Text with its lines and tabs, and nothing else that moves a cursor.
-fn on_terminal(text: &str) -> String {
+fn lines(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for part in text.split_inclusive(['\n', '\t']) {
         let end = part.chars().last().filter(|c| matches!(c, '\n' | '\t'));

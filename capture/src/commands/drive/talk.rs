@@ -31,7 +31,10 @@ use super::{
     heard::{Heard, listen, listen_to_signals, listen_to_user, pass_on},
     show::{Show, Shown, Whose, asks, ended, question},
 };
-use crate::{hook::Waited, terminal::safe};
+use crate::{
+    hook::Waited,
+    terminal::{self, safe},
+};
 
 /// Things heard and not taken up yet.
 const HEARD: usize = 256;
@@ -353,7 +356,7 @@ impl Talk {
         let at = self.pending.iter().position(|pending| pending.request.id == id)?;
         let taken = self.pending.remove(at);
         if self.asked.as_deref() == Some(id) {
-            eprintln!();
+            terminal::note("");
             self.asked = None;
         }
         Some(taken)
@@ -432,7 +435,7 @@ impl Talk {
                 self.decide(&id, &answer, Whose::Terminal)
             }
             Err(error) => {
-                eprintln!("capture: {}", safe(&format!("{error:#}")));
+                terminal::note(&format!("capture: {}", safe(&format!("{error:#}"))));
                 self.asked = None;
                 self.ask_user();
                 Ok(())

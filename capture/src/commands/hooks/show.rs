@@ -1,7 +1,7 @@
 //! What `capture hooks` prints: changes as a diff, states as lines, both as JSON.
 
 use std::{
-    io::{IsTerminal, Write},
+    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -14,7 +14,7 @@ use super::told;
 use crate::{
     commands::{doctor::Source, style},
     health::HOOKS,
-    terminal::safe,
+    terminal::{self, safe},
 };
 
 /// A change of one agent's settings: what would be done, and what was.
@@ -156,8 +156,8 @@ fn diff(plan: &Plan) -> String {
 
 /// What would change. On a terminal nothing of a file moves the cursor; elsewhere it is the patch.
 pub(super) fn plans(all: &[Changed]) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    let terminal = out.is_terminal();
+    let mut out = terminal::stdout();
+    let terminal = out.escapes();
     let colour = style::colours();
     for changed in all {
         if let Some(diff) = &changed.diff {
@@ -172,7 +172,7 @@ pub(super) fn plans(all: &[Changed]) -> anyhow::Result<()> {
         }
     }
     out.flush()?;
-    let mut err = std::io::stderr().lock();
+    let mut err = terminal::stderr();
     for changed in all {
         for note in &changed.notes {
             writeln!(err, "{}: {}", changed.provider, safe(note))?;
@@ -193,7 +193,7 @@ fn coloured(line: &str, colour: bool) -> String {
 
 /// What was done.
 pub(super) fn done(all: &[Changed], wish: &Wish) -> anyhow::Result<()> {
-    let mut err = std::io::stderr().lock();
+    let mut err = terminal::stderr();
     for changed in all {
         let (provider, name) = (changed.provider, changed.name());
         if changed.change == Change::None {
@@ -273,7 +273,7 @@ impl Looked {
 
 /// How it stands, for people: a line for each agent, and below it what is not as it should be.
 pub(super) fn statuses(all: &[Looked], now: Timestamp) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = terminal::stdout();
     for looked in all {
         let name = looked.file.as_deref().map(shown).unwrap_or_default();
         let there = looked.events.len() - looked.with(EventState::Missing).len();

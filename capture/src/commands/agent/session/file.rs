@@ -5,7 +5,10 @@ use std::{fs, io::ErrorKind, path::Path, str::FromStr};
 use session_tree::{Document, Entry, Header, Issue, Key, Refusal, SessionError, Stamp, Tree, TreeError};
 
 use super::Failed;
-use crate::{clock, terminal::safe};
+use crate::{
+    clock,
+    terminal::{self, safe},
+};
 
 /// How many issues are told without being asked for.
 const ISSUES: usize = 20;
@@ -160,10 +163,10 @@ fn complain(path: &Path, issues: &[Issue]) {
     for issue in issues.iter().take(ISSUES) {
         let place = issue.place;
         let text = format!("{}: line {}, byte {}: {}", path.display(), place.line, place.offset, issue.reason);
-        eprintln!("capture: {}", safe(&text));
+        terminal::note(&format!("capture: {}", safe(&text)));
     }
     if let Some(more) = issues.len().checked_sub(ISSUES).filter(|more| *more > 0) {
-        eprintln!("capture: and {more} more; `load --json --issues` lists them");
+        terminal::note(&format!("capture: and {more} more; `load --json --issues` lists them"));
     }
 }
 
