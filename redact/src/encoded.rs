@@ -119,10 +119,11 @@ fn whole_run(bytes: &[u8], start: usize, end: usize) -> usize {
     let mut end = until(bytes, end, 2, |b| b != b'=');
     let mut line = end - start;
     while line >= LINE && end - start < MOST {
-        let next = if is_escaped_break(bytes, end) { end + 2 } else { until(bytes, end, 2, |b| b != b'\r' && b != b'\n') };
-        let next = until(bytes, next, 64, |b| b != b' ' && b != b'\t');
+        let behind = if is_escaped_break(bytes, end) { end + 2 } else { until(bytes, end, 2, |b| !matches!(b, b'\r' | b'\n')) };
+        let next = until(bytes, behind, 64, |b| b != b' ' && b != b'\t');
         let to = until(bytes, next, 512, |b| !is_digit(b));
-        if next == end || to < next + 4 || to - next > line || !matches!(bytes.get(to), None | Some(b'=' | b'\n' | b'\r' | b'\\' | b'"' | b'\'' | b' ')) {
+        let is_closed = matches!(bytes.get(to), None | Some(b'=' | b'\n' | b'\r' | b'\\' | b'"' | b'\'' | b' '));
+        if behind == end || to < next + 4 || to - next > line || !is_closed {
             break;
         }
         line = to - next;
@@ -202,8 +203,16 @@ fn is_secret_value(value: &[u8]) -> bool {
 }
 
 fn tells(value: &[u8]) -> bool {
+    /// A word of letters alone is the name of a user or a host, until it is as long as a phrase.
+    const LONGEST_WORD: usize = 16;
     let meaning = Meaning { weight: Weight::All, kind: "kubernetes-secret" };
-    value.len() >= 6 && !value::is_sentence(value) && assigned::is_secret(meaning, value, Form::Bare)
+    let value = value.trim_ascii_end();
+    let is_word = value::is_words(value) && !value.iter().any(u8::is_ascii_digit) && value.len() < LONGEST_WORD;
+    value.len() >= 6
+        && !is_word
+        && !value::is_sentence(value)
+        && !value::is_number(value)
+        && assigned::is_secret(meaning, value, Form::Plain)
 }
 
 #[cfg(test)]

@@ -27,7 +27,10 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, out: &mut Vec<Span>) 
     if head_end - head > LONGEST {
         return 0;
     }
-    let Some(columns) = columns(bytes, head, head_end, sign) else { return 0 };
+    // In a string the first name stands behind the quote that opens it.
+    let opens = memchr::memrchr(b'"', &bytes[head..start]).map_or(head, |i| head + i + 1);
+    let columns = columns(bytes, head, head_end, sign).or_else(|| columns(bytes, opens, head_end, sign));
+    let Some(columns) = columns else { return 0 };
     let mut at = head_end;
     for row in 0..MOST_ROWS {
         let from = behind_break(bytes, at);
@@ -160,10 +163,12 @@ fn fields(bytes: &[u8], from: usize, to: usize, sign: u8) -> Vec<Field> {
             }
             None => {
                 let end = until(&bytes[..to], start, LONGEST, |b| b == sign);
-                (start, start + bytes[start..end.max(start)].trim_ascii_end().len(), end)
+                // A quote closes the string that all of it stands in.
+                let last = until(&bytes[..end.max(start)], start, LONGEST, |b| matches!(b, b'"' | b'\\'));
+                (start, start + bytes[start..last].trim_ascii_end().len(), end)
             }
         };
-        let is_tight = start == at && (close.is_some() || field_to == end);
+        let is_tight = start == at && (close.is_some() || field_to == end || end >= to);
         fields.push(Field { from: field_from, to: field_to.max(field_from), is_quoted: close.is_some(), is_tight });
         if end >= to || fields.len() > MOST_COLUMNS {
             return fields;

@@ -309,7 +309,7 @@ fn without_fillers(value: &[u8]) -> Vec<u8> {
 
 /// `$TOKEN`, `${TOKEN}`, `%TOKEN%`, `{{ token }}`, `<token>`, `$(cat …)`, `@TOKEN@`, `[token]`: signs around a name, or
 /// around words. Around what looks drawn they are a part of it.
-fn is_variable(value: &[u8]) -> bool {
+pub(super) fn is_variable(value: &[u8]) -> bool {
     let last = value.last().copied().unwrap_or_default();
     let inner = |from: usize| value.get(from..value.len() - 1).unwrap_or_default();
     match value[0] {
@@ -365,7 +365,7 @@ fn names_something(inner: &[u8]) -> bool {
 }
 
 /// Whether a word looks drawn: as no name, path, number or word of a program does.
-fn is_drawn(word: &[u8]) -> bool {
+pub(super) fn is_drawn(word: &[u8]) -> bool {
     let has = |of: fn(&u8) -> bool| word.iter().any(of);
     let has_digit = has(u8::is_ascii_digit);
     let signs = word.iter().filter(|b| matches!(b, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'~' | b'?'));
