@@ -213,7 +213,8 @@ fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, Form)> {
             named_apart(bytes, at, is_quoted)
                 .or_else(|| {
                     let value = skip_blanks(bytes, at + 1);
-                    (next == b',' && is_quoted && opens_quote(bytes, value)).then_some((value, Form::Bare))
+                    let is_pair = next == b',' && is_quoted && bytes[end..at].iter().all(|b| *b != b']');
+                    (is_pair && opens_quote(bytes, value) && !is_key(bytes, value)).then_some((value, Form::Bare))
                 })
                 .or_else(|| if at == end { None } else { bare(bytes, start, end, at, is_flag) })
         }
@@ -300,6 +301,15 @@ fn begins_setting(bytes: &[u8], start: usize) -> bool {
 fn opens_quote(bytes: &[u8], at: usize) -> bool {
     let slashes = until(bytes, at, 8, |b| b != b'\\');
     matches!(bytes.get(slashes), Some(b'"' | b'\''))
+}
+
+/// Whether the quoted word at `at` is the key of what follows it.
+fn is_key(bytes: &[u8], at: usize) -> bool {
+    let slashes = until(bytes, at, 8, |b| b != b'\\') - at;
+    let Some(&quote) = bytes.get(at + slashes) else { return false };
+    let close = until(bytes, at + slashes + 1, LONGEST_NAME, |b| b == quote || b == b'\n' || b == b'\\');
+    let behind = until(bytes, close, 8, |b| !matches!(b, b'\\' | b' ') && b != quote);
+    bytes.get(behind) == Some(&b':')
 }
 
 /// Where the quoted value is that stands in for one that is not set: `env.SECRET || "…"`, `getenv("SECRET") or "…"`.
@@ -552,7 +562,7 @@ pub(crate) fn is_secret(meaning: Meaning, value: &[u8], form: Form) -> bool {
     if is_sequence || !value.iter().any(|b| b.is_ascii_alphanumeric() || *b >= 0x80) {
         return false;
     }
-    if value::is_placeholder(value) || value::is_public(value) || value::is_path(value) {
+    if value::is_placeholder(value) || value::is_public(value) || value::is_path(value) || value::is_colour(value) {
         return false;
     }
     let is_bare = form == Form::Bare;

@@ -334,6 +334,12 @@ pub(crate) fn is_number(value: &[u8]) -> bool {
     value.iter().any(u8::is_ascii_digit) && (is_plain || has_unit || is_hex_literal)
 }
 
+/// A colour as style sheets write it: `#10B981`.
+pub(crate) fn is_colour(value: &[u8]) -> bool {
+    let digits = value.strip_prefix(b"#");
+    digits.is_some_and(|digits| matches!(digits.len(), 3 | 4 | 6 | 8) && is_hex(digits))
+}
+
 /// A UUID.
 pub(crate) fn is_uuid(value: &[u8]) -> bool {
     value.len() == 36

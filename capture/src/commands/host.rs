@@ -50,7 +50,7 @@ fn log_to_file(spec: &Spec) {
     let hook = path.clone();
     std::panic::set_hook(Box::new(move |panic| {
         // Nowhere is left to say that this failed too.
-        writeln!(Log(hook.clone()), "panicked: {panic}").ok();
+        writeln!(Redacting(Log(hook.clone())), "panicked: {panic}").ok();
     }));
     tracing_subscriber::fmt()
         .with_writer(move || Redacting(Log(path.clone())))

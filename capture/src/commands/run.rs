@@ -24,7 +24,7 @@ use anyhow::Context as _;
 use events::RunId;
 
 use super::Failed;
-use crate::{client::Client, clock, config::Config, endpoint::Endpoint, places, recording, terminal::safe};
+use crate::{client::Client, clock, config::Config, endpoint::Endpoint, places, recording, redacted_only, redaction, terminal::safe};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -217,6 +217,7 @@ pub(super) fn outside(spec: &Spec) -> Outside {
         rules: Box::new(rules),
         find: find(spec.data.clone()),
         record: recording::wanted(spec),
+        written: if redacted_only::is_on(&spec.data) { redaction::of_run } else { |_| () },
     }
 }
 

@@ -328,15 +328,20 @@ pub(super) fn is_variable(value: &[u8]) -> bool {
         b'%' if value.get(1) == Some(&b'(') => names_something(&value[2..]),
         b'%' => last == b'%' && names_something(inner(1)),
         b'{' if value.get(1) == Some(&b'{') => names_something(&value[2..]),
-        b'{' => last == b'}' && names_something(inner(1)),
+        b'{' => last == b'}' && (is_structure(inner(1)) || names_something(inner(1))),
         b'<' if last == b'>' => names_something(inner(1)),
         b'<' => value.get(1).is_some_and(u8::is_ascii_alphabetic) && !value.iter().any(u8::is_ascii_digit),
         b'@' => (last == b'@' || value.get(1) == Some(&b'{')) && names_something(&value[1..]),
-        b'[' => last == b']' && names_something(inner(1)),
+        b'[' => last == b']' && (is_structure(inner(1)) || names_something(inner(1))),
         b'(' => names_something(&value[1..]),
         b'#' => value.get(1) == Some(&b'{') && names_something(&value[2..]),
         _ => holds_variable(value),
     }
+}
+
+/// Whether an object or a list stands between brackets: what is in it is read by itself.
+fn is_structure(inner: &[u8]) -> bool {
+    inner.iter().any(|b| matches!(b, b'"' | b'\'' | b':' | b',' | b' '))
 }
 
 /// Whether a variable stands inside a value, and nothing that looks drawn around it: `app-${ENV}`, `Bearer {{token}}`.
