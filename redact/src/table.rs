@@ -13,6 +13,8 @@ use crate::{
 const LONGEST: usize = 4096;
 /// How many rows are read.
 const MOST_ROWS: usize = 4096;
+/// How long the line of names may be.
+const LONGEST_HEAD: usize = 1024;
 /// No table has more columns.
 const MOST_COLUMNS: usize = 256;
 /// The name of a column is no longer.
@@ -21,10 +23,10 @@ const LONGEST_NAME: usize = 48;
 /// What the rows hold below the line in which the name from `start` to `end` is one of several. The answer is how far was
 /// read.
 pub(crate) fn find(bytes: &[u8], start: usize, end: usize, out: &mut Vec<Span>) -> usize {
-    let Some(sign) = separator(bytes, start, end) else { return 0 };
+    let Some(sign) = separator(bytes, start, end).filter(|sign| has_neighbour(bytes, start, end, *sign)) else { return 0 };
     let head = line_start(bytes, start);
-    let head_end = line_end(bytes, end);
-    if head_end - head > LONGEST {
+    let head_end = line_end(bytes, end, LONGEST_HEAD);
+    if head_end - head > LONGEST_HEAD {
         return 0;
     }
     // In a string the first name stands behind the quote that opens it.
@@ -34,7 +36,7 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, out: &mut Vec<Span>) 
     let mut at = head_end;
     for row in 0..MOST_ROWS {
         let from = behind_break(bytes, at);
-        let to = line_end(bytes, from);
+        let to = line_end(bytes, from, LONGEST);
         if from == at || to - from > LONGEST {
             break;
         }
@@ -77,6 +79,24 @@ fn separator(bytes: &[u8], start: usize, end: usize) -> Option<u8> {
     }
 }
 
+/// Whether another name stands on the other side of the sign: what is no line of names is told from one by this mostly.
+fn has_neighbour(bytes: &[u8], start: usize, end: usize, sign: u8) -> bool {
+    let edge = |b: u8| matches!(b, b' ' | b'"' | b'\'' | b'*' | b'`' | b'\\');
+    let in_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'#' | b'/');
+    let behind = until(bytes, end, 64, |b| !edge(b));
+    if bytes.get(behind) == Some(&sign) {
+        let name = until(bytes, behind + 1, 64, |b| !edge(b));
+        let name_end = until(bytes, name, LONGEST_NAME + 1, |b| !(in_name(b) || b == b' '));
+        let next = until(bytes, name_end, 8, |b| !edge(b));
+        let is_last = ends_line(bytes, next) || is_escaped_break(bytes, name_end) || ends_line(bytes, name);
+        return is_last || bytes.get(next) == Some(&sign);
+    }
+    let before = |at: usize, of: &dyn Fn(u8) -> bool| at - bytes[..at].iter().rev().take(64).take_while(|b| of(**b)).count();
+    let last = before(start, &edge);
+    let name = before(before(last.saturating_sub(1), &edge), &in_name);
+    name < last.saturating_sub(1)
+}
+
 fn begins_line(bytes: &[u8], at: usize) -> bool {
     at == 0 || bytes[at - 1] == b'\n' || bytes[at - 1] >= 0x80 || at > 1 && is_escaped_break(bytes, at - 2)
 }
@@ -87,14 +107,14 @@ fn ends_line(bytes: &[u8], at: usize) -> bool {
 
 /// Where the line begins that `at` is in. A break may be escaped.
 fn line_start(bytes: &[u8], at: usize) -> usize {
-    let least = at.saturating_sub(LONGEST);
+    let least = at.saturating_sub(LONGEST_HEAD + 1);
     let plain = memchr::memrchr(b'\n', &bytes[least..at]).map_or(least, |i| least + i + 1);
     memchr::memmem::rfind(&bytes[plain..at], b"\\n").map_or(plain, |i| plain + i + 2)
 }
 
 /// Where the line ends that `at` is in. A break may be escaped.
-fn line_end(bytes: &[u8], at: usize) -> usize {
-    let plain = until(bytes, at, LONGEST + 1, |b| b == b'\n' || b == b'\r');
+fn line_end(bytes: &[u8], at: usize, most: usize) -> usize {
+    let plain = until(bytes, at, most + 1, |b| b == b'\n' || b == b'\r');
     let escaped = memchr::memmem::find(&bytes[at..plain], b"\\n").map(|i| at + i);
     let end = escaped.unwrap_or(plain);
     if bytes[at..end].ends_with(b"\\r") { end - 2 } else { end }
@@ -112,6 +132,11 @@ fn is_rule(line: &[u8]) -> bool {
 
 /// What each column says, when every field of the line is a name and one of them tells.
 fn columns(bytes: &[u8], from: usize, to: usize, sign: u8) -> Option<Vec<Option<Meaning>>> {
+    // Of most lines the first field shows that it is no name.
+    let first = until(&bytes[..to], from, LONGEST_NAME * 2, |b| b == sign || matches!(b, b'{' | b'(' | b':' | b'='));
+    if bytes[..to].get(first) != Some(&sign) {
+        return None;
+    }
     let fields = fields(bytes, from, to, sign);
     let is_name = |name: &[u8]| {
         !name.is_empty()

@@ -95,7 +95,7 @@ fn no_word_excuses_a_key_of_a_vendor() {
     let published = ["AKIA", "IOSFODNN7", "EXAMPLE"].concat();
     check(&format!("id = {published}"), &format!("id = {published}"));
     let near = ["AKIA", "Q3R7T5W9Y", "EXAMPLE"].concat();
-    check(&format!("id = {near}"), "id = [redacted:aws-access-token]");
+    check(&format!("id = {near}"), "id = [redacted:aws-key-id]");
 }
 
 #[test]

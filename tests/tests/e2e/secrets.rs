@@ -322,6 +322,8 @@ fn whatever_is_written_holds_no_secret_by_whichever_door_it_came() {
     let told: Value = serde_json::from_slice(&told.stdout).unwrap();
     assert_eq!(told["hookSpecificOutput"]["decision"], json!({"behavior": "deny", "message": format!("not with {}", key(8))}));
     // One that a rule forbids before anybody is asked.
+    done(hook(&["gemini"], &call("SessionStart", json!({"session_id": session(8), "source": "startup"}))));
+    server.session(&session(8));
     let asked = call("BeforeTool", json!({"session_id": session(8), "tool_name": "run_shell_command", "tool_input": {"command": format!("git push {}", key(9))}}));
     let told = hook(&["gemini", "--approver", "30"], &asked).wait_with_output().unwrap();
     let told: Value = serde_json::from_slice(&told.stdout).unwrap();
