@@ -35,27 +35,33 @@ const DECODER: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Whether a byte is a digit of base64, in either alphabet.
-const fn is_digit(b: u8) -> bool {
-    // Without branches, so that many are looked at in one step.
-    ((b | 0x20).wrapping_sub(b'a') < 26)
-        | (b.wrapping_sub(b'0') < 10)
-        | (b == b'+')
-        | (b == b'/')
-        | (b == b'-')
-        | (b == b'_')
+/// Which bytes are digits of base64, in either alphabet.
+const DIGITS: [bool; 256] = {
+    let mut digits = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let b = byte as u8;
+        digits[byte] = b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_');
+        byte += 1;
+    }
+    digits
+};
+
+fn is_digit(b: u8) -> bool {
+    DIGITS[usize::from(b)]
 }
 
 /// Where the run of digits ends that `at` is in.
-fn run_end(bytes: &[u8], mut at: usize) -> usize {
-    const STEP: usize = 32;
-    while let Some(step) = bytes.get(at..at + STEP) {
-        if !step.iter().fold(true, |all, b| all & is_digit(*b)) {
-            break;
-        }
-        at += STEP;
+fn run_end(bytes: &[u8], at: usize) -> usize {
+    /// What is longer is stepped over.
+    const SHORT: usize = 64;
+    let mut end = at + bytes[at..].iter().take(SHORT).take_while(|b| is_digit(**b)).count();
+    if end == at + SHORT {
+        let steps = bytes[end..].as_chunks::<16>().0;
+        end += 16 * steps.iter().take_while(|step| step.iter().fold(true, |all, b| all & is_digit(*b))).count();
+        end += bytes[end..].iter().take_while(|b| is_digit(**b)).count();
     }
-    at + bytes[at..].iter().take_while(|b| is_digit(**b)).count()
+    end
 }
 
 /// What digits of base64 stand for, in either alphabet, padded or not.
