@@ -17,8 +17,10 @@ use crate::{
     value,
 };
 
-/// A run of this length holds more than one value. Every so many bytes one is looked at: no such run lies between.
+/// A run of this length may hold a name and a value.
 const LEAST: usize = 28;
+/// So many bytes are looked at in one step. Two such blocks at least lie in a run wholly.
+const BLOCK: usize = 8;
 /// No run is decoded beyond this.
 const MOST: usize = 1 << 20;
 /// How much of a run is decoded to tell whether it is text.
@@ -90,18 +92,19 @@ fn is_text(bytes: &[u8]) -> bool {
 
 /// Every run that holds a secret, by `holds_secret`.
 pub(crate) fn find(bytes: &[u8], mut holds_secret: impl FnMut(&[u8]) -> bool, out: &mut Vec<Span>) {
-    let mut at = LEAST - 1;
+    let (blocks, _) = bytes.as_chunks::<BLOCK>();
+    let mut index = 0;
+    let mut before = false;
     let mut seen = 0;
-    while at < bytes.len() {
-        if !is_digit(bytes[at]) {
-            at += LEAST;
+    while let Some(block) = blocks.get(index) {
+        let at = index * BLOCK;
+        index += 1;
+        let is_joined = std::mem::replace(&mut before, !has_sign(*block));
+        if !(is_joined && before && is_digit(bytes[at])) {
             continue;
         }
-        let least = seen.max(at.saturating_sub(LEAST));
-        let mut start = at;
-        while start > least && is_digit(bytes[start - 1]) {
-            start -= 1;
-        }
+        let back = bytes[seen..at].iter().rev().take(2 * LEAST).take_while(|b| is_digit(**b)).count();
+        let mut start = at - back;
         let end = run_end(bytes, at);
         if start > 0 && is_escaped_break(bytes, start - 1) {
             start += 1;
@@ -110,14 +113,23 @@ pub(crate) fn find(bytes: &[u8], mut holds_secret: impl FnMut(&[u8]) -> bool, ou
         seen = end;
         if end >= start + LEAST && end - start <= MOST && is_text_run(&bytes[start..end]) {
             let end = whole_run(bytes, start, end);
-            let digits: Vec<u8> = digits_of(&bytes[start..end]);
-            if decoded(&digits).is_some_and(|text| is_text(&text) && holds_secret(&text)) {
+            if decoded(&digits_of(&bytes[start..end])).is_some_and(|text| is_text(&text) && holds_secret(&text)) {
                 out.push(Span { start, end, kind: Kind::from("base64") });
             }
             seen = end;
         }
-        at = seen.max(at) + LEAST;
+        if index * BLOCK < seen {
+            index = seen / BLOCK;
+            before = false;
+        }
     }
+}
+
+/// Whether one of the bytes is a blank, a quote or another sign that comes before all digits.
+fn has_sign(block: [u8; BLOCK]) -> bool {
+    const EACH: u64 = u64::MAX / 255;
+    let all = u64::from_le_bytes(block);
+    all.wrapping_sub(EACH * b'+' as u64) & !all & (EACH * 0x80) != 0
 }
 
 /// The digits of a run without the breaks of its lines.
@@ -135,8 +147,11 @@ fn digits_of(run: &[u8]) -> Vec<u8> {
     digits
 }
 
+/// Whether a run begins as text that is encoded does.
 fn is_text_run(run: &[u8]) -> bool {
-    decoded(&run[..PROBE]).is_some_and(|text| is_text(&text))
+    // The first digit of four says whether a letter of ASCII begins there: of three of four it does.
+    let ascii = run[..PROBE].iter().step_by(4).filter(|b| matches!(b, b'A'..=b'Z' | b'a'..=b'f')).count();
+    ascii >= PROBE / 4 - 1 && decoded(&run[..PROBE]).is_some_and(|text| is_text(&text))
 }
 
 /// Where a run ends that goes on over lines.
