@@ -83,7 +83,8 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
         return Ok(());
     }
     let id = clock::mint(at)?;
-    let delivery = Delivery { id, provider, source: Source::Hook, at, agent, run, search_path, redacted_from: None, payload };
+    let delivery =
+        Delivery { id, provider, source: Source::Hook, at, agent, run, search_path, redacted_from: None, payload };
     redacted_only::put(&data, &delivery)?;
     let told = tell(&data, delivery.id);
     if let Some(seconds) = approver.filter(|_| is_asked(provider, &delivery.payload)) {

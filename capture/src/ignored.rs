@@ -84,7 +84,8 @@ mod tests {
         symlink(at("real"), at("link")).unwrap();
         for written in ["real/secret", "link/secret", "link/../link/secret", "real/secret/"] {
             let ignored = Ignored::new(vec![at(written)]);
-            for held in ["real/secret", "link/secret", "link/secret/deep", "real/secret/deep", "real/secret/gone/below"] {
+            for held in ["real/secret", "link/secret", "link/secret/deep", "real/secret/deep", "real/secret/gone/below"]
+            {
                 assert!(ignored.holds(&at(held)), "{written} holds {held}");
             }
             for other in ["real", "link", "real/secrets", "elsewhere"] {

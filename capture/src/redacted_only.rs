@@ -158,7 +158,10 @@ mod tests {
         assert!(is_noted(dir.path()));
         let redacted = kept(dir.path(), &payload);
         let text = redacted.payload.get();
-        assert!(!text.contains(&secret) && !text.contains("opensesame9") && text.contains(r#""session_id":"s""#), "{text}");
+        assert!(
+            !text.contains(&secret) && !text.contains("opensesame9") && text.contains(r#""session_id":"s""#),
+            "{text}"
+        );
         assert!(redacted.redacted_from.is_some());
         let harmless = r#"{"session_id" : "s", "tool_input":{"command":"ls"}}"#;
         let same = kept(dir.path(), harmless);

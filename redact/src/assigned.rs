@@ -54,7 +54,8 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, seen: &mut usize) -> 
     let meaning = |name: &[u8]| meaning_of(bytes, start, name);
     let Some((at, form)) = joined(bytes, start, end) else {
         let meaning = meaning(&bytes[start..end])?;
-        let before = before_name(bytes, start).filter(|(from, to)| is_secret(meaning, &bytes[*from..*to], Form::Quoted));
+        let before =
+            before_name(bytes, start).filter(|(from, to)| is_secret(meaning, &bytes[*from..*to], Form::Quoted));
         return before.map(|(from, to)| span(from, to, meaning)).or_else(|| said(bytes, end, meaning));
     };
     let meaning = meaning(&bytes[start..end])?;
@@ -275,7 +276,12 @@ fn before_name(bytes: &[u8], start: usize) -> Option<(usize, usize)> {
     let least = start.saturating_sub(MOST);
     let signs = bytes[least..start].iter().rev().take_while(|b| edge(b)).count();
     let before = &bytes[least..start - signs];
-    if signs < 2 || !(before.ends_with(b"key") || before.ends_with(b"name") || before.ends_with(b"Key") || before.ends_with(b"Name")) {
+    if signs < 2
+        || !(before.ends_with(b"key")
+            || before.ends_with(b"name")
+            || before.ends_with(b"Key")
+            || before.ends_with(b"Name"))
+    {
         return None;
     }
     let opens = before.iter().rposition(|b| matches!(b, b'<' | b'{' | b'>' | b'}'))?;

@@ -159,7 +159,8 @@ fn whole_run(bytes: &[u8], start: usize, end: usize) -> usize {
     let mut end = until(bytes, end, 2, |b| b != b'=');
     let mut line = end - start;
     while line >= LINE && end - start < MOST {
-        let behind = if is_escaped_break(bytes, end) { end + 2 } else { until(bytes, end, 2, |b| !matches!(b, b'\r' | b'\n')) };
+        let behind =
+            if is_escaped_break(bytes, end) { end + 2 } else { until(bytes, end, 2, |b| !matches!(b, b'\r' | b'\n')) };
         let next = until(bytes, behind, 64, |b| b != b' ' && b != b'\t');
         let to = until(bytes, next, 512, |b| !is_digit(b));
         let is_closed = matches!(bytes.get(to), None | Some(b'=' | b'\n' | b'\r' | b'\\' | b'"' | b'\'' | b' '));

@@ -100,7 +100,8 @@ fn names_next(element: &str) -> Option<Meaning> {
     /// No flag is longer.
     const LONGEST: usize = 64;
     let name = element.strip_prefix('-')?;
-    let is_name = name.len() <= LONGEST && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+    let is_name =
+        name.len() <= LONGEST && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
     names::meaning(name.as_bytes()).filter(|meaning| is_name && meaning.weight > Weight::Little)
 }
 

@@ -23,7 +23,9 @@ const LONGEST_NAME: usize = 48;
 /// What the rows hold below the line in which the name from `start` to `end` is one of several. The answer is how far was
 /// read.
 pub(crate) fn find(bytes: &[u8], start: usize, end: usize, out: &mut Vec<Span>) -> usize {
-    let Some(sign) = separator(bytes, start, end).filter(|sign| has_neighbour(bytes, start, end, *sign)) else { return 0 };
+    let Some(sign) = separator(bytes, start, end).filter(|sign| has_neighbour(bytes, start, end, *sign)) else {
+        return 0;
+    };
     let head = line_start(bytes, start);
     let head_end = line_end(bytes, end, LONGEST_HEAD);
     if head_end - head > LONGEST_HEAD {
@@ -91,7 +93,8 @@ fn has_neighbour(bytes: &[u8], start: usize, end: usize, sign: u8) -> bool {
         let is_last = ends_line(bytes, next) || is_escaped_break(bytes, name_end) || ends_line(bytes, name);
         return is_last || bytes.get(next) == Some(&sign);
     }
-    let before = |at: usize, of: &dyn Fn(u8) -> bool| at - bytes[..at].iter().rev().take(64).take_while(|b| of(**b)).count();
+    let before =
+        |at: usize, of: &dyn Fn(u8) -> bool| at - bytes[..at].iter().rev().take(64).take_while(|b| of(**b)).count();
     let last = before(start, &edge);
     let name = before(before(last.saturating_sub(1), &edge), &in_name);
     name < last.saturating_sub(1)
@@ -123,7 +126,10 @@ fn line_end(bytes: &[u8], at: usize, most: usize) -> usize {
 /// Behind one break of a line.
 fn behind_break(bytes: &[u8], at: usize) -> usize {
     let rest = &bytes[at..];
-    [&b"\r\n"[..], b"\n", b"\\r\\n", b"\\n"].iter().find(|sign| rest.starts_with(sign)).map_or(at, |sign| at + sign.len())
+    [&b"\r\n"[..], b"\n", b"\\r\\n", b"\\n"]
+        .iter()
+        .find(|sign| rest.starts_with(sign))
+        .map_or(at, |sign| at + sign.len())
 }
 
 fn is_rule(line: &[u8]) -> bool {
@@ -208,7 +214,8 @@ fn closing(bytes: &[u8], from: usize, quote: u8, slashes: usize) -> Option<usize
     loop {
         let close = assigned::closing(bytes, at, quote, slashes)?;
         let behind = close + slashes + 1;
-        let is_doubled = bytes.get(behind + slashes) == Some(&quote) && bytes[behind..behind + slashes].iter().all(|b| *b == b'\\');
+        let is_doubled =
+            bytes.get(behind + slashes) == Some(&quote) && bytes[behind..behind + slashes].iter().all(|b| *b == b'\\');
         if !is_doubled {
             return Some(close);
         }

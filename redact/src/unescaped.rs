@@ -10,8 +10,9 @@ use crate::text::{line_end, line_start, until};
 
 /// Words that begin a look at the surroundings of an escape.
 pub(crate) const WORDS: &[&str] = &[
-    "\x1b[", "\x1b]", "\x1b(", "\\x1b[", "\\033[", "\\e[", "\\u00", "\\x22", "\\x27", "\\x3d", "\\x3a", "\\\n", "\\\r\n",
-    "\\\\\\n", "&quot;", "&apos;", "&amp;", "&lt;", "&gt;", "&equals;", "&colon;", "&#", "%22", "%27", "%3d", "%3a",
+    "\x1b[", "\x1b]", "\x1b(", "\\x1b[", "\\033[", "\\e[", "\\u00", "\\x22", "\\x27", "\\x3d", "\\x3a", "\\\n",
+    "\\\r\n", "\\\\\\n", "&quot;", "&apos;", "&amp;", "&lt;", "&gt;", "&equals;", "&colon;", "&#", "%22", "%27", "%3d",
+    "%3a",
 ];
 
 /// How much before and behind an escape is read.

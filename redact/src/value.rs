@@ -167,7 +167,9 @@ fn is_drawn_in_parentheses(value: &[u8]) -> bool {
     }
     let inside = &value[open + 1..];
     let is_open = !inside.contains(&b')');
-    is_open && placeholder::is_drawn(inside) && !inside.iter().any(|b| matches!(b, b',' | b'.' | b'"' | b'\'' | b'=' | b' '))
+    is_open
+        && placeholder::is_drawn(inside)
+        && !inside.iter().any(|b| matches!(b, b',' | b'.' | b'"' | b'\'' | b'=' | b' '))
 }
 
 /// The name of a type or a function: words that begin with capitals, or several between underlines, some with a
@@ -301,7 +303,8 @@ pub(crate) fn is_path(value: &[u8]) -> bool {
 /// A number, a date, a version; also as programs write them: `0x1f`, `983040i32`, `30s`.
 pub(crate) fn is_number(value: &[u8]) -> bool {
     let hex = value.strip_prefix(b"0x").or_else(|| value.strip_prefix(b"0X"));
-    let is_hex_literal = value.len() <= 12 && hex.is_some_and(|hex| hex.iter().all(|b| b.is_ascii_hexdigit() || *b == b'_'));
+    let is_hex_literal =
+        value.len() <= 12 && hex.is_some_and(|hex| hex.iter().all(|b| b.is_ascii_hexdigit() || *b == b'_'));
     let digits = value.iter().take_while(|b| b.is_ascii_digit()).count();
     let unit = &value[digits..];
     let units = [

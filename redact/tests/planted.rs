@@ -69,8 +69,8 @@ struct Bars {
     precision: f64,
 }
 
-/// What was measured less what one or two lines make: three points fewer fail, and in the sets that nobody tuned on
-/// no more may be lost than in the others.
+/// The bars are what was measured less one point or so: a few lines may be lost, four points fail, in the sets nobody tuned
+/// on as in the others.
 fn check(name: &str, bars: &Bars) {
     let score = score(name);
     let recall = score.found as f64 / score.planted as f64;
@@ -85,30 +85,30 @@ fn check(name: &str, bars: &Bars) {
 
 #[test]
 fn what_the_rules_were_tuned_on() {
-    check("tuned.jsonl", &Bars { recall: 0.95, precision: 0.90 });
+    check("tuned.jsonl", &Bars { recall: 0.99, precision: 0.99 });
 }
 
 #[test]
 fn what_is_wider() {
-    check("wider.jsonl", &Bars { recall: 0.95, precision: 0.90 });
+    check("wider.jsonl", &Bars { recall: 0.99, precision: 0.99 });
 }
 
 #[test]
 fn what_was_held_out() {
-    check("held-out.jsonl", &Bars { recall: 0.95, precision: 0.90 });
+    check("held-out.jsonl", &Bars { recall: 0.975, precision: 0.99 });
 }
 
 #[test]
 fn what_was_planted_afresh() {
-    check("fresh.jsonl", &Bars { recall: 0.95, precision: 0.90 });
+    check("fresh.jsonl", &Bars { recall: 0.985, precision: 0.99 });
 }
 
 #[test]
 fn what_is_written_otherwise_than_it_is() {
-    check("disguised.jsonl", &Bars { recall: 0.95, precision: 0.90 });
+    check("disguised.jsonl", &Bars { recall: 0.985, precision: 0.985 });
 }
 
 #[test]
 fn what_is_written_otherwise_in_surroundings_nobody_tuned_on() {
-    check("unseen.jsonl", &Bars { recall: 0.95, precision: 0.90 });
+    check("unseen.jsonl", &Bars { recall: 0.985, precision: 0.985 });
 }

@@ -24,7 +24,10 @@ use anyhow::Context as _;
 use events::RunId;
 
 use super::Failed;
-use crate::{client::Client, clock, config::Config, endpoint::Endpoint, places, recording, redacted_only, redaction, terminal::safe};
+use crate::{
+    client::Client, clock, config::Config, endpoint::Endpoint, places, recording, redacted_only, redaction,
+    terminal::safe,
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -222,6 +222,9 @@ mod tests {
         sink.gap(at, 7);
         sink.end(at, None);
         let written = written.0.lock().unwrap().clone();
-        assert_eq!(written, ["<80x24>", "one\n", "two", "<with [redacted:github-pat]>", " three\n", "<7 missing>", "<end None>"]);
+        assert_eq!(
+            written,
+            ["<80x24>", "one\n", "two", "<with [redacted:github-pat]>", " three\n", "<7 missing>", "<end None>"]
+        );
     }
 }

@@ -292,7 +292,8 @@ fn without_fillers(value: &[u8]) -> Vec<u8> {
     while at < value.len() {
         let here = &value[at..];
         let same = here.iter().take_while(|b| **b == here[0]).count();
-        let follows = |pair: &[u8]| pair[1] == pair[0].wrapping_add(1) || pair == b"90" || pair == b"0a" || pair == b"9a";
+        let follows =
+            |pair: &[u8]| pair[1] == pair[0].wrapping_add(1) || pair == b"90" || pair == b"0a" || pair == b"9a";
         let counted = 1 + here.windows(2).take_while(|pair| follows(pair)).count();
         let word = FILLERS.iter().find(|word| here.starts_with(word)).map_or(0, |word| word.len());
         let filler = if same >= 4 { same } else { 0 }.max(if counted >= 5 { counted } else { 0 }).max(word);
@@ -373,7 +374,8 @@ fn names_something(inner: &[u8]) -> bool {
 pub(super) fn is_drawn(word: &[u8]) -> bool {
     let has = |of: fn(&u8) -> bool| word.iter().any(of);
     let has_digit = has(u8::is_ascii_digit);
-    let signs = word.iter().filter(|b| matches!(b, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'~' | b'?'));
+    let signs =
+        word.iter().filter(|b| matches!(b, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'~' | b'?'));
     let is_mixed = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);
     let is_name = word.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_')
         && word.first().is_some_and(|b| b.is_ascii_uppercase() || *b == b'_');

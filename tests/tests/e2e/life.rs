@@ -120,7 +120,8 @@ fn nothing_of_an_ignored_directory_is_stored_by_whichever_way_it_is_reached() {
     machine.configure(&format!("autostart = false\nignore = [\"{}\"]\n", machine.home().join("work/plans").display()));
     let server = machine.serve();
     let hook = |id: &str, cwd: &Path| {
-        let payload = json!({"session_id": id, "cwd": cwd, "hook_event_name": "UserPromptSubmit", "prompt": "hush by hook"});
+        let payload =
+            json!({"session_id": id, "cwd": cwd, "hook_event_name": "UserPromptSubmit", "prompt": "hush by hook"});
         let mut hook = machine.command(&["hook", "claude"]).stdin(Stdio::piped()).spawn().unwrap();
         hook.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
         assert!(hook.wait().unwrap().success());
@@ -129,11 +130,15 @@ fn nothing_of_an_ignored_directory_is_stored_by_whichever_way_it_is_reached() {
     for round in 0..3 {
         for (id, cwd, text) in [(&hidden, &real, "hush"), (&shown, &machine.project(), "go on")] {
             hook(id, cwd);
-            append(&machine.claude(id), &prompt(id, &uuid(9, round), cwd.to_str().unwrap(), &format!("{text} {round}")));
+            append(
+                &machine.claude(id),
+                &prompt(id, &uuid(9, round), cwd.to_str().unwrap(), &format!("{text} {round}")),
+            );
         }
         server.caught_up(&shown, &machine.claude(&shown));
     }
-    let run = machine.command(&["run", "--detach", "--json", "--", "sleep", "600"]).current_dir(&real).output().unwrap();
+    let run =
+        machine.command(&["run", "--detach", "--json", "--", "sleep", "600"]).current_dir(&real).output().unwrap();
     assert!(run.status.success(), "{run:?}");
     eventually("the run is known", || {
         let runs = server.client.json("/api/v1/runs")?;

@@ -85,7 +85,8 @@ fn a_session_that_was_named_before_is_turned_off_when_its_directory_is_known() {
     world.past("helper", vec![started("helper", 1.5, helper_of("s")), prompt("helper", "task", 1.5)]);
     world.commit();
     world.start();
-    world.live("s", vec![prompt("s", "before it says where", 2.0), here("s", "/secret/plans"), prompt("s", "one", 3.0)]);
+    world
+        .live("s", vec![prompt("s", "before it says where", 2.0), here("s", "/secret/plans"), prompt("s", "one", 3.0)]);
     world.commit();
     assert_eq!(world.told("s"), [""; 0]);
     // What was captured before goes on, wherever it goes.
