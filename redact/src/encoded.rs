@@ -18,9 +18,9 @@ use crate::{
 };
 
 /// A run of this length may hold a name and a value.
-const LEAST: usize = 28;
-/// So many bytes are looked at in one step. Two such blocks at least lie in a run wholly.
-const BLOCK: usize = 8;
+const LEAST: usize = 31;
+/// So many bytes are looked at in one step. One such block at least lies in a run wholly.
+const BLOCK: usize = 16;
 /// No run is decoded beyond this.
 const MOST: usize = 1 << 20;
 /// How much of a run is decoded to tell whether it is text.
@@ -94,16 +94,11 @@ fn is_text(bytes: &[u8]) -> bool {
 pub(crate) fn find(bytes: &[u8], mut holds_secret: impl FnMut(&[u8]) -> bool, out: &mut Vec<Span>) {
     let (blocks, _) = bytes.as_chunks::<BLOCK>();
     let mut index = 0;
-    let mut before = false;
     let mut seen = 0;
-    while let Some(block) = blocks.get(index) {
-        let at = index * BLOCK;
-        index += 1;
-        let is_joined = std::mem::replace(&mut before, !has_sign(*block));
-        if !(is_joined && before && is_digit(bytes[at])) {
-            continue;
-        }
-        let back = bytes[seen..at].iter().rev().take(2 * LEAST).take_while(|b| is_digit(**b)).count();
+    while let Some(next) = blocks[index..].iter().position(are_digits) {
+        let at = (index + next) * BLOCK;
+        index += next + 1;
+        let back = bytes[seen.min(at)..at].iter().rev().take(2 * LEAST).take_while(|b| is_digit(**b)).count();
         let mut start = at - back;
         let end = run_end(bytes, at);
         if start > 0 && is_escaped_break(bytes, start - 1) {
@@ -118,18 +113,20 @@ pub(crate) fn find(bytes: &[u8], mut holds_secret: impl FnMut(&[u8]) -> bool, ou
             }
             seen = end;
         }
-        if index * BLOCK < seen {
-            index = seen / BLOCK;
-            before = false;
-        }
+        index = index.max(seen / BLOCK).min(blocks.len());
     }
 }
 
-/// Whether one of the bytes is a blank, a quote or another sign that comes before all digits.
-fn has_sign(block: [u8; BLOCK]) -> bool {
-    const EACH: u64 = u64::MAX / 255;
-    let all = u64::from_le_bytes(block);
-    all.wrapping_sub(EACH * b'+' as u64) & !all & (EACH * 0x80) != 0
+/// Whether a block holds digits only. Without branches, so that all of it is looked at in one step.
+fn are_digits(block: &[u8; BLOCK]) -> bool {
+    let mut others = 0;
+    for &b in block {
+        let is_letter = (b | 0x20).wrapping_sub(b'a') < 26;
+        let is_number = b.wrapping_sub(b'0') < 10;
+        let is_sign = (b == b'+') | (b == b'/') | (b == b'-') | (b == b'_');
+        others |= u8::from(!(is_letter | is_number | is_sign));
+    }
+    others == 0
 }
 
 /// The digits of a run without the breaks of its lines.
@@ -271,7 +268,7 @@ mod tests {
         let run = DECODER.encode("APP_ENV=production\nDB_PASSWORD=tiger\nHOST=db.internal\n".repeat(3));
         for before in ["", "x: ", "\"", "echo ", "\\n", "-----------------------------"] {
             let found = runs(&format!("{before}{run}\nand on"));
-            assert_eq!(found, [run.clone()], "{before}");
+            assert_eq!(found, std::slice::from_ref(&run), "{before}");
         }
         let lines: Vec<&str> = run.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).unwrap()).collect();
         for between in ["\n", "\r\n", "\\n", "\n    "] {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use server::Moment;
 
 use super::{Context, Failed, find, style, when};
-use crate::{client::Client, clock, terminal::safe};
+use crate::{client::Client, clock, redaction, terminal::safe};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -103,7 +103,7 @@ fn explain_status(out: &mut dyn Write, moment: &Moment, now: Timestamp) -> std::
         style::age(*since, now)
     )?;
     if let Some(activity) = activity {
-        writeln!(out, "activity: {}", safe(activity))?;
+        writeln!(out, "activity: {}", safe(&redaction::text(activity)))?;
     }
     writeln!(out, "decided: {}", moment.account.rule.words())?;
     for (title, standings) in [

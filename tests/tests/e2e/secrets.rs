@@ -354,7 +354,7 @@ fn written(redacted_only: bool) -> BTreeSet<&'static str> {
     let told = hook(&["gemini", "--approver", "30"], &asked).wait_with_output().unwrap();
     let told: Value = serde_json::from_slice(&told.stdout).unwrap();
     assert_eq!(told["decision"], "deny");
-    done(hook(&["claude"], &call("UserPromptSubmit", json!({"prompt": format!("and {}", key(10))}))));
+    done(hook(&["claude"], &call("SessionStart", json!({"source": "resume", "model": key(10)}))));
     let path = machine.claude(&id);
     append(&path, &prompt(&id, &uuid(7, 1), cwd.to_str().unwrap(), &format!("go on with {}", key(11))));
     server.caught_up(&id, &path);
