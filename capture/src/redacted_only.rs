@@ -97,18 +97,17 @@ fn without_secrets(payload: &RawValue) -> Box<RawValue> {
     let nothing = || RawValue::NULL.to_owned();
     let Ok(mut value) = serde_json::from_str::<Value>(payload.get()) else { return nothing() };
     let before = value.clone();
-    match &mut value {
+    if let Value::Object(fields) = &mut value {
         // What stands at the top is named by the agent's makers: `session_id`. Below are what people and models named.
-        Value::Object(fields) => {
-            for value in fields.values_mut() {
-                if let Value::String(string) = value {
-                    *string = redaction::text(string).into_owned();
-                } else {
-                    redaction::value(value);
-                }
+        for value in fields.values_mut() {
+            if let Value::String(string) = value {
+                *string = redaction::text(string).into_owned();
+            } else {
+                redaction::value(value);
             }
         }
-        other => redaction::value(other),
+    } else {
+        redaction::value(&mut value);
     }
     if value == before {
         return payload.to_owned();

@@ -144,6 +144,10 @@ mod tests {
         fn add(&self, text: String) {
             self.0.lock().unwrap().push(text);
         }
+
+        fn whole(&self) -> String {
+            self.0.lock().unwrap().concat()
+        }
     }
 
     impl Sink for Written {
@@ -185,8 +189,7 @@ mod tests {
             }
         }
         sink.end(at, Some(0));
-        let written = written.0.lock().unwrap().concat();
-        written
+        written.whole()
     }
 
     #[test]
