@@ -346,7 +346,7 @@ fn written(redacted_only: bool) -> BTreeSet<&'static str> {
     );
     // One that a rule forbids before anybody is asked.
     done(hook(&["gemini"], &call("SessionStart", json!({"session_id": session(8), "source": "startup"}))));
-    server.session(&session(8));
+    assert!(server.session(&session(8)).is_object());
     let asked = call(
         "BeforeTool",
         json!({"session_id": session(8), "tool_name": "run_shell_command", "tool_input": {"command": format!("git push {}", key(9))}}),
