@@ -52,6 +52,9 @@ pub struct Delivery {
     /// The PATH of the agent, as its hook has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search_path: Option<String>,
+    /// The hash of the payload as the hook was called with it, when secrets were taken out of it before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redacted_from: Option<String>,
     /// What the agent wrote to the hook's standard input; of a protocol, a
     /// [`Told`](crate::protocol::told::Told).
     pub payload: Box<RawValue>,
@@ -66,9 +69,15 @@ fn is_by_hook(source: &Source) -> bool {
 }
 
 impl Delivery {
-    /// The BLAKE3 hash of the payload: what is decided is decided for just these bytes.
+    /// The BLAKE3 hash of the payload as the hook was called with it: what is decided is decided for just these bytes.
     #[must_use]
     pub fn digest(&self) -> String {
+        self.redacted_from.clone().unwrap_or_else(|| self.payload_hash())
+    }
+
+    /// The BLAKE3 hash of the payload as it is here.
+    #[must_use]
+    pub fn payload_hash(&self) -> String {
         blake3::hash(self.payload.get().as_bytes()).to_hex().to_string()
     }
 
@@ -173,6 +182,14 @@ impl Spool {
     pub fn reject(&self, id: RunId) {
         let path = self.path(id);
         fs::rename(&path, path.with_extension(ASIDE)).ok();
+    }
+
+    /// Where the file of a delivery is, and where it is once it was moved aside.
+    #[must_use]
+    pub fn paths(&self, id: RunId) -> (PathBuf, PathBuf) {
+        let path = self.path(id);
+        let aside = path.with_extension(ASIDE);
+        (path, aside)
     }
 
     /// Its directory.

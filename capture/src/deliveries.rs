@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::JoinHandle,
     time::Duration,
@@ -15,6 +15,7 @@ use events::RunId;
 use crate::{
     clock,
     ingest::{HookInput, Input},
+    redacted_only,
 };
 
 /// The spool is looked through this often for deliveries nobody told of.
@@ -23,6 +24,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The way of deliveries to ingest. A handle: clones share it.
 #[derive(Clone)]
 pub struct Deliveries {
+    data: PathBuf,
     spool: Spool,
     inputs: Sender<Input>,
     /// Those that are with ingest.
@@ -33,7 +35,7 @@ impl Deliveries {
     /// The deliveries of a data directory.
     #[must_use]
     pub fn new(data: &Path, inputs: Sender<Input>) -> Self {
-        Self { spool: Spool::of(data), inputs, under_way: Arc::default() }
+        Self { data: data.to_owned(), spool: Spool::of(data), inputs, under_way: Arc::default() }
     }
 
     fn under_way(&self) -> MutexGuard<'_, HashSet<RunId>> {
@@ -53,23 +55,32 @@ impl Deliveries {
             }
             Err(error) => {
                 tracing::warn!(%error, "a delivery of a hook cannot be read and is put aside");
-                self.spool.reject(id);
+                self.put_aside(id);
                 self.under_way().remove(&id);
                 return true;
             }
         };
-        let (spool, under_way) = (self.spool.clone(), Arc::clone(&self.under_way));
+        let (own, under_way) = (self.clone(), Arc::clone(&self.under_way));
         let stored = Box::new(move |outcome: Result<(), String>| {
             match outcome {
-                Ok(()) => spool.remove(id),
+                Ok(()) => own.spool.remove(id),
                 Err(error) => {
                     tracing::warn!(%id, %error, "a delivery of a hook is not understood and is put aside");
-                    spool.reject(id);
+                    own.put_aside(id);
                 }
             }
             under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         });
         self.give(delivery, stored)
+    }
+
+    /// Keeps what is no delivery for a person to look at, without its secrets where nothing else may be written.
+    fn put_aside(&self, id: RunId) {
+        if redacted_only::is_noted(&self.data) {
+            redacted_only::put_aside(&self.spool, id);
+        } else {
+            self.spool.reject(id);
+        }
     }
 
     fn give(&self, delivery: Delivery, stored: Box<dyn FnOnce(Result<(), String>) + Send>) -> bool {

@@ -1,6 +1,7 @@
 //! `capture hook`: what an agent's hooks call. It must cost the agent nothing: no command line
 //! parser, no configuration, no waiting for the server, and no word on any output, whatever goes
-//! wrong. The delivery is in the spool before the server is told of it.
+//! wrong. The delivery is in the spool before the server is told of it, without its secrets where nothing else may be
+//! written (`redacted_only`); whoever waits for a decision tells the server of it as it was.
 //!
 //! With `--approver SECONDS`, which the user put into the agent's settings, a request for permission
 //! waits for a decision, and is answered on standard output. Without one, or when anything goes wrong,
@@ -18,7 +19,7 @@ use std::{
 
 use adapters::{
     delivery::{
-        Agent, Delivery, PAYLOAD_BYTES, Spool,
+        Agent, Delivery, PAYLOAD_BYTES,
         answer::{Answer, answer, asks_before_rules, is_asked, takes_allowance},
     },
     hooks::APPROVER,
@@ -28,7 +29,7 @@ use adapters::{
 use events::{Provider, RunId, Source};
 use serde_json::value::RawValue;
 
-use crate::{clock, places};
+use crate::{clock, places, redacted_only};
 
 /// The server has so long to take the call, and so long to answer it.
 const WITHIN: Duration = Duration::from_millis(80);
@@ -81,8 +82,9 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
         return Ok(());
     }
     let id = clock::mint(at)?;
-    let delivery = Delivery { id, provider, source: Source::Hook, at, agent, run, search_path, payload };
-    Spool::of(&data).put(&delivery)?;
+    let delivery =
+        Delivery { id, provider, source: Source::Hook, at, agent, run, search_path, redacted_from: None, payload };
+    redacted_only::put(&data, &delivery)?;
     let told = tell(&data, delivery.id);
     if let Some(seconds) = approver.filter(|_| is_asked(provider, &delivery.payload)) {
         // Nobody is asked before the agent's own rules are.

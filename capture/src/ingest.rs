@@ -40,7 +40,7 @@ use events::{Event, Provider, RunId, SessionId, Timestamp};
 use server::{Board, Json, SessionEntry};
 use store::{CommitError, PackedText, ReadError, Writer};
 
-use crate::{heard::Heard, redaction};
+use crate::{heard::Heard, ignored::Ignored, redaction};
 
 pub use approvals::{Decide, Record, Undecided};
 pub use deliveries::HookInput;
@@ -223,7 +223,7 @@ pub struct Ingest {
     audited: Option<store::AuditHead>,
     /// Agents that ran without a session when last looked: (pid, start ticks).
     lonely: Vec<(u32, u64)>,
-    ignore: Vec<PathBuf>,
+    ignored: Ignored,
     /// Nothing is stored before its secrets are taken out.
     redacted_only: bool,
 }
@@ -310,7 +310,7 @@ impl Ingest {
             changed_findings: Vec::new(),
             audited: None,
             lonely: Vec::new(),
-            ignore,
+            ignored: Ignored::new(ignore),
             redacted_only,
         };
         ingest.load_board()?;

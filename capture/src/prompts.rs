@@ -135,7 +135,12 @@ impl Queue {
         };
         prompts.reverse();
         for prompt in prompts {
-            if prompt.waits() {
+            if prompt.waits() && prompt.redacted {
+                let why = "its text held a secret, which is not stored: queue it again";
+                if let Err(error) = self.end(prompt, QueuedState::Cancelled, Some(why.into())).await {
+                    tracing::warn!(%error, "that a prompt is cancelled is not stored");
+                }
+            } else if prompt.waits() {
                 self.waiting.entry(prompt.session_id).or_default().push_back(prompt);
             } else {
                 let why = "capture ended while it was being typed";
@@ -166,6 +171,7 @@ impl Queue {
                     state: QueuedState::Queued,
                     by,
                     text,
+                    redacted: false,
                     why: None,
                     queued_at: now,
                     ended_at: None,

@@ -1,4 +1,7 @@
-//! Recordings of runs: the thread that records what a terminal shows hands it on to an asciicast.
+//! Recordings of runs: the thread that records what a terminal shows hands it on to an asciicast, without secrets where
+//! nothing else may be written.
+
+mod redacting;
 
 use std::{
     collections::BTreeMap,
@@ -19,8 +22,9 @@ use adapters::{
 use anyhow::Context;
 use events::Timestamp;
 use export::asciicast::{Header, RecordError, Recorder, Settings, Version};
+use redacting::Redacting;
 
-use crate::{clock, places};
+use crate::{clock, places, redacted_only, redaction};
 
 /// A recording has at most so many parts; the oldest makes room.
 const PARTS: u32 = 4;
@@ -60,16 +64,20 @@ fn begin(spec: &Spec, record: &Record, size: Size) -> anyhow::Result<Recording> 
         .filter_map(|name| Some((name.to_owned(), places::variable(name)?.to_str()?.to_owned())))
         .collect();
     let words: Vec<String> = spec.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let is_redacted = redacted_only::is_on(&spec.data);
+    let shown = |text: &str| if is_redacted { redaction::text(text).into_owned() } else { text.to_owned() };
     let header = Header {
         columns: size.columns,
         rows: size.rows,
-        command: Some(words.join(" ")),
-        title: spec.name.clone(),
+        command: Some(shown(&words.join(" "))),
+        title: spec.name.as_deref().map(shown),
         env,
         ..Header::default()
     };
     let recorder = Recorder::create(settings, header, clock::now())?;
-    Ok((Box::new(Cast { recorder: Some(recorder) }), path.display().to_string()))
+    let cast = Cast { recorder: Some(recorder) };
+    let sink: Box<dyn Sink> = if is_redacted { Box::new(Redacting::new(cast)) } else { Box::new(cast) };
+    Ok((sink, path.display().to_string()))
 }
 
 /// An asciicast that is being written.

@@ -4,8 +4,9 @@
 
 use std::{borrow::Cow, sync::OnceLock};
 
+use adapters::host::runs::Description;
 use events::{Finding, Payload};
-use projections::{Session, Turn};
+use projections::{Prompt, Session, Turn};
 use redact::Redactor;
 use serde_json::Value;
 
@@ -21,7 +22,13 @@ fn rules() -> Option<&'static Redactor> {
 /// The text without secrets.
 #[must_use]
 pub fn text(text: &str) -> Cow<'_, str> {
-    rules().map_or(Cow::Borrowed(UNREADABLE), |rules| rules.redact(text).text)
+    rules().map_or_else(|| Cow::Owned(UNREADABLE.to_owned()), |rules| rules.redact(text).text)
+}
+
+/// Bytes without secrets.
+#[must_use]
+pub fn of_bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
+    rules().map_or_else(|| Cow::Owned(UNREADABLE.into()), |rules| rules.redact_bytes(bytes).bytes)
 }
 
 /// Redacts every string of a value.
@@ -37,8 +44,6 @@ pub fn value(value: &mut Value) {
 fn own(given: &mut String) {
     if let Cow::Owned(redacted) = text(given) {
         *given = redacted;
-    } else if rules().is_none() {
-        UNREADABLE.clone_into(given);
     }
 }
 
@@ -113,6 +118,33 @@ pub fn of_pieces(pieces: &mut [String]) {
     }
 }
 
+/// Pieces of one output without secrets, as [`of_pieces`], up to a place in the whole; what stands behind it is only looked
+/// at.
+pub fn of_byte_pieces(pieces: &mut [Vec<u8>], cut: usize) {
+    let Some(rules) = rules() else {
+        return pieces.iter_mut().for_each(|piece| piece.clear());
+    };
+    let whole = pieces.concat();
+    let found = rules.redact_bytes(&whole).found;
+    let mut begins = 0;
+    for piece in pieces {
+        let (from, to) = (begins, begins + piece.len());
+        begins = to;
+        let end = to.min(cut);
+        let mut kept = Vec::with_capacity(piece.len());
+        let mut at = from;
+        for one in found.iter().filter(|one| one.range.start < end && one.range.end > from) {
+            kept.extend_from_slice(&whole[at..one.range.start.max(at)]);
+            if one.range.start >= from {
+                kept.extend_from_slice(format!("[redacted:{}]", one.kind).as_bytes());
+            }
+            at = one.range.end.min(to);
+        }
+        kept.extend_from_slice(whole.get(at..end).unwrap_or_default());
+        *piece = kept;
+    }
+}
+
 /// A writer of the log: each line without secrets.
 #[derive(Debug)]
 pub struct Redacting<W: std::io::Write>(pub W);
@@ -137,7 +169,7 @@ impl<W: std::io::Write> std::io::Write for Redacting<W> {
 pub fn of_event(text_of: &mut Option<String>, payload: &mut Payload) {
     maybe(text_of);
     let Ok(mut data) = serde_json::to_value(&*payload) else { return };
-    if !each_string(&mut data) {
+    if !of_strings(&mut data) {
         return;
     }
     if let Ok(mut redacted) = Payload::from_json(payload.kind(), &data.to_string()) {
@@ -148,8 +180,31 @@ pub fn of_event(text_of: &mut Option<String>, payload: &mut Payload) {
     }
 }
 
-/// Redacts the strings of a value by themselves: names of fields are ours here, and say nothing.
-fn each_string(value: &mut Value) -> bool {
+/// Takes the secrets out of what is written of a run.
+pub fn of_run(run: &mut Description) {
+    maybe(&mut run.name);
+    own(&mut run.cwd);
+    // A word of a command says what the next one is.
+    let mut command = Value::from(std::mem::take(&mut run.command));
+    value(&mut command);
+    run.command = serde_json::from_value(command).unwrap_or_default();
+}
+
+/// A prompt without secrets, which says so when it held some.
+#[must_use]
+pub fn of_prompt(prompt: &Prompt) -> Prompt {
+    let mut prompt = prompt.clone();
+    if let Cow::Owned(redacted) = text(&prompt.text) {
+        prompt.text = redacted;
+        prompt.redacted = true;
+    }
+    maybe(&mut prompt.why);
+    prompt
+}
+
+/// Redacts the strings of a value by themselves: names of fields are ours here, and say nothing. Tells whether there was
+/// a secret.
+pub fn of_strings(value: &mut Value) -> bool {
     match value {
         Value::String(string) => match text(string) {
             Cow::Owned(redacted) => {
@@ -158,8 +213,8 @@ fn each_string(value: &mut Value) -> bool {
             }
             Cow::Borrowed(_) => false,
         },
-        Value::Array(values) => values.iter_mut().fold(false, |changed, value| each_string(value) | changed),
-        Value::Object(fields) => fields.values_mut().fold(false, |changed, value| each_string(value) | changed),
+        Value::Array(values) => values.iter_mut().fold(false, |changed, value| of_strings(value) | changed),
+        Value::Object(fields) => fields.values_mut().fold(false, |changed, value| of_strings(value) | changed),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

@@ -38,7 +38,7 @@ use crate::{
     open_files, places,
     policy::OnDisk,
     prompts::{self, Prompts},
-    redaction, roots,
+    redacted_only, redaction, roots,
     runs::Runs,
     telemetry::Telemeter,
 };
@@ -165,6 +165,8 @@ impl Service {
         cancel: &CancellationToken,
     ) -> anyhow::Result<Self> {
         let data = &options.data;
+        let redacted_only = options.config.store.redacted_only;
+        redacted_only::keep(data, redacted_only).context("cannot note what may be written")?;
         let tokens = endpoint::tokens(data)?;
         let epoch = format!("{:x}-{:x}", clock::now().as_millisecond(), std::process::id());
         let board = Board::new(&epoch);
@@ -200,7 +202,7 @@ impl Service {
             }),
             rules: options.config.rules(),
             ignore: options.config.ignore.clone(),
-            redacted_only: options.config.store.redacted_only,
+            redacted_only,
         })?;
         let ingest = std::thread::Builder::new()
             .name("ingest".into())
@@ -290,7 +292,7 @@ impl Service {
 
         let sink = {
             let inputs = inputs.clone();
-            let prepare = if options.config.store.redacted_only { Prepared::redacted } else { Prepared::new };
+            let prepare = if redacted_only { Prepared::redacted } else { Prepared::new };
             move |batch: Batch| inputs.send(Input::Batch(Box::new(prepare(batch)))).map_err(|_| Stopped)
         };
         let files = collector.start(sink).context("cannot start a thread")?;

@@ -17,6 +17,9 @@ pub struct Prompt {
     pub by: QueuedBy,
     /// The prompt.
     pub text: String,
+    /// Secrets were taken out of its text before it was stored: what is stored is not what is to be typed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redacted: bool,
     /// Why it stands so, where that is not plain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,

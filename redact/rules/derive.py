@@ -54,6 +54,9 @@ def main():
         if found:
             print(f"entropy = {float(found[1])}")
         for no, tests in TEST.findall(rule_filter) if name not in NO_TESTS else []:
+            if "example" in tests.lower():
+                # A word excuses no drawn key: the published ones are known whole (value/placeholder.rs).
+                break
             key = "requires" if no else "allows"
             print(f"{key} = [{', '.join(literal(s) for s in strings(tests))}]")
             break

@@ -52,7 +52,12 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, seen: &mut usize) -> 
         return None;
     }
     let meaning = |name: &[u8]| meaning_of(bytes, start, name);
-    let Some((at, form)) = joined(bytes, start, end) else { return said(bytes, end, meaning(&bytes[start..end])?) };
+    let Some((at, form)) = joined(bytes, start, end) else {
+        let meaning = meaning(&bytes[start..end])?;
+        let before =
+            before_name(bytes, start).filter(|(from, to)| is_secret(meaning, &bytes[*from..*to], Form::Quoted));
+        return before.map(|(from, to)| span(from, to, meaning)).or_else(|| said(bytes, end, meaning));
+    };
     let meaning = meaning(&bytes[start..end])?;
     let (from, to, form) = read(bytes, at, form)?;
     let value = &bytes[from..to];
@@ -104,8 +109,15 @@ fn said(bytes: &[u8], end: usize, meaning: Meaning) -> Option<Span> {
         && !value::is_uuid(value)
         && !value::is_path(value)
         && !value.contains(&b'/')
-        && !value::is_public(value);
+        && !value::is_public(value)
+        && !is_assignment(value);
     (is_drawn && !value::is_placeholder(value) && !value::is_words(value)).then(|| span(at, at + value.len(), meaning))
+}
+
+/// Whether it is a name, a sign and a value, which are read by themselves.
+fn is_assignment(value: &[u8]) -> bool {
+    let sign = value.iter().position(|b| *b == b'=');
+    sign.is_some_and(|sign| sign > 0 && value[sign..].iter().any(u8::is_ascii_alphanumeric))
 }
 
 /// A drawn value among the arguments of the call that begins at `from`: `env('NAME', '…')`.
@@ -166,6 +178,12 @@ fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, Form)> {
     if let Some(value) = fallback(bytes, at, is_quoted) {
         return Some((value, Form::Bare));
     }
+    if let Some(value) = in_element(bytes, start, at) {
+        return Some((value, Form::Plain));
+    }
+    if is_flag && let Some(value) = on_next_line(bytes, start, at) {
+        return Some((value, Form::Plain));
+    }
     let next = *bytes.get(at)?;
     let second = bytes.get(at + 1).copied().unwrap_or_default();
     let third = bytes.get(at + 2).copied().unwrap_or_default();
@@ -187,7 +205,7 @@ fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, Form)> {
         }
         (b':', _) => Some((at + 1, Form::Bare)),
         (b'%', b'3') if matches!(third, b'D' | b'd' | b'A' | b'a') => Some((at + 3, Form::Plain)),
-        (b'>', _) if is_quoted || before == b'<' => Some((at + 1, Form::Plain)),
+        (b'>', _) if is_quoted || before == b'<' => Some((in_cdata(bytes, at + 1), Form::Plain)),
         // A row of a table: `| DB_PASSWORD | … |`.
         (b'|', b' ') if bytes[line_start(bytes, start, 64)..start].contains(&b'|') => Some((at + 1, Form::Bare)),
         (b',' | b'\n' | b'\r' | b'/' | b'}' | b'{' | b'\\', _) | (b'a'..=b'z' | b'V', _)
@@ -196,13 +214,83 @@ fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, Form)> {
             named_apart(bytes, at, is_quoted)
                 .or_else(|| {
                     let value = skip_blanks(bytes, at + 1);
-                    (next == b',' && is_quoted && opens_quote(bytes, value)).then_some((value, Form::Bare))
+                    let is_pair = next == b',' && is_quoted && bytes[end..at].iter().all(|b| *b != b']');
+                    (is_pair && opens_quote(bytes, value) && !is_key(bytes, value)).then_some((value, Form::Bare))
                 })
                 .or_else(|| if at == end { None } else { bare(bytes, start, end, at, is_flag) })
         }
         _ if at == end => None,
         _ => bare(bytes, start, end, at, is_flag),
     }
+}
+
+/// Behind the opening of a section of XML that is taken as it is, when one begins at `at`.
+fn in_cdata(bytes: &[u8], at: usize) -> usize {
+    const OPENS: &[u8] = b"<![CDATA[";
+    if goes_on(bytes, at, OPENS) { at + OPENS.len() } else { at }
+}
+
+/// Where the value is of an element with attributes, `<password type="x">…`, or of the element that follows one with a
+/// name in it: `<key>password</key> <string>…`, `<name>db.password</name> <value>…`. `at` is behind the name.
+fn in_element(bytes: &[u8], start: usize, at: usize) -> Option<usize> {
+    let prefix = bytes[..start].iter().rev().take(24).take_while(|b| b.is_ascii_alphanumeric() || **b == b':').count();
+    let before = bytes[..start - prefix].last();
+    if before == Some(&b'<') && bytes.get(at).is_some_and(u8::is_ascii_alphabetic) && !goes_on(bytes, at, b"=") {
+        let close = until(bytes, at, 240, |b| matches!(b, b'>' | b'<' | b'\n'));
+        let has_attributes = bytes[at..close].contains(&b'=') && !bytes[..close].ends_with(b"/");
+        return (has_attributes && bytes.get(close) == Some(&b'>')).then(|| in_cdata(bytes, close + 1));
+    }
+    if before == Some(&b'>') && goes_on(bytes, at, b"</") {
+        let close = until(bytes, at, 48, |b| b == b'>' || b == b'\n');
+        let open = behind_gap(bytes, close + 1, |b| b.is_ascii_whitespace());
+        let value = until(bytes, open, 48, |b| b == b'>' || b == b'\n');
+        let is_next = bytes.get(open) == Some(&b'<') && bytes.get(open + 1).is_some_and(u8::is_ascii_alphabetic);
+        return (is_next && bytes.get(value) == Some(&b'>')).then(|| in_cdata(bytes, value + 1));
+    }
+    None
+}
+
+/// Where the value of a flag is that is the next of a list over lines: `- --password` and `- …`, `"--password",` and
+/// `"…"`. `at` is behind the flag and its quote.
+fn on_next_line(bytes: &[u8], start: usize, at: usize) -> Option<usize> {
+    let sign = if bytes.get(at) == Some(&b',') { at + 1 } else { at };
+    let next = behind_gap(bytes, sign, |b| b.is_ascii_whitespace());
+    if !bytes[sign..next].iter().any(|b| matches!(b, b'\n' | b'\\')) {
+        return None;
+    }
+    if sign > at {
+        return opens_quote(bytes, next).then_some(next);
+    }
+    let quote = bytes[..start].iter().rev().take(8).take_while(|b| matches!(b, b'"' | b'\'' | b'\\')).count();
+    let is_item = bytes[..start - quote].ends_with(b"- ");
+    // What follows a break may begin with the dash of the item already.
+    let value = if goes_on(bytes, next, b"- ") { next + 2 } else { next };
+    let is_value = is_item && bytes[..value].ends_with(b"- ") && bytes.get(value) != Some(&b'-');
+    is_value.then_some(value)
+}
+
+/// The quoted value that stands before the name of it: `<add value="…" key="password"/>`, `{"value": "…", "name": …}`.
+fn before_name(bytes: &[u8], start: usize) -> Option<(usize, usize)> {
+    const MOST: usize = 400;
+    let edge = |b: &u8| matches!(b, b'"' | b'\'' | b'\\' | b'=' | b':' | b' ');
+    let least = start.saturating_sub(MOST);
+    let signs = bytes[least..start].iter().rev().take_while(|b| edge(b)).count();
+    let before = &bytes[least..start - signs];
+    if signs < 2
+        || !(before.ends_with(b"key")
+            || before.ends_with(b"name")
+            || before.ends_with(b"Key")
+            || before.ends_with(b"Name"))
+    {
+        return None;
+    }
+    let opens = before.iter().rposition(|b| matches!(b, b'<' | b'{' | b'>' | b'}'))?;
+    let word = opens + memchr::memmem::find(&before[opens..], b"value")?;
+    let quote = least + until(before, word + 5, 12, |b| !edge(&b)).saturating_sub(1);
+    let slashes = bytes[..quote].iter().rev().take_while(|b| **b == b'\\').count();
+    let &sign = bytes.get(quote).filter(|b| matches!(b, b'"' | b'\''))?;
+    let close = closing(bytes, quote + 1, sign, slashes)?;
+    (close < start).then_some((quote + 1, close))
 }
 
 /// Whether a setting of an environment begins here: at the start of a line, or behind `export`, `-e`, a blank.
@@ -219,6 +307,15 @@ fn begins_setting(bytes: &[u8], start: usize) -> bool {
 fn opens_quote(bytes: &[u8], at: usize) -> bool {
     let slashes = until(bytes, at, 8, |b| b != b'\\');
     matches!(bytes.get(slashes), Some(b'"' | b'\''))
+}
+
+/// Whether the quoted word at `at` is the key of what follows it.
+fn is_key(bytes: &[u8], at: usize) -> bool {
+    let slashes = until(bytes, at, 8, |b| b != b'\\') - at;
+    let Some(&quote) = bytes.get(at + slashes) else { return false };
+    let close = until(bytes, at + slashes + 1, LONGEST_NAME, |b| b == quote || b == b'\n' || b == b'\\');
+    let behind = until(bytes, close, 8, |b| !matches!(b, b'\\' | b' ') && b != quote);
+    bytes.get(behind) == Some(&b':')
 }
 
 /// Where the quoted value is that stands in for one that is not set: `env.SECRET || "…"`, `getenv("SECRET") or "…"`.
@@ -417,7 +514,8 @@ fn bare_end(bytes: &[u8], from: usize, form: Form) -> usize {
         let ends = match byte {
             b'"' | b'\'' | b'`' | b'<' | b'>' => true,
             b'\\' => matches!(next, b'n' | b'r' | b't' | b'"' | b'\'' | b'\\' | b'\n'),
-            b'&' => to > from && (next == b'&' || setting_follows(bytes, to + 1) || form == Form::Bare && next == b' '),
+            b'&' if to == from => form == Form::Plain && setting_follows(bytes, to + 1),
+            b'&' => next == b'&' || setting_follows(bytes, to + 1) || form == Form::Bare && next == b' ',
             b'#' => form == Form::Plain && setting_follows(bytes, to + 1),
             b';' | b'|' => next.is_ascii_whitespace() || setting_follows(bytes, to + 1),
             b',' => next.is_ascii_whitespace() || setting_follows(bytes, to + 1),
@@ -465,7 +563,12 @@ fn behind_type(bytes: &[u8], from: usize) -> Option<(usize, usize)> {
 
 /// Whether a value is a secret, under a name that says `meaning`.
 pub(crate) fn is_secret(meaning: Meaning, value: &[u8], form: Form) -> bool {
-    if value::is_placeholder(value) || value::is_public(value) || value::is_path(value) {
+    // A colour that begins here is no value; what follows it is read without it.
+    let is_sequence = value.starts_with(b"\x1b") || value.starts_with(b"\\u001b") || value.starts_with(b"\\x1b");
+    if is_sequence || !value.iter().any(|b| b.is_ascii_alphanumeric() || *b >= 0x80) {
+        return false;
+    }
+    if value::is_placeholder(value) || value::is_public(value) || value::is_path(value) || value::is_colour(value) {
         return false;
     }
     let is_bare = form == Form::Bare;

@@ -2,7 +2,7 @@
 //! wherever it stands. Web tokens (JWT), which have a form of their own, are found here too.
 
 use crate::{
-    Kind,
+    Kind, encoded,
     scan::Span,
     text::{begins_word, goes_on, skip_blanks, until},
     value,
@@ -53,26 +53,7 @@ pub(crate) fn scheme(bytes: &[u8], word: usize, at: usize) -> Option<Span> {
 
 /// Whether base64 stands for text with a colon in it, as user and password are sent.
 fn decodes_to_pair(token: &[u8]) -> bool {
-    let digit = |b: u8| match b {
-        b'A'..=b'Z' => Some(b - b'A'),
-        b'a'..=b'z' => Some(b - b'a' + 26),
-        b'0'..=b'9' => Some(b - b'0' + 52),
-        b'+' | b'-' => Some(62),
-        b'/' | b'_' => Some(63),
-        _ => None,
-    };
-    let digits: Vec<u8> = token.iter().map_while(|&b| digit(b)).collect();
-    let mut has_colon = false;
-    for four in digits.chunks(4) {
-        let word = four.iter().fold(0_u32, |word, d| word << 6 | u32::from(*d)) << (6 * (4 - four.len()));
-        for byte in word.to_be_bytes().iter().skip(1).take(four.len().saturating_sub(1)) {
-            if *byte < 0x20 {
-                return false;
-            }
-            has_colon |= *byte == b':';
-        }
-    }
-    has_colon
+    encoded::decoded(token).is_some_and(|text| text.contains(&b':') && text.iter().all(|b| *b >= 0x20))
 }
 
 /// The credentials of an `Authorization` header whose name ends at `at`.

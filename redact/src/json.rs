@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{
     Redactor,
     assigned::{self, Form},
-    names::{self, Meaning},
+    names::{self, Meaning, Weight},
     text,
 };
 
@@ -29,10 +29,13 @@ pub(crate) fn redact(redactor: &Redactor, meaning: Option<Meaning>, value: &mut 
         }
         Value::Array(values) => {
             let mut count = 0;
+            let mut told = None;
             for value in values.iter_mut() {
-                count += redact(redactor, meaning, value);
+                let next = value.as_str().and_then(names_next);
+                count += redact(redactor, meaning.or(told.take()), value);
+                told = next;
             }
-            count + split_lines(redactor, values)
+            count + joined(redactor, values, "\n") + joined(redactor, values, " ")
         }
         Value::Object(fields) => {
             let named = ["name", "key"].iter().find_map(|name| match fields.get(*name) {
@@ -92,17 +95,27 @@ fn authorization(value: &mut Value) -> usize {
     header("authorization", value, |line, at, out| crate::header::authorization(line, 0, at, out))
 }
 
-/// A text that is kept as an array of its lines: what is secret over several of them.
-fn split_lines(redactor: &Redactor, values: &mut [Value]) -> usize {
+/// What an element of a list says of the next one, when it is a flag: `--password`, `-Dtoken`.
+fn names_next(element: &str) -> Option<Meaning> {
+    /// No flag is longer.
+    const LONGEST: usize = 64;
+    let name = element.strip_prefix('-')?;
+    let is_name =
+        name.len() <= LONGEST && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+    names::meaning(name.as_bytes()).filter(|meaning| is_name && meaning.weight > Weight::Little)
+}
+
+/// What is secret over several elements of a list: a text that is kept as its lines, a command that is kept as its words.
+fn joined(redactor: &Redactor, values: &mut [Value], between: &str) -> usize {
     let lines: Option<Vec<&str>> = values.iter().map(Value::as_str).collect();
     let Some(lines) = lines.filter(|lines| lines.len() > 1) else { return 0 };
-    let found = redactor.redact(&lines.join("\n")).found;
+    let found = redactor.redact(&lines.join(between)).found;
     let mut count = 0;
     let mut next = 0;
     for value in values.iter_mut() {
         let Value::String(line) = value else { continue };
         let (start, end) = (next, next + line.len());
-        next = end + 1;
+        next = end + between.len();
         let mut kept = String::new();
         let mut at = 0;
         for one in found.iter().filter(|one| one.range.start < end && one.range.end > start) {

@@ -3,8 +3,9 @@
 //! [`Redactor`] finds secrets and puts `[redacted:KIND]` in their places. Two sources know what a secret looks like:
 //! `rules` are Betterleaks' (data, `rules/PROVENANCE.md`), for keys that a vendor gave a form of their own; the
 //! other modules know the surroundings: names of settings (`names`, `assigned`), addresses (`address`), headers
-//! (`header`), commands and what they print (`command`, `printed`), calls in code (`call`), rows (`inserted`), keys in
-//! blocks (`block`). What only looks like one is `value`'s to tell.
+//! (`header`), commands and what they print (`command`, `printed`), calls in code (`call`), rows (`inserted`, `table`), keys
+//! in blocks (`block`). Text that was written otherwise is read as it was meant, too: escapes (`unescaped`), base64
+//! (`encoded`). What only looks like a secret is `value`'s to tell.
 //!
 //! All work on bytes, so text that is not UTF-8 is redacted too. Nothing here does I/O or reads a clock, and no text is
 //! kept. What is found says kind and place, never the secret. A redactor is not a proof: what has no known form and no
@@ -15,6 +16,7 @@ mod assigned;
 mod block;
 mod call;
 mod command;
+mod encoded;
 mod header;
 mod inserted;
 mod json;
@@ -23,8 +25,10 @@ mod printed;
 mod rules;
 mod scan;
 mod stream;
+mod table;
 mod text;
 mod triggers;
+mod unescaped;
 mod value;
 
 use std::{borrow::Cow, ops::Range, sync::Arc};

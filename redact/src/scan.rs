@@ -3,15 +3,18 @@
 use std::ops::Range;
 
 use crate::{
-    Found, Kind, address, assigned, block, call, command, header, inserted, printed,
+    Found, Kind, address, assigned, block, call, command, encoded, header, inserted, printed,
     rules::{self, Rule, RulesError},
-    text,
+    table, text,
     triggers::{Look, Triggers},
+    unescaped::Unescaped,
 };
 
 /// How often a text is looked at again after what was found was taken out. Two times is usual: that the second finds
 /// nothing makes redacting twice the same as once.
 const MOST_ROUNDS: usize = 6;
+/// How often what is encoded in a text is looked at in turn: an address in a file of credentials in a manifest.
+const DEEPEST: usize = 3;
 
 /// A secret in the bytes that were looked at.
 #[derive(Debug, Clone)]
@@ -40,12 +43,12 @@ impl Scanner {
     /// Taking one secret out may show another, since the mark ends words that were joined before. So what is left is
     /// looked at again, until there is nothing more.
     pub(crate) fn find(&self, bytes: &[u8]) -> Vec<Found> {
-        let mut found = self.look(bytes);
+        let mut found = self.look(bytes, 0);
         for _ in 0..MOST_ROUNDS {
             if found.is_empty() {
                 break;
             }
-            let more = self.look(&text::replaced(bytes, &found));
+            let more = self.look(&text::replaced(bytes, &found), 0);
             if more.is_empty() {
                 break;
             }
@@ -55,8 +58,9 @@ impl Scanner {
     }
 
     /// One look at the bytes. What lies in a mark of ours is not looked for.
-    fn look(&self, bytes: &[u8]) -> Vec<Found> {
+    fn look(&self, bytes: &[u8], depth: usize) -> Vec<Found> {
         let mut spans = Vec::new();
+        let mut escapes = Vec::new();
         let mut calls: Vec<(usize, usize)> = Vec::new();
         let mut last_name = usize::MAX;
         // How far each kind of look has seen: a text that begins one at every place is still read once.
@@ -71,6 +75,9 @@ impl Scanner {
                     let found = assigned::find(bytes, from, to, &mut seen.bare);
                     seen.value = found.as_ref().map_or(seen.value, |span| span.end);
                     spans.extend(found);
+                    if from >= seen.table {
+                        seen.table = table::find(bytes, from, to, &mut spans);
+                    }
                 }
             }
             Look::Address => spans.extend(address::find(bytes, start)),
@@ -100,11 +107,26 @@ impl Scanner {
             Look::Printed => spans.extend(printed::find(bytes, start, end, &mut seen.printed)),
             Look::Rows if start < seen.rows => {}
             Look::Rows => seen.rows = inserted::find(bytes, start, end, &mut spans),
+            Look::Manifest if start < seen.manifest => {}
+            Look::Manifest => seen.manifest = encoded::manifest(bytes, start, end, &mut spans),
+            Look::Escape => escapes.push(start),
         });
         calls.sort_unstable();
         for of_rule in calls.chunk_by(|a, b| a.0 == b.0) {
             let places: Vec<usize> = of_rule.iter().map(|&(_, place)| place).collect();
             self.rules[of_rule[0].0].find(bytes, &places, &mut spans);
+        }
+        if depth < DEEPEST {
+            encoded::find(bytes, |text| !self.look(text, depth + 1).is_empty(), &mut spans);
+        }
+        if depth == 0 && !escapes.is_empty() {
+            // Words are told of in the order of their ends.
+            escapes.sort_unstable();
+            let unescaped = Unescaped::around(bytes, &escapes);
+            spans.extend(self.look(&unescaped.text, DEEPEST - 1).into_iter().map(|one| {
+                let range = unescaped.in_text(&one.range);
+                Span { start: range.start, end: range.end, kind: one.kind }
+            }));
         }
         if spans.is_empty() {
             return Vec::new();
@@ -129,6 +151,8 @@ struct Seen {
     rows: usize,
     printed: usize,
     bare: usize,
+    table: usize,
+    manifest: usize,
 }
 
 /// What of a span lies outside the marks: nothing when a mark covers it, all when it covers none.

@@ -66,6 +66,39 @@ fn names_are_the_context_of_strings_in_json() {
 }
 
 #[test]
+fn elements_of_a_list_are_read_together() {
+    let mut value = json!({
+        "argv": ["app", "--password", "opensesame9", "--verbose", "--token", "$TOKEN"],
+        "args": ["mysql", "-uroot", "-pq8Zk2mXv71"],
+        "cmd": ["curl", "-u", "ci:q8Zk2mXv71", "https://x.test"],
+        "names": ["password", "address", "email"],
+    });
+    redactor().redact_json(&mut value);
+    assert_eq!(
+        value,
+        json!({
+            "argv": ["app", "--password", "[redacted:password]", "--verbose", "--token", "$TOKEN"],
+            "args": ["mysql", "-uroot", "-p[redacted:command-password]"],
+            "cmd": ["curl", "-u", "ci:[redacted:command-password]", "https://x.test"],
+            "names": ["password", "address", "email"],
+        })
+    );
+}
+
+#[test]
+fn no_word_excuses_a_key_of_a_vendor() {
+    for word in ["todo", "FAKE", "Sample", "example", "xxxx", "dummy", "here"] {
+        let key = ["gh", "p_", "0wnX7Tz2Lq9fHd4KsVb1", word, "RmYc8JgPe64"].concat();
+        let redacted = redactor().redact(&format!("a {key} b")).text.into_owned();
+        assert!(redacted.starts_with("a [redacted:github-") && redacted.ends_with("] b"), "{word}: {redacted}");
+    }
+    let published = ["AKIA", "IOSFODNN7", "EXAMPLE"].concat();
+    check(&format!("id = {published}"), &format!("id = {published}"));
+    let near = ["AKIA", "Q3R7T5W9Y", "EXAMPLE"].concat();
+    check(&format!("id = {near}"), "id = [redacted:aws-key-id]");
+}
+
+#[test]
 fn a_key_that_is_split_into_lines_of_an_array_is_found() {
     let body: Vec<String> = (0..6).map(|i| format!("{i}Qx7Lz{}", "mK29fT0bVw".repeat(5))).collect();
     let mut lines = vec!["-----BEGIN RSA PRIVATE KEY-----".to_owned()];

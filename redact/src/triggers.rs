@@ -5,6 +5,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use crate::{
     call, command, printed,
     rules::{Rule, RulesError},
+    unescaped,
 };
 
 /// Which closer look a word begins.
@@ -44,6 +45,10 @@ pub(crate) enum Look {
     Printed,
     /// Of rows under columns.
     Rows,
+    /// Of the values of a Kubernetes Secret.
+    Manifest,
+    /// Of the surroundings of an escape.
+    Escape,
 }
 
 const NAMES: &[&str] = &[
@@ -90,7 +95,8 @@ const NAMES: &[&str] = &[
 #[derive(Debug)]
 pub(crate) struct Triggers {
     automaton: AhoCorasick,
-    looks: Vec<(Look, bool)>,
+    /// The look of each word, and the word itself when its case matters.
+    looks: Vec<(Look, Option<Box<[u8]>>)>,
     /// Indices of rules, by word.
     pub(crate) rules: Vec<usize>,
 }
@@ -108,7 +114,7 @@ impl Triggers {
         let mut flat = Vec::new();
         for (word, of_word) in by_word {
             words.push(word);
-            looks.push((Look::Rules(flat.len(), flat.len() + of_word.len()), false));
+            looks.push((Look::Rules(flat.len(), flat.len() + of_word.len()), None));
             flat.extend(of_word);
         }
         // The second says whether the case of the word matters.
@@ -118,6 +124,12 @@ impl Triggers {
             (Look::Call, false, &calls),
             (Look::Printed, false, &printing),
             (Look::Rows, false, &["values"]),
+            (
+                Look::Manifest,
+                true,
+                &["kind: Secret", "\"kind\":\"Secret\"", "\"kind\": \"Secret\"", "\\\"kind\\\":\\\"Secret\\\""],
+            ),
+            (Look::Escape, false, unescaped::WORDS),
             (Look::Name, false, NAMES),
             (Look::Address, false, &["://"]),
             (Look::Block, true, &["-----BEGIN ", "-----END "]),
@@ -177,7 +189,7 @@ impl Triggers {
         for (look, exact, of_look) in own {
             for word in *of_look {
                 words.push(word);
-                looks.push((*look, *exact));
+                looks.push((*look, exact.then(|| word.as_bytes().into())));
             }
         }
         let automaton = AhoCorasick::builder()
@@ -191,34 +203,10 @@ impl Triggers {
     /// Every word in the bytes: the look it begins, where it begins and where it ends. In order of the ends.
     pub(crate) fn each(&self, bytes: &[u8], mut found: impl FnMut(Look, usize, usize)) {
         for hit in self.automaton.find_overlapping_iter(bytes) {
-            let (look, exact) = self.looks[hit.pattern().as_usize()];
-            // Of the few whose case matters the first letters tell enough: all of them are written in one way only.
-            if exact && !self.is_exact(hit.pattern().as_usize(), &bytes[hit.range()]) {
-                continue;
+            let (look, exact) = &self.looks[hit.pattern().as_usize()];
+            if exact.as_deref().is_none_or(|word| *word == bytes[hit.range()]) {
+                found(*look, hit.start(), hit.end());
             }
-            found(look, hit.start(), hit.end());
-        }
-    }
-
-    fn is_exact(&self, pattern: usize, text: &[u8]) -> bool {
-        match self.looks[pattern].0 {
-            Look::WebToken => text == b"eyJ",
-            Look::Block => text.iter().all(|b| !b.is_ascii_lowercase()),
-            Look::Body => text.starts_with(b"b3B") || text.starts_with(b"MII"),
-            Look::Rules(..)
-            | Look::Name
-            | Look::Address
-            | Look::Scheme
-            | Look::Authorization
-            | Look::Cookie
-            | Look::Command
-            | Look::Pgpass
-            | Look::Piped
-            | Look::Quoted
-            | Look::Pair
-            | Look::Call
-            | Look::Printed
-            | Look::Rows => true,
         }
     }
 }

@@ -109,7 +109,7 @@ pub(crate) fn is_code(value: &[u8]) -> bool {
     {
         return true;
     }
-    if value.contains(&b'(')
+    if value.contains(&b'(') && !is_drawn_in_parentheses(value)
         || value
             .windows(2)
             .any(|w| matches!(w, b"::" | b"->" | b"?." | b"[\"" | b"['" | b"=>" | b"&&" | b"||" | b"!=" | b"=="))
@@ -157,6 +157,19 @@ pub(crate) fn is_code(value: &[u8]) -> bool {
     let names = value.strip_suffix(b"?").or_else(|| value.strip_suffix(b"!")).unwrap_or(value);
     let names = names.strip_suffix(b"[]").unwrap_or(names);
     is_words(names) || generic(names)
+}
+
+/// Whether a parenthesis that is no call's stands in what looks drawn: `(aB3$kk91Lq`, `Kq(9xZ!pLm`.
+fn is_drawn_in_parentheses(value: &[u8]) -> bool {
+    let Some(open) = value.iter().position(|b| *b == b'(') else { return false };
+    if open == 0 || open == 1 && value[0] == b'$' {
+        return !placeholder::is_variable(value);
+    }
+    let inside = &value[open + 1..];
+    let is_open = !inside.contains(&b')');
+    is_open
+        && placeholder::is_drawn(inside)
+        && !inside.iter().any(|b| matches!(b, b',' | b'.' | b'"' | b'\'' | b'=' | b' '))
 }
 
 /// The name of a type or a function: words that begin with capitals, or several between underlines, some with a
@@ -289,7 +302,9 @@ pub(crate) fn is_path(value: &[u8]) -> bool {
 
 /// A number, a date, a version; also as programs write them: `0x1f`, `983040i32`, `30s`.
 pub(crate) fn is_number(value: &[u8]) -> bool {
-    let is_hex_literal = value.len() <= 12 && (value.starts_with(b"0x") || value.starts_with(b"0X"));
+    let hex = value.strip_prefix(b"0x").or_else(|| value.strip_prefix(b"0X"));
+    let is_hex_literal =
+        value.len() <= 12 && hex.is_some_and(|hex| hex.iter().all(|b| b.is_ascii_hexdigit() || *b == b'_'));
     let digits = value.iter().take_while(|b| b.is_ascii_digit()).count();
     let unit = &value[digits..];
     let units = [
@@ -320,6 +335,12 @@ pub(crate) fn is_number(value: &[u8]) -> bool {
     let is_plain =
         value.iter().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b':' | b'_' | b'+' | b',' | b'%'));
     value.iter().any(u8::is_ascii_digit) && (is_plain || has_unit || is_hex_literal)
+}
+
+/// A colour as style sheets write it: `#10B981`.
+pub(crate) fn is_colour(value: &[u8]) -> bool {
+    let digits = value.strip_prefix(b"#");
+    digits.is_some_and(|digits| matches!(digits.len(), 3 | 4 | 6 | 8) && is_hex(digits))
 }
 
 /// A UUID.

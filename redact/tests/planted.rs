@@ -63,7 +63,15 @@ fn score(name: &str) -> Score {
     score
 }
 
-fn check(name: &str) {
+/// The least that is found of a set, and the least that is right of what is found.
+struct Bars {
+    recall: f64,
+    precision: f64,
+}
+
+/// The bars are what was measured less one point or so: a few lines may be lost, four points fail, in the sets nobody tuned
+/// on as in the others.
+fn check(name: &str, bars: &Bars) {
     let score = score(name);
     let recall = score.found as f64 / score.planted as f64;
     let precision = score.right as f64 / score.redacted as f64;
@@ -71,26 +79,36 @@ fn check(name: &str) {
         "{name}: {} planted, recall {recall:.4}; {} redacted, precision {precision:.4}",
         score.planted, score.redacted
     );
-    assert!(recall >= 0.95, "{name}: recall is {recall:.4}");
-    assert!(precision >= 0.90, "{name}: precision is {precision:.4}");
+    assert!(recall >= bars.recall, "{name}: recall is {recall:.4}, and was {:.4} or more", bars.recall);
+    assert!(precision >= bars.precision, "{name}: precision is {precision:.4}, and was {:.4} or more", bars.precision);
 }
 
 #[test]
 fn what_the_rules_were_tuned_on() {
-    check("tuned.jsonl");
+    check("tuned.jsonl", &Bars { recall: 0.99, precision: 0.99 });
 }
 
 #[test]
 fn what_is_wider() {
-    check("wider.jsonl");
+    check("wider.jsonl", &Bars { recall: 0.99, precision: 0.99 });
 }
 
 #[test]
 fn what_was_held_out() {
-    check("held-out.jsonl");
+    check("held-out.jsonl", &Bars { recall: 0.975, precision: 0.99 });
 }
 
 #[test]
 fn what_was_planted_afresh() {
-    check("fresh.jsonl");
+    check("fresh.jsonl", &Bars { recall: 0.985, precision: 0.99 });
+}
+
+#[test]
+fn what_is_written_otherwise_than_it_is() {
+    check("disguised.jsonl", &Bars { recall: 0.985, precision: 0.985 });
+}
+
+#[test]
+fn what_is_written_otherwise_in_surroundings_nobody_tuned_on() {
+    check("unseen.jsonl", &Bars { recall: 0.985, precision: 0.985 });
 }

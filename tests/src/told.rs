@@ -100,6 +100,7 @@ fn tell(world: &mut World, told: &Told, names: &Names) {
                 agent: Some(agent),
                 run: None,
                 search_path: None,
+                redacted_from: None,
                 payload,
             };
             world.ingest.take(Input::Delivery(Box::new(HookInput::new(delivery, now, Box::new(|_| ())))));

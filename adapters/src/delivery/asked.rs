@@ -43,7 +43,10 @@ impl Asked {
     pub(crate) fn told(self, delivery: &Delivery) -> ApprovalRequested {
         let long = |text: &str| text.len() > INPUT_BYTES;
         let too_many = self.paths.as_ref().is_none_or(|paths| paths.len() > PATHS);
-        let cut = self.cut || too_many || [&self.input, &self.command].into_iter().flatten().any(|text| long(text));
+        let cut = self.cut
+            || delivery.redacted_from.is_some()
+            || too_many
+            || [&self.input, &self.command].into_iter().flatten().any(|text| long(text));
         let subject = self.subject.map(|text| text.chars().take(SUBJECT_CHARS).collect());
         ApprovalRequested {
             approval_id: delivery.approval_id(),

@@ -15,6 +15,7 @@ fn delivery(provider: Provider, payload: &str) -> Delivery {
         agent: Some(Agent { pid: 42, start_ticks: 7, shared: false }),
         run: None,
         search_path: None,
+        redacted_from: None,
         payload: RawValue::from_string(payload.to_owned()).unwrap(),
     }
 }

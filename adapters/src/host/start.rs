@@ -64,6 +64,8 @@ pub struct Outside {
     pub find: Find,
     /// Begins the recording, where one is wanted; called before the program starts.
     pub record: Option<Record>,
+    /// Makes of a description what may be written.
+    pub written: fn(&mut Description),
 }
 
 /// Hosts one run; comes back when it is over.
@@ -176,7 +178,7 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
         None => None,
     };
     if listener.is_some() {
-        describe(&spec, &hello);
+        describe(&spec, &hello, outside.written);
     }
     launcher.control.say(&FromHost::Started { pid: hello.pid, socket }).ok();
 
@@ -250,8 +252,8 @@ pub(super) fn hello(
     }
 }
 
-fn describe(spec: &Spec, hello: &Hello) {
-    let description = Description {
+fn describe(spec: &Spec, hello: &Hello, written: fn(&mut Description)) {
+    let mut description = Description {
         run: spec.run,
         name: spec.name.clone(),
         pid: hello.pid,
@@ -262,6 +264,7 @@ fn describe(spec: &Spec, hello: &Hello) {
         cwd: hello.cwd.clone(),
         started_at: hello.started_at,
     };
+    written(&mut description);
     if let Err(error) = description.store(&spec.data) {
         tracing::warn!(%error, "nobody can attach to this run by its name");
     }

@@ -54,7 +54,7 @@ fn log_to_file(spec: &Spec) {
     let hook = path.clone();
     std::panic::set_hook(Box::new(move |panic| {
         // Nowhere is left to say that this failed too.
-        writeln!(Screen::escaping(Log(hook.clone())), "panicked: {panic}").ok();
+        writeln!(Redacting(Screen::escaping(Log(hook.clone()))), "panicked: {panic}").ok();
     }));
     tracing_subscriber::fmt()
         .with_writer(move || Redacting(Screen::escaping(Log(path.clone()))))

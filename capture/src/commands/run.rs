@@ -29,7 +29,7 @@ use crate::{
     clock,
     config::Config,
     endpoint::Endpoint,
-    places, recording,
+    places, recording, redacted_only, redaction,
     terminal::{self, safe},
 };
 
@@ -226,6 +226,7 @@ pub(super) fn outside(spec: &Spec) -> Outside {
         rules: Box::new(rules),
         find: find(spec.data.clone()),
         record: recording::wanted(spec),
+        written: if redacted_only::is_on(&spec.data) { redaction::of_run } else { |_| () },
     }
 }
 

@@ -1,6 +1,6 @@
 //! `capture serve`
 
-use std::net::SocketAddr;
+use std::{io::Write as _, net::SocketAddr};
 
 use anyhow::Context as _;
 use tokio_util::sync::CancellationToken;
@@ -39,6 +39,10 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
                 .with_context(|| format!("CAPTURE_LOG={filter} is not a log filter"))?,
         )
         .init();
+    // It goes to the log too, which holds no secrets.
+    std::panic::set_hook(Box::new(|panic| {
+        writeln!(Redacting(std::io::stderr()), "panicked: {panic}").ok();
+    }));
     let options = Options {
         listen: arguments.listen,
         exposed: arguments.expose,

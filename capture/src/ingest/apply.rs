@@ -30,24 +30,28 @@ impl Ingest {
         let mut derived = Vec::new();
         let mut open = OpenMessage::default();
         let mut forks: HashSet<(usize, usize)> = HashSet::new();
+        let mut placed: HashSet<usize> = HashSet::new();
         for (index, new) in batch.events.iter().enumerate() {
             let slot = match self.sessions.find_by_provider(new.provider, &new.provider_session_id) {
                 Some(slot) => slot,
                 None => {
                     let timed = batch.events[index..].iter().find(|e| e.created_at.is_some()).unwrap_or(new);
-                    let slot = self.sessions.resolve(
+                    self.sessions.resolve(
                         &mut self.writer,
                         new.provider,
                         &new.provider_session_id,
                         first_seen(timed, batch.history),
-                    )?;
-                    // Lines before the one that names the directory are not kept either.
-                    if let Some(cwd) = first_cwd(&batch.events[index..]) {
-                        self.turn_off_if_ignored(slot, cwd)?;
-                    }
-                    slot
+                    )?
                 }
             };
+            // Lines before the one that names the directory are not kept either. A session may be known by name before
+            // its directory is: as a helper's parent, by a hook.
+            if !self.ignored.is_empty()
+                && placed.insert(slot)
+                && let Some(cwd) = first_cwd(&batch.events[index..])
+            {
+                self.turn_off_if_ignored(slot, cwd)?;
+            }
             if let Payload::SessionStarted(events::SessionStarted { cwd: Some(cwd), .. }) = &new.payload {
                 self.turn_off_if_ignored(slot, cwd)?;
             }
@@ -116,10 +120,12 @@ impl Ingest {
     /// A session that begins in a directory whose sessions are not captured is turned off, before
     /// anything of it is kept.
     pub(super) fn turn_off_if_ignored(&mut self, slot: usize, cwd: &str) -> Result<(), Failure> {
-        let known = self.sessions.known(slot);
-        let begins = self.sessions.loaded(slot).is_some_and(|s| s.session.cwd.is_none());
-        if begins && known.capture && self.ignore.iter().any(|dir| Path::new(cwd).starts_with(dir)) {
-            let row = known.row;
+        if !self.sessions.known(slot).capture || !self.ignored.holds(Path::new(cwd)) {
+            return Ok(());
+        }
+        let begins = self.sessions.state(&self.writer, slot)?.session.cwd.is_none();
+        if begins {
+            let row = self.sessions.known(slot).row;
             self.writer.set_capture(row, false)?;
             self.sessions.set_capture(slot, false);
             self.sessions.unlist(slot);

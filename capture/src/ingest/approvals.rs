@@ -13,6 +13,7 @@ use serde_json::Value;
 use store::keep_head;
 
 use super::{Failure, Ingest};
+use crate::redaction;
 
 /// A decision that is to be made.
 pub struct Decide {
@@ -135,7 +136,14 @@ impl Ingest {
     /// Adds a row to the record.
     fn record(&mut self, what: &'static str, approval: &Approval, evidence: &Value) -> Result<(), Failure> {
         let row = Row { at: (self.clock)(), what, approval, evidence };
-        let body = serde_json::to_string(&row).unwrap_or_default();
+        let body = if self.redacted_only {
+            // What the agent asked and what people said of it comes from whoever waits, as it was.
+            let mut row = serde_json::to_value(&row).unwrap_or_default();
+            redaction::of_strings(&mut row);
+            row.to_string()
+        } else {
+            serde_json::to_string(&row).unwrap_or_default()
+        };
         self.audited = Some(self.writer.audit(&body)?);
         Ok(())
     }

@@ -47,14 +47,12 @@ impl Ingest {
             Some(slot) => slot,
             None => {
                 let session = Arc::clone(&decoded.session);
-                let slot =
-                    self.sessions.resolve(&mut self.writer, delivery.provider, &session, delivery.at.min(now))?;
-                if let Some(cwd) = &decoded.cwd {
-                    self.turn_off_if_ignored(slot, cwd)?;
-                }
-                slot
+                self.sessions.resolve(&mut self.writer, delivery.provider, &session, delivery.at.min(now))?
             }
         };
+        if let Some(cwd) = &decoded.cwd {
+            self.turn_off_if_ignored(slot, cwd)?;
+        }
         if !self.sessions.known(slot).capture {
             return Ok(());
         }

@@ -7,6 +7,7 @@ use events::{Annotation, Finding, FindingState, Notification, Payload, SendOutco
 use projections::{Conclusion, Prompt};
 
 use super::{Failure, Ingest};
+use crate::redaction;
 
 /// Something about a session that is no part of its conversation.
 pub struct Aside {
@@ -61,8 +62,9 @@ impl Ingest {
                 (Payload::Notification(notification.as_ref().clone()), None)
             }
             Noted::Prompt(prompt) => {
-                self.writer.keep(row, prompt.as_ref())?;
-                (Payload::QueuedPrompt(prompt.told()), Some(prompt.text.clone()))
+                let prompt = if self.redacted_only { redaction::of_prompt(prompt) } else { prompt.as_ref().clone() };
+                self.writer.keep(row, &prompt)?;
+                (Payload::QueuedPrompt(prompt.told()), Some(prompt.text))
             }
             Noted::Note(value) => (Annotation { topic: Topic::Note, value: value.clone() }.into(), None),
         };
@@ -70,7 +72,16 @@ impl Ingest {
     }
 
     /// Adds an event that the fold ignores.
-    fn note(&mut self, slot: usize, payload: Payload, text: Option<String>, now: Timestamp) -> Result<(), Failure> {
+    fn note(
+        &mut self,
+        slot: usize,
+        mut payload: Payload,
+        mut text: Option<String>,
+        now: Timestamp,
+    ) -> Result<(), Failure> {
+        if self.redacted_only {
+            redaction::of_event(&mut text, &mut payload);
+        }
         let turn_id = self.sessions.state(&self.writer, slot)?.open_turn().map(|turn| turn.id);
         let severity = if let Payload::Finding(finding) = &payload { Some(finding.severity) } else { None };
         let conclusion = Conclusion { at: now, turn_id, payload, turn: None, approval: None };

@@ -82,6 +82,10 @@ impl Ingest {
     fn await_sessions(&mut self, agents: &[AgentProcess], now: Timestamp) -> Result<(), Failure> {
         let before = std::mem::take(&mut self.lonely);
         for agent in agents.iter().filter(|a| !a.shared && !a.child) {
+            // Its session is not captured, so none here has it: it is not without one.
+            if self.ignored.holds(&agent.cwd) {
+                continue;
+            }
             let name = (agent.pid, agent.start_ticks);
             let started = |a: &&AgentProcess| a.child && a.parent == Some(agent.pid) && a.provider == agent.provider;
             let family: Vec<(u32, u64)> = agents.iter().filter(started).map(|a| (a.pid, a.start_ticks)).collect();

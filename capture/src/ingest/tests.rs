@@ -21,6 +21,7 @@ use super::*;
 mod failures;
 mod heard;
 mod hosts;
+mod ignored;
 mod processes;
 mod properties;
 mod records;
@@ -93,7 +94,7 @@ impl World {
             clock: Arc::new(move || Timestamp::from_millisecond(now.load(Ordering::Relaxed))),
             onlooker: Box::new(Nobody),
             rules: Rules::default(),
-            ignore: vec![PathBuf::from("/secret")],
+            ignore: vec![PathBuf::from("/secret"), self.dir.path().join("link/secret")],
             redacted_only: false,
         };
         self.ingest = Some(Ingest::new(parts).unwrap());

@@ -1,6 +1,9 @@
 //! What stands where a secret will be: variables, masks, `YOUR_API_KEY`, and the mark this crate leaves.
+//!
+//! A word such as `example` or `todo` excuses a value only when words, masks and counted digits are all there is of it:
+//! one in forty drawn keys holds some such word by chance.
 
-use super::trim;
+use super::{has_stray_capitals, is_words, looks_random, trim};
 
 /// Words that stand where a secret will be, or say what kind of thing it is.
 const STANDS_FOR: &[&str] = &[
@@ -168,30 +171,17 @@ const STANDS_FOR: &[&str] = &[
     "s3cr3t",
 ];
 
-/// Parts that no drawn value has.
+/// Words that say that a value is made up. They excuse nothing by themselves: see [`is_only_words`].
 const MARKS_OF_PLACEHOLDERS: &[&str] = &[
     "example",
-    "your_",
-    "your-",
-    "yourkey",
-    "yourtoken",
-    "yoursecret",
-    "yourpassword",
-    "my_secret",
-    "my-secret",
-    "my_api",
-    "my-api",
+    "your",
+    "my_",
+    "my-",
     "placeholder",
-    "changeme",
-    "change_me",
-    "change-me",
-    "replace_",
-    "replace-",
-    "replaceme",
-    "insert_",
-    "insert-",
-    "_here",
-    "-here",
+    "change",
+    "replace",
+    "insert",
+    "here",
     "redacted",
     "dummy",
     "sample",
@@ -200,13 +190,8 @@ const MARKS_OF_PLACEHOLDERS: &[&str] = &[
     "....",
     "****",
     "todo",
-    "<your",
-    "test-key",
-    "test_key",
+    "test",
     "fixture",
-    "testtoken",
-    "test-token",
-    "test_token",
     "not-a-",
     "not_a_",
     "1234567890abcdef",
@@ -216,25 +201,28 @@ const MARKS_OF_PLACEHOLDERS: &[&str] = &[
     "lorem",
     "-goes-",
     "_goes_",
+    "0000",
+];
+
+/// Keys that vendors print in their documentation, in parts: no file of ours holds one whole.
+const PUBLISHED: &[&[&str]] = &[
+    &["AKIA", "IOSFODNN7", "EXAMPLE"],
+    &["ASIA", "IOSFODNN7", "EXAMPLE"],
+    &["AKIA", "I44QH8DHB", "EXAMPLE"],
+    &["AROA", "IOSFODNN7", "EXAMPLE"],
+    &["wJalrXUtnFEMI/", "K7MDENG/bPxRfiCY", "EXAMPLEKEY"],
+    &["je7MtGbClwBF/", "2Zp9Utk/h3yCo8nv", "bEXAMPLEKEY"],
 ];
 
 /// Whether a value stands for a secret: a variable, a mask, `YOUR_API_KEY`, or the mark this crate leaves.
 pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     let value = trim(value);
     let Some(&first) = value.first() else { return true };
-    if value.starts_with(b"[redacted:") || is_variable(value) {
+    if value.starts_with(b"[redacted:") || is_variable(value) || is_published(value) {
         return true;
     }
-    // A mask: `****`, `xxxx`, `....`, `sk-...`, `abc…`.
     let distinct = value.iter().filter(|&&b| b != first).count();
-    if distinct == 0
-        || value.ends_with(b"...")
-        || value.ends_with("…".as_bytes())
-        || value.windows(3).any(|w| w == b"***" || w == b"...")
-    {
-        return true;
-    }
-    if value.windows(3).any(|w| w == "…".as_bytes() || w == "•".as_bytes()) {
+    if distinct == 0 || is_shortened(value) {
         return true;
     }
     let is_mask = |b: &u8| matches!(b, b'*' | b'x' | b'X' | b'.' | b'-' | b'_' | b'#' | b'?' | b'0');
@@ -249,34 +237,155 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     if STANDS_FOR.contains(&small.as_str()) || sequence(value) {
         return true;
     }
-    // A drawn value may hold such a word by chance only when the rest of it outweighs the word.
-    MARKS_OF_PLACEHOLDERS.iter().any(|mark| small.contains(mark)) && value.len() < 64
+    value.len() < 96 && MARKS_OF_PLACEHOLDERS.iter().any(|mark| small.contains(mark)) && is_only_words(value)
 }
 
-/// `$TOKEN`, `${TOKEN}`, `%TOKEN%`, `{{ token }}`, `<token>`, `$(cat …)`, `@TOKEN@`, `[token]`.
-fn is_variable(value: &[u8]) -> bool {
+/// Whether it is a key out of a vendor's documentation.
+fn is_published(value: &[u8]) -> bool {
+    PUBLISHED.iter().any(|parts| {
+        let mut rest = Some(value);
+        for part in *parts {
+            rest = rest.and_then(|rest| rest.strip_prefix(part.as_bytes()));
+        }
+        rest.is_some_and(<[u8]>::is_empty)
+    })
+}
+
+/// A mask that leaves little to be seen: `sk-...`, `abc…`, `AKIA****`, `ghp_••••9fKx`.
+fn is_shortened(value: &[u8]) -> bool {
+    /// What may still be seen of a key that was cut.
+    const SEEN: usize = 24;
+    let is_sign = |at: &usize| {
+        let rest = &value[*at..];
+        rest.starts_with("…".as_bytes())
+            || rest.starts_with("•".as_bytes())
+            || rest.starts_with(b"***")
+            || rest.starts_with(b"...")
+    };
+    let Some(sign) = (0..value.len()).find(is_sign) else { return false };
+    let seen = |part: &[u8]| part.iter().filter(|b| b.is_ascii_alphanumeric()).count();
+    seen(&value[..sign]) + seen(&value[sign..]) <= SEEN || value.ends_with(b"...") || value.ends_with("…".as_bytes())
+}
+
+/// Whether words, masks and counted digits are all there is of a value, with `-`, `_` and the like between them:
+/// `your-api-key-here`, `sk_test_xxxxxxxx`, `MyExampleToken123`.
+fn is_only_words(value: &[u8]) -> bool {
+    /// Digits that a made-up value may have beside counted ones.
+    const DIGITS: usize = 4;
+    let rest = without_fillers(value);
+    let between = |b: &u8| matches!(b, b'-' | b'_' | b'.' | b':' | b'/' | b' ' | b'<' | b'>' | b'[' | b']');
+    let mut digits = 0;
+    rest.split(between).all(|part| {
+        let letters = part.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+        let (word, number) = part.split_at(letters);
+        digits += number.len();
+        number.iter().all(u8::is_ascii_digit) && digits <= DIGITS && !has_stray_capitals(word) && is_words(word)
+    })
+}
+
+/// A value without what only fills it: the same character four times and more, counted characters, `deadbeef`. A blank
+/// is left in its place.
+fn without_fillers(value: &[u8]) -> Vec<u8> {
+    const FILLERS: [&[u8]; 4] = [b"deadbeef", b"DEADBEEF", b"cafebabe", b"CAFEBABE"];
+    let mut rest = Vec::with_capacity(value.len());
+    let mut at = 0;
+    while at < value.len() {
+        let here = &value[at..];
+        let same = here.iter().take_while(|b| **b == here[0]).count();
+        let follows =
+            |pair: &[u8]| pair[1] == pair[0].wrapping_add(1) || pair == b"90" || pair == b"0a" || pair == b"9a";
+        let counted = 1 + here.windows(2).take_while(|pair| follows(pair)).count();
+        let word = FILLERS.iter().find(|word| here.starts_with(word)).map_or(0, |word| word.len());
+        let filler = if same >= 4 { same } else { 0 }.max(if counted >= 5 { counted } else { 0 }).max(word);
+        if filler > 0 {
+            rest.push(b' ');
+            at += filler;
+        } else {
+            rest.push(here[0]);
+            at += 1;
+        }
+    }
+    rest
+}
+
+/// `$TOKEN`, `${TOKEN}`, `%TOKEN%`, `{{ token }}`, `<token>`, `$(cat …)`, `@TOKEN@`, `[token]`: signs around a name, or
+/// around words. Around what looks drawn they are a part of it.
+pub(super) fn is_variable(value: &[u8]) -> bool {
     let last = value.last().copied().unwrap_or_default();
+    let inner = |from: usize| value.get(from..value.len() - 1).unwrap_or_default();
     match value[0] {
         b'$' => {
             let rest = &value[1..];
-            let opens = rest.first().is_some_and(|b| matches!(b, b'{' | b'(' | b'[' | b'$'));
+            if rest.first().is_some_and(|b| matches!(b, b'{' | b'(' | b'[' | b'$')) {
+                return names_something(&rest[1..]);
+            }
             let is_name =
                 !rest.is_empty() && rest.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':' | b'.'));
             // A password may begin with the sign: digits among small letters are in no name of a variable.
             let is_drawn = rest.iter().any(u8::is_ascii_digit) && rest.iter().any(u8::is_ascii_lowercase);
-            opens || is_name && !is_drawn && !rest.starts_with(b"2")
+            is_name && !is_drawn && !rest.starts_with(b"2")
         }
-        b'%' => last == b'%' || value.len() <= 3 || value.get(1) == Some(&b'('),
-        b'{' => value.get(1) == Some(&b'{') || last == b'}',
-        b'<' => {
-            last == b'>' || value.get(1).is_some_and(u8::is_ascii_alphabetic) && !value.iter().any(u8::is_ascii_digit)
-        }
-        b'@' => last == b'@' || value.get(1) == Some(&b'{'),
-        b'[' => last == b']',
-        b'(' => true,
-        b'#' => value.get(1) == Some(&b'{'),
-        _ => value.windows(2).any(|pair| matches!(pair, b"${" | b"{{" | b"#{" | b"$(")),
+        b'%' if value.len() <= 3 => true,
+        b'%' if value.get(1) == Some(&b'(') => names_something(&value[2..]),
+        b'%' => last == b'%' && names_something(inner(1)),
+        b'{' if value.get(1) == Some(&b'{') => names_something(&value[2..]),
+        b'{' => last == b'}' && (is_structure(inner(1)) || names_something(inner(1))),
+        b'<' if last == b'>' => names_something(inner(1)),
+        b'<' => value.get(1).is_some_and(u8::is_ascii_alphabetic) && !value.iter().any(u8::is_ascii_digit),
+        b'@' => (last == b'@' || value.get(1) == Some(&b'{')) && names_something(&value[1..]),
+        b'[' => last == b']' && (is_structure(inner(1)) || names_something(inner(1))),
+        b'(' => names_something(&value[1..]),
+        b'#' => value.get(1) == Some(&b'{') && names_something(&value[2..]),
+        _ => holds_variable(value),
     }
+}
+
+/// Whether an object or a list stands between brackets: what is in it is read by itself.
+fn is_structure(inner: &[u8]) -> bool {
+    inner.iter().any(|b| matches!(b, b'"' | b'\'' | b':' | b',' | b' '))
+}
+
+/// Whether a variable stands inside a value, and nothing that looks drawn around it: `app-${ENV}`, `Bearer {{token}}`.
+fn holds_variable(value: &[u8]) -> bool {
+    let opens = |pair: &[u8]| matches!(pair, b"${" | b"{{" | b"#{" | b"$(");
+    let Some(open) = value.windows(2).position(opens) else { return false };
+    let inside = &value[open + 2..];
+    let close = inside.iter().position(|b| matches!(b, b'}' | b')'));
+    let around = close.map_or_else(Vec::new, |close| [&value[..open], &inside[close + 1..]].concat());
+    let named = &inside[..close.unwrap_or(inside.len())];
+    names_something(named) && !is_drawn(&around) && (close.is_some() || !is_drawn(&value[..open]))
+}
+
+/// Whether what stands between the signs of a variable is a name, a command or words, and not drawn. What is taken when
+/// a variable is not set counts too: `${PASSWORD:-…}`.
+fn names_something(inner: &[u8]) -> bool {
+    let closes = |b: &u8| matches!(b, b'}' | b')' | b']' | b'>');
+    let end = inner.len() - inner.iter().rev().take_while(|b| closes(b)).count();
+    let inner = trim(&inner[..end]);
+    if let Some(sign) = inner.windows(2).position(|pair| matches!(pair, b":-" | b":=" | b":+")) {
+        let default = &inner[sign + 2..];
+        return names_something(&inner[..sign]) && (is_placeholder(default) || !is_drawn(default));
+    }
+    let words = inner.split(|b| b.is_ascii_whitespace() || matches!(b, b',' | b'|' | b'"' | b'\'' | b'='));
+    !words.into_iter().any(is_drawn)
+}
+
+/// Whether a word looks drawn: as no name, path, number or word of a program does.
+pub(super) fn is_drawn(word: &[u8]) -> bool {
+    let has = |of: fn(&u8) -> bool| word.iter().any(of);
+    let has_digit = has(u8::is_ascii_digit);
+    let signs =
+        word.iter().filter(|b| matches!(b, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'~' | b'?'));
+    let is_mixed = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);
+    let is_name = word.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_')
+        && word.first().is_some_and(|b| b.is_ascii_uppercase() || *b == b'_');
+    word.len() >= 6
+        && !is_words(word)
+        && !is_name
+        && !super::is_path(word)
+        && !super::is_number(word)
+        && !is_only_words(word)
+        && (looks_random(word) || has_digit && (is_mixed || signs.count() > 0))
 }
 
 /// Letters or digits that only count on: `12345678`, `abcdefgh`.

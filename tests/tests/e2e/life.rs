@@ -1,10 +1,19 @@
 //! Beginning and end of the server.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{
+    fs,
+    io::Write as _,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::Path,
+    process::Stdio,
+};
 
+use serde_json::{Value, json};
 use tests::{
     eventually,
     program::{Machine, ended_well},
+    terminal_user::end_all,
+    transcript::{append, prompt, session, uuid},
 };
 
 use super::PROGRAM;
@@ -99,4 +108,51 @@ fn tokens_open_what_they_are_for() {
     assert_eq!(status("ingest", "GET", "/api/v1/sessions"), 403);
     assert_eq!(status("read", "PUT", "/api/v1/sessions/none/capture"), 403);
     assert_eq!(status("admin", "PUT", "/api/v1/sessions/none/capture"), 404);
+}
+
+/// The list names a directory by the link its user has to it; the agent tells where it really is.
+#[test]
+fn nothing_of_an_ignored_directory_is_stored_by_whichever_way_it_is_reached() {
+    let machine = Machine::new(PROGRAM);
+    let real = machine.project().join("real/plans");
+    fs::create_dir_all(&real).unwrap();
+    symlink(machine.project().join("real"), machine.home().join("work")).unwrap();
+    machine.configure(&format!("autostart = false\nignore = [\"{}\"]\n", machine.home().join("work/plans").display()));
+    let server = machine.serve();
+    let hook = |id: &str, cwd: &Path| {
+        let payload =
+            json!({"session_id": id, "cwd": cwd, "hook_event_name": "UserPromptSubmit", "prompt": "hush by hook"});
+        let mut hook = machine.command(&["hook", "claude"]).stdin(Stdio::piped()).spawn().unwrap();
+        hook.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+        assert!(hook.wait().unwrap().success());
+    };
+    let (hidden, shown) = (session(1), session(2));
+    for round in 0..3 {
+        for (id, cwd, text) in [(&hidden, &real, "hush"), (&shown, &machine.project(), "go on")] {
+            hook(id, cwd);
+            append(
+                &machine.claude(id),
+                &prompt(id, &uuid(9, round), cwd.to_str().unwrap(), &format!("{text} {round}")),
+            );
+        }
+        server.caught_up(&shown, &machine.claude(&shown));
+    }
+    let run =
+        machine.command(&["run", "--detach", "--json", "--", "sleep", "600"]).current_dir(&real).output().unwrap();
+    assert!(run.status.success(), "{run:?}");
+    eventually("the run is known", || {
+        let runs = server.client.json("/api/v1/runs")?;
+        (runs["runs"].as_array()?.len() == 1).then_some(())
+    });
+    eventually("what hooks handed over is taken in", || {
+        (fs::read_dir(machine.data().join("spool")).ok()?.count() == 0).then_some(())
+    });
+    let listed = machine.command(&["ps", "--all", "--json"]).output().unwrap();
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let ids: Vec<_> = listed["sessions"].as_array().unwrap().iter().map(|s| s["provider_session_id"].clone()).collect();
+    assert_eq!(ids, [json!(shown)], "{listed}");
+    assert!(server.stop().success());
+    let database = fs::read(machine.data().join("capture.db")).unwrap();
+    assert!(!database.windows(4).any(|bytes| bytes == b"hush"));
+    end_all(&machine.data());
 }

@@ -1,6 +1,13 @@
 //! Secrets in what an agent says: they are in the record of it, and in nothing that is told of it.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::Write as _,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Child, Stdio},
+};
 
 use serde_json::{Value, json};
 use tests::{
@@ -194,4 +201,212 @@ fn a_store_that_holds_no_secrets_holds_none() {
             assert!(!holds(&bytes, heart(&secret)), "{path} holds {secret}");
         }
     }
+}
+
+/// An agent that says what it does as some agents do (OSC 7501), and shows what it was given and was told.
+const AGENT: &str = r#"
+say() { printf '\033]7501;state=%s:app=scripted\033\\' "$1"; }
+say idle; printf 'export \033[36mTOKEN\033[0m=%s\n' "$SHOWN"; echo ready
+read -r prompt; say working; echo "did $prompt"; say idle
+read -r end
+"#;
+
+/// A key of its own for each way into the data directory.
+fn key(n: usize) -> String {
+    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let letters = (0..36).map(|i| char::from(LETTERS[(i * 25 + n * 11 + i * i * 3) % LETTERS.len()]));
+    ["gh", "p_"].concat() + &letters.collect::<String>()
+}
+
+/// What each key was handed in as.
+const DOORS: [&str; 13] = [
+    "a hook while no server runs",
+    "a hook nobody understands",
+    "the output of a run",
+    "the name of a run",
+    "an argument of a run",
+    "a queued prompt",
+    "a label",
+    "a request for permission",
+    "why it was denied",
+    "a request that a rule forbids",
+    "a hook while the server runs",
+    "a prompt in a transcript",
+    "a drawn value under a name in a request",
+];
+
+/// Which keys are in the data directory, by what they came in as.
+#[derive(Default)]
+struct Written(BTreeSet<&'static str>);
+
+impl Written {
+    fn look(&mut self, data: &Path) {
+        for (_, bytes) in bytes_below(data) {
+            // A part of it is as bad as all of it.
+            let inside = DOORS.iter().enumerate().filter(|(n, _)| holds(&bytes, &key(*n)[4..24]));
+            self.0.extend(inside.map(|(_, door)| *door));
+        }
+    }
+}
+
+#[test]
+fn whatever_is_written_holds_no_secret_by_whichever_door_it_came() {
+    assert_eq!(written(true), BTreeSet::new());
+}
+
+#[test]
+fn without_the_setting_every_door_leads_into_the_data_directory() {
+    assert_eq!(written(false), BTreeSet::from(DOORS));
+}
+
+/// What is written of keys that come in by every door.
+fn written(redacted_only: bool) -> BTreeSet<&'static str> {
+    let mut written = Written::default();
+    let machine = Machine::new(PROGRAM);
+    machine.configure(&format!("autostart = false\n[store]\nredacted_only = {redacted_only}\n"));
+    let rule = "version = 1\n[[rule]]\nname = \"no push\"\ndecision = \"deny\"\ncommand = [\"git\", \"push\"]\nreason = \"mine\"\n";
+    let policy = machine.home().parent().unwrap().join("config/capture/policy.toml");
+    fs::write(&policy, rule).unwrap();
+    for path in [policy.parent().unwrap(), &policy] {
+        let mode = if path.is_dir() { 0o700 } else { 0o600 };
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let data = machine.data();
+    assert!(machine.serve().stop().success());
+    let cwd = machine.project();
+    let id = session(7);
+    let hook = |arguments: &[&str], payload: &Value| {
+        let words = [&["hook"], arguments].concat();
+        let mut hook = machine.command(&words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        hook.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+        hook
+    };
+    let done = |mut hook: Child| assert!(hook.wait().unwrap().success());
+    let call = |name: &str, more: Value| {
+        let mut payload = json!({"session_id": id, "cwd": cwd, "hook_event_name": name});
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        payload
+    };
+
+    // While no server runs, the spool is all there is.
+    done(hook(&["claude"], &call("SessionStart", json!({"source": "startup", "model": key(0)}))));
+    done(hook(&["claude"], &json!({"nothing": key(1)})));
+    assert_eq!(fs::read_dir(data.join("spool")).unwrap().count(), 2);
+    written.look(&data);
+    let server = machine.serve();
+    eventually("what hooks handed over is taken in or put aside", || {
+        let left = fs::read_dir(data.join("spool")).ok()?.map(|e| e.unwrap().path());
+        left.into_iter().all(|path| path.extension().is_some_and(|e| e == "bad")).then_some(())
+    });
+
+    // A run that is recorded, and a prompt that is typed as it was queued.
+    fs::write(machine.project().join("agent.sh"), AGENT).unwrap();
+    let agent = machine.project().join("agent.sh");
+    let name = format!("deploy {}", key(3));
+    let words =
+        ["run", "--detach", "--json", "--record", "--name", &name, "--", "sh", agent.to_str().unwrap(), &key(4)];
+    let started = machine.command(&words).env("SHOWN", key(2)).output().unwrap();
+    assert!(started.status.success(), "{started:?}");
+    let run: Value = serde_json::from_slice(&started.stdout).unwrap();
+    let run = run["run"].as_str().unwrap().to_owned();
+    let hosted = eventually("the run has a session that waits", || {
+        let of = server.client.json(&format!("/api/v1/runs/{run}"))?["session_id"].as_str()?.to_owned();
+        let session = server.client.json(&format!("/api/v1/sessions/{of}"))?;
+        (session["status"]["state"] == "waiting").then_some(of)
+    });
+    let says = |arguments: &[&str]| {
+        let output = machine.command(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    says(&["queue", &hosted, &format!("use {}", key(5))]);
+    eventually("the prompt was typed to the letter", || {
+        says(&["screen", &run]).contains(&format!("did use {}", key(5))).then_some(())
+    });
+    says(&["label", &hosted, &format!("ticket={}", key(6))]);
+    written.look(&data);
+
+    // A request that a person denies in so many words, which the agent is told to the letter.
+    let asked = call(
+        "PermissionRequest",
+        json!({"tool_name": "Bash", "tool_input": {"command": format!("echo {}", key(7)), "password": key(12)}}),
+    );
+    let waiting = hook(&["claude", "--approver", "60"], &asked);
+    let approval = eventually("a hook waits", || {
+        let list = server.client.json("/api/v1/approvals?state=pending")?;
+        list["approvals"].as_array()?.iter().find(|a| a["answer"] == "hook").cloned()
+    });
+    assert_eq!(approval["exact"], !redacted_only, "no rule may allow what is not known to the byte: {approval}");
+    says(&["deny", approval["id"].as_str().unwrap(), "--message", &format!("not with {}", key(8))]);
+    let told = waiting.wait_with_output().unwrap();
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!(
+        told["hookSpecificOutput"]["decision"],
+        json!({"behavior": "deny", "message": format!("not with {}", key(8))})
+    );
+    // One that a rule forbids before anybody is asked.
+    done(hook(&["gemini"], &call("SessionStart", json!({"session_id": session(8), "source": "startup"}))));
+    assert!(server.session(&session(8)).is_object());
+    let asked = call(
+        "BeforeTool",
+        json!({"session_id": session(8), "tool_name": "run_shell_command", "tool_input": {"command": format!("git push {}", key(9))}}),
+    );
+    let told = hook(&["gemini", "--approver", "30"], &asked).wait_with_output().unwrap();
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!(told["decision"], "deny");
+    done(hook(&["claude"], &call("SessionStart", json!({"source": "resume", "model": key(10)}))));
+    let path = machine.claude(&id);
+    append(&path, &prompt(&id, &uuid(7, 1), cwd.to_str().unwrap(), &format!("go on with {}", key(11))));
+    server.caught_up(&id, &path);
+
+    says(&["send", &run, "--force", "end\n"]);
+    eventually("the run is over", || {
+        let run = server.client.json(&format!("/api/v1/runs/{run}"))?;
+        (run["state"] == "exited").then_some(())
+    });
+    let recording = data.join("recordings").join(format!("{run}.cast"));
+    eventually("the recording is whole", || {
+        let text = fs::read_to_string(&recording).ok()?;
+        let typed = if redacted_only { "did use [redacted:".to_owned() } else { format!("did use {}", key(5)) };
+        (text.contains("ready") && text.contains(&typed)).then_some(())
+    });
+    assert_eq!(server.client.json("/api/v1/approvals?state=denied").unwrap()["approvals"][0]["id"], approval["id"]);
+    written.look(&data);
+    let log = server.log();
+    assert!((0..DOORS.len()).all(|n| !log.contains(&key(n)[4..24])), "{log}");
+    assert!(server.stop().success());
+    written.look(&data);
+    end_all(&data);
+    written.0
+}
+
+#[test]
+fn a_prompt_that_held_a_secret_is_not_typed_without_it_after_a_restart() {
+    let machine = Machine::new(PROGRAM);
+    machine.configure("autostart = false\n[store]\nredacted_only = true\n");
+    let server = machine.serve();
+    let script = "printf '\\033]7501;state=working:app=scripted\\033\\\\'; read -r end";
+    let started = machine.command(&["run", "--detach", "--json", "--", "sh", "-c", script]).output().unwrap();
+    let run: Value = serde_json::from_slice(&started.stdout).unwrap();
+    let run = run["run"].as_str().unwrap().to_owned();
+    let hosted = eventually("the run has a session", || {
+        server.client.json(&format!("/api/v1/runs/{run}"))?["session_id"].as_str().map(str::to_owned)
+    });
+    for text in [format!("use {}", key(0)), "go on".into()] {
+        assert!(machine.command(&["queue", &hosted, &text]).output().unwrap().status.success());
+    }
+    server.kill();
+    let server = machine.serve();
+    let prompts = eventually("the prompt is taken back", || {
+        let list = server.client.json("/api/v1/prompts?limit=9")?;
+        let states: Vec<_> = list["prompts"].as_array()?.iter().map(|p| p["state"].clone()).collect();
+        states.contains(&json!("cancelled")).then_some(list)
+    });
+    let of = |state: &str| {
+        let all = prompts["prompts"].as_array().unwrap();
+        all.iter().find(|p| p["state"] == state).cloned().unwrap_or_default()
+    };
+    assert!(of("cancelled")["why"].as_str().unwrap().contains("secret"), "{prompts}");
+    assert_eq!(of("queued")["text"], "go on", "{prompts}");
+    end_all(&machine.data());
 }

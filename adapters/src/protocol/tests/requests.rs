@@ -16,8 +16,17 @@ fn approval(provider: Provider, request: &Request) -> ApprovalRequested {
     let told = Told { session_id: request.session.clone(), cwd: CWD.into(), what: What::Asks(Asks::of(request)) };
     let payload = told.payload().unwrap();
     let id = RunId::mint(at, [7; 10]);
-    let delivery =
-        Delivery { id, provider, source: Source::Protocol, at, agent: None, run: None, search_path: None, payload };
+    let delivery = Delivery {
+        id,
+        provider,
+        source: Source::Protocol,
+        at,
+        agent: None,
+        run: None,
+        search_path: None,
+        redacted_from: None,
+        payload,
+    };
     // As it comes out of the spool.
     let delivery: Delivery = serde_json::from_str(&serde_json::to_string(&delivery).unwrap()).unwrap();
     let decoded = decode(&delivery, at).unwrap();

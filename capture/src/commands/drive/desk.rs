@@ -7,7 +7,7 @@ use std::{
 };
 
 use adapters::{
-    delivery::{Agent, Delivery, Spool},
+    delivery::{Agent, Delivery},
     process::start_ticks,
     protocol::{
         Request,
@@ -22,7 +22,7 @@ use crate::{
     client::{Client, Transport},
     clock, hook,
     hook::Waited,
-    places,
+    places, redacted_only,
 };
 
 /// A server that did not hear of a delivery finds it, and all behind it, within this: until then it is told
@@ -75,9 +75,10 @@ impl Desk {
             agent,
             run: None,
             search_path: places::variable("PATH").and_then(|path| path.to_str().map(str::to_owned)),
+            redacted_from: None,
             payload,
         };
-        Spool::of(&self.data).put(&delivery)?;
+        redacted_only::put(&self.data, &delivery)?;
         let now = Instant::now();
         if self.behind.get().is_none_or(|until| until <= now) {
             let heard = hook::tell(&self.data, delivery.id).is_ok();

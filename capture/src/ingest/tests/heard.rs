@@ -14,6 +14,7 @@ fn delivery(seconds: f64, payload: &str) -> Input {
         agent: None,
         run: None,
         search_path: None,
+        redacted_from: None,
         payload: RawValue::from_string(payload.into()).unwrap(),
     };
     Input::Delivery(Box::new(HookInput::new(delivery, at(seconds), Box::new(|_| ()))))
