@@ -13,8 +13,9 @@ use globset::GlobMatcher;
 use serde::Deserialize;
 
 use crate::{
-    Content, Facts, Kind, Request, Verdict,
-    paths::{Place, is_protected, is_secret},
+    Content, Facts, Filter, Kind, Reader, Request, Search, Verdict,
+    names::{is_protected, is_secret},
+    paths::Place,
     shell::Simple,
     tools,
 };
@@ -368,8 +369,10 @@ fn reads(written: &str, place: &Place, facts: &dyn Facts) -> Result<(), String> 
     let from = place.bases.first().ok_or("There is no directory.")?;
     let real = facts.canonical(&from.join(written)).ok_or("It cannot be told what file it is.")?;
     if facts.is_directory(&real) {
-        return place.readable_below(&[real], false, facts);
+        let reader = Reader::Everything(Filter::default());
+        return place.reaches_no_secret(&Search { dir: real.clone(), cwd: real, reader }, facts);
     }
+    place.printable(&real, facts)?;
     // A name with brackets may be just that.
     let pattern = written.contains(['*', '?', '[', '{']) && facts.read(&real, 0) == Content::Missing;
     if pattern { Err(format!("`{written}` is a pattern, which may mean a secret.")) } else { Ok(()) }
