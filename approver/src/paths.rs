@@ -87,6 +87,17 @@ impl Place {
             .collect()
     }
 
+    /// Whether it may be told what is written there is called, how large it is and when it changed: it is inside the
+    /// workspace and not private. The resolved paths.
+    pub(crate) fn nameable(&self, written: &str, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
+        self.counts(written)?;
+        let inside = |base: &PathBuf| match self.inside(&base.join(written), written, facts)? {
+            path if facts.is_private(&path) => Err(format!("`{written}` may hold secrets.")),
+            path => Ok(path),
+        };
+        if written == "/dev/null" { Ok(Vec::new()) } else { self.bases.iter().map(inside).collect() }
+    }
+
     /// Whether a file may be printed: nothing in it looks like a secret. Not for directories.
     ///
     /// # Errors

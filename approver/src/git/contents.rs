@@ -155,6 +155,10 @@ fn bound(asked: &OfGit, operands: &Operands, place: &Place, facts: &dyn Facts) -
         };
         let dir = word[..star].rsplit_once('/').map_or(".", |(dir, _)| dir);
         let ending = word.rsplit('*').next().unwrap_or_default();
+        let known = ending.strip_prefix('.').is_some_and(|ending| SOURCES.contains(&ending) || TEXTS.contains(&ending));
+        if !known {
+            return Err(format!("`{word}` is a pattern, which may mean a secret."));
+        }
         bound.extend(place.readable(dir, facts)?.into_iter().map(|dir| Bound::Ending(dir, ending.to_owned())));
     }
     // A commit by itself is not bound by the files that are named beside it.
@@ -182,6 +186,9 @@ const SOURCES: &[&str] = &[
     "rb", "php", "swift", "scala", "ex", "exs", "erl", "hs", "ml", "lua", "zig", "dart", "vue", "svelte", "md", "rst",
     "html", "css", "scss", "proto",
 ];
+
+/// Endings of other files of which a pattern may be printed.
+const TEXTS: &[&str] = &["toml", "sh", "sql", "json", "yml", "yaml", "lock", "xml", "csv", "gradle", "cmake"];
 
 fn looks_into_commits(name: &str, asked: &OfGit, operands: &Operands) -> bool {
     let staged = asked.options.iter().any(|given| matches!(given.as_str(), "--cached" | "--staged" | "--merge-base"));

@@ -209,6 +209,9 @@ impl Rule {
                     if command.words.iter().any(|word| word.glob) {
                         return Err("It has a pattern of file names.".into());
                     }
+                    if command.input.is_some() || command.words.iter().any(|word| !word.is_exact()) {
+                        return Err("It has input from a file, or the status of another command.".into());
+                    }
                     if !pattern.allows(&command.texts()) {
                         return Err("Its words are others.".into());
                     }
@@ -310,7 +313,8 @@ impl Seen {
         let mut seen = Self { commands: Vec::new(), paths: Vec::new() };
         match part {
             Part::Command { command, known, wrapper, .. } => {
-                let words: Vec<_> = command.texts().into_iter().map(str::to_owned).collect();
+                let input = command.input.iter().map(|word| word.text.clone());
+                let words: Vec<_> = command.texts().into_iter().map(str::to_owned).chain(input).collect();
                 // What is not known may run what it is given.
                 seen.commands.push((words, known.is_ok()));
                 if !wrapper.is_empty() {

@@ -267,7 +267,8 @@ fn git_needs_its_safe_form() {
     let facts = Stated {
         files: [(PathBuf::from("/home/dev/w/.git/config"), b"[core]\n\tfilemode = true\n".to_vec())].into(),
         ..facts
-    };
+    }
+    .with_file("/home/dev/w/a b", "");
     let decision = policy.decide(&request("git diff 'a b' | wc -l"), &facts);
     assert_eq!(decision.verdict, Verdict::Allow, "{}", decision.reason);
     let rewrite = decision.rewrite.unwrap();
@@ -339,7 +340,7 @@ fn ripgrep_reads_what_an_ignore_file_brings_back() {
     let reads = Policy::preset(Preset::ReadOnly);
     let facts = facts().with_file("/home/dev/w/.env", "KEY=x");
     assert_eq!(reads.decide(&request("rg KEY"), &facts).verdict, Verdict::Allow);
-    for text in ["rg --hidden KEY", "rg -u KEY", "rg -g '*' KEY", "grep -r KEY", "grep -rn KEY ."] {
+    for text in ["rg --hidden KEY", "rg -uu KEY", "rg -g '*' KEY", "grep -r KEY", "grep -rn KEY ."] {
         assert_eq!(reads.decide(&request(text), &facts).verdict, Verdict::Ask, "{text}");
     }
     let back = facts.with_file("/home/dev/w/.gitignore", "target\n!.env\n");

@@ -30,6 +30,9 @@ pub(crate) fn judge(command: &Simple, place: &Place, facts: &dyn Facts) -> Resul
     let name = first.text.as_str();
     if name == "git" {
         resolved(first, place, facts)?;
+        if command.input.is_some() || words.iter().any(|word| !word.is_exact()) {
+            return Err("Git is only known without input, and with plain words.".into());
+        }
         return crate::git::judge(words, place, facts);
     }
     let Some(tool) = tool(name) else { return Err(format!("`{name}` is not known to read only.")) };
@@ -43,7 +46,17 @@ pub(crate) fn judge(command: &Simple, place: &Place, facts: &dyn Facts) -> Resul
         return Err(format!("zsh may take `{}` for a pattern.", word.text));
     }
     let mut reading = Reading { name, place, facts, paths: Vec::new(), prints: !tool.names_only };
+    if let Some(word) = words.iter().find(|word| word.status.is_some() && !tool.words && name != "printf") {
+        return Err(format!("What `{}` is to `{name}` is not known.", word.text));
+    }
     let words = reading.expanded(tool, words)?;
+    if let Some(input) = &command.input {
+        for path in reading.read(&input.text)? {
+            if facts.is_directory(&path) {
+                return Err(format!("`{}` is a directory.", input.text));
+            }
+        }
+    }
     reading.judge(tool, &words)?;
     Ok(Known { paths: reading.paths, rewrite: None })
 }
@@ -229,7 +242,10 @@ impl Reading<'_> {
                 continue;
             }
             let odd = || format!("It has a pattern of file names (`{}`).", word.text);
-            let (dir, pattern) = word.text.rsplit_once('/').filter(|_| tool.globs).ok_or_else(odd)?;
+            let (dir, pattern) = word.text.rsplit_once('/').unwrap_or((".", &word.text));
+            if !tool.globs {
+                return Err(odd());
+            }
             let pattern = globset::GlobBuilder::new(pattern).case_insensitive(true).build().map_err(|_| odd())?;
             let pattern = pattern.compile_matcher();
             for base in self.place.readable(dir, self.facts)? {
@@ -241,7 +257,11 @@ impl Reading<'_> {
                     return Err(format!("Nothing is called `{}`.", word.text));
                 }
                 for name in names {
-                    let text = format!("{dir}/{name}");
+                    let text = if dir == "." { name } else { format!("{dir}/{name}") };
+                    // Whatever is called like an option would be one.
+                    if text.starts_with('-') {
+                        return Err(odd());
+                    }
                     self.read(&text)?;
                     all.push(Word { text, glob: false, ..word.clone() });
                 }
@@ -295,10 +315,13 @@ impl Reading<'_> {
     }
 
     fn read(&mut self, written: &str) -> Result<Vec<PathBuf>, String> {
-        let paths = self.place.readable(written, self.facts)?;
-        if self.prints {
-            paths.iter().try_for_each(|path| self.place.printable(path, self.facts))?;
+        if !self.prints {
+            let paths = self.place.nameable(written, self.facts)?;
+            self.paths.extend(paths.iter().cloned());
+            return Ok(paths);
         }
+        let paths = self.place.readable(written, self.facts)?;
+        paths.iter().try_for_each(|path| self.place.printable(path, self.facts))?;
         self.paths.extend(paths.iter().cloned());
         Ok(paths)
     }
