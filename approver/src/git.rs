@@ -60,7 +60,8 @@ pub(crate) fn judge(words: &[Word], place: &Place, facts: &dyn Facts) -> Result<
                 continue;
             }
             let found = operands.get_or_insert(contents::Operands::new(&asked, place, facts)?);
-            if prints(&asked) {
+            // A file in a commit is printed whole, whatever the options say of patches.
+            if prints(&asked) || name == "show" && found.names_files() {
                 found.left_out = contents::check(name, &asked, found, &dir, place, facts)?;
             }
         }

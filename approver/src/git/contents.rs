@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use super::{index, revision};
 use crate::{
     Content, Facts, Filter, Look, Reader, Search,
-    names::{is_left_out_of_history, is_secret, left_out_of_history},
+    names::{is_left_out_of_history, is_secret, left_out_of_history, may_hold_secret},
     paths::Place,
     tools::OfGit,
 };
+
+/// Of the tracked files whose names only make one look, at most so many are looked into.
+const MAX_SUSPECTS: usize = 400;
 
 /// The operands of a command, each known to be one or the other.
 #[derive(Debug, Default)]
@@ -24,6 +27,11 @@ pub(super) struct Operands {
 }
 
 impl Operands {
+    /// Whether files in commits are named (`HEAD:src/main.rs`).
+    pub(super) const fn names_files(&self) -> bool {
+        !self.in_commits.is_empty()
+    }
+
     /// Tells commits from paths, as git does: behind a `--`, and from the first on that is a file, all are paths.
     ///
     /// # Errors
@@ -94,6 +102,13 @@ pub(super) fn check(
             };
             if let Some(secret) = tracked.iter().find(reached) {
                 return Err(format!("`{}` may hold secrets, is tracked and would be printed.", secret.display()));
+            }
+            let within = |path: &&PathBuf| bound.is_empty() || bound.iter().any(|bound| bound.reaches(path));
+            let suspects = tracked.iter().filter(|path| may_hold_secret(path)).map(|path| place.workspace.join(path));
+            if let Some(secret) =
+                suspects.filter(|path| within(&path)).take(MAX_SUSPECTS).find(|path| facts.look(path) == Look::Secret)
+            {
+                return Err(format!("`{}` holds what looks like a secret and is tracked.", secret.display()));
             }
         }
     }

@@ -160,7 +160,10 @@ impl Facts for OnDisk {
     }
 
     fn look(&self, path: &Path) -> Look {
-        self.look_at(path, MAX_LOOK)
+        match reach::in_git(self, path) {
+            Some(true) => Look::Secret,
+            Some(false) | None => self.look_at(path, MAX_LOOK),
+        }
     }
 
     fn entry(&self, path: &Path) -> Entry {

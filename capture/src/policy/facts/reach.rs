@@ -105,6 +105,18 @@ fn types(options: &Ripgrep) -> Option<Types> {
     types.build().ok()
 }
 
+/// Whether a file of a directory of git, whatever that is called, holds a credential. `None` when it is in none.
+pub(super) fn in_git(disk: &OnDisk, path: &Path) -> Option<bool> {
+    let git = path.ancestors().skip(1).find(|dir| is_git(dir))?;
+    let file = GitFile::new(path.strip_prefix(git).ok()?);
+    match disk.read(path, MAX_GIT_FILE) {
+        _ if file == GitFile::Names => Some(false),
+        Content::Missing => Some(false),
+        Content::Unreadable => Some(true),
+        Content::Bytes(bytes) => Some(file.holds_credential(&bytes)),
+    }
+}
+
 /// Whether a directory is one of those in which git keeps objects, compressed and by the thousand.
 fn is_store(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
