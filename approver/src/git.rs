@@ -47,6 +47,12 @@ pub(crate) fn judge(words: &[Word], place: &Place, facts: &dyn Facts) -> Result<
     }
     let moved = before.map(|dir| place.within(&dir.text, facts)).transpose()?;
     let place = moved.as_ref().unwrap_or(place);
+    if place.bases.len() > 1 || moved.is_some() {
+        // Where nothing is yet, another repository may be by then.
+        if let Some(missing) = place.bases.iter().find(|base| !facts.is_directory(base)) {
+            return Err(format!("`{}` is not a directory.", missing.display()));
+        }
+    }
     let asked = judge_git(name, rest, place, facts)?;
     let mut safe = rewrite::Safe::new(before.map(|dir| dir.text.as_str()), asked.kept.clone());
     if name != "version" {
@@ -149,7 +155,9 @@ pub(crate) fn lines(written: &str, place: &Place, facts: &dyn Facts) -> Result<V
     let mut paths = Vec::new();
     // Any of them may be the one behind which the file stands.
     for (at, _) in written.match_indices(':') {
-        paths.extend(revision(&written[at + 1..], place, facts)?);
+        let found = revision(&written[at + 1..], place, facts)?;
+        found.iter().try_for_each(|path| place.printable(path, facts))?;
+        paths.extend(found);
     }
     Ok(paths)
 }

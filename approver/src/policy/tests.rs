@@ -443,6 +443,35 @@ fn git_needs_its_safe_form() {
 }
 
 #[test]
+fn git_goes_only_where_its_repository_is() {
+    let reads = Policy::preset(Preset::ReadOnly);
+    let facts = Stated { files: BTreeMap::new(), ..facts() }
+        .with_file("/home/dev/w/.git/config", "")
+        .with_file("/home/dev/w/src/a.rs", "")
+        .with_file("/home/dev/w/other/.git/config", "");
+    for text in
+        ["cd src && git status", "git -C src status", "git --no-pager log", "cd /home/dev/w && git log --oneline"]
+    {
+        let decision = reads.decide(&request(text), &facts);
+        assert_eq!(decision.verdict, Verdict::Allow, "{text}: {}", decision.reason);
+    }
+    for text in [
+        "cd other && git status",
+        "git -C other status",
+        "cd missing && git status",
+        "git -C missing status",
+        "git -C .. status",
+        "git -C /etc status",
+        "git -C src -C . status",
+        "git -C '' status",
+        "git --git-dir=src status",
+        "git -c core.pager=x -C src status",
+    ] {
+        assert_eq!(reads.decide(&request(text), &facts).verdict, Verdict::Ask, "{text}");
+    }
+}
+
+#[test]
 fn an_account_tells_every_rule() {
     let account = Policy::preset(Preset::ReadOnly).explain(&request("bash -lc 'ls | make'"), &facts());
     assert_eq!(account.wrapper, ["bash", "-lc"]);

@@ -136,7 +136,7 @@ fn a_secret_that_a_search_does_not_reach_is_no_reason_to_ask() {
         "rg -g '*.rs' x",
         "rg -uu x src",
         "rg --files",
-        "grep -r --include=*.rs x .",
+        "grep -r --include='*.rs' x .",
         "grep -rn x src",
         "git grep x",
         "git log -p",
