@@ -1,5 +1,6 @@
 //! What has to be looked up in the world. `capture` looks on the disk, tests state what is so.
 
+use crate::{Reader, Search};
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
@@ -19,9 +20,15 @@ pub trait Facts {
     /// The bytes of a file, when it has `cap` at most.
     fn read(&self, path: &Path, cap: usize) -> Content;
 
-    /// The secrets in and below a directory, by their absolute paths, without following links. A `.git`
-    /// below it is passed over; one that is given is not.
-    fn secrets_below(&self, dir: &Path) -> Below;
+    /// The secrets that a program reaches that reads below a directory, by their absolute paths. Links below it are
+    /// not followed. What is below a directory of git counts when it holds a credential ([`crate::GitFile`]).
+    fn reached(&self, search: &Search) -> Below;
+
+    /// What a look into a file that would be printed shows.
+    fn look(&self, path: &Path) -> Look;
+
+    /// What the file system says of a file that would be changed.
+    fn entry(&self, path: &Path) -> Entry;
 
     /// Whether the path is a directory.
     fn is_directory(&self, path: &Path) -> bool;
@@ -48,6 +55,35 @@ pub enum Content {
     Unreadable,
     /// Its bytes.
     Bytes(Vec<u8>),
+}
+
+/// What a look into a file shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// There is no file.
+    NoFile,
+    /// Nothing that looks like a secret.
+    Plain,
+    /// Something that looks like a secret.
+    Secret,
+    /// It is too large, or cannot be read.
+    Unknown,
+}
+
+/// What the file system says of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// There is nothing.
+    Missing,
+    /// A file with this many names, and whether it can be executed.
+    File {
+        /// How many names it has.
+        links: u64,
+        /// Whether anybody may execute it.
+        executable: bool,
+    },
+    /// A directory, a device, or something that cannot be told.
+    Other,
 }
 
 /// What was found below a directory.
@@ -99,6 +135,37 @@ impl Stated {
     }
 }
 
+impl Stated {
+    /// Whether a program reaches a file that is a secret. Of what ripgrep leaves out only hidden names are known
+    /// here, and that globs, types and exceptions in ignore files bring them back.
+    fn reaches(&self, search: &Search, file: &Path) -> bool {
+        let Ok(below) = file.strip_prefix(&search.dir) else { return false };
+        let in_git = file.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == ".git"));
+        let secret = match in_git.and_then(|git| file.strip_prefix(git).ok()) {
+            Some(inside) => crate::GitFile::new(inside).holds_credential(&self.files[file]),
+            None => crate::is_secret(file),
+        };
+        let hidden = below.iter().any(|part| part.as_encoded_bytes().starts_with(b"."));
+        let shown = match &search.reader {
+            Reader::Everything(filter) => {
+                let name = file.file_name().unwrap_or_default();
+                let included = |glob: &String| {
+                    glob.strip_prefix('*').is_none_or(|end| name.as_encoded_bytes().ends_with(end.as_bytes()))
+                };
+                filter.include.is_empty() || filter.include.iter().any(included)
+            }
+            Reader::Ripgrep(options) => {
+                let back = |file: &PathBuf, bytes: &[u8]| {
+                    file.ends_with(".gitignore") && bytes.split(|b| *b == b'\n').any(|line| line.starts_with(b"!"))
+                };
+                let back = self.files.iter().any(|(file, bytes)| back(file, bytes));
+                !hidden || options.hidden || back || !options.globs.is_empty() || !options.types.is_empty()
+            }
+        };
+        secret && shown
+    }
+}
+
 impl Facts for Stated {
     fn program(&self, word: &str) -> Vec<PathBuf> {
         let found = self.programs.get(word);
@@ -131,12 +198,25 @@ impl Facts for Stated {
         }
     }
 
-    fn secrets_below(&self, dir: &Path) -> Below {
-        let below = |file: &&PathBuf| {
-            file.strip_prefix(dir).is_ok_and(|rest| rest.components().all(|part| part.as_os_str() != ".git"))
-        };
-        let found: Vec<_> = self.files.keys().filter(below).filter(|f| crate::is_secret(f)).cloned().collect();
+    fn reached(&self, search: &Search) -> Below {
+        let found: Vec<_> = self.files.keys().filter(|file| self.reaches(search, file)).cloned().collect();
         if found.is_empty() { Below::Nothing } else { Below::Secrets(found) }
+    }
+
+    fn look(&self, path: &Path) -> Look {
+        match self.files.get(path) {
+            None => Look::NoFile,
+            Some(bytes) if bytes.windows(9).any(|text| text == b"password=") => Look::Secret,
+            Some(_) => Look::Plain,
+        }
+    }
+
+    fn entry(&self, path: &Path) -> Entry {
+        match self.files.get(path) {
+            Some(bytes) => Entry::File { links: 1, executable: bytes.starts_with(b"#!") },
+            None if self.is_directory(path) => Entry::Other,
+            None => Entry::Missing,
+        }
     }
 
     fn is_directory(&self, path: &Path) -> bool {

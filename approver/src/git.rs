@@ -4,16 +4,26 @@
 //! verify signatures. What the command line can switch off, the rewritten command does
 //! ([`rewrite`]); what it cannot, filters above all, is looked for in the repository's own
 //! configuration, of which every key must be on a list of harmless ones ([`config`]).
+//!
+//! What git prints of the contents of files is bound from two sides: no tracked secret may be among what the command
+//! reaches ([`contents`]), and the rewritten command names nothing but commits ([`revision`]) and leaves out of a look
+//! into commits what has the name of a secret.
 
 mod config;
+mod contents;
 mod index;
+mod inside;
+mod revision;
 mod rewrite;
 
 use std::path::{Path, PathBuf};
 
+pub use inside::GitFile;
+
 use crate::{
-    Content, Facts,
-    paths::{Place, is_secret},
+    Facts,
+    names::is_secret,
+    paths::Place,
     shell::Word,
     tools::{Contents, Known, OfGit, judge_git, outside},
 };
@@ -23,33 +33,67 @@ use crate::{
 /// # Errors
 /// A sentence that says why it is not known to be safe.
 pub(crate) fn judge(words: &[Word], place: &Place, facts: &dyn Facts) -> Result<Known, String> {
+    let (before, words) = before(words);
     let Some((subcommand, rest)) = words.split_first() else { return Err("`git` is without a subcommand.".into()) };
     let name = subcommand.text.as_str();
     if name.starts_with('-') {
-        return match (name, rest) {
-            ("--version", []) => Ok(Known::default()),
+        return match (name, rest, before) {
+            ("--version", [], None) => Ok(Known::default()),
             _ => Err(format!("`{name}` before the subcommand of git is not known to be safe.")),
         };
-    }
-    if place.bases.len() > 1 {
-        return Err("Git behind a `cd` is not followed: another repository may begin there.".into());
     }
     if !place.certain {
         return Err("It is not known in which directory git would run.".into());
     }
+    let moved = before.map(|dir| place.within(&dir.text, facts)).transpose()?;
+    let place = moved.as_ref().unwrap_or(place);
+    if place.bases.len() > 1 || moved.is_some() {
+        // Where nothing is yet, another repository may be by then.
+        if let Some(missing) = place.bases.iter().find(|base| !facts.is_directory(base)) {
+            return Err(format!("`{}` is not a directory.", missing.display()));
+        }
+    }
     let asked = judge_git(name, rest, place, facts)?;
+    let mut safe = rewrite::Safe::new(before.map(|dir| dir.text.as_str()), asked.kept.clone());
     if name != "version" {
+        let tells_addresses = name == "remote" || name == "config";
+        safe.own_configuration_only = tells_addresses;
+        let mut operands = None;
         for cwd in &place.bases {
-            let dir = config::check(cwd, &place.workspace, name == "remote", facts)?;
-            if prints(&asked) {
-                exposes(name, &asked, &dir, place, facts)?;
+            let dir = config::check(cwd, &place.workspace, tells_addresses, facts)?;
+            contents::reflog(name, &asked, &dir, facts)?;
+            if asked.tool.contents == Contents::Never {
+                continue;
             }
+            let found = operands.get_or_insert(contents::Operands::new(&asked, place, facts)?);
+            // A file in a commit is printed whole, whatever the options say of patches.
+            if prints(&asked) || name == "show" && found.names_files() {
+                found.left_out = contents::check(name, &asked, found, &dir, place, facts)?;
+            }
+        }
+        match operands {
+            Some(operands) => safe.take(name, operands),
+            None => safe.keep(rest),
         }
     }
     outside("env", &facts.program("env"), place)?;
-    let rest: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
-    let rewrite = Some(rewrite::words(name, &asked.tool.insert, &rest));
-    Ok(Known { paths: asked.paths, rewrite })
+    Ok(Known { paths: asked.paths, rewrite: Some(safe.render(name, &asked.tool.insert)) })
+}
+
+/// What stands before the subcommand: the directory of one `-C`; a `--no-pager` is passed over.
+fn before(words: &[Word]) -> (Option<&Word>, &[Word]) {
+    let mut rest = words;
+    let mut dir = None;
+    loop {
+        rest = match rest {
+            [word, rest @ ..] if matches!(word.text.as_str(), "--no-pager" | "-P") => rest,
+            [word, to, rest @ ..] if word.text == "-C" && dir.is_none() && !to.glob && !to.zsh => {
+                dir = Some(to);
+                rest
+            }
+            _ => return (dir, rest),
+        };
+    }
 }
 
 /// Options that print what files hold, and those that print less instead.
@@ -72,6 +116,11 @@ const PATCH: &[&str] = &[
     "--cc",
     "--diff-merges",
     "--check",
+    // They answer whether a text is in a file, in any commit.
+    "-S",
+    "-G",
+    "--pickaxe-regex",
+    "--pickaxe-all",
 ];
 const LESS: &[&str] = &[
     "-s",
@@ -93,81 +142,9 @@ fn prints(asked: &OfGit) -> bool {
     match asked.tool.contents {
         Contents::Never => false,
         Contents::Asked => given(PATCH),
-        Contents::Verbose => given(&["-v", "-vv", "--verbose"]),
         Contents::Usually => given(PATCH) || !given(LESS),
         Contents::Always => true,
     }
-}
-
-/// Endings of files of which a pattern may be printed.
-const SOURCES: &[&str] = &[
-    "rs", "py", "pyi", "ts", "tsx", "js", "jsx", "mjs", "cjs", "go", "c", "h", "cc", "cpp", "hpp", "cs", "java", "kt",
-    "rb", "php", "swift", "scala", "ex", "exs", "erl", "hs", "ml", "lua", "zig", "dart", "vue", "svelte", "md", "rst",
-    "html", "css", "scss", "proto", "sql", "sh", "toml",
-];
-
-/// Whether it would print a secret that is tracked.
-///
-/// # Errors
-/// A sentence that says which, or that it cannot be told.
-fn exposes(name: &str, asked: &OfGit, dir: &Path, place: &Place, facts: &dyn Facts) -> Result<(), String> {
-    for operand in asked.operands.iter().filter(|operand| operand.contains('*')) {
-        let ending = operand.rsplit_once("*.").filter(|(before, _)| !before.contains('*') || *before == "**/");
-        if !ending.is_some_and(|(_, ending)| SOURCES.contains(&ending)) {
-            return Err(format!("`{operand}` is a pattern, which may mean a secret."));
-        }
-    }
-    let (paths, history) = reach(name, asked, place, facts)?;
-    // What is no longer tracked may be in a commit; that it still lies there is the sign looked for.
-    let whole = std::slice::from_ref(&place.workspace);
-    let below = if paths.is_empty() { whole } else { &paths };
-    let tracked = match facts.read(&dir.join("index"), 64 * 1024 * 1024) {
-        Content::Missing => Some(Vec::new()),
-        Content::Unreadable => None,
-        Content::Bytes(bytes) => index::secrets(&bytes),
-    };
-    if history || tracked.is_none() {
-        place.readable_below(below, false, facts)?;
-    }
-    let seen = |secret: &&PathBuf| below.iter().any(|path| place.workspace.join(secret).starts_with(path));
-    match tracked.iter().flatten().find(seen) {
-        Some(secret) => Err(format!("`{}` may hold secrets, is tracked and would be printed.", secret.display())),
-        None => Ok(()),
-    }
-}
-
-/// The paths to which a command is bound (none: all of them), and whether it looks into commits.
-fn reach(name: &str, asked: &OfGit, place: &Place, facts: &dyn Facts) -> Result<(Vec<PathBuf>, bool), String> {
-    let (commits, mut paths) = (asked.operands.iter().map(String::as_str), Vec::new());
-    let mut rest = commits.clone().count();
-    if let Some(behind) = &asked.behind {
-        rest -= behind.len();
-        for word in behind {
-            paths.extend(place.readable(word, facts)?);
-        }
-    } else if rest > 0 && commits.clone().all(|word| word.contains(':')) {
-        // `HEAD:src/main.rs` is that file alone.
-        for path in commits.filter_map(|word| Some(word.split_once(':')?.1)) {
-            match path.strip_prefix("./") {
-                Some(_) => paths.extend(place.readable(path, facts)?),
-                None => paths.push(place.workspace.join(path)),
-            }
-        }
-    } else {
-        // git refuses a word that is a commit and a file.
-        let is_file = |word: &&str| place.bases.iter().all(|base| facts.read(&base.join(word), 0) != Content::Missing);
-        for word in commits.filter(is_file) {
-            paths.extend(place.readable(word, facts)?);
-            rest -= 1;
-        }
-    }
-    let staged = asked.options.iter().any(|given| matches!(given.as_str(), "--cached" | "--staged" | "--merge-base"));
-    let history = match name {
-        "diff" => rest > 0 || staged,
-        "grep" => rest > 0,
-        _ => true,
-    };
-    Ok((paths, history))
 }
 
 /// Judges the lines of `-L`: `1,5`, `1,5:FILE`, `:FUNCTION:FILE`.
@@ -178,27 +155,27 @@ pub(crate) fn lines(written: &str, place: &Place, facts: &dyn Facts) -> Result<V
     let mut paths = Vec::new();
     // Any of them may be the one behind which the file stands.
     for (at, _) in written.match_indices(':') {
-        paths.extend(revision(&written[at + 1..], place, facts)?);
+        let found = revision(&written[at + 1..], place, facts)?;
+        found.iter().try_for_each(|path| place.printable(path, facts))?;
+        paths.extend(found);
     }
     Ok(paths)
 }
 
-/// Whether a configuration holds an address with a credential, or a header with one.
-pub(crate) fn holds_credential(bytes: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
-    text.contains("extraheader") || text.lines().any(config::has_user)
-}
-
-/// Judges a commit, a range, a path, or `COMMIT:PATH`.
+/// Judges a commit, a range, a path, a pattern of paths, or `COMMIT:PATH`.
 ///
 /// # Errors
 /// A sentence that says why not.
 pub(crate) fn revision(written: &str, place: &Place, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
-    let odd = |c: char| matches!(c, '?' | '[' | ']' | '\\') || matches!(c, '{' | '}') && !written.contains("@{");
-    if written.starts_with(['-', ':']) || written.contains(odd) {
-        return Err(format!("`{written}` is no plain revision or path."));
-    }
-    let path = written.split_once(':').map_or(written, |(_, path)| path);
+    let odd = || format!("`{written}` is no plain revision or path.");
+    let path = match revision::parse(written) {
+        Some(revision) => revision.path.unwrap_or(written),
+        // Otherwise it is a path, which may be one with a pattern.
+        None if written.starts_with(['-', ':', '^']) || written.contains(['?', '[', ']', '\\', '{', '}', ':', '@']) => {
+            return Err(odd());
+        }
+        None => written,
+    };
     for text in [written, path] {
         // A pattern may mean a secret.
         let vague = text.contains('*') && text.split('/').any(|part| part.starts_with('.') && part.contains('*'));
@@ -210,5 +187,5 @@ pub(crate) fn revision(written: &str, place: &Place, facts: &dyn Facts) -> Resul
     if path.split('/').any(|part| part == "..") {
         return Err(format!("`{written}` may be outside the workspace."));
     }
-    place.readable(written, facts)
+    place.readable(if path.is_empty() { "." } else { path }, facts)
 }

@@ -14,13 +14,17 @@
 pub mod display;
 mod facts;
 mod git;
+mod names;
 mod paths;
 mod policy;
 mod request;
+mod search;
 mod shell;
 mod tools;
 
-pub use facts::{Below, Content, Facts, Stated};
-pub use paths::{is_protected, is_secret};
+pub use facts::{Below, Content, Entry, Facts, Look, Stated};
+pub use git::GitFile;
+pub use names::{is_protected, is_secret, is_secret_directory, may_hold_secret, runs_later};
 pub use policy::{Explained, Explanation, Policy, PolicyError, Preset, Tried, rule_for};
 pub use request::{Decision, Kind, Request, Shell, Verdict};
+pub use search::{Filter, Reader, Ripgrep, Search};

@@ -1,54 +1,12 @@
-//! Which files may be read or changed unasked: those inside the workspace that are no secret and do
-//! not decide what runs later. The lists are data, `secrets.toml`.
+//! Where a command runs, and which files may be read or changed unasked: those inside the workspace that are no secret
+//! and do not decide what runs later. Which names those are, `names` says.
 
-use std::{
-    path::{Component, Path, PathBuf},
-    sync::LazyLock,
+use std::path::{Component, Path, PathBuf};
+
+use crate::{
+    Below, Entry, Facts, Look, Request, Search,
+    names::{is_secret, is_secret_directory, runs_later},
 };
-
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use serde::Deserialize;
-
-use crate::{Below, Content, Facts, Request};
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Lists {
-    secret: Vec<String>,
-    protected: Vec<String>,
-}
-
-struct Sets {
-    secret: GlobSet,
-    protected: GlobSet,
-}
-
-#[expect(clippy::panic, reason = "the list is part of the program, and a test reads it")]
-static SETS: LazyLock<Sets> = LazyLock::new(|| {
-    let lists: Lists =
-        toml::from_str(include_str!("../secrets.toml")).unwrap_or_else(|error| panic!("secrets.toml: {error}"));
-    let set = |globs: &[String]| {
-        let mut set = GlobSetBuilder::new();
-        for glob in globs {
-            let glob = GlobBuilder::new(glob).case_insensitive(true).literal_separator(true).build();
-            set.add(glob.unwrap_or_else(|error| panic!("secrets.toml: {error}")));
-        }
-        set.build().unwrap_or_else(|error| panic!("secrets.toml: {error}"))
-    };
-    Sets { secret: set(&lists.secret), protected: set(&lists.protected) }
-});
-
-/// Whether a path is on the list of secrets.
-#[must_use]
-pub fn is_secret(path: &Path) -> bool {
-    SETS.secret.is_match(path)
-}
-
-/// Whether a path is on the list of what decides what runs later, or of secrets.
-#[must_use]
-pub fn is_protected(path: &Path) -> bool {
-    SETS.protected.is_match(path) || is_secret(path)
-}
 
 /// Where a command runs, and what it may touch.
 #[derive(Debug, Clone)]
@@ -73,7 +31,7 @@ impl Place {
         if workspace.parent().is_none() || facts.home().is_some_and(|home| home.starts_with(&workspace)) {
             return Err("The workspace is the home directory or holds it, so being inside it means nothing.".into());
         }
-        if facts.is_private(&workspace) || is_secret(&workspace) {
+        if facts.is_private(&workspace) || is_secret_directory(&workspace) {
             return Err("The workspace is a private place.".into());
         }
         Ok(Self { workspace, bases: vec![cwd], certain: request.cwd_is_certain })
@@ -96,6 +54,13 @@ impl Place {
         Ok(Self { workspace: self.workspace.clone(), bases, certain: self.certain })
     }
 
+    /// The place of a program that goes to a directory by itself, when that stays inside.
+    pub(crate) fn within(&self, dir: &str, facts: &dyn Facts) -> Result<Self, String> {
+        let moved = self.moved(dir, facts)?;
+        let bases = moved.bases.get(self.bases.len()..).unwrap_or_default().to_vec();
+        Ok(Self { bases, ..moved })
+    }
+
     /// The directory in which it runs, when that is known.
     pub(crate) fn runs_in(&self) -> Option<&Path> {
         self.bases.last().filter(|_| self.certain).map(PathBuf::as_path)
@@ -111,61 +76,88 @@ impl Place {
             .iter()
             .map(|base| {
                 let path = self.inside(&base.join(written), written, facts)?;
-                let secret = is_secret(Path::new(written)) || is_secret(&path) || facts.is_private(&path);
-                if secret { Err(format!("`{written}` may hold secrets.")) } else { Ok(path) }
+                let written_path = Path::new(written);
+                let secret = if facts.is_directory(&path) {
+                    is_secret_directory(&path) || is_secret_directory(written_path)
+                } else {
+                    is_secret(&path) || is_secret(written_path)
+                };
+                if secret || facts.is_private(&path) { Err(format!("`{written}` may hold secrets.")) } else { Ok(path) }
             })
             .collect()
     }
 
-    /// Whether what is written may be changed.
-    pub(crate) fn editable(&self, written: &str, facts: &dyn Facts) -> Result<(), String> {
-        for path in self.readable(written, facts)? {
-            if path == self.workspace || is_protected(Path::new(written)) || is_protected(&path) {
-                return Err(format!("`{written}` decides what runs later."));
-            }
-        }
-        if written == "/dev/null" { Err("`/dev/null` is no file of the workspace.".into()) } else { Ok(()) }
+    /// Whether it may be told what is written there is called, how large it is and when it changed: it is inside the
+    /// workspace and not private. The resolved paths.
+    pub(crate) fn nameable(&self, written: &str, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
+        self.counts(written)?;
+        let inside = |base: &PathBuf| match self.inside(&base.join(written), written, facts)? {
+            path if facts.is_private(&path) => Err(format!("`{written}` may hold secrets.")),
+            path => Ok(path),
+        };
+        if written == "/dev/null" { Ok(Vec::new()) } else { self.bases.iter().map(inside).collect() }
     }
 
-    /// Whether all below what was resolved may be read. Of what a reader passes over by itself
-    /// (`visible`), hidden secrets do not count, unless an ignore file brings them back.
-    pub(crate) fn readable_below(&self, dirs: &[PathBuf], visible: bool, facts: &dyn Facts) -> Result<(), String> {
-        for dir in dirs {
-            // What reads everything reads the addresses of remotes, too.
-            match facts.read(&dir.join(".git/config"), 256 * 1024) {
-                Content::Bytes(bytes) if !visible && crate::git::holds_credential(&bytes) => {
-                    return Err("`.git/config` holds a credential and would be read.".into());
-                }
-                Content::Missing | Content::Unreadable | Content::Bytes(_) => {}
+    /// Whether a file may be printed: nothing in it looks like a secret. Not for directories.
+    ///
+    /// # Errors
+    /// A sentence that says why not.
+    pub(crate) fn printable(&self, path: &Path, facts: &dyn Facts) -> Result<(), String> {
+        match facts.look(path) {
+            Look::NoFile | Look::Plain => Ok(()),
+            Look::Secret => Err(format!("`{}` holds what looks like a secret.", path.display())),
+            Look::Unknown => Err(format!("`{}` is too large to be searched for secrets.", path.display())),
+        }
+    }
+
+    /// Whether what is written may be changed.
+    pub(crate) fn editable(&self, written: &str, facts: &dyn Facts) -> Result<(), String> {
+        if written == "/dev/null" {
+            return Err("`/dev/null` is no file of the workspace.".into());
+        }
+        for path in self.readable(written, facts)? {
+            let inside = path.strip_prefix(&self.workspace).unwrap_or(&path);
+            if inside.as_os_str().is_empty() || runs_later(inside) {
+                return Err(format!("`{written}` decides what runs later."));
             }
-            match facts.secrets_below(dir) {
-                Below::Nothing => {}
-                Below::TooMuch => {
-                    return Err(format!("There is too much below `{}` to know that no secret is.", dir.display()));
+            match facts.entry(&path) {
+                Entry::Missing => {}
+                Entry::File { executable: true, .. } => return Err(format!("`{written}` is a program.")),
+                Entry::File { links: 0 | 1, .. } => {}
+                Entry::File { .. } => {
+                    return Err(format!("`{written}` has another name, which may be outside the workspace."));
                 }
-                Below::Secrets(found) => {
-                    let hidden = |path: &Path| is_hidden(path.strip_prefix(dir).unwrap_or(path));
-                    let seen = |path: &&PathBuf| !visible || !hidden(path) || self.brought_back(path, facts);
-                    if let Some(secret) = found.iter().find(seen) {
-                        return Err(format!("`{}` may hold secrets and would be read.", secret.display()));
-                    }
-                }
+                Entry::Other => return Err(format!("`{written}` is not a file.")),
+            }
+            // Written through a link, another file changes than the one that is named.
+            if !self.bases.iter().any(|base| self.names_directly(&lexical(&base.join(written)), inside, facts)) {
+                return Err(format!("`{written}` leads through a link to `{}`.", path.display()));
             }
         }
         Ok(())
     }
 
-    /// Whether an ignore file at or above a path has an exception, which makes ripgrep read what is
-    /// hidden.
-    fn brought_back(&self, path: &Path, facts: &dyn Facts) -> bool {
-        let dirs = path.ancestors().skip(1).take_while(|dir| dir.starts_with(&self.workspace));
-        let names = [".gitignore", ".ignore", ".rgignore", ".git/info/exclude"];
-        let mut files = dirs.flat_map(|dir| names.map(|name| dir.join(name)));
-        files.any(|file| match facts.read(&file, 256 * 1024) {
-            Content::Missing => false,
-            Content::Unreadable => true,
-            Content::Bytes(bytes) => bytes.split(|b| *b == b'\n').any(|line| line.starts_with(b"!")),
-        })
+    /// Whether a path leads to a file of the workspace without a link below its top.
+    fn names_directly(&self, written: &Path, inside: &Path, facts: &dyn Facts) -> bool {
+        let top = written.ancestors().find(|dir| facts.canonical(dir).as_ref() == Some(&self.workspace));
+        top.and_then(|top| written.strip_prefix(top).ok()) == Some(inside)
+    }
+
+    /// Whether no secret is among what a program reaches that reads below directories.
+    ///
+    /// # Errors
+    /// A sentence that names the secret, or says that it cannot be told.
+    pub(crate) fn reaches_no_secret(&self, search: &Search, facts: &dyn Facts) -> Result<(), String> {
+        match facts.reached(search) {
+            Below::Nothing => Ok(()),
+            Below::TooMuch => {
+                Err(format!("There is too much below `{}` to know that no secret is.", search.dir.display()))
+            }
+            Below::Secrets(found) => match found.first() {
+                Some(secret) => Err(format!("`{}` may hold secrets and would be read.", secret.display())),
+                None => Ok(()),
+            },
+        }
     }
 
     /// Whether it is known from where a path counts.
@@ -189,85 +181,17 @@ impl Place {
     }
 }
 
-fn is_hidden(path: &Path) -> bool {
-    path.components().any(|part| match part {
-        Component::Normal(name) => name.as_encoded_bytes().starts_with(b"."),
-        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => false,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn secrets_are_known_however_they_are_written() {
-        for path in [
-            ".env",
-            "a/.env.local",
-            "./.ENV",
-            "/home/dev/.ssh/id_ed25519",
-            "id_rsa",
-            "server.pem",
-            "x/../.aws/config",
-            "/proc/self/environ",
-            "prod.tfstate",
-            ".netrc",
-            "a/credentials.json",
-            ".bash_history",
-            "config/secrets.yml",
-        ] {
-            assert!(is_secret(Path::new(path)), "{path}");
-        }
-        for path in ["src/main.rs", "README.md", "environment.md", "docs/keys.md", "src/secret_list.rs", "identity.rs"]
-        {
-            assert!(!is_secret(Path::new(path)), "{path}");
+/// The path without `.` and `..`, links not followed.
+fn lexical(path: &Path) -> PathBuf {
+    let mut done = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                done.pop();
+            }
+            Component::RootDir | Component::Prefix(_) | Component::Normal(_) => done.push(part),
         }
     }
-
-    #[test]
-    fn what_decides_what_runs_later_is_protected() {
-        for path in [".git/config", "sub/.git/hooks/x", ".claude/settings.json", "AGENTS.md", ".github/workflows/a.yml"]
-        {
-            assert!(is_protected(Path::new(path)), "{path}");
-        }
-        for path in [
-            ".github/ISSUE_TEMPLATE.md",
-            "QWEN.md",
-            ".qwen/settings.json",
-            ".junie/guidelines.md",
-            ".factory/x",
-            ".trae/rules/x",
-            ".amazonq/x",
-            "AGENT.md",
-            "WARP.md",
-            ".goosehints",
-            ".rules",
-            ".travis.yml",
-            "Jenkinsfile",
-            "azure-pipelines.yml",
-            ".buildkite/x.yml",
-            ".forgejo/workflows/a.yml",
-            ".gitea/workflows/a.yml",
-            ".woodpecker.yml",
-            ".gdbinit",
-            ".lldbinit",
-            ".config/mise/config.toml",
-            ".prototools",
-            ".pnpmfile.cjs",
-            "sitecustomize.py",
-            ".lfsconfig",
-            ".helix/config.toml",
-            ".emacs.d/init.el",
-            "node_modules/.bin/tsc",
-            ".venv/bin/python",
-            "a/venv/lib/x.py",
-            "env/bin/activate.fish",
-        ] {
-            assert!(is_protected(Path::new(path)), "{path}");
-        }
-        for path in ["Cargo.toml", "src/main.rs", "docs/rules.md", "src/environment.rs"] {
-            assert!(!is_protected(Path::new(path)), "{path}");
-        }
-    }
+    done
 }

@@ -27,13 +27,15 @@ pub(crate) struct Line {
     pub(crate) wrapper: Option<Vec<Word>>,
 }
 
-/// A simple command: words, and redirections to nothing.
+/// A simple command: words, a file to read, and redirections to nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Simple {
     /// At least one.
     pub(crate) words: Vec<Word>,
     /// As they are written: `2>/dev/null`, `>/dev/null`, `2>&1`.
     pub(crate) redirects: Vec<&'static str>,
+    /// The file that is its input: `< FILE`.
+    pub(crate) input: Option<Word>,
     /// What joins it to the next command.
     pub(crate) then: Then,
 }
@@ -49,6 +51,16 @@ pub(crate) struct Word {
     pub(crate) zsh: bool,
     /// Whether it is a pattern of file names, in its last part: `src/*.rs`.
     pub(crate) glob: bool,
+    /// The word as it is written, when it holds the exit status `$?`, of which nothing more is known than that it is
+    /// a number.
+    pub(crate) status: Option<String>,
+}
+
+impl Word {
+    /// Whether the program gets just this text.
+    pub(crate) const fn is_exact(&self) -> bool {
+        !self.glob && self.status.is_none()
+    }
 }
 
 /// What joins a command to the next.
@@ -91,9 +103,10 @@ impl Line {
     pub(crate) fn render(&self, replaced: &[Option<Vec<String>>]) -> Option<String> {
         // A quoted pattern would be another word.
         let join = |words: &[Word]| {
-            let one = |word: &Word| match word.glob {
-                true => Some(word.text.clone()),
-                false => shlex::try_quote(&word.text).ok().map(|text| text.into_owned()),
+            let one = |word: &Word| match (word.glob, &word.status) {
+                (true, _) => Some(word.text.clone()),
+                (false, Some(written)) => Some(written.clone()),
+                (false, None) => shlex::try_quote(&word.text).ok().map(|text| text.into_owned()),
             };
             words.iter().map(one).collect::<Option<Vec<_>>>().map(|words| words.join(" "))
         };
@@ -104,6 +117,10 @@ impl Line {
                 Some(None) | None => join(&command.words)?,
             };
             text.push_str(&words);
+            if let Some(input) = &command.input {
+                text.push_str(" < ");
+                text.push_str(&shlex::try_quote(&input.text).ok()?);
+            }
             for redirect in &command.redirects {
                 text.push(' ');
                 text.push_str(redirect);

@@ -5,6 +5,7 @@
 mod grammar;
 mod judge;
 mod scripts;
+mod search;
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -48,12 +49,14 @@ pub(crate) struct Tool {
     here: bool,
     /// A directory among its operands would be read through.
     no_directories: bool,
+    /// It tells names, sizes and times of files, and nothing of what they hold.
+    names_only: bool,
     /// Whether it reads the content of all files below its paths.
     below: Below,
     /// Options that make it read below its paths.
     below_with: Vec<String>,
-    /// Options that make it read hidden and ignored files too.
-    all_with: Vec<String>,
+    /// Options that keep it from reading any file.
+    below_unless: Vec<String>,
     /// A grammar of its own.
     grammar: Option<grammar::Grammar>,
     /// Files of the workspace by which something else may run, whatever they hold. Those of version
@@ -70,9 +73,9 @@ pub(crate) struct Tool {
 enum Below {
     #[default]
     Never,
-    /// What is not hidden.
-    Visible,
-    All,
+    /// With one of the options that ask for it.
+    Asked,
+    Always,
 }
 
 /// Whether a subcommand of git prints what files hold.
@@ -83,8 +86,6 @@ pub(crate) enum Contents {
     Never,
     /// With an option that asks for patches.
     Asked,
-    /// With `-v`.
-    Verbose,
     /// Without an option that asks for less.
     Usually,
     Always,

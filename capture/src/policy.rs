@@ -177,4 +177,6 @@ pub fn workspace_of(dir: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
+mod disclosure;
+#[cfg(test)]
 mod tests;

@@ -255,7 +255,7 @@ fn pointed(bytes: &[u8], prefix: &str, from: &Path) -> Option<PathBuf> {
 fn keys(bytes: &[u8], file: &Path, tells: bool) -> Result<(), String> {
     let bad = |line: usize| format!("Line {line} of `{}` is not understood.", file.display());
     let text = std::str::from_utf8(bytes).map_err(|_| bad(0))?;
-    let mut section = None;
+    let (mut section, mut heading_line) = (None, None);
     for (index, line) in text.split('\n').enumerate() {
         let line = line.strip_suffix('\r').unwrap_or(line).trim_matches([' ', '\t']);
         if line.is_empty() || line.starts_with(['#', ';']) {
@@ -263,6 +263,7 @@ fn keys(bytes: &[u8], file: &Path, tells: bool) -> Result<(), String> {
         }
         if let Some(head) = line.strip_prefix('[') {
             section = Some(heading(head).ok_or_else(|| bad(index + 1))?);
+            heading_line = Some(line);
             continue;
         }
         let section = section.as_deref().ok_or_else(|| bad(index + 1))?;
@@ -274,7 +275,7 @@ fn keys(bytes: &[u8], file: &Path, tells: bool) -> Result<(), String> {
             return Err(bad(index + 1));
         }
         let name = format!("{section}.{}", key.to_ascii_lowercase());
-        if tells && matches!(name.as_str(), "remote.url" | "remote.pushurl") && has_user(value) {
+        if tells && (has_credential(line) || heading_line.is_some_and(has_credential)) {
             return Err(format!("An address in `{}` may hold a credential.", file.display()));
         }
         let runs = name.starts_with("submodule.") && value.trim_start().starts_with('!');
@@ -286,10 +287,42 @@ fn keys(bytes: &[u8], file: &Path, tells: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether an address names a user other than git.
-pub(super) fn has_user(address: &str) -> bool {
-    let host = address.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
-    host.rsplit_once('@').is_some_and(|(user, _)| user != "git")
+/// Whether a text has an address with a credential in it: a user other than git, a query, or a part that says what it
+/// is.
+pub(super) fn has_credential(text: &str) -> bool {
+    text.match_indices("://").any(|(at, _)| {
+        let rest = &text[at + 3..];
+        let address =
+            rest.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '>' | '<')).next().unwrap_or_default();
+        let host = address.split(['/', '?', '#']).next().unwrap_or_default();
+        let user = host.rsplit_once('@').is_some_and(|(user, _)| user != "git");
+        let lower = address.to_ascii_lowercase();
+        let tells = ["token", "secret", "password", "passwd", "apikey", "api_key", "access_key", "auth=", "signature="];
+        // An `@` further on belongs to a password with a `/` in it.
+        user || address.contains('?')
+            || address[host.len()..].contains('@')
+            || tells.iter().any(|word| lower.contains(word))
+    })
+}
+
+/// Whether a configuration holds an address with a credential, a header with one, or a value under a telling name.
+pub(super) fn holds_credential(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let mut section = String::new();
+    text.lines().any(|line| {
+        let line = line.trim();
+        if line.starts_with('[') {
+            section = line.to_ascii_lowercase();
+        }
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
+        let telling = ["token", "pass", "secret", "extraheader", "cookie", "apikey", "credential", "privatekey"];
+        let tells = !line.starts_with('[') && telling.iter().any(|word| key.contains(word));
+        // The name of a helper is harmless, a program that prints a password is not.
+        let helper = section.starts_with("[credential") && key == "helper" && value.contains([' ', '!', '=', ';']);
+        let harmless = matches!(value, "" | "true" | "false") || key == "helper";
+        has_credential(line) || helper || tells && !harmless || key.contains("extraheader")
+    })
 }
 
 /// `core]`, `remote "origin"]`: the section's name, without that of its part.

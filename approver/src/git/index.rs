@@ -2,38 +2,42 @@
 
 use std::path::PathBuf;
 
-use crate::is_secret;
-
-/// The tracked secrets, from the top of the repository. `None` when the index is of a form that is
-/// not understood: compressed names (version 4), split, sparse.
+/// The tracked files, from the top of the repository. `None` when the index is of a form that is not understood:
+/// split, sparse.
 ///
-/// As gitformat-index(5) has it: a header, entries padded to eight bytes, extensions, a checksum.
-pub(super) fn secrets(index: &[u8]) -> Option<Vec<PathBuf>> {
+/// As gitformat-index(5) has it: a header, entries padded to eight bytes (in version 4 not padded, each name without
+/// what it shares with the one before), extensions, a checksum.
+pub(super) fn names(index: &[u8]) -> Option<Vec<PathBuf>> {
     // Nothing tells the length of hashes; only one of the two ends where it should.
-    names(index, 20).or_else(|| names(index, 32))
+    names_with(index, 20).or_else(|| names_with(index, 32))
 }
 
-fn names(index: &[u8], hash: usize) -> Option<Vec<PathBuf>> {
+fn names_with(index: &[u8], hash: usize) -> Option<Vec<PathBuf>> {
     let number = |at: usize| Some(u32::from_be_bytes(index.get(at..at + 4)?.try_into().ok()?));
     let version = number(4)?;
-    if index.get(..4)? != b"DIRC" || !matches!(version, 2 | 3) {
+    if index.get(..4)? != b"DIRC" || !matches!(version, 2..=4) {
         return None;
     }
-    let (mut at, mut found) = (12, Vec::new());
+    let (mut at, mut found, mut name) = (12, Vec::new(), Vec::new());
     for _ in 0..number(8)? {
         let is_directory = number(at + 24)? == 0o040_000;
         let flags = index.get(at + 40 + hash)?;
-        let extended = version == 3 && flags & 0x40 != 0;
-        let begin = at + 40 + hash + 2 + if extended { 2 } else { 0 };
+        let extended = version >= 3 && flags & 0x40 != 0;
+        let mut begin = at + 40 + hash + 2 + if extended { 2 } else { 0 };
+        if version == 4 {
+            let (removed, read) = offset(index.get(begin..)?)?;
+            name.truncate(name.len().checked_sub(removed)?);
+            begin += read;
+        } else {
+            name.clear();
+        }
         let length = index.get(begin..)?.iter().position(|byte| *byte == 0)?;
-        let name = PathBuf::from(std::str::from_utf8(&index[begin..begin + length]).ok()?);
-        if is_directory || length == 0 {
+        name.extend_from_slice(&index[begin..begin + length]);
+        if is_directory || name.is_empty() {
             return None;
         }
-        if is_secret(&name) {
-            found.push(name);
-        }
-        at += (begin + length - at + 8) & !7;
+        found.push(PathBuf::from(std::str::from_utf8(&name).ok()?));
+        at = if version == 4 { begin + length + 1 } else { at + ((begin + length - at + 8) & !7) };
     }
     let end = index.len().checked_sub(hash)?;
     while at < end {
@@ -44,6 +48,19 @@ fn names(index: &[u8], hash: usize) -> Option<Vec<PathBuf>> {
         at += 8 + usize::try_from(number(at + 4)?).ok()?;
     }
     (at == end).then_some(found)
+}
+
+/// A number as packs write offsets, and how many bytes it takes.
+fn offset(bytes: &[u8]) -> Option<(usize, usize)> {
+    let mut value = 0_usize;
+    for (at, byte) in bytes.iter().take(5).enumerate() {
+        value = (value << 7) + usize::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            return Some((value, at + 1));
+        }
+        value += 1;
+    }
+    None
 }
 
 #[cfg(test)]
@@ -71,27 +88,27 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn secrets_are_found_among_the_names() {
+    fn names_are_read() {
         let names = ["README.md", "a/.env", "src/a-name-of-some-length.rs", "x.pem"];
         for (version, hash) in [(2, 20), (3, 20), (2, 32)] {
-            let found = secrets(&index(version, hash, &names, b"TREE"));
-            assert_eq!(found, Some(vec!["a/.env".into(), "x.pem".into()]), "{version} {hash}");
+            let found = super::names(&index(version, hash, &names, b"TREE"));
+            assert_eq!(found, Some(names.map(PathBuf::from).to_vec()), "{version} {hash}");
         }
-        assert_eq!(secrets(&index(2, 20, &[], b"TREE")), Some(Vec::new()));
+        assert_eq!(super::names(&index(2, 20, &[], b"TREE")), Some(Vec::new()));
     }
 
     #[test]
     fn what_is_not_understood_is_said() {
         let whole = index(2, 20, &["a"], b"TREE");
         for bytes in [
-            index(4, 20, &["a"], b"TREE"),
+            index(5, 20, &["a"], b"TREE"),
             index(2, 20, &["a"], b"link"),
             index(2, 20, &["a"], b"sdir"),
             whole[..whole.len() - 1].to_vec(),
             Vec::new(),
             b"DIRC".to_vec(),
         ] {
-            assert_eq!(secrets(&bytes), None);
+            assert_eq!(super::names(&bytes), None);
         }
     }
 }

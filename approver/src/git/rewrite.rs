@@ -1,5 +1,8 @@
 //! The safe form of a command of git.
 
+use super::contents::Operands;
+use crate::shell::Word;
+
 /// Variables that name programs, directories, files to write, or another configuration.
 const UNSET: &[&str] = &[
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -83,19 +86,69 @@ const SETTINGS: &[&str] = &[
     "help.autoCorrect=never",
 ];
 
-/// The words of the safe form of `git NAME WORDS…`.
-pub(super) fn words(name: &str, insert: &[String], rest: &[&str]) -> Vec<String> {
-    let mut words = vec!["env"];
-    for variable in UNSET {
-        words.extend(["-u", variable]);
+/// The safe form of a command.
+#[derive(Debug)]
+pub(super) struct Safe<'a> {
+    /// The directory of a `-C`.
+    dir: Option<&'a str>,
+    /// Whether the user's own configuration is left out, whose `insteadOf` would put tokens into addresses.
+    pub(super) own_configuration_only: bool,
+    /// Options, their values and texts, in their order.
+    words: Vec<String>,
+    /// What stands behind them: commits, `--`, paths.
+    behind: Vec<String>,
+}
+
+impl<'a> Safe<'a> {
+    /// The safe form of a command that runs in `dir`, with these words besides its operands.
+    pub(super) const fn new(dir: Option<&'a str>, words: Vec<String>) -> Self {
+        Self { dir, own_configuration_only: false, words, behind: Vec::new() }
     }
-    words.extend(["GIT_CONFIG_NOSYSTEM=1", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0"]);
-    words.extend(["git", "--no-pager", "--no-optional-locks"]);
-    for setting in SETTINGS {
-        words.extend(["-c", setting]);
+
+    /// Takes the operands over as they were written.
+    pub(super) fn keep(&mut self, rest: &[Word]) {
+        self.words = rest.iter().map(|word| word.text.clone()).collect();
     }
-    words.push(name);
-    words.extend(insert.iter().map(String::as_str));
-    words.extend(rest);
-    words.into_iter().map(str::to_owned).collect()
+
+    /// Takes over operands, so that none is taken for another: commits, then a `--`, then paths.
+    pub(super) fn take(&mut self, name: &str, operands: Operands) {
+        self.behind = operands.commits;
+        // What is left out would leave commits out, too.
+        if name == "log" && operands.paths.is_empty() && !operands.left_out.is_empty() {
+            self.words.extend(["--full-history", "--sparse"].map(str::to_owned));
+        }
+        let paths: Vec<String> = operands.paths.into_iter().chain(operands.left_out).collect();
+        if name != "cat-file" {
+            self.behind.push("--".into());
+        }
+        self.behind.extend(paths);
+    }
+
+    /// The words of the safe form.
+    pub(super) fn render(self, name: &str, insert: &[String]) -> Vec<String> {
+        let mut words = vec!["env"];
+        for variable in UNSET.iter().filter(|name| !(self.own_configuration_only && **name == "GIT_CONFIG_GLOBAL")) {
+            words.extend(["-u", variable]);
+        }
+        words.extend(["GIT_CONFIG_NOSYSTEM=1", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0"]);
+        words.extend([
+            "GIT_NO_REPLACE_OBJECTS=1",
+            "GIT_LITERAL_PATHSPECS=0",
+            "GIT_GLOB_PATHSPECS=0",
+            "GIT_NOGLOB_PATHSPECS=0",
+        ]);
+        if self.own_configuration_only {
+            words.push("GIT_CONFIG_GLOBAL=/dev/null");
+        }
+        words.extend(["git", "--no-pager", "--no-optional-locks"]);
+        if let Some(dir) = self.dir {
+            words.extend(["-C", dir]);
+        }
+        for setting in SETTINGS {
+            words.extend(["-c", setting]);
+        }
+        words.push(name);
+        words.extend(insert.iter().map(String::as_str));
+        words.into_iter().map(str::to_owned).chain(self.words).chain(self.behind).collect()
+    }
 }

@@ -13,8 +13,9 @@ use globset::GlobMatcher;
 use serde::Deserialize;
 
 use crate::{
-    Content, Facts, Kind, Request, Verdict,
-    paths::{Place, is_protected, is_secret},
+    Content, Facts, Filter, Kind, Reader, Request, Search, Verdict,
+    names::{is_protected, is_secret},
+    paths::Place,
     shell::Simple,
     tools,
 };
@@ -208,6 +209,9 @@ impl Rule {
                     if command.words.iter().any(|word| word.glob) {
                         return Err("It has a pattern of file names.".into());
                     }
+                    if command.input.is_some() || command.words.iter().any(|word| !word.is_exact()) {
+                        return Err("It has input from a file, or the status of another command.".into());
+                    }
                     if !pattern.allows(&command.texts()) {
                         return Err("Its words are others.".into());
                     }
@@ -309,7 +313,8 @@ impl Seen {
         let mut seen = Self { commands: Vec::new(), paths: Vec::new() };
         match part {
             Part::Command { command, known, wrapper, .. } => {
-                let words: Vec<_> = command.texts().into_iter().map(str::to_owned).collect();
+                let input = command.input.iter().map(|word| word.text.clone());
+                let words: Vec<_> = command.texts().into_iter().map(str::to_owned).chain(input).collect();
                 // What is not known may run what it is given.
                 seen.commands.push((words, known.is_ok()));
                 if !wrapper.is_empty() {
@@ -368,8 +373,10 @@ fn reads(written: &str, place: &Place, facts: &dyn Facts) -> Result<(), String> 
     let from = place.bases.first().ok_or("There is no directory.")?;
     let real = facts.canonical(&from.join(written)).ok_or("It cannot be told what file it is.")?;
     if facts.is_directory(&real) {
-        return place.readable_below(&[real], false, facts);
+        let reader = Reader::Everything(Filter::default());
+        return place.reaches_no_secret(&Search { dir: real.clone(), cwd: real, reader }, facts);
     }
+    place.printable(&real, facts)?;
     // A name with brackets may be just that.
     let pattern = written.contains(['*', '?', '[', '{']) && facts.read(&real, 0) == Content::Missing;
     if pattern { Err(format!("`{written}` is a pattern, which may mean a secret.")) } else { Ok(()) }

@@ -84,6 +84,163 @@ fn presets() {
 }
 
 #[test]
+fn what_runs_later_is_not_edited() {
+    let edits = Policy::preset(Preset::WorkspaceEdits);
+    for path in [
+        "Makefile",
+        "build.rs",
+        "crates/x/build.rs",
+        "CMakeLists.txt",
+        "app/build.gradle.kts",
+        "gradlew",
+        "setup.py",
+        "pyproject.toml",
+        "Cargo.toml",
+        "Cargo.lock",
+        ".cargo/config.toml",
+        "justfile",
+        "Taskfile.yml",
+        "package.json",
+        "web/package.json",
+        "Rakefile",
+        "noxfile.py",
+        "tox.ini",
+        "tests/conftest.py",
+        ".config/nextest.toml",
+        "jest.config.ts",
+        "vitest.config.mts",
+        "playwright.config.js",
+        "pytest.ini",
+        "package-lock.json",
+        "requirements-dev.txt",
+        "go.mod",
+        ".github/workflows/ci.yml",
+        ".gitlab-ci.yml",
+        ".husky/pre-commit",
+        "lefthook.yml",
+        ".pre-commit-config.yaml",
+        ".vscode/tasks.json",
+        ".idea/runConfigurations/x.xml",
+        ".claude/settings.json",
+        ".mcp.json",
+        "CLAUDE.md",
+        "AGENTS.md",
+        ".envrc",
+        "node_modules/x/index.js",
+        "vendor/bin/phpunit",
+        ".venv/bin/python",
+        "scripts/deploy.sh",
+        "bin/run",
+        "Dockerfile",
+        "docker-compose.yml",
+        "MAKEFILE",
+        "a/../Makefile",
+        ".eslintrc.cjs",
+        "vite.config.ts",
+        "target/debug/build/x",
+        "pom.xml",
+        "flake.nix",
+        "deno.json",
+        "Gemfile",
+        "composer.json",
+        "mix.exs",
+        "WORKSPACE",
+        "defs.bzl",
+    ] {
+        check(&edits, &file(Kind::Edit, path), Verdict::Ask, "default");
+        check(&edits, &file(Kind::Write, path), Verdict::Ask, "default");
+    }
+    for path in [
+        "src/main.rs",
+        "src/bin/tool.rs",
+        "docs/a.md",
+        "app/models/user.rb",
+        "web/src/App.tsx",
+        "tests/test_a.py",
+        "data/x.csv",
+        "README.md",
+        "notes.txt",
+        "config/labels.json",
+    ] {
+        check(&edits, &file(Kind::Edit, path), Verdict::Allow, "workspace-edits/edits");
+    }
+    let own =
+        policy("[[rule]]\nname = \"manifest\"\ndecision = \"allow\"\nkind = \"edit\"\npaths = [\"Cargo.toml\"]\n");
+    check(&own, &file(Kind::Edit, "Cargo.toml"), Verdict::Allow, "manifest");
+}
+
+#[test]
+fn secrets_are_known_by_many_names() {
+    let reads = Policy::preset(Preset::ReadOnly);
+    for path in [
+        "secrets/x",
+        ".mcp.json",
+        "k8s/secret.yaml",
+        "client_secret.json",
+        "gcp-key.json",
+        ".vault_pass",
+        ".dev.vars",
+        "env.production",
+        "wp-config.php",
+        "config/master.key",
+        "config/credentials.yml.enc",
+        "terraform.tfvars",
+        "x.tfstate.backup",
+        "kubeconfig",
+        ".docker/config.json",
+        "id_ed25519",
+        "x.jks",
+        "x.p12",
+        "x.kdbx",
+        ".zsh_history",
+        ".mozilla/firefox/x/logins.json",
+        ".codex/auth.json",
+        "app/local_settings.py",
+        ".netrc",
+        ".pgpass",
+        ".my.cnf",
+        ".htpasswd",
+        "wg0.conf",
+        "x.ovpn",
+        "my-service-account.json",
+        "api_key.txt",
+        "password.txt",
+        ".npmrc",
+        ".pypirc",
+        ".m2/settings.xml",
+        "firebase-adminsdk-x.json",
+        "token.json",
+        "cookies.txt",
+        "storage_state.json",
+        ".git-credentials",
+        "rclone.conf",
+        ".env~",
+        "x.pem.bak",
+        "SECRETS.YML",
+        "secrets.auto.tfvars.json",
+        "prod.secret.exs",
+        ".streamlit/secrets.toml",
+    ] {
+        let asked = file(Kind::Read, path);
+        assert_eq!(reads.decide(&asked, &facts()).verdict, Verdict::Ask, "{path}");
+    }
+    for path in [
+        "src/secret.rs",
+        "src/token.ts",
+        "docs/secrets.md",
+        "src/credentials.go",
+        "src/password_field.tsx",
+        "keyboard.json",
+        "config.json",
+        "src/env.rs",
+        "packages/secret-store/src/index.ts",
+    ] {
+        let asked = file(Kind::Read, path);
+        assert_eq!(reads.decide(&asked, &facts()).verdict, Verdict::Allow, "{path}");
+    }
+}
+
+#[test]
 fn the_first_rule_that_matches_counts_and_the_preset_is_below() {
     let policy = policy(
         "preset = \"read-only\"\n[[rule]]\nname = \"no ls\"\ndecision = \"deny\"\ncommand = [\"ls\"]\n[[rule]]\nname = \"tests\"\ndecision = \"allow\"\ncommand = [\"cargo\", \"test\", \"...\"]\n",
@@ -267,7 +424,8 @@ fn git_needs_its_safe_form() {
     let facts = Stated {
         files: [(PathBuf::from("/home/dev/w/.git/config"), b"[core]\n\tfilemode = true\n".to_vec())].into(),
         ..facts
-    };
+    }
+    .with_file("/home/dev/w/a b", "");
     let decision = policy.decide(&request("git diff 'a b' | wc -l"), &facts);
     assert_eq!(decision.verdict, Verdict::Allow, "{}", decision.reason);
     let rewrite = decision.rewrite.unwrap();
@@ -282,6 +440,35 @@ fn git_needs_its_safe_form() {
     assert_eq!(policy.decide(&request("git diff"), &self::facts()).verdict, Verdict::Ask, "core.bare is not harmless");
     let wrapped = policy.decide(&request("bash -lc 'git log -5'"), &facts).rewrite.unwrap();
     assert!(wrapped.starts_with("bash -lc '") || wrapped.starts_with("bash -lc \""), "{wrapped}");
+}
+
+#[test]
+fn git_goes_only_where_its_repository_is() {
+    let reads = Policy::preset(Preset::ReadOnly);
+    let facts = Stated { files: BTreeMap::new(), ..facts() }
+        .with_file("/home/dev/w/.git/config", "")
+        .with_file("/home/dev/w/src/a.rs", "")
+        .with_file("/home/dev/w/other/.git/config", "");
+    for text in
+        ["cd src && git status", "git -C src status", "git --no-pager log", "cd /home/dev/w && git log --oneline"]
+    {
+        let decision = reads.decide(&request(text), &facts);
+        assert_eq!(decision.verdict, Verdict::Allow, "{text}: {}", decision.reason);
+    }
+    for text in [
+        "cd other && git status",
+        "git -C other status",
+        "cd missing && git status",
+        "git -C missing status",
+        "git -C .. status",
+        "git -C /etc status",
+        "git -C src -C . status",
+        "git -C '' status",
+        "git --git-dir=src status",
+        "git -c core.pager=x -C src status",
+    ] {
+        assert_eq!(reads.decide(&request(text), &facts).verdict, Verdict::Ask, "{text}");
+    }
 }
 
 #[test]
@@ -339,7 +526,7 @@ fn ripgrep_reads_what_an_ignore_file_brings_back() {
     let reads = Policy::preset(Preset::ReadOnly);
     let facts = facts().with_file("/home/dev/w/.env", "KEY=x");
     assert_eq!(reads.decide(&request("rg KEY"), &facts).verdict, Verdict::Allow);
-    for text in ["rg --hidden KEY", "rg -u KEY", "rg -g '*' KEY", "grep -r KEY", "grep -rn KEY ."] {
+    for text in ["rg --hidden KEY", "rg -uu KEY", "rg -g '*' KEY", "grep -r KEY", "grep -rn KEY ."] {
         assert_eq!(reads.decide(&request(text), &facts).verdict, Verdict::Ask, "{text}");
     }
     let back = facts.with_file("/home/dev/w/.gitignore", "target\n!.env\n");

@@ -20,14 +20,14 @@ pub(crate) fn understand(text: &str) -> Result<Line, String> {
 
 /// The words of `bash -c WORD` before the last, and the last, when that is all there is.
 fn unwrap(line: &Line) -> Option<(Vec<Word>, String)> {
-    let [Simple { words, redirects, .. }] = line.commands.as_slice() else { return None };
+    let [Simple { words, redirects, input: None, .. }] = line.commands.as_slice() else { return None };
     let [shell, option, inner] = words.as_slice() else { return None };
     let name = shell.text.strip_prefix("/usr/bin/").or(shell.text.strip_prefix("/bin/")).unwrap_or(&shell.text);
     let wraps = shell.bare
         && matches!(name, "bash" | "sh" | "zsh")
         && matches!(option.text.as_str(), "-c" | "-lc")
         && redirects.is_empty()
-        && !inner.glob;
+        && inner.is_exact();
     wraps.then(|| (vec![shell.clone(), option.clone()], inner.text.clone()))
 }
 
@@ -101,13 +101,24 @@ fn simple(command: &ast::Command, options: &ParserOptions) -> Result<Simple, Str
         ast::Command::Function(_) => return Err("It defines a function.".into()),
         ast::Command::ExtendedTest(..) => return Err("It has `[[`.".into()),
     };
-    let mut simple = Simple { words: Vec::new(), redirects: Vec::new(), then: Then::End };
+    let mut simple = Simple { words: Vec::new(), redirects: Vec::new(), input: None, then: Then::End };
     // `export a=b` is no assignment to the parser's mind but one of its words.
     let mut item = |item: &ast::CommandPrefixOrSuffixItem, prefix: bool| {
         match item {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) if prefix => {
                 let _ = redirect;
                 return Err("It has a redirection before the command.".to_owned());
+            }
+            ast::CommandPrefixOrSuffixItem::IoRedirect(ast::IoRedirect::File(
+                None | Some(0),
+                ast::IoFileRedirectKind::Read,
+                ast::IoFileRedirectTarget::Filename(word),
+            )) => {
+                let word = unquote(&word.value, options)?;
+                if simple.input.is_some() || !word.is_exact() || word.zsh || word.text.is_empty() {
+                    return Err("It has input from a file that is not named plainly.".to_owned());
+                }
+                simple.input = Some(word);
             }
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
                 simple.redirects.push(self::redirect(redirect, options)?);

@@ -77,6 +77,9 @@ impl Scan<'_> {
                 b'`' => return refuse("a command substitution"),
                 b'!' => return refuse("a `!` in double quotes, which an interactive shell replaces"),
                 // At the end of the quotes it is itself: a pattern's end of line.
+                b'$' if self.peek() == b'?' => {
+                    self.next();
+                }
                 b'$' if self.peek() != b'"' => return refuse(expansion(self.peek())),
                 b'\\' => {
                     self.next();
@@ -113,20 +116,25 @@ impl Scan<'_> {
             b'!' => refuse("an unquoted `!`"),
             b'[' | b']' if begins && ends => Ok(()),
             // Whether it is a pattern that is understood, its word tells.
-            b'*' if self.before == b'/' || self.before.is_ascii_alphanumeric() || b"_-.".contains(&self.before) => {
+            b'*' if b" /_-.".contains(&self.before) || self.before.is_ascii_alphanumeric() => Ok(()),
+            b'*' | b'?' | b'[' | b']' => refuse("a pattern of file names"),
+            // The exit status.
+            b'$' if self.peek() == b'?' => {
+                self.next();
                 Ok(())
             }
-            b'*' | b'?' | b'[' | b']' => refuse("a pattern of file names"),
             b'$' => refuse(expansion(self.peek())),
             b'`' => refuse("a command substitution"),
             b'(' | b')' => refuse("a parenthesis: a subshell, a function or a pattern"),
             b'{' | b'}' => refuse("a brace"),
             b'#' => refuse("a comment or an unquoted `#`"),
-            b'<' => refuse(match self.peek() {
-                b'<' => "a here-document",
-                b'(' => "a process substitution",
-                _ => "input from a file",
-            }),
+            b'<' => match self.peek() {
+                b'<' => refuse("a here-document"),
+                b'(' => refuse("a process substitution"),
+                b'&' | b'>' | b'|' | b';' => refuse("input from elsewhere"),
+                _ if begins || self.before.is_ascii_alphabetic() => Ok(()),
+                _ => refuse("input from a file"),
+            },
             other => refuse(&format!("the character `{}`", char::from(other))),
         }
     }

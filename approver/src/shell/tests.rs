@@ -74,7 +74,11 @@ fn what_is_not_understood_is_named() {
         ("ls $\"x\"", "quote with `$`"),
         ("cat <<E", "here-document"),
         ("cat <<<x", "here-document"),
-        ("cat <x", "input"),
+        ("cat <&x", "input"),
+        ("cat <>x", "input"),
+        ("cat < x*", "not named plainly"),
+        ("cat < a < b", "not named plainly"),
+        ("cat 3< a", "input"),
         ("cat <(x)", "process substitution"),
         ("ls &", "background"),
         ("ls & ls", "background"),
@@ -87,7 +91,9 @@ fn what_is_not_understood_is_named() {
         ("ls 3>/dev/null", "writes to"),
         ("a=b ls", "assignment"),
         ("a=b", "assignment"),
-        ("ls *", "pattern"),
+        ("ls **", "pattern"),
+        ("ls -*", "pattern"),
+        ("ls .*", "pattern"),
         ("ls a?b", "pattern"),
         ("ls [ab]", "pattern"),
         ("ls {a,b}", "brace"),
@@ -113,6 +119,14 @@ fn what_is_not_understood_is_named() {
         refuse(text, what);
     }
     refuse(&format!("echo {}", "a".repeat(MAX_BYTES)), "longer");
+}
+
+#[test]
+fn a_file_may_be_the_input_and_a_status_be_told() {
+    let line = understand("tr a b < src/x.rs | wc -l; echo \"exit: $?\" $?").unwrap();
+    assert_eq!(line.commands[0].input.as_ref().map(|word| word.text.as_str()), Some("src/x.rs"));
+    assert!(line.commands[2].words[1..].iter().all(|word| word.status.is_some()));
+    assert_eq!(line.render(&[]).unwrap(), "tr a b < src/x.rs | wc -l; echo \"exit: $?\" $?");
 }
 
 #[test]

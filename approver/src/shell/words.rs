@@ -2,7 +2,7 @@
 
 use brush_parser::{
     ParserOptions,
-    word::{WordPiece, WordPieceWithSource, parse},
+    word::{Parameter, ParameterExpr, SpecialParameter, WordPiece, WordPieceWithSource, parse},
 };
 
 use super::Word;
@@ -13,7 +13,7 @@ use super::Word;
 /// A sentence that names the piece that is not understood.
 pub(super) fn unquote(raw: &str, options: &ParserOptions) -> Result<Word, String> {
     let pieces = parse(raw, options).map_err(|_| format!("The word `{raw}` is not understood."))?;
-    let mut word = Word { text: String::new(), bare: true, zsh: false, glob: false };
+    let mut word = Word { text: String::new(), bare: true, zsh: false, glob: false, status: None };
     let mut end = 0;
     for WordPieceWithSource { piece, start_index, end_index } in pieces {
         if start_index != end {
@@ -21,6 +21,9 @@ pub(super) fn unquote(raw: &str, options: &ParserOptions) -> Result<Word, String
         }
         end = end_index;
         take(&piece, &mut word)?;
+    }
+    if word.status.is_some() {
+        word.status = Some(raw.to_owned());
     }
     if word.glob && !is_glob(raw) {
         return Err("It has a pattern of file names.".into());
@@ -34,6 +37,11 @@ pub(super) fn unquote(raw: &str, options: &ParserOptions) -> Result<Word, String
 
 fn take(piece: &WordPiece, word: &mut Word) -> Result<(), String> {
     match piece {
+        WordPiece::ParameterExpansion(parameter) if is_status(parameter) => {
+            word.bare = false;
+            word.status = Some(String::new());
+            word.text.push_str("$?");
+        }
         WordPiece::Text(text) => {
             word.glob |= text.contains('*');
             if let Some(c) = text.chars().find(|c| !is_plain(*c) && *c != '*') {
@@ -58,6 +66,10 @@ fn take(piece: &WordPiece, word: &mut Word) -> Result<(), String> {
             let last = pieces.len().saturating_sub(1);
             for (index, piece) in pieces.iter().enumerate() {
                 match &piece.piece {
+                    WordPiece::ParameterExpansion(parameter) if is_status(parameter) => {
+                        word.status = Some(String::new());
+                        word.text.push_str("$?");
+                    }
                     WordPiece::Text(text) => word.text.push_str(quoted(text, index == last)?),
                     WordPiece::EscapeSequence(text) => word.text.push_str(escaped(text)?),
                     WordPiece::SingleQuotedText(_)
@@ -83,11 +95,21 @@ fn take(piece: &WordPiece, word: &mut Word) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether it is the exit status of the command before, as plain as it can be.
+const fn is_status(parameter: &ParameterExpr) -> bool {
+    matches!(
+        parameter,
+        ParameterExpr::Parameter { parameter: Parameter::Special(SpecialParameter::LastExitStatus), indirect: false }
+    )
+}
+
 /// Whether a word is a pattern on which shells agree: plain directories, then a name with `*`. One
-/// that begins with a dot may mean `..`.
+/// that begins with a dot may mean `..`, and with a dash an option.
 fn is_glob(raw: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let Some((dirs, name)) = raw.rsplit_once('/') else { return false };
+    let Some((dirs, name)) = raw.rsplit_once('/') else {
+        return !raw.starts_with(['-', '.']) && !raw.contains("**") && raw.chars().all(|c| plain(c) || c == '*');
+    };
     let is_dir = |dir: &str| !dir.is_empty() && !dir.starts_with(['-', '.']) && dir.chars().all(plain);
     dirs.split('/').all(is_dir) && name.chars().all(|c| plain(c) || c == '*') && !name.starts_with('.')
 }

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::{Below, Tool, git, grammar, scripts::Sort, tool};
+use super::{Below, Tool, git, grammar, scripts::Sort, search, tool};
 use crate::{
-    Content, Facts,
+    Content, Facts, Search,
     paths::Place,
     shell::{Simple, Word},
 };
@@ -30,6 +30,9 @@ pub(crate) fn judge(command: &Simple, place: &Place, facts: &dyn Facts) -> Resul
     let name = first.text.as_str();
     if name == "git" {
         resolved(first, place, facts)?;
+        if command.input.is_some() || words.iter().any(|word| !word.is_exact()) {
+            return Err("Git is only known without input, and with plain words.".into());
+        }
         return crate::git::judge(words, place, facts);
     }
     let Some(tool) = tool(name) else { return Err(format!("`{name}` is not known to read only.")) };
@@ -42,8 +45,18 @@ pub(crate) fn judge(command: &Simple, place: &Place, facts: &dyn Facts) -> Resul
     if let Some(word) = words.iter().find(|word| word.zsh) {
         return Err(format!("zsh may take `{}` for a pattern.", word.text));
     }
-    let mut reading = Reading { name, place, facts, paths: Vec::new() };
+    let mut reading = Reading { name, place, facts, paths: Vec::new(), prints: !tool.names_only };
+    if let Some(word) = words.iter().find(|word| word.status.is_some() && !tool.words && name != "printf") {
+        return Err(format!("What `{}` is to `{name}` is not known.", word.text));
+    }
     let words = reading.expanded(tool, words)?;
+    if let Some(input) = &command.input {
+        for path in reading.read(&input.text)? {
+            if facts.is_directory(&path) {
+                return Err(format!("`{}` is a directory.", input.text));
+            }
+        }
+    }
     reading.judge(tool, &words)?;
     Ok(Known { paths: reading.paths, rewrite: None })
 }
@@ -128,7 +141,7 @@ pub(crate) fn outside(name: &str, files: &[PathBuf], place: &Place) -> Result<()
 pub(crate) fn judge_git(name: &str, words: &[Word], place: &Place, facts: &dyn Facts) -> Result<OfGit, String> {
     let Some(tool) = git(name) else { return Err(format!("`git {name}` is not known to read only.")) };
     let name = format!("git {name}");
-    let mut reading = Reading { name: &name, place, facts, paths: Vec::new() };
+    let mut reading = Reading { name: &name, place, facts, paths: Vec::new(), prints: false };
     let parts = reading.judge(tool, words)?;
     let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let values = parts.values.iter().map(|(option, _)| *option);
@@ -136,8 +149,11 @@ pub(crate) fn judge_git(name: &str, words: &[Word], place: &Place, facts: &dyn F
     // A text to look for is no path.
     let text = usize::from(tool.operands.first().is_some_and(|sort| sort == "text") && !parts.any(&tool.first_by));
     let operands = texts(parts.operands.get(text..).unwrap_or_default());
-    let behind = parts.before.map(|before| texts(parts.operands.get(before.max(text)..).unwrap_or_default()));
-    Ok(OfGit { tool, paths: reading.paths, options, operands, behind })
+    let behind = parts.before.map_or(0, |before| parts.operands.len() - before.max(text).min(parts.operands.len()));
+    let moved = parts.operands_at.get(text..).unwrap_or_default();
+    let stays = |at: &usize| !moved.contains(at) && parts.dashes_at != Some(*at);
+    let kept = (0..words.len()).filter(stays).map(|at| words[at].text.clone()).collect();
+    Ok(OfGit { tool, paths: reading.paths, options, operands, behind, dashes: parts.before.is_some(), kept })
 }
 
 /// What was made of a subcommand of git.
@@ -149,8 +165,12 @@ pub(crate) struct OfGit {
     pub(crate) options: Vec<String>,
     /// Commits, ranges and paths.
     pub(crate) operands: Vec<String>,
-    /// Those behind a `--`.
-    pub(crate) behind: Option<Vec<String>>,
+    /// How many of them, from the last, stand behind a `--`.
+    pub(crate) behind: usize,
+    /// Whether there is a `--`.
+    pub(crate) dashes: bool,
+    /// All other words, as they were written: options, their values, the text to look for.
+    pub(crate) kept: Vec<String>,
 }
 
 struct Reading<'a> {
@@ -158,16 +178,22 @@ struct Reading<'a> {
     place: &'a Place,
     facts: &'a dyn Facts,
     paths: Vec<PathBuf>,
+    /// Whether it prints what the files it names hold, or tells something of it.
+    prints: bool,
 }
 
 /// What the words of a command are.
 #[derive(Default)]
-struct Parts<'a> {
-    options: Vec<&'a str>,
-    values: Vec<(&'a str, &'a str)>,
+pub(super) struct Parts<'a> {
+    pub(super) options: Vec<&'a str>,
+    pub(super) values: Vec<(&'a str, &'a str)>,
     operands: Vec<&'a str>,
+    /// Where among the words each of them stands.
+    operands_at: Vec<usize>,
     /// How many operands stood before a `--`, when there was one.
     before: Option<usize>,
+    /// Where the `--` stands.
+    dashes_at: Option<usize>,
 }
 
 impl Reading<'_> {
@@ -216,7 +242,10 @@ impl Reading<'_> {
                 continue;
             }
             let odd = || format!("It has a pattern of file names (`{}`).", word.text);
-            let (dir, pattern) = word.text.rsplit_once('/').filter(|_| tool.globs).ok_or_else(odd)?;
+            let (dir, pattern) = word.text.rsplit_once('/').unwrap_or((".", &word.text));
+            if !tool.globs {
+                return Err(odd());
+            }
             let pattern = globset::GlobBuilder::new(pattern).case_insensitive(true).build().map_err(|_| odd())?;
             let pattern = pattern.compile_matcher();
             for base in self.place.readable(dir, self.facts)? {
@@ -228,7 +257,11 @@ impl Reading<'_> {
                     return Err(format!("Nothing is called `{}`.", word.text));
                 }
                 for name in names {
-                    let text = format!("{dir}/{name}");
+                    let text = if dir == "." { name } else { format!("{dir}/{name}") };
+                    // Whatever is called like an option would be one.
+                    if text.starts_with('-') {
+                        return Err(odd());
+                    }
                     self.read(&text)?;
                     all.push(Word { text, glob: false, ..word.clone() });
                 }
@@ -282,7 +315,13 @@ impl Reading<'_> {
     }
 
     fn read(&mut self, written: &str) -> Result<Vec<PathBuf>, String> {
+        if !self.prints {
+            let paths = self.place.nameable(written, self.facts)?;
+            self.paths.extend(paths.iter().cloned());
+            return Ok(paths);
+        }
         let paths = self.place.readable(written, self.facts)?;
+        paths.iter().try_for_each(|path| self.place.printable(path, self.facts))?;
         self.paths.extend(paths.iter().cloned());
         Ok(paths)
     }
@@ -318,20 +357,25 @@ impl Reading<'_> {
         if let Some(dir) = read.iter().find(|path| tool.no_directories && self.facts.is_directory(path)) {
             return Err(format!("`{}` is a directory, whose files `{}` would read.", dir.display(), self.name));
         }
-        let mode = if given(&tool.all_with) || tool.below == Below::Never && given(&tool.below_with) {
-            Below::All
-        } else {
-            tool.below
+        let below = match tool.below {
+            Below::Never => false,
+            Below::Always => !given(&tool.below_unless),
+            Below::Asked => given(&tool.below_with),
         };
-        if read.is_empty() && (tool.here || mode != Below::Never) {
+        if read.is_empty() && (tool.here || below) {
             read = self.place.readable(".", self.facts)?;
             self.paths.extend(read.iter().cloned());
         }
-        match mode {
-            Below::Never => Ok(()),
-            Below::Visible => self.place.readable_below(&read, true, self.facts),
-            Below::All => self.place.readable_below(&read, false, self.facts),
+        if !below {
+            return Ok(());
         }
+        for dir in read {
+            for cwd in &self.place.bases {
+                let search = Search { dir: dir.clone(), cwd: cwd.clone(), reader: search::reader(self.name, parts) };
+                self.place.reaches_no_secret(&search, self.facts)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -340,7 +384,7 @@ impl Parts<'_> {
         options.iter().any(|option| self.has(option))
     }
 
-    fn has(&self, option: &str) -> bool {
+    pub(super) fn has(&self, option: &str) -> bool {
         self.options.contains(&option) || self.values.iter().any(|(name, _)| *name == option)
     }
 }
@@ -348,12 +392,17 @@ impl Parts<'_> {
 /// Takes words apart as getopt does; the option that is not known is the error.
 fn parts<'a>(tool: &'a Tool, words: &[&'a str]) -> Result<Parts<'a>, String> {
     let mut parts = Parts::default();
+    let all = words.len();
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
+        let at = all - words.len() - 1;
         if word == "--" {
             parts.before = Some(parts.operands.len());
+            parts.dashes_at = Some(at);
+            parts.operands_at.extend(at + 1..all);
             parts.operands.extend(words.by_ref());
         } else if word == "-" || !word.starts_with('-') {
+            parts.operands_at.push(at);
             parts.operands.push(word);
         } else if tool.flags.iter().any(|flag| flag == word) {
             parts.options.push(word);

@@ -78,7 +78,10 @@ impl Sort {
             }
             Self::Path | Self::Rev | Self::Lines => false,
             Self::OneOf(words) => words.iter().any(|word| word == value),
-            Self::Sed => value.split(';').all(is_sed) && value.matches(';').count() < 10,
+            Self::Sed => {
+                let flat = without_braces(value);
+                flat.split(';').all(is_sed) && flat.matches(';').count() < 10
+            }
             Self::Awk => is_awk(value),
             Self::Jq => is_jq(value),
             Self::Date => value.starts_with('+'),
@@ -86,8 +89,26 @@ impl Sort {
             Self::Refs => !value.contains("signature") && !value.contains("contents") && !value.contains("raw"),
             Self::Key => {
                 let key = value.to_ascii_lowercase();
-                ["user.name", "user.email", "init.defaultbranch", "core.autocrlf", "core.filemode", "core.ignorecase"]
-                    .contains(&key.as_str())
+                let plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
+                let named = |section: &str, keys: &[&str]| {
+                    let rest = key.strip_prefix(section).and_then(|rest| rest.rsplit_once('.'));
+                    rest.is_some_and(|(name, key)| plain(name) && keys.contains(&key))
+                };
+                let known = [
+                    "user.name",
+                    "user.email",
+                    "init.defaultbranch",
+                    "core.autocrlf",
+                    "core.filemode",
+                    "core.ignorecase",
+                    "core.eol",
+                    "core.hookspath",
+                    "pull.rebase",
+                    "push.default",
+                ];
+                known.contains(&key.as_str())
+                    || named("remote.", &["url", "fetch"])
+                    || named("branch.", &["remote", "merge"])
             }
         }
     }
@@ -168,6 +189,17 @@ fn is_closed(body: &str) -> bool {
         }
     }
     !open
+}
+
+/// `5{p;q}` as `5p`: commands in braces that only print, pass over and end.
+fn without_braces(script: &str) -> String {
+    let flat = || {
+        let (before, rest) = script.split_once('{')?;
+        let (body, tail) = rest.split_once('}')?;
+        let plain = body.split(';').all(|command| matches!(command.trim(), "p" | "d" | "q" | "=" | ""));
+        (plain && !body.trim().is_empty()).then(|| format!("{before}p{tail}"))
+    };
+    flat().unwrap_or_else(|| script.to_owned())
 }
 
 /// `10,40p`, `$=`, `/x/,/y/d`, `5q`, `s/a/b/g`.
@@ -395,16 +427,18 @@ fn is_pretty(format: &str) -> bool {
         return true;
     }
     let mut rest = format;
-    if !format.starts_with("format:") && !format.starts_with("tformat:") && !format.contains('%') {
+    if !format.is_empty() && !format.starts_with("format:") && !format.starts_with("tformat:") && !format.contains('%')
+    {
         return false;
     }
     while let Some(at) = rest.find('%') {
-        rest = rest[at + 1..].trim_start_matches(['+', '-', ' ']);
-        // `%G?` runs the program that verifies signatures.
-        if rest.starts_with('G') {
+        let placeholder = rest[at + 1..].trim_start_matches(['+', '-', ' ']);
+        let magic = placeholder.len() < rest.len() - at - 1;
+        // `%G?` runs the program that verifies signatures. Behind a sign git takes the next `%` for a beginning.
+        if placeholder.starts_with('G') || magic && placeholder.starts_with('%') {
             return false;
         }
-        rest = rest.strip_prefix('%').unwrap_or(rest);
+        rest = placeholder.strip_prefix('%').unwrap_or(placeholder);
     }
     true
 }
@@ -458,8 +492,11 @@ mod tests {
                 "s/[]/]/e/",
                 "s|a|b|e",
                 "a\\",
-                "1,5!{p}",
-                "{p}",
+                "1,5!{e}",
+                "{w x}",
+                "{p",
+                "1{p}e",
+                "1{p}w x",
                 "p;e",
                 "s/a/b/m",
                 "y/a/b/",

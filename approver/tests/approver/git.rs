@@ -101,6 +101,7 @@ impl Trap {
         }
         let mut facts = Stated::usual(&["git", "env", "head"]);
         facts.files.insert(work.join(".git/config"), b"[core]\n\tfilemode = true\n".to_vec());
+        facts.files.insert(work.join("a.txt"), b"two\n".to_vec());
         Self { dir, facts }
     }
 
@@ -157,7 +158,6 @@ const COMMANDS: &[&str] = &[
     "git status",
     "git status --short",
     "git status --porcelain",
-    "git status -v",
     "git diff",
     "git diff --stat",
     "git diff HEAD",
@@ -325,7 +325,6 @@ fn a_secret_that_is_tracked_is_not_printed() {
         "git show HEAD",
         "git show HEAD --stat -p",
         "git log -p -S KEY",
-        "git status -v",
         "git grep KEY HEAD",
         "git cat-file -p HEAD",
     ];
@@ -365,8 +364,18 @@ fn a_secret_that_is_tracked_is_not_printed() {
     // Not tracked, it may be in a commit; the files as they are do not show it.
     let mut facts = facts;
     facts.files.insert(dir.path().canonicalize().unwrap().join(".env"), b"KEY=x".to_vec());
-    for command in ["git diff HEAD", "git diff --cached", "git log -p", "git show", "git grep KEY HEAD"] {
-        assert_eq!(verdict(command, &dir, &facts).verdict, Verdict::Ask, "{command}");
+    let history = ["git diff HEAD", "git diff --cached", "git log -p", "git show", "git grep KEY HEAD"];
+    for command in history {
+        let decision = verdict(command, &dir, &facts);
+        assert_eq!(decision.verdict, Verdict::Allow, "{command}: {}", decision.reason);
+        assert!(decision.rewrite.unwrap().contains(":(top,exclude,icase,glob)**/.env'"), "{command}");
+    }
+    // A name that is not left out of what is printed.
+    let wire = dir.path().canonicalize().unwrap().join("wg0.conf");
+    let there =
+        Stated { files: [(wire, b"x".to_vec())].into_iter().chain(facts.files.clone()).collect(), ..facts.clone() };
+    for command in history {
+        assert_eq!(verdict(command, &dir, &there).verdict, Verdict::Ask, "{command}");
     }
     for command in ["git diff", "git diff README.md", "git diff HEAD -- src", "git log -3"] {
         assert_eq!(verdict(command, &dir, &facts).verdict, Verdict::Allow, "{command}");

@@ -4,19 +4,20 @@
 use std::{
     ffi::OsString,
     io::Read,
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Component, Path, PathBuf},
 };
 
-use approver::{Below, Content, Facts, is_secret};
+use approver::{Below, Content, Entry, Facts, Look, Search};
+use redact::Redactor;
 use rustix::fs::OFlags;
 
 use crate::places;
 
-/// Below directories with more entries nobody looks for secrets.
-const MAX_ENTRIES: usize = 30_000;
-/// Of the secrets below a directory so many are named.
-const MAX_SECRETS: usize = 32;
+mod reach;
+
+/// Longer files are not searched for secrets, bytes.
+const MAX_LOOK: usize = 4 * 1024 * 1024;
 
 /// The world as this process finds it. The PATH is that of the moment it was made.
 #[derive(Debug, Clone)]
@@ -26,6 +27,8 @@ pub struct OnDisk {
     agents_path: Option<Vec<PathBuf>>,
     private: Vec<PathBuf>,
     home: Option<PathBuf>,
+    /// What knows secrets in texts. Without it every file is taken for one.
+    redactor: Option<Redactor>,
 }
 
 impl OnDisk {
@@ -49,7 +52,28 @@ impl OnDisk {
     #[must_use]
     pub fn new(path: Vec<PathBuf>, private: impl IntoIterator<Item = PathBuf>, home: Option<PathBuf>) -> Self {
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
-        Self { path, agents_path: None, private: private.into_iter().map(real).collect(), home: home.map(real) }
+        let private = private.into_iter().map(real).collect();
+        let redactor =
+            Redactor::new().inspect_err(|error| tracing::error!(%error, "nothing can be searched for secrets")).ok();
+        Self { path, agents_path: None, private, home: home.map(real), redactor }
+    }
+}
+
+impl OnDisk {
+    /// Whether a text holds what looks like a secret.
+    fn holds_secret(&self, bytes: &[u8]) -> bool {
+        self.redactor.as_ref().is_none_or(|redactor| !redactor.redact_bytes(bytes).found.is_empty())
+    }
+
+    /// A look into a file of at most `cap` bytes.
+    fn look_at(&self, path: &Path, cap: usize) -> Look {
+        match self.read(path, cap) {
+            Content::Missing => Look::NoFile,
+            Content::Unreadable if path.is_dir() => Look::NoFile,
+            Content::Unreadable => Look::Unknown,
+            Content::Bytes(bytes) if self.holds_secret(&bytes) => Look::Secret,
+            Content::Bytes(_) => Look::Plain,
+        }
     }
 }
 
@@ -131,27 +155,25 @@ impl Facts for OnDisk {
         }
     }
 
-    fn secrets_below(&self, dir: &Path) -> Below {
-        let (mut open, mut left, mut found) = (vec![dir.to_owned()], MAX_ENTRIES, Vec::new());
-        while let Some(at) = open.pop() {
-            let Ok(entries) = std::fs::read_dir(&at) else { continue };
-            for entry in entries.flatten() {
-                let Some(fewer) = left.checked_sub(1) else { return Below::TooMuch };
-                left = fewer;
-                let path = entry.path();
-                let Ok(kind) = entry.file_type() else { continue };
-                let secret = is_secret(&path);
-                if secret && !kind.is_dir() {
-                    found.push(path);
-                    if found.len() == MAX_SECRETS {
-                        return Below::Secrets(found);
-                    }
-                } else if kind.is_dir() && entry.file_name() != ".git" {
-                    open.push(path);
-                }
-            }
+    fn reached(&self, search: &Search) -> Below {
+        reach::reached(self, search)
+    }
+
+    fn look(&self, path: &Path) -> Look {
+        match reach::in_git(self, path) {
+            Some(true) => Look::Secret,
+            Some(false) | None => self.look_at(path, MAX_LOOK),
         }
-        if found.is_empty() { Below::Nothing } else { Below::Secrets(found) }
+    }
+
+    fn entry(&self, path: &Path) -> Entry {
+        match path.symlink_metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Entry::Missing,
+            Ok(about) if about.is_file() => {
+                Entry::File { links: about.nlink(), executable: about.permissions().mode() & 0o111 != 0 }
+            }
+            Ok(_) | Err(_) => Entry::Other,
+        }
     }
 
     fn is_directory(&self, path: &Path) -> bool {

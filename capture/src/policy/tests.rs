@@ -4,7 +4,7 @@ use std::{
     path::Path,
 };
 
-use approver::{Below, Content, Facts};
+use approver::{Below, Content, Facts, Filter, Reader, Search};
 
 use super::*;
 
@@ -123,8 +123,12 @@ fn what_is_on_the_disk() {
     assert_eq!(facts.read(&work, 3), Content::Unreadable);
     assert_eq!(facts.read(&work.join("tool"), 99), Content::Unreadable, "a link");
 
-    assert_eq!(facts.secrets_below(&work), Below::Secrets(vec![work.join("a/.env")]));
-    assert_eq!(facts.secrets_below(&work.join("b")), Below::Nothing);
+    let below = |dir: &Path| {
+        let reader = Reader::Everything(Filter::default());
+        facts.reached(&Search { dir: dir.to_owned(), cwd: dir.to_owned(), reader })
+    };
+    assert_eq!(below(&work), Below::Secrets(vec![work.join("a/.env")]));
+    assert_eq!(below(&work.join("b")), Below::Nothing);
     assert!(facts.is_private(&root.join("config/x")) && !facts.is_private(&work));
     assert_eq!(facts.names(&work.join("a"), 1), Some(vec![".env".into()]));
     assert_eq!((facts.names(&work, 1), facts.names(&work.join("none"), 1)), (None, None));

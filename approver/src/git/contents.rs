@@ -1,0 +1,238 @@
+//! Whether a command of git would print what a secret file holds.
+
+use std::path::{Path, PathBuf};
+
+use super::{index, revision};
+use crate::{
+    Content, Facts, Filter, Look, Reader, Search,
+    names::{is_left_out_of_history, is_secret, left_out_of_history, may_hold_secret},
+    paths::Place,
+    tools::OfGit,
+};
+
+/// Of the tracked files whose names only make one look, at most so many are looked into.
+const MAX_SUSPECTS: usize = 400;
+
+/// The operands of a command, each known to be one or the other.
+#[derive(Debug, Default)]
+pub(super) struct Operands {
+    /// Commits, peeled.
+    pub(super) commits: Vec<String>,
+    /// Paths and patterns of paths, as written.
+    pub(super) paths: Vec<String>,
+    /// The files in commits that are named (`HEAD:src/main.rs`), from the top of the repository.
+    in_commits: Vec<PathBuf>,
+    /// Patterns of what is left out of what the command prints.
+    pub(super) left_out: Vec<String>,
+}
+
+impl Operands {
+    /// Whether files in commits are named (`HEAD:src/main.rs`).
+    pub(super) const fn names_files(&self) -> bool {
+        !self.in_commits.is_empty()
+    }
+
+    /// Tells commits from paths, as git does: behind a `--`, and from the first on that is a file, all are paths.
+    ///
+    /// # Errors
+    /// A sentence that names what is not known to be one or the other.
+    pub(super) fn new(asked: &OfGit, place: &Place, facts: &dyn Facts) -> Result<Self, String> {
+        let mut found = Self::default();
+        let (free, behind) = asked.operands.split_at(asked.operands.len() - asked.behind);
+        for word in free {
+            let there = |base: &PathBuf| facts.read(&base.join(word), 0) != Content::Missing;
+            let here = place.bases.iter().filter(|base| there(base)).count();
+            let is_path = !asked.dashes && (word.contains('*') || here > 0 || !found.paths.is_empty());
+            if is_path {
+                if here > 0 && here < place.bases.len() {
+                    return Err(format!("It is not known whether `{word}` is a file where git would run."));
+                }
+                found.paths.push(word.clone());
+                continue;
+            }
+            let revision = revision::parse(word).ok_or_else(|| format!("`{word}` is no plain name of a commit."))?;
+            match revision.path {
+                Some(path) if path.starts_with("./") => found.in_commits.extend(place.readable(path, facts)?),
+                Some(path) => found.in_commits.push(place.workspace.join(path)),
+                None => {}
+            }
+            found.commits.push(revision.peeled);
+        }
+        found.paths.extend(behind.iter().cloned());
+        Ok(found)
+    }
+}
+
+/// Whether what a command prints holds no secret that is tracked or lies there; the patterns that leave those out
+/// that only stand in commits.
+///
+/// # Errors
+/// A sentence that names a secret, or says that it cannot be told.
+pub(super) fn check(
+    name: &str,
+    asked: &OfGit,
+    operands: &Operands,
+    dir: &Path,
+    place: &Place,
+    facts: &dyn Facts,
+) -> Result<Vec<String>, String> {
+    let bound = bound(asked, operands, place, facts)?;
+    for path in &bound {
+        if let Bound::Below(path) = path {
+            plain(path, &operands.in_commits, place, facts)?;
+        }
+    }
+    let tracked = match facts.read(&dir.join("index"), 64 * 1024 * 1024) {
+        Content::Missing => Some(Vec::new()),
+        Content::Unreadable => None,
+        Content::Bytes(bytes) => index::names(&bytes),
+    };
+    let history = looks_into_commits(name, asked, operands);
+    let search = Search {
+        dir: place.workspace.clone(),
+        cwd: place.workspace.clone(),
+        reader: Reader::Everything(Filter::default()),
+    };
+    match &tracked {
+        None => place.reaches_no_secret(&search, facts)?,
+        Some(tracked) => {
+            let reached = |path: &&PathBuf| {
+                let whole = place.workspace.join(path);
+                is_secret(path) && (bound.is_empty() || bound.iter().any(|bound| bound.reaches(&whole)))
+            };
+            if let Some(secret) = tracked.iter().find(reached) {
+                return Err(format!("`{}` may hold secrets, is tracked and would be printed.", secret.display()));
+            }
+            let within = |path: &&PathBuf| bound.is_empty() || bound.iter().any(|bound| bound.reaches(path));
+            let suspects = tracked.iter().filter(|path| may_hold_secret(path)).map(|path| place.workspace.join(path));
+            if let Some(secret) =
+                suspects.filter(|path| within(&path)).take(MAX_SUSPECTS).find(|path| facts.look(path) == Look::Secret)
+            {
+                return Err(format!("`{}` holds what looks like a secret and is tracked.", secret.display()));
+            }
+        }
+    }
+    if !history {
+        return Ok(Vec::new());
+    }
+    // What lies there and is not tracked may have been once.
+    if let crate::Below::Secrets(found) = facts.reached(&search) {
+        let lies = |secret: &&PathBuf| {
+            let inside = secret.strip_prefix(&place.workspace).unwrap_or(secret);
+            let covered = is_left_out_of_history(inside) || inside.iter().any(|part| part == ".git");
+            !covered && (bound.is_empty() || bound.iter().any(|bound| bound.reaches(secret)))
+        };
+        if let Some(secret) = found.iter().find(lies) {
+            return Err(format!(
+                "`{}` may hold secrets, and may be in a commit that would be printed.",
+                secret.display()
+            ));
+        }
+    }
+    let single = asked.options.iter().any(|given| matches!(given.as_str(), "--follow" | "-L")) || name == "blame";
+    let only_files = operands.paths.is_empty()
+        && !operands.commits.is_empty()
+        && operands.commits.len() == operands.in_commits.len();
+    if single || only_files || name == "cat-file" {
+        return Ok(Vec::new());
+    }
+    let kept: Vec<PathBuf> = tracked.unwrap_or_default().into_iter().filter(|path| !is_secret(path)).collect();
+    Ok(left_out_of_history(&kept))
+}
+
+/// What a command is bound to.
+#[derive(Debug, PartialEq, Eq)]
+enum Bound {
+    /// A file, or all below a directory.
+    Below(PathBuf),
+    /// What is below a directory and ends like this: a pattern.
+    Ending(PathBuf, String),
+}
+
+impl Bound {
+    fn reaches(&self, path: &Path) -> bool {
+        match self {
+            Self::Below(dir) => path.starts_with(dir),
+            Self::Ending(dir, ending) => {
+                path.starts_with(dir) && path.to_string_lossy().to_lowercase().ends_with(&ending.to_lowercase())
+            }
+        }
+    }
+}
+
+/// The paths to which a command is bound. None: all of them.
+fn bound(asked: &OfGit, operands: &Operands, place: &Place, facts: &dyn Facts) -> Result<Vec<Bound>, String> {
+    let mut bound: Vec<Bound> = operands.in_commits.iter().cloned().map(Bound::Below).collect();
+    for word in &operands.paths {
+        let Some(star) = word.find('*') else {
+            bound.extend(place.readable(word, facts)?.into_iter().map(Bound::Below));
+            continue;
+        };
+        let dir = word[..star].rsplit_once('/').map_or(".", |(dir, _)| dir);
+        let ending = word.rsplit('*').next().unwrap_or_default();
+        let known = ending.strip_prefix('.').is_some_and(|ending| SOURCES.contains(&ending) || TEXTS.contains(&ending));
+        if !known {
+            return Err(format!("`{word}` is a pattern, which may mean a secret."));
+        }
+        bound.extend(place.readable(dir, facts)?.into_iter().map(|dir| Bound::Ending(dir, ending.to_owned())));
+    }
+    // A commit by itself is not bound by the files that are named beside it.
+    let whole = operands.paths.is_empty() && operands.commits.len() > operands.in_commits.len();
+    let lines = asked.options.iter().any(|given| given == "-L");
+    if whole && !lines { Ok(Vec::new()) } else { Ok(bound) }
+}
+
+/// Whether the files that are named hold nothing that looks like a secret now. Of one that is only in commits nothing
+/// is known; sources are what is looked at so all day.
+fn plain(path: &Path, in_commits: &[PathBuf], place: &Place, facts: &dyn Facts) -> Result<(), String> {
+    place.printable(path, facts)?;
+    let gone =
+        in_commits.iter().any(|named| named == path) && facts.look(path) == Look::NoFile && !facts.is_directory(path);
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
+    if gone && !SOURCES.contains(&ending.as_str()) {
+        return Err(format!("`{}` is not there any more, so that nothing is known of what it held.", path.display()));
+    }
+    Ok(())
+}
+
+/// Endings of files that people write for compilers and readers.
+const SOURCES: &[&str] = &[
+    "rs", "py", "pyi", "ts", "tsx", "js", "jsx", "mjs", "cjs", "go", "c", "h", "cc", "cpp", "hpp", "cs", "java", "kt",
+    "rb", "php", "swift", "scala", "ex", "exs", "erl", "hs", "ml", "lua", "zig", "dart", "vue", "svelte", "md", "rst",
+    "html", "css", "scss", "proto",
+];
+
+/// Endings of other files of which a pattern may be printed.
+const TEXTS: &[&str] = &["toml", "sh", "sql", "json", "yml", "yaml", "lock", "xml", "csv", "gradle", "cmake"];
+
+fn looks_into_commits(name: &str, asked: &OfGit, operands: &Operands) -> bool {
+    let staged = asked.options.iter().any(|given| matches!(given.as_str(), "--cached" | "--staged" | "--merge-base"));
+    match name {
+        "diff" => !operands.commits.is_empty() || staged,
+        "grep" => !operands.commits.is_empty(),
+        _ => true,
+    }
+}
+
+/// Whether the reflog, if it would be printed, holds no address. `git pull ADDRESS` writes the address into it, with
+/// the token that stands in it.
+///
+/// # Errors
+/// A sentence that says why not.
+pub(super) fn reflog(name: &str, asked: &OfGit, dir: &Path, facts: &dyn Facts) -> Result<(), String> {
+    let walks = asked.options.iter().any(|given| matches!(given.as_str(), "-g" | "--walk-reflogs"));
+    if !walks && name != "reflog" {
+        return Ok(());
+    }
+    let all = |given: &String| matches!(given.as_str(), "--all" | "--branches" | "--tags" | "--remotes");
+    if !asked.operands.is_empty() || asked.options.iter().any(all) {
+        return Err("Of a reflog other than that of `HEAD` it is not known what stands in it.".into());
+    }
+    let file = dir.join("logs/HEAD");
+    let clean = match facts.read(&file, 1024 * 1024) {
+        Content::Missing => facts.read(&dir.join("reftable"), 0) == Content::Missing,
+        Content::Unreadable => false,
+        Content::Bytes(bytes) => !String::from_utf8_lossy(&bytes).contains("://") && facts.look(&file) == Look::Plain,
+    };
+    if clean { Ok(()) } else { Err("The reflog may hold an address with a credential.".into()) }
+}

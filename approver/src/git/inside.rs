@@ -1,0 +1,50 @@
+//! What lies in a directory of git, and whether it holds a credential.
+
+use std::path::{Component, Path};
+
+use super::config;
+
+/// A file in a directory of git, by its path from there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GitFile {
+    /// It names objects, references and files, or is compressed.
+    Names,
+    /// A configuration.
+    Configuration,
+    /// Something that may hold an address or a patch: a reflog, a message, half-done work.
+    Text,
+}
+
+impl GitFile {
+    /// What sort of file it is.
+    #[must_use]
+    pub fn new(inside: &Path) -> Self {
+        let mut parts = inside.components().filter_map(|part| match part {
+            Component::Normal(name) => name.to_str(),
+            Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+        });
+        let first = parts.next().unwrap_or_default();
+        let alone = parts.next().is_none();
+        match first {
+            "objects" | "refs" | "hooks" | "info" | "lfs" | "reftable" => Self::Names,
+            "HEAD" | "ORIG_HEAD" | "MERGE_HEAD" | "CHERRY_PICK_HEAD" | "REVERT_HEAD" | "packed-refs" | "index"
+            | "description" | "shallow" | "commondir" | "gitdir" => Self::Names,
+            name if alone && name.starts_with("config") => Self::Configuration,
+            // `modules/x/config`, `worktrees/x/config.worktree`
+            _ if inside.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"config")) => {
+                Self::Configuration
+            }
+            _ => Self::Text,
+        }
+    }
+
+    /// Whether it holds a credential.
+    #[must_use]
+    pub fn holds_credential(self, bytes: &[u8]) -> bool {
+        match self {
+            Self::Names => false,
+            Self::Configuration => config::holds_credential(bytes),
+            Self::Text => String::from_utf8_lossy(bytes).lines().any(config::has_credential),
+        }
+    }
+}

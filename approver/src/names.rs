@@ -1,0 +1,177 @@
+//! The tables of names: what holds secrets, what may hold one, and what decides what runs later. The tables are data
+//! (`secrets.toml`, `runs-later.toml`); this module only holds names against them.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::LazyLock,
+};
+
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+use serde::Deserialize;
+
+/// One group of a table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
+    /// What the names have in common.
+    #[expect(dead_code, reason = "for readers of the table")]
+    kind: String,
+    /// Who writes or reads such files, and what stands in them.
+    #[expect(dead_code, reason = "for readers of the table")]
+    facts: String,
+    names: Vec<String>,
+    #[serde(default)]
+    except: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SecretTable {
+    history: Vec<String>,
+    copies: Vec<String>,
+    secret: Vec<Group>,
+    suspect: Vec<Group>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunsLaterTable {
+    protected: Vec<Group>,
+    runs: Vec<Group>,
+}
+
+/// The groups of one kind, ready to be matched: those without exceptions together, each of the others by itself.
+struct Names {
+    plain: GlobSet,
+    excepted: Vec<(GlobSet, GlobSet)>,
+}
+
+impl Names {
+    fn new(groups: &[Group]) -> Self {
+        let plain = groups.iter().filter(|group| group.except.is_empty()).flat_map(|group| &group.names);
+        let excepted = groups.iter().filter(|group| !group.except.is_empty());
+        Self { plain: set(plain), excepted: excepted.map(|group| (set(&group.names), set(&group.except))).collect() }
+    }
+
+    fn contains(&self, folded: &str) -> bool {
+        self.plain.is_match(folded)
+            || self.excepted.iter().any(|(names, except)| names.is_match(folded) && !except.is_match(folded))
+    }
+}
+
+struct Tables {
+    secret: Names,
+    suspect: Names,
+    protected: Names,
+    runs: Names,
+    copies: Vec<String>,
+    history: Vec<(String, GlobSet)>,
+}
+
+#[expect(clippy::panic, reason = "the tables are part of the program, and a test reads them")]
+static TABLES: LazyLock<Tables> = LazyLock::new(|| {
+    let secrets: SecretTable =
+        toml::from_str(include_str!("../secrets.toml")).unwrap_or_else(|error| panic!("secrets.toml: {error}"));
+    let later: RunsLaterTable =
+        toml::from_str(include_str!("../runs-later.toml")).unwrap_or_else(|error| panic!("runs-later.toml: {error}"));
+    Tables {
+        secret: Names::new(&secrets.secret),
+        suspect: Names::new(&secrets.suspect),
+        protected: Names::new(&later.protected),
+        runs: Names::new(&later.runs),
+        copies: secrets.copies,
+        history: secrets.history.into_iter().map(|name| (name.clone(), set([&name]))).collect(),
+    }
+});
+
+fn set<'a>(globs: impl IntoIterator<Item = &'a String>) -> GlobSet {
+    let mut set = GlobSetBuilder::new();
+    for text in globs {
+        set.add(glob(text));
+    }
+    #[expect(clippy::panic, reason = "the tables are part of the program, and a test reads them")]
+    set.build().unwrap_or_else(|error| panic!("the tables of names: {error}"))
+}
+
+#[expect(clippy::panic, reason = "the tables are part of the program, and a test reads them")]
+fn glob(text: &str) -> Glob {
+    // Names are folded before they are matched: an expression without regard to case is much slower.
+    let glob = GlobBuilder::new(&text.to_lowercase()).literal_separator(true).build();
+    glob.unwrap_or_else(|error| panic!("the tables of names: `{text}`: {error}"))
+}
+
+/// A path as it is matched: without regard to case, as file systems have it that have none.
+fn folded(path: &Path) -> String {
+    let mut text = String::new();
+    for c in path.to_string_lossy().chars().flat_map(char::to_lowercase) {
+        match c {
+            'ſ' => text.push('s'),
+            'ı' => text.push('i'),
+            // The dot that is left of a small `İ`, and what does not show.
+            '\u{307}' | '\u{200b}'..='\u{200f}' | '\u{feff}' | '\u{ad}' => {}
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+/// Whether a file of this name holds secrets, by the table; also a copy of one (`.env.bak`, `id_rsa~`).
+#[must_use]
+pub fn is_secret(path: &Path) -> bool {
+    let folded = folded(path);
+    let mut name = folded.as_str();
+    if TABLES.secret.contains(name) {
+        return true;
+    }
+    // `.env.bak.1`
+    for _ in 0..2 {
+        let Some(original) = TABLES.copies.iter().find_map(|ending| name.strip_suffix(ending.as_str())) else { break };
+        if TABLES.secret.contains(original) {
+            return true;
+        }
+        name = original;
+    }
+    false
+}
+
+/// Whether everything below a directory of this name counts as secret.
+#[must_use]
+pub fn is_secret_directory(path: &Path) -> bool {
+    TABLES.secret.contains(&folded(&path.join("x")))
+}
+
+/// Whether a file of this name holds a secret often enough to be looked into, while its name alone says nothing.
+#[must_use]
+pub fn may_hold_secret(path: &Path) -> bool {
+    TABLES.suspect.contains(&folded(path))
+}
+
+/// Whether a path is on the list of what is acted on without being asked for, or of secrets.
+#[must_use]
+pub fn is_protected(path: &Path) -> bool {
+    TABLES.protected.contains(&folded(path)) || is_secret(path)
+}
+
+/// Whether a build, a test, a check or an installation runs what a file of this name says.
+#[must_use]
+pub fn runs_later(path: &Path) -> bool {
+    TABLES.runs.contains(&folded(path)) || is_protected(path)
+}
+
+/// The patterns that leave out of a look into commits what has the name of a secret. Of a pattern that also means one
+/// of `kept` none is made: nothing may be missing that is not a secret.
+pub(crate) fn left_out_of_history(kept: &[PathBuf]) -> Vec<String> {
+    let kept: Vec<String> = kept.iter().map(|path| folded(path)).collect();
+    let means_none = |set: &GlobSet| !kept.iter().any(|path| set.is_match(path));
+    let names = TABLES.history.iter().filter(|(_, set)| means_none(set)).map(|(name, _)| name);
+    names.map(|name| format!(":(top,exclude,icase,glob){name}")).collect()
+}
+
+/// Whether [`left_out_of_history`] leaves out a file of this name.
+pub(crate) fn is_left_out_of_history(path: &Path) -> bool {
+    let folded = folded(path);
+    TABLES.history.iter().any(|(_, set)| set.is_match(&folded))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! What a program that reads below a directory reaches: the options that decide it, as [`Facts::reached`] is given
+//! them.
+//!
+//! [`Facts::reached`]: crate::Facts::reached
+
+use std::path::PathBuf;
+
+/// A program that reads files below a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Search {
+    /// The directory below which it reads. Absolute, links resolved.
+    pub dir: PathBuf,
+    /// The directory in which it runs, from which the globs of ripgrep count.
+    pub cwd: PathBuf,
+    /// What it passes over.
+    pub reader: Reader,
+}
+
+/// What a program passes over by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reader {
+    /// Nothing but what its options say, as `grep -r` has them.
+    Everything(Filter),
+    /// What is hidden or ignored, as ripgrep has it.
+    Ripgrep(Ripgrep),
+}
+
+/// The files that `grep -r` leaves out. Empty: none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only files of these names, `--include`. Globs, matched without regard to case.
+    pub include: Vec<String>,
+    /// No files of these names, `--exclude`. Globs.
+    pub exclude: Vec<String>,
+    /// Nothing below directories of these names, `--exclude-dir`. Globs.
+    pub exclude_dir: Vec<String>,
+}
+
+/// The options of ripgrep that decide what it reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ripgrep {
+    /// Hidden files too.
+    pub hidden: bool,
+    /// Files that an ignore file names, too.
+    pub ignored: bool,
+    /// Files that an ignore file of git names, too.
+    pub ignored_by_git: bool,
+    /// Files that an ignore file above the directory names, too.
+    pub ignored_above: bool,
+    /// Binary files too.
+    pub binary: bool,
+    /// Globs in order, and whether each is matched without regard to case.
+    pub globs: Vec<(String, bool)>,
+    /// Types of files to read.
+    pub types: Vec<String>,
+    /// Types of files to leave out.
+    pub types_not: Vec<String>,
+}

@@ -1,0 +1,45 @@
+//! What grep and ripgrep leave out below a directory, from their options.
+
+use super::judge::Parts;
+use crate::{Filter, Reader, Ripgrep};
+
+/// What a program passes over that reads below directories.
+pub(super) fn reader(name: &str, parts: &Parts<'_>) -> Reader {
+    if name == "rg" { Reader::Ripgrep(ripgrep(parts)) } else { Reader::Everything(grep(parts)) }
+}
+
+fn values<'a>(parts: &'a Parts<'_>, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
+    parts.values.iter().filter(|(option, _)| names.contains(option)).map(|(_, value)| *value)
+}
+
+/// Which option counts where `--include` and `--exclude` contradict each other depends on their order, so both
+/// together leave nothing out.
+fn grep(parts: &Parts<'_>) -> Filter {
+    let all = |name: &str| values(parts, &[name]).map(str::to_owned).collect::<Vec<_>>();
+    let (include, exclude) = (all("--include"), all("--exclude"));
+    let exclude_dir = all("--exclude-dir");
+    if include.is_empty() || exclude.is_empty() {
+        Filter { include, exclude, exclude_dir }
+    } else {
+        Filter { exclude_dir, ..Filter::default() }
+    }
+}
+
+fn ripgrep(parts: &Parts<'_>) -> Ripgrep {
+    let unrestricted = parts.options.iter().filter(|option| matches!(**option, "-u" | "--unrestricted")).count();
+    let ignored = unrestricted > 0 || parts.has("--no-ignore");
+    let any_case = parts.has("--glob-case-insensitive");
+    let globs = values(parts, &["-g", "--glob"]).map(|glob| (glob.to_owned(), any_case));
+    let of_any_case = values(parts, &["--iglob"]).map(|glob| (glob.to_owned(), true));
+    Ripgrep {
+        hidden: unrestricted > 1 || parts.has("-.") || parts.has("--hidden"),
+        ignored,
+        ignored_by_git: ignored || parts.has("--no-ignore-vcs"),
+        ignored_above: ignored || parts.has("--no-ignore-parent"),
+        // What is decoded first is not binary any more.
+        binary: unrestricted > 2 || ["-a", "--text", "--encoding"].iter().any(|option| parts.has(option)),
+        globs: globs.chain(of_any_case).collect(),
+        types: values(parts, &["-t", "--type"]).map(str::to_owned).collect(),
+        types_not: values(parts, &["-T", "--type-not"]).map(str::to_owned).collect(),
+    }
+}

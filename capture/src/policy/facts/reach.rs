@@ -1,0 +1,235 @@
+//! The secrets that a program reaches that reads below a directory.
+//!
+//! What ripgrep passes over is told by `ignore`, ripgrep's own crate, which is given the same options. For a program
+//! that reads everything the same walk passes over nothing.
+
+use std::path::{Path, PathBuf};
+
+use approver::{Below, Content, Facts, Filter, GitFile, Look, Reader, Ripgrep, Search, is_secret, may_hold_secret};
+use ignore::{
+    DirEntry, Walk, WalkBuilder,
+    overrides::OverrideBuilder,
+    types::{Types, TypesBuilder},
+};
+
+use super::OnDisk;
+
+/// Below directories with more entries nobody looks for secrets.
+const MAX_ENTRIES: usize = 1_000_000;
+/// At most so many secrets are named.
+const MAX_SECRETS: usize = 64;
+/// At most so many files of git's are looked into; with more it is not known whether one holds a credential.
+const MAX_GIT_FILES: usize = 4000;
+/// Of files whose names only make one look, at most so many are looked into, and so many bytes of them.
+const MAX_SUSPECTS: usize = 400;
+const MAX_SUSPECT_BYTES: usize = 8 * 1024 * 1024;
+/// Longer files of that sort are not looked into, bytes.
+const MAX_SUSPECT: usize = 128 * 1024;
+/// Longer files of git's are taken for secrets, bytes.
+const MAX_GIT_FILE: usize = 1024 * 1024;
+/// So much is looked at to tell a binary file, bytes: less than any reader takes at once.
+const HEAD: usize = 8 * 1024;
+
+/// The secrets that are reached; not all, when there are many.
+pub(super) fn reached(disk: &OnDisk, search: &Search) -> Below {
+    let Some(walk) = walk(search) else { return Below::TooMuch };
+    let mut found = Walked { disk, search, git: Vec::new(), secrets: Vec::new(), git_files: 0, suspects: 0, bytes: 0 };
+    for (count, entry) in walk.enumerate() {
+        if count > MAX_ENTRIES {
+            return Below::TooMuch;
+        }
+        // What this walk cannot read, the program cannot read either.
+        let Ok(entry) = entry else { continue };
+        if found.visit(&entry).is_none() {
+            return Below::TooMuch;
+        }
+        if found.secrets.len() >= MAX_SECRETS {
+            break;
+        }
+    }
+    if found.secrets.is_empty() { Below::Nothing } else { Below::Secrets(found.secrets) }
+}
+
+/// The walk of the program. `None` when its options are not understood.
+fn walk(search: &Search) -> Option<Walk> {
+    let mut builder = WalkBuilder::new(&search.dir);
+    builder.standard_filters(false).follow_links(false);
+    match &search.reader {
+        Reader::Everything(filter) => {
+            let passed_over: Vec<String> = filter.exclude_dir.iter().filter(|glob| is_plain(glob)).cloned().collect();
+            let root = search.dir.clone();
+            builder.filter_entry(move |entry| {
+                let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+                let name = entry.file_name().to_string_lossy();
+                !is_dir
+                    || entry.path() == root
+                    || !is_store(entry.path()) && !passed_over.iter().any(|glob| matches(glob, &name))
+            });
+        }
+        Reader::Ripgrep(options) => {
+            ripgrep(&mut builder, options, &search.cwd)?;
+            builder.filter_entry(|entry| !is_store(entry.path()));
+        }
+    }
+    Some(builder.build())
+}
+
+fn ripgrep(builder: &mut WalkBuilder, options: &Ripgrep, cwd: &Path) -> Option<()> {
+    builder
+        .hidden(!options.hidden)
+        .parents(!options.ignored_above)
+        .ignore(!options.ignored)
+        .git_ignore(!options.ignored_by_git)
+        .git_exclude(!options.ignored_by_git)
+        .require_git(true);
+    if !options.ignored {
+        builder.add_custom_ignore_filename(".rgignore");
+    }
+    let mut overrides = OverrideBuilder::new(cwd);
+    for (glob, any_case) in &options.globs {
+        overrides.case_insensitive(*any_case).ok()?.add(glob).ok()?;
+    }
+    builder.overrides(overrides.build().ok()?).types(types(options)?);
+    Some(())
+}
+
+fn types(options: &Ripgrep) -> Option<Types> {
+    let mut types = TypesBuilder::new();
+    types.add_defaults();
+    for name in &options.types {
+        types.select(name);
+    }
+    for name in &options.types_not {
+        types.negate(name);
+    }
+    types.build().ok()
+}
+
+/// Whether a file of a directory of git, whatever that is called, holds a credential. `None` when it is in none.
+pub(super) fn in_git(disk: &OnDisk, path: &Path) -> Option<bool> {
+    let git = path.ancestors().skip(1).find(|dir| is_git(dir))?;
+    let file = GitFile::new(path.strip_prefix(git).ok()?);
+    match disk.read(path, MAX_GIT_FILE) {
+        _ if file == GitFile::Names => Some(false),
+        Content::Missing => Some(false),
+        Content::Unreadable => Some(true),
+        Content::Bytes(bytes) => Some(file.holds_credential(&bytes)),
+    }
+}
+
+/// Whether a directory is one of those in which git keeps objects, compressed and by the thousand.
+fn is_store(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let hash = name.len() == 2 && name.bytes().all(|b| b.is_ascii_hexdigit());
+    let Some(objects) = path.parent().filter(|_| hash || name == "pack") else { return false };
+    objects.ends_with("objects") && objects.parent().is_some_and(is_git)
+}
+
+/// Whether a directory is one of git's, whatever it is called.
+fn is_git(dir: &Path) -> bool {
+    dir.join("HEAD").is_file() && dir.join("objects").is_dir() && dir.join("refs").is_dir()
+}
+
+struct Walked<'a> {
+    disk: &'a OnDisk,
+    search: &'a Search,
+    /// The directories of git around what is walked now.
+    git: Vec<PathBuf>,
+    secrets: Vec<PathBuf>,
+    git_files: usize,
+    suspects: usize,
+    bytes: usize,
+}
+
+impl Walked<'_> {
+    /// `None` when there is too much to look at.
+    fn visit(&mut self, entry: &DirEntry) -> Option<()> {
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        self.git.retain(|dir| path.starts_with(dir));
+        if kind.is_dir() {
+            if is_git(path) {
+                self.git.push(path.to_owned());
+            } else if entry.depth() == 0 {
+                // The root may lie inside of one.
+                self.git.extend(path.ancestors().skip(1).find(|dir| is_git(dir)).map(Path::to_owned));
+            }
+            return Some(());
+        }
+        if !kind.is_file() || self.is_left_out(entry) {
+            return Some(());
+        }
+        let secret = match self.git.last() {
+            Some(git) => {
+                let inside = GitFile::new(path.strip_prefix(git).ok()?);
+                self.git_file(path, inside)?
+            }
+            None => is_secret(path) && !self.is_binary(path) || may_hold_secret(path) && self.suspect(path),
+        };
+        if secret {
+            self.secrets.push(path.to_owned());
+        }
+        Some(())
+    }
+
+    /// Whether the options of grep leave a file out.
+    fn is_left_out(&self, entry: &DirEntry) -> bool {
+        let Reader::Everything(Filter { include, exclude, .. }) = &self.search.reader else { return false };
+        // What is not understood leaves nothing out.
+        let name = entry.file_name().to_string_lossy();
+        let lower = name.to_lowercase();
+        let included = |glob: &String| !is_plain(glob) || matches(&glob.to_lowercase(), &lower);
+        let excluded = |glob: &String| is_plain(glob) && matches(glob, &name);
+        !include.is_empty() && !include.iter().any(included) || exclude.iter().any(excluded)
+    }
+
+    fn git_file(&mut self, path: &Path, file: GitFile) -> Option<bool> {
+        if file == GitFile::Names {
+            return Some(false);
+        }
+        self.git_files += 1;
+        if self.git_files > MAX_GIT_FILES {
+            return None;
+        }
+        Some(match self.disk.read(path, MAX_GIT_FILE) {
+            Content::Missing => false,
+            Content::Unreadable => true,
+            Content::Bytes(bytes) => file.holds_credential(&bytes) || self.disk.holds_secret(&bytes),
+        })
+    }
+
+    fn suspect(&mut self, path: &Path) -> bool {
+        let size = path.metadata().map_or(0, |about| usize::try_from(about.len()).unwrap_or(usize::MAX));
+        if self.suspects == MAX_SUSPECTS || size > MAX_SUSPECT || self.bytes + size > MAX_SUSPECT_BYTES {
+            return false;
+        }
+        self.suspects += 1;
+        self.bytes += size;
+        self.disk.look_at(path, MAX_SUSPECT) == Look::Secret
+    }
+
+    /// Whether ripgrep passes over a file since it is binary.
+    fn is_binary(&self, path: &Path) -> bool {
+        use std::io::Read;
+        let Reader::Ripgrep(Ripgrep { binary: false, .. }) = &self.search.reader else { return false };
+        let mut head = Vec::new();
+        let read = std::fs::File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
+        // A text of two bytes a character is decoded first.
+        let decoded = head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]);
+        read.is_ok() && !decoded && head.contains(&0)
+    }
+}
+
+/// Whether a pattern of grep's means the same to [`matches`].
+fn is_plain(glob: &str) -> bool {
+    glob.chars().all(|c| c.is_ascii_alphanumeric() || "._-*".contains(c))
+}
+
+/// Whether a name is that of a pattern in which only `*` means more than itself.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((before, rest)) => name.strip_prefix(before).is_some_and(|name| {
+            (0..=name.len()).filter(|at| name.is_char_boundary(*at)).any(|at| matches(rest, &name[at..]))
+        }),
+    }
+}
