@@ -11,7 +11,7 @@ use adapters::{
     codex::daemon::HealthHandle,
     collect::Control,
     delivery::Spool,
-    hooks::{AGENTS, Command, State, Status},
+    hooks::{AGENTS, Command, Fit, State, Status, Versions},
     providers::Homes,
 };
 use events::{ApprovalState, FindingKind, Provider, Timestamp};
@@ -52,12 +52,13 @@ pub struct Hooks {
     /// The agents and their homes.
     agents: Vec<(Provider, PathBuf)>,
     command: Command,
+    versions: Versions,
 }
 
 impl Hooks {
-    /// The hooks of these homes; `program` is what they would run.
+    /// The hooks of these homes; `program` is what they would run, `versions` finds the agents that run them.
     #[must_use]
-    pub fn new(data: &Path, homes: &Homes, program: PathBuf) -> Self {
+    pub fn new(data: &Path, homes: &Homes, program: PathBuf, versions: Versions) -> Self {
         let home = |provider: Provider| {
             let home = homes.of(provider).first()?;
             Some((provider, std::path::absolute(home).ok()?))
@@ -67,6 +68,7 @@ impl Hooks {
             spool: Spool::of(data),
             agents,
             command: Command { program, data_dir: Some(data.to_owned()), approver: None },
+            versions,
         }
     }
 
@@ -107,7 +109,7 @@ impl Hooks {
     fn agent_row(&self, provider: Provider, home: &Path, hearing: &Hearing, now: Timestamp) -> SourceHealth {
         let row = row(format!("{provider} {HOOKS}"));
         let row = SourceHealth { last_event_at: hearing.last_delivery, ..row };
-        let status = match Status::read(provider, home, &self.command) {
+        let status = match Status::read(provider, home, &self.command, || self.versions.installed(provider)) {
             Ok(status) => status,
             Err(error) => return SourceHealth { active: false, detail: Some(error.to_string()), ..row },
         };
@@ -128,7 +130,13 @@ impl Hooks {
         let detail = if there || hearing.deliveries > 0 { format!("{state}, {calls}") } else { state.to_owned() };
         let gone = status.programs.iter().find(|(_, starts)| !starts).map(|(program, _)| program);
         let silent = hearing.silent_since(modified(&status.path), now);
+        // An agent that cannot be found or asked from here may be found from where its user is.
+        let harm = match &status.fit {
+            fit @ Fit::DropsSettings { .. } => fit.in_words(),
+            Fit::Accepted | Fit::Skips { .. } | Fit::Unchecked { .. } => None,
+        };
         let trouble = match (gone, silent) {
+            _ if harm.is_some() => harm,
             _ if !active => None,
             (Some(program), _) => Some(format!("{} is not there, or cannot be started", program.display())),
             (None, Some(since)) => Some(format!(

@@ -11,6 +11,7 @@ use std::{
 use adapters::{
     codex::daemon::Daemons,
     collect::{Batch, Collector, Stopped},
+    hooks::Versions,
     process::{descends_from_agent, holders_of_tcp},
 };
 use anyhow::Context;
@@ -160,7 +161,8 @@ impl Service {
         let runs = Runs::new(inputs.clone());
         let codex_homes = homes.codex.clone();
         let program = std::env::current_exe().context("cannot find the program itself")?;
-        let hooks = health::Hooks::new(data, &homes, program);
+        let versions = Versions::new(places::agent_search());
+        let hooks = health::Hooks::new(data, &homes, program, versions);
         let linker = Linker::start(homes, inputs.clone()).context("cannot start a thread")?;
         let (approvals, desk) = Approvals::new();
         let (findings, monitor) = Findings::new();

@@ -13,6 +13,7 @@ mod e2e {
     mod findings;
     mod fold;
     mod hooks_install;
+    mod hooks_versions;
     mod ledger;
     mod life;
     mod notices;

@@ -6,7 +6,7 @@ use adapters::screen::Rules;
 use events::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Failed, style};
+use super::{Context, Failed, hooks, style};
 use crate::{client::Client, clock, places, policy, roots, serve::log_file, terminal::safe};
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -92,6 +92,9 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
             true,
             format!("{}{}", root.dir.display(), if there { "" } else { " (not there yet)" }),
         );
+    }
+    for (provider, ok, words) in hooks::accepted(context)? {
+        check(&format!("{provider} settings"), ok, words);
     }
     match Client::running(&context.data)? {
         None if context.config.autostart => check("server", true, "not running; the next command starts it".into()),
