@@ -29,7 +29,7 @@ use events::Provider;
 pub use self::{
     command::{APPROVER, Command, Unspeakable},
     plan::{Done, Plan, Wish},
-    program::{Installed, Search, VersionUnknown, Versions},
+    program::{Installed, Search, VersionUnknown},
     status::{EventState, State, Status},
     versions::{EventFact, Fit, Unsupported, VersionFacts, accepted_events, version_facts},
 };

@@ -11,7 +11,7 @@ use adapters::{
     codex::daemon::HealthHandle,
     collect::Control,
     delivery::Spool,
-    hooks::{AGENTS, Command, Fit, State, Status, Versions},
+    hooks::{AGENTS, Command, Fit, Search, State, Status},
     providers::Homes,
 };
 use events::{ApprovalState, FindingKind, Provider, Timestamp};
@@ -52,13 +52,13 @@ pub struct Hooks {
     /// The agents and their homes.
     agents: Vec<(Provider, PathBuf)>,
     command: Command,
-    versions: Versions,
+    search: Search,
 }
 
 impl Hooks {
-    /// The hooks of these homes; `program` is what they would run, `versions` finds the agents that run them.
+    /// The hooks of these homes; `program` is what they would run, `search` finds the agents that run them.
     #[must_use]
-    pub fn new(data: &Path, homes: &Homes, program: PathBuf, versions: Versions) -> Self {
+    pub fn new(data: &Path, homes: &Homes, program: PathBuf, search: Search) -> Self {
         let home = |provider: Provider| {
             let home = homes.of(provider).first()?;
             Some((provider, std::path::absolute(home).ok()?))
@@ -68,7 +68,7 @@ impl Hooks {
             spool: Spool::of(data),
             agents,
             command: Command { program, data_dir: Some(data.to_owned()), approver: None },
-            versions,
+            search,
         }
     }
 
@@ -109,7 +109,9 @@ impl Hooks {
     fn agent_row(&self, provider: Provider, home: &Path, hearing: &Hearing, now: Timestamp) -> SourceHealth {
         let row = row(format!("{provider} {HOOKS}"));
         let row = SourceHealth { last_event_at: hearing.last_delivery, ..row };
-        let status = match Status::read(provider, home, &self.command, || self.versions.installed(provider)) {
+        // Nothing is run: an agent that replaced the program would have it run by the server.
+        let installed = || self.search.installed_by_files(provider);
+        let status = match Status::read(provider, home, &self.command, installed) {
             Ok(status) => status,
             Err(error) => return SourceHealth { active: false, detail: Some(error.to_string()), ..row },
         };

@@ -11,7 +11,6 @@ use std::{
 use adapters::{
     codex::daemon::Daemons,
     collect::{Batch, Collector, Stopped},
-    hooks::Versions,
     process::{descends_from_agent, holders_of_tcp},
 };
 use anyhow::Context;
@@ -161,8 +160,7 @@ impl Service {
         let runs = Runs::new(inputs.clone());
         let codex_homes = homes.codex.clone();
         let program = std::env::current_exe().context("cannot find the program itself")?;
-        let versions = Versions::new(places::agent_search());
-        let hooks = health::Hooks::new(data, &homes, program, versions);
+        let hooks = health::Hooks::new(data, &homes, program, places::agent_search());
         let linker = Linker::start(homes, inputs.clone()).context("cannot start a thread")?;
         let (approvals, desk) = Approvals::new();
         let (findings, monitor) = Findings::new();

@@ -5,18 +5,13 @@
 //! the caller's environment, and for a limited time. Nothing here decides what a version means.
 
 use std::{
-    collections::HashMap,
     ffi::{OsStr, OsString},
     fmt,
     io::Read,
-    os::unix::{
-        fs::{MetadataExt, PermissionsExt},
-        process::CommandExt,
-    },
+    os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use events::Provider;
@@ -31,10 +26,6 @@ const LARGEST: u64 = 256 * 1024;
 
 /// How far above a program its `package.json` may be: `bin/claude.exe`, `dist/src/index.js`.
 const LEVELS: usize = 4;
-
-/// How long an answer to `--version` is remembered. The program itself may be a script in front of
-/// another that changes.
-const REMEMBERED: Duration = Duration::from_secs(10 * 60);
 
 /// Where agents are looked for, and what they are started with.
 #[derive(Debug, Clone)]
@@ -78,6 +69,11 @@ pub enum VersionUnknown {
         /// How long it was waited for, seconds.
         seconds: u64,
     },
+    /// No file beside it tells, and it was not to be run.
+    NotInFiles {
+        /// The program.
+        program: PathBuf,
+    },
     /// Its answer names no version.
     Unreadable {
         /// The program.
@@ -95,6 +91,7 @@ impl fmt::Display for VersionUnknown {
             Self::TimedOut { program, seconds } => {
                 write!(f, "`{} --version` did not answer within {seconds} s", program.display())
             }
+            Self::NotInFiles { program } => write!(f, "no file beside {} tells it", program.display()),
             Self::Unreadable { program, answer } => {
                 write!(f, "`{} --version` printed no version but {answer:?}", program.display())
             }
@@ -120,6 +117,19 @@ impl Search {
             None => self.ask(provider, &program)?,
         };
         Ok(Installed { program, version })
+    }
+
+    /// The same from files alone: nothing is run. For somebody who looks without being asked by a person, since
+    /// whoever can replace the program could have it run.
+    ///
+    /// # Errors
+    /// When it is not there, or no file tells its version.
+    pub fn installed_by_files(&self, provider: Provider) -> Result<Installed, VersionUnknown> {
+        let program = self.program(provider)?;
+        match version_beside(provider, &program) {
+            Some(version) => Ok(Installed { program, version }),
+            None => Err(VersionUnknown::NotInFiles { program }),
+        }
     }
 
     fn program(&self, provider: Provider) -> Result<PathBuf, VersionUnknown> {
@@ -216,71 +226,6 @@ fn package_version(file: &Path, package: &str) -> Option<Version> {
     let described: serde_json::Value = serde_json::from_slice(&text).ok()?;
     let version = || Version::parse(described["version"].as_str()?).ok();
     (described["name"] == package).then(version).flatten()
-}
-
-/// The versions of the agents, for somebody who asks often: `--version` is run again only when the program
-/// is another file, or some time has passed.
-#[derive(Debug)]
-pub struct Versions {
-    search: Search,
-    answers: Mutex<HashMap<Provider, Answer>>,
-}
-
-#[derive(Debug)]
-struct Answer {
-    file: FileIdentity,
-    at: Instant,
-    installed: Result<Installed, VersionUnknown>,
-}
-
-/// What changes when a program is replaced.
-#[derive(Debug, PartialEq, Eq)]
-struct FileIdentity {
-    path: PathBuf,
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-}
-
-impl Versions {
-    /// Nothing is known yet.
-    #[must_use]
-    pub fn new(search: Search) -> Self {
-        Self { search, answers: Mutex::default() }
-    }
-
-    /// As [`Search::installed`]. May wait for a program that answers slowly.
-    ///
-    /// # Errors
-    /// When the agent is not there, or does not tell.
-    pub fn installed(&self, provider: Provider) -> Result<Installed, VersionUnknown> {
-        let program = self.search.program(provider)?;
-        if let Some(version) = version_beside(provider, &program) {
-            return Ok(Installed { program, version });
-        }
-        let Some(file) = FileIdentity::of(&program) else { return self.search.installed(provider) };
-        // Held while the program runs: who asks meanwhile waits for its answer and does not run it again.
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(answer) = answers.get(&provider)
-            && answer.file == file
-            && answer.at.elapsed() < REMEMBERED
-        {
-            return answer.installed.clone();
-        }
-        let installed = self.search.installed(provider);
-        answers.insert(provider, Answer { file, at: Instant::now(), installed: installed.clone() });
-        installed
-    }
-}
-
-impl FileIdentity {
-    fn of(program: &Path) -> Option<Self> {
-        let path = program.canonicalize().ok()?;
-        let meta = path.metadata().ok()?;
-        let modified = (meta.mtime(), meta.mtime_nsec());
-        Some(Self { path, device: meta.dev(), inode: meta.ino(), size: meta.size(), modified })
-    }
 }
 
 #[cfg(test)]
@@ -395,22 +340,16 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_remembered_until_the_program_is_another() {
+    fn who_only_reads_files_runs_nothing() {
         let here = Here::new();
-        let versions = Versions::new(here.search.clone());
-        let calls = here.dir.path().join("calls");
-        let says = |version: &str| {
-            here.script("claude", &format!("echo >> '{}'; echo '{version} (Claude Code)'", calls.display()));
-        };
-        let version = || versions.installed(Provider::Claude).unwrap().version.to_string();
-        assert!(versions.installed(Provider::Claude).is_err());
-        says("2.1.330");
-        assert_eq!([version(), version()], ["2.1.330", "2.1.330"]);
-        assert_eq!(fs::read_to_string(&calls).unwrap(), "\n", "it ran once");
-        says("2.0.60");
-        assert_eq!([version(), version()], ["2.0.60", "2.0.60"]);
-        assert_eq!(fs::read_to_string(&calls).unwrap(), "\n\n");
-        fs::remove_file(here.dir.path().join("bin/claude")).unwrap();
-        assert!(versions.installed(Provider::Claude).is_err());
+        let at = |below: &str| here.dir.path().join(below);
+        let read = || here.search.installed_by_files(Provider::Claude);
+        assert!(matches!(read(), Err(VersionUnknown::NotOnPath { .. })));
+        here.script("claude", &format!("touch '{}'; echo '2.1.330 (Claude Code)'", at("ran").display()));
+        assert!(matches!(read(), Err(VersionUnknown::NotInFiles { .. })));
+        assert!(!at("ran").exists());
+        let described = r#"{"name": "@anthropic-ai/claude-code", "version": "2.0.60"}"#;
+        fs::write(at("package.json"), described).unwrap();
+        assert_eq!(read().unwrap().version, Version::new(2, 0, 60));
     }
 }

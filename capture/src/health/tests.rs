@@ -26,8 +26,7 @@ impl Place {
             gemini: vec![at(".gemini")],
             ..Homes::default()
         };
-        let hooks =
-            Hooks::new(&at("data"), &homes, "/bin/sh".into(), Versions::new(Search::new(at("bin").into(), Vec::new())));
+        let hooks = Hooks::new(&at("data"), &homes, "/bin/sh".into(), Search::new(at("bin").into(), Vec::new()));
         Self { hooks, gauges: Gauges::default(), now: Timestamp::from_millisecond(NOW), dir }
     }
 

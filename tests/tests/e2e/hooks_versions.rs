@@ -177,7 +177,17 @@ fn force_installs_all_and_tells_the_risk() {
 #[test]
 fn a_running_server_notices_an_older_agent() {
     let here = Here::new();
-    here.machine.agent_version(Claude, "2.1.330");
+    // As npm has it.
+    let package = here.machine.home().join("node_modules/@anthropic-ai/claude-code");
+    fs::create_dir_all(&package).unwrap();
+    here.machine.agent_script(Claude, "exit 1");
+    fs::rename(here.machine.agents().join("claude"), package.join("cli.js")).unwrap();
+    here.machine.link_agent(Claude, &package.join("cli.js")).unwrap();
+    let is = |version: &str| {
+        let described = format!(r#"{{"name": "@anthropic-ai/claude-code", "version": "{version}"}}"#);
+        fs::write(package.join("package.json"), described).unwrap();
+    };
+    is("2.1.330");
     assert_eq!(here.install(&[]).code, Some(0));
     let server = here.machine.serve();
     let row = || {
@@ -185,7 +195,7 @@ fn a_running_server_notices_an_older_agent() {
         health["sources"].as_array().unwrap().iter().find(|row| row["name"] == "claude hooks").unwrap().clone()
     };
     assert_eq!(row()["trouble"], Value::Null);
-    here.machine.agent_version(Claude, "2.1.55");
+    is("2.1.55");
     let trouble = eventually("the older agent is noticed", || row()["trouble"].as_str().map(str::to_owned));
     assert!(trouble.starts_with("claude 2.1.55 ignores your whole settings file"), "{trouble}");
     let metrics = String::from_utf8(server.client.get("/metrics").unwrap().body).unwrap();
