@@ -2,7 +2,8 @@
 //! how a settings file of a person is changed without harm.
 //!
 //! Owns the catalogue of events ([`catalogue`]), where each agent keeps the file ([`place`]), the
-//! plan of a change ([`Plan`]) and what is there now ([`Status`]). An entry of ours is known by the
+//! plan of a change ([`Plan`]) and what is there now ([`Status`]), which events a version of an agent
+//! accepts ([`accepted_events`]) and which version that is ([`Search`]). An entry of ours is known by the
 //! mark at the end of its command ([`command::MARK`]) and by nothing else.
 //!
 //! Never rewrites a file: `text` puts text into what is there and takes it out again, so that
@@ -13,11 +14,13 @@ mod backup;
 pub mod command;
 mod file;
 mod plan;
+mod program;
 mod settings;
 mod status;
 #[cfg(test)]
 mod tests;
 mod text;
+mod versions;
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +29,9 @@ use events::Provider;
 pub use self::{
     command::{APPROVER, Command, Unspeakable},
     plan::{Done, Plan, Wish},
+    program::{Installed, Search, VersionUnknown},
     status::{EventState, State, Status},
+    versions::{EventFact, Fit, Unsupported, VersionFacts, accepted_events, version_facts},
 };
 
 /// The agents that run hooks.
@@ -97,6 +102,12 @@ pub fn place(provider: Provider, home: &Path) -> Option<PathBuf> {
 /// Why a settings file is left as it is.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The agent that is on the PATH cannot have entries of ours.
+    #[error(
+        "{0}; nothing was changed, since an event that an agent does not know can make it ignore the user's settings \
+         (`capture hooks install --force` installs all the same)"
+    )]
+    Unsupported(#[from] Unsupported),
     /// The agent runs no hooks.
     #[error("{0} has no hooks")]
     NoHooks(Provider),

@@ -11,7 +11,7 @@ use adapters::{
     codex::daemon::HealthHandle,
     collect::Control,
     delivery::Spool,
-    hooks::{AGENTS, Command, State, Status},
+    hooks::{AGENTS, Command, Fit, Search, State, Status},
     providers::Homes,
 };
 use events::{ApprovalState, FindingKind, Provider, Timestamp};
@@ -56,12 +56,13 @@ pub struct Hooks {
     /// The agents and their homes.
     agents: Vec<(Provider, PathBuf)>,
     command: Command,
+    search: Search,
 }
 
 impl Hooks {
-    /// The hooks of these homes; `program` is what they would run.
+    /// The hooks of these homes; `program` is what they would run, `search` finds the agents that run them.
     #[must_use]
-    pub fn new(data: &Path, homes: &Homes, program: PathBuf) -> Self {
+    pub fn new(data: &Path, homes: &Homes, program: PathBuf, search: Search) -> Self {
         let home = |provider: Provider| {
             let home = homes.of(provider).first()?;
             Some((provider, std::path::absolute(home).ok()?))
@@ -71,6 +72,7 @@ impl Hooks {
             spool: Spool::of(data),
             agents,
             command: Command { program, data_dir: Some(data.to_owned()), approver: None },
+            search,
         }
     }
 
@@ -111,7 +113,9 @@ impl Hooks {
     fn agent_row(&self, provider: Provider, home: &Path, hearing: &Hearing, now: Timestamp) -> SourceHealth {
         let row = row(format!("{provider} {HOOKS}"));
         let row = SourceHealth { last_event_at: hearing.last_delivery, ..row };
-        let status = match Status::read(provider, home, &self.command) {
+        // Nothing is run: an agent that replaced the program would have it run by the server.
+        let installed = || self.search.installed_by_files(provider);
+        let status = match Status::read(provider, home, &self.command, installed) {
             Ok(status) => status,
             Err(error) => return SourceHealth { active: false, detail: Some(error.to_string()), ..row },
         };
@@ -132,7 +136,13 @@ impl Hooks {
         let detail = if there || hearing.deliveries > 0 { format!("{state}, {calls}") } else { state.to_owned() };
         let gone = status.programs.iter().find(|(_, starts)| !starts).map(|(program, _)| program);
         let silent = hearing.silent_since(modified(&status.path), now);
+        // An agent that cannot be found or asked from here may be found from where its user is.
+        let harm = match &status.fit {
+            fit @ Fit::DropsSettings { .. } => fit.in_words(),
+            Fit::Accepted | Fit::Skips { .. } | Fit::Unchecked { .. } => None,
+        };
         let trouble = match (gone, silent) {
+            _ if harm.is_some() => harm,
             _ if !active => None,
             (Some(program), _) => Some(format!("{} is not there, or cannot be started", program.display())),
             (None, Some(since)) => Some(format!(

@@ -2,11 +2,34 @@
 
 use std::path::{Path, PathBuf};
 
+use adapters::hooks::Search;
+
 /// A variable of the environment; `None` when unset or empty.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "the home of the environment")]
 pub fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from)
+}
+
+/// Where agents' programs are looked for, and the environment in which one is asked for its version: what
+/// a program, or the version manager in front of it, needs to be found, and nothing that tells it what to do.
+#[must_use]
+pub fn agent_search() -> Search {
+    const PASSED_ON: [&str; 11] = [
+        "HOME",
+        "USER",
+        "LANG",
+        "TMPDIR",
+        "VOLTA_HOME",
+        "ASDF_DIR",
+        "ASDF_DATA_DIR",
+        "MISE_DATA_DIR",
+        "MISE_CONFIG_DIR",
+        "NODENV_ROOT",
+        "PNPM_HOME",
+    ];
+    let passed = PASSED_ON.iter().filter_map(|name| Some((name.into(), variable(name)?.into_os_string())));
+    Search::new(variable("PATH").unwrap_or_default().into_os_string(), passed.collect())
 }
 
 /// The user's home directory.

@@ -183,7 +183,7 @@ impl Service {
         let runs = Runs::new(inputs.clone());
         let codex_homes = homes.codex.clone();
         let program = std::env::current_exe().context("cannot find the program itself")?;
-        let hooks = health::Hooks::new(data, &homes, program);
+        let hooks = health::Hooks::new(data, &homes, program, places::agent_search());
         let linker = Linker::start(homes, inputs.clone()).context("cannot start a thread")?;
         let (approvals, desk) = Approvals::new();
         let (findings, monitor) = Findings::new();

@@ -6,12 +6,16 @@
 //! where a scenario is played: machine, server, model and somebody at the terminal. A further scenario
 //! is a function and a line in [`scenarios::ALL`] or [`approvals::ALL`]; a further agent a file and a line in [`agents`].
 //!
+//! [`deny`] asks another question, of many versions of the agents: whether what the user has denied stays
+//! denied once capture's hooks are installed. `tests/live/versions` runs it.
+//!
 //! Needs the agents' programs, and no network: the models are on loopback. Not part of the tests;
 //! `tests/live/run` runs it.
 
 pub mod approvals;
 pub mod claude;
 pub mod codex;
+pub mod deny;
 pub mod gemini;
 pub mod judge;
 pub mod owned;

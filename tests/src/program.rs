@@ -3,12 +3,14 @@
 
 use std::{
     fs,
-    os::unix::process::ExitStatusExt,
+    os::unix::{fs::PermissionsExt, process::ExitStatusExt},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     time::Duration,
 };
 
+use adapters::hooks::{AGENTS, version_facts};
+use events::Provider;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -43,13 +45,60 @@ impl Machine {
             "home/.claude/sessions",
             "home/.codex/sessions/2026/11/20",
             "home/.gemini/tmp",
+            "agents",
             "proj",
             "run",
             "config",
         ] {
             fs::create_dir_all(dir.path().join(below)).unwrap();
         }
-        Self { dir, program: PathBuf::from(program), path: "/usr/bin:/bin".into() }
+        Self { dir, program: PathBuf::from(program), path: String::new() }.with_path()
+    }
+
+    fn with_path(mut self) -> Self {
+        self.path = format!("{}:/usr/bin:/bin", self.agents().display());
+        self
+    }
+
+    /// The directory of the PATH in which agents' programs are found first. There are none at first.
+    #[must_use]
+    pub fn agents(&self) -> PathBuf {
+        self.dir.path().join("agents")
+    }
+
+    /// Puts a script on the PATH as this agent's program.
+    pub fn agent_script(&self, agent: Provider, script: &str) {
+        let path = self.agents().join(agent.as_str());
+        let beside = path.with_extension("new");
+        fs::write(&beside, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&beside, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::rename(beside, path).unwrap();
+    }
+
+    /// Puts an agent on the PATH that does nothing but say that it is of this version.
+    pub fn agent_version(&self, agent: Provider, version: &str) {
+        let answer = match agent {
+            Provider::Claude => format!("{version} (Claude Code)"),
+            Provider::Codex => format!("codex-cli {version}"),
+            Provider::Gemini | Provider::Pi | Provider::Capture | Provider::Unknown => version.to_owned(),
+        };
+        self.agent_script(agent, &format!("[ \"$*\" = --version ] && echo '{answer}'"));
+    }
+
+    /// Puts every agent with hooks on the PATH, each in the newest version that is known here.
+    pub fn newest_agents(&self) {
+        for agent in AGENTS {
+            let facts = version_facts(*agent).unwrap();
+            self.agent_version(*agent, &facts.newest.to_string());
+        }
+    }
+
+    /// Puts an agent on the PATH that is installed elsewhere.
+    ///
+    /// # Errors
+    /// When there is one already, or no link can be made.
+    pub fn link_agent(&self, agent: Provider, program: &Path) -> std::io::Result<()> {
+        std::os::unix::fs::symlink(program, self.agents().join(agent.as_str()))
     }
 
     /// The agents' user's home.

@@ -17,6 +17,7 @@ mod e2e {
     mod findings;
     mod fold;
     mod hooks_install;
+    mod hooks_versions;
     mod hostile;
     mod ledger;
     mod life;

@@ -17,8 +17,13 @@ use super::{
 /// What somebody wants of the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish {
-    /// Our entries for every event of the catalogue, running this.
-    Install(Command),
+    /// Our entries for these events and no others.
+    Install {
+        /// What they run.
+        command: Command,
+        /// The events, of the catalogue.
+        events: Vec<&'static str>,
+    },
     /// None of ours.
     Uninstall,
 }
@@ -59,9 +64,9 @@ impl Plan {
         let backups = Backups::of(data, provider, &seen.path);
         let without = without(&seen, provider, &backups)?;
         let (after, install, notes) = match wish {
-            Wish::Install(command) => {
+            Wish::Install { command, events } => {
                 let line = command.line(provider)?;
-                let after = install(&seen, provider, &line)?;
+                let after = install(&seen, provider, &line, events)?;
                 let mut notes = status::hindrances(provider, home, after.as_bytes());
                 if seen.text() != Some(after.as_bytes()) {
                     notes.extend(status::remarks(provider, home));
@@ -140,14 +145,14 @@ impl Seen {
     }
 }
 
-fn install(seen: &Seen, provider: Provider, line: &str) -> Result<String, Error> {
+fn install(seen: &Seen, provider: Provider, line: &str, events: &[&'static str]) -> Result<String, Error> {
     let (bom, text) = seen.text().map_or(Ok(("", "")), |bytes| split(&seen.path, bytes))?;
     let content = |problem| Error::content(&seen.path, problem);
     // An empty file is what some agents leave; it holds nothing that could be lost.
     let text = if text.trim().is_empty() { "{}\n" } else { text };
-    let after = settings::install(text, provider, line).map_err(content)?;
+    let after = settings::install(text, provider, line, events).map_err(content)?;
     // Whoever edits must be able to read it again, and find what was put in.
-    if settings::install(&after, provider, line).map_err(content)? != after {
+    if settings::install(&after, provider, line, events).map_err(content)? != after {
         return Err(Error::refused(&seen.path, "the entries could not be put in so that they stay"));
     }
     Ok(format!("{bom}{after}"))

@@ -12,7 +12,6 @@ use jsonc_parser::{
 };
 
 use super::{
-    catalogue,
     command::{is_ours, of_event, patience},
     text::{Container, Dialect, Form, Problem, Style, insert, member, parse, remove, replace},
 };
@@ -73,20 +72,25 @@ fn handler(provider: Provider, command: &str, event: &str) -> Vec<(&'static str,
 /// The name of our entries where entries have names.
 pub(super) const NAME: &str = "capture";
 
-/// The text with exactly one handler of ours for each event of the catalogue, as it should be.
-pub(super) fn install(text: &str, provider: Provider, command: &str) -> Result<String, Problem> {
+/// The text with exactly one handler of ours for each of these events, as it should be, and for no other.
+pub(super) fn install(
+    text: &str,
+    provider: Provider,
+    command: &str,
+    events: &[&'static str],
+) -> Result<String, Problem> {
     let dialect = dialect(provider);
     let wanted = |event: &str| handler(provider, command, event);
     let mut text = text.to_owned();
-    refuse_other_shapes(&text, dialect, provider)?;
+    refuse_other_shapes(&text, dialect, events)?;
     // One edit at a time, each on a fresh look: the file is small, and spans are never stale.
-    while let Some(next) = drop_stray(&text, provider)? {
+    while let Some(next) = drop_stray(&text, dialect, events)? {
         text = next;
     }
     while let Some(next) = renew(&text, dialect, &wanted)? {
         text = next;
     }
-    while let Some(next) = add(&text, provider, &wanted)? {
+    while let Some(next) = add(&text, dialect, events, &wanted)? {
         text = next;
     }
     Ok(text)
@@ -124,10 +128,10 @@ pub(super) fn keep(text: &str, dialect: Dialect) -> Keep {
 
 /// For each handler of ours that counts: its event, its command, and whether it is as it should be
 /// but for the command.
-pub(super) fn ours(root: &Object<'_>, provider: Provider) -> Vec<(String, String, bool)> {
+pub(super) fn ours(root: &Object<'_>, provider: Provider, events: &[&str]) -> Vec<(String, String, bool)> {
     found(root)
         .into_iter()
-        .filter(|f| !is_stray(f, provider))
+        .filter(|f| !is_stray(f, events))
         .map(|f| {
             let wanted = handler(provider, f.command, f.event.1);
             let same =
@@ -135,6 +139,13 @@ pub(super) fn ours(root: &Object<'_>, provider: Provider) -> Vec<(String, String
             (f.event.1.to_owned(), f.command.to_owned(), same)
         })
         .collect()
+}
+
+/// The events that have an entry of ours, whatever it looks like.
+pub(super) fn events_with_ours(root: &Object<'_>) -> Vec<String> {
+    let mut events: Vec<_> = found(root).iter().map(|found| found.event.1.to_owned()).collect();
+    events.dedup();
+    events
 }
 
 /// Follows names down to a value.
@@ -154,13 +165,13 @@ pub(super) fn look<'o, 't>(root: &'o Object<'t>, path: &[&str]) -> Option<&'o Va
     member(object, last).map(|property| &property.value)
 }
 
-fn refuse_other_shapes(text: &str, dialect: Dialect, provider: Provider) -> Result<(), Problem> {
+fn refuse_other_shapes(text: &str, dialect: Dialect, events: &[&str]) -> Result<(), Problem> {
     let root = parse(text, dialect)?;
     let Some(property) = member(&root, HOOKS) else { return Ok(()) };
     let Value::Object(hooks) = &property.value else {
         return Err(Problem::at(text, property.value.range().start, "`hooks` is not an object"));
     };
-    for event in catalogue(provider) {
+    for event in events {
         if let Some(property) = member(hooks, event)
             && !matches!(property.value, Value::Array(_))
         {
@@ -171,23 +182,23 @@ fn refuse_other_shapes(text: &str, dialect: Dialect, provider: Provider) -> Resu
 }
 
 /// Takes out one that is hidden, doubled, for an event no longer wanted, or narrowed by a matcher.
-fn drop_stray(text: &str, provider: Provider) -> Result<Option<String>, Problem> {
-    let root = parse(text, dialect(provider))?;
+fn drop_stray(text: &str, dialect: Dialect, events: &[&str]) -> Result<Option<String>, Problem> {
+    let root = parse(text, dialect)?;
     let all = found(&root);
     let stray = all.iter().enumerate().find(|(index, one)| {
-        let doubled = || all[..*index].iter().any(|other| !is_stray(other, provider) && other.event.1 == one.event.1);
-        is_stray(one, provider) || doubled()
+        let doubled = || all[..*index].iter().any(|other| !is_stray(other, events) && other.event.1 == one.event.1);
+        is_stray(one, events) || doubled()
     });
     Ok(stray.map(|(_, found)| take_out(text, &root, found, &Keep::default())))
 }
 
-fn is_stray(found: &Found<'_, '_>, provider: Provider) -> bool {
+fn is_stray(found: &Found<'_, '_>, events: &[&str]) -> bool {
     let narrowed = member(found.group.1, "matcher").is_some_and(|matcher| match &matcher.value {
         Value::StringLit(text) => !matches!(&*text.value, "" | "*"),
         Value::NullKeyword(_) => false,
         Value::Object(_) | Value::Array(_) | Value::NumberLit(_) | Value::BooleanLit(_) => true,
     });
-    found.hidden || narrowed || !catalogue(provider).contains(&found.event.1)
+    found.hidden || narrowed || !events.contains(&found.event.1)
 }
 
 /// Makes one member of one handler what it should be.
@@ -231,19 +242,20 @@ fn has(handler: &Object<'_>, name: &str, form: &Form) -> bool {
 /// Adds what is missing: all of `hooks`, or one event.
 fn add(
     text: &str,
-    provider: Provider,
+    dialect: Dialect,
+    events: &[&'static str],
     wanted: &impl Fn(&str) -> Vec<(&'static str, Form)>,
 ) -> Result<Option<String>, Problem> {
-    let root = parse(text, dialect(provider))?;
+    let root = parse(text, dialect)?;
     let style = Style::of(text, &root);
     let group = |event| Form::Object(vec![(HOOKS, Form::Array(vec![Form::Object(wanted(event))]))]);
     let Some(Value::Object(hooks)) = member(&root, HOOKS).map(|property| &property.value) else {
-        let events = catalogue(provider).iter().map(|event| (*event, Form::Array(vec![group(event)]))).collect();
+        let events = events.iter().map(|event| (*event, Form::Array(vec![group(event)]))).collect();
         let item = Form::Named(HOOKS, Box::new(Form::Object(events)));
         return Ok(Some(insert(text, &style, &(&root).into(), &item)));
     };
     let there: Vec<&str> = found(&root).iter().map(|found| found.event.1).collect();
-    let Some(missing) = catalogue(provider).iter().find(|event| !there.contains(event)) else { return Ok(None) };
+    let Some(missing) = events.iter().find(|event| !there.contains(event)) else { return Ok(None) };
     Ok(Some(match member(hooks, missing).map(|property| &property.value) {
         Some(Value::Array(array)) => insert(text, &style, &array.into(), &group(missing)),
         _ => {

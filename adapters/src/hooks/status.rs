@@ -8,14 +8,17 @@ use std::{
 
 use events::Provider;
 use jsonc_parser::ast::Value;
+use semver::Version;
 
 use super::{
     Command, Error, LARGEST, catalogue,
     command::{approver, is_ours, of_event, program},
     file, place,
     plan::split,
+    program::{Installed, VersionUnknown},
     settings::{self, NAME, dialect, look},
     text::{Dialect, parse},
+    versions::{Fit, accepted_events, version_facts},
 };
 
 /// How it stands with one agent's settings.
@@ -27,8 +30,12 @@ pub struct Status {
     pub path: PathBuf,
     /// In short.
     pub state: State,
-    /// Each event of the catalogue.
+    /// Each event of the catalogue that the agent's version accepts; all of them while it is not known.
     pub events: Vec<(&'static str, EventState)>,
+    /// The version of the agent; `None` when it is not known, or nothing of ours is there.
+    pub version: Option<Version>,
+    /// Whether it accepts all entries that are there.
+    pub fit: Fit,
     /// The programs that our entries run, and whether each could be started.
     pub programs: Vec<(PathBuf, bool)>,
     /// What keeps the agent from running them.
@@ -87,39 +94,52 @@ impl EventState {
 }
 
 impl Status {
-    /// Looks at the settings below `home`; `command` is what would be installed now.
+    /// Looks at the settings below `home`; `command` is what would be installed now. `installed` finds the
+    /// agent that reads them, and is called only when there are entries of ours.
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn read(provider: Provider, home: &Path, command: &Command) -> Result<Self, Error> {
+    pub fn read(
+        provider: Provider,
+        home: &Path,
+        command: &Command,
+        installed: impl FnOnce() -> Result<Installed, VersionUnknown>,
+    ) -> Result<Self, Error> {
         let path = place(provider, home).ok_or(Error::NoHooks(provider))?;
         let seen = file::look(&path)?;
         let (_, text) = seen.content.as_ref().map_or(Ok(("", "")), |content| split(&seen.path, &content.bytes))?;
         let text = if text.trim().is_empty() { "{}" } else { text };
         let root = parse(text, dialect(provider)).map_err(|problem| Error::content(&seen.path, problem))?;
-        let ours = settings::ours(&root, provider);
+        let there = settings::events_with_ours(&root);
+        let found = (!there.is_empty()).then(installed);
+        let fit = found.as_ref().map_or(Fit::Accepted, |found| Fit::of(provider, &there, found));
+        let version = found.and_then(Result::ok).map(|installed| installed.version);
+        let accepted = version.as_ref().and_then(|version| accepted_events(provider, version).ok());
+        let expected = accepted.unwrap_or_else(|| catalogue(provider).to_vec());
+        let ours = settings::ours(&root, provider, &expected);
         // Whether they answer requests is the user's choice, and no reason to install them anew.
         let approver = ours.iter().find_map(|(_, command, _)| approver(command));
         let line = Command { approver, ..command.clone() }.line(provider)?;
-        let events: Vec<_> = catalogue(provider)
-            .iter()
+        let events: Vec<_> = expected
+            .into_iter()
             .map(|event| {
-                let state = match ours.iter().find(|(of, ..)| of == event) {
+                let state = match ours.iter().find(|(of, ..)| *of == event) {
                     None => EventState::Missing,
                     Some((_, command, same)) if *same && *command == of_event(&line, provider, event) => {
                         EventState::Installed
                     }
                     Some(_) => EventState::OutOfDate,
                 };
-                (*event, state)
+                (event, state)
             })
             .collect();
         let mut programs: Vec<_> = ours.iter().filter_map(|(_, command, _)| program(command)).collect();
         programs.sort_unstable();
         programs.dedup();
         let programs = programs.into_iter().map(|program| (program.clone(), can_start(&program))).collect();
-        let hindrances = hindrances(provider, home, text.as_bytes());
-        let state = in_short(&events);
+        let mut hindrances = hindrances(provider, home, text.as_bytes());
+        hindrances.extend(version.as_ref().and_then(|version| off_by_default(provider, home, version)));
+        let state = if there.is_empty() { State::NotInstalled } else { in_short(&events) };
         let mut remarks = remarks(provider, home);
         if state != State::NotInstalled && provider == Provider::Codex && !trusted_any(home, &[&path, &seen.path]) {
             remarks.push("Codex was not told yet to trust any of them, and runs none before".into());
@@ -133,15 +153,13 @@ impl Status {
                 ),
             });
         }
-        Ok(Self { provider, path, state, events, programs, hindrances, remarks })
+        Ok(Self { provider, path, state, events, version, fit, programs, hindrances, remarks })
     }
 }
 
 fn in_short(events: &[(&str, EventState)]) -> State {
     let count = |state| events.iter().filter(|(_, s)| *s == state).count();
-    if count(EventState::Missing) == events.len() {
-        State::NotInstalled
-    } else if count(EventState::Missing) > 0 {
+    if count(EventState::Missing) > 0 {
         State::Partly
     } else if count(EventState::OutOfDate) > 0 {
         State::OutOfDate
@@ -209,6 +227,15 @@ fn gemini(settings: &[u8]) -> Vec<String> {
         all
     })
     .unwrap_or_default()
+}
+
+/// Versions that run hooks only when a setting says so, and none does.
+fn off_by_default(provider: Provider, home: &Path, version: &Version) -> Option<String> {
+    let (since, setting) = version_facts(provider)?.on_by_default.as_ref()?;
+    let config = codex_config(home);
+    let features = config.get("features").and_then(toml::Value::as_table);
+    let on = features.and_then(|features| features.get("codex_hooks")).and_then(toml::Value::as_bool) == Some(true);
+    (version < since && !on).then(|| format!("{provider} {version} runs hooks only with {setting}"))
 }
 
 /// Codex has the switch in another file, `config.toml`; `codex_hooks` is its older name.

@@ -11,7 +11,12 @@ use std::{
 
 use events::{Provider, Timestamp};
 
-use super::{Command, Error, EventState, Plan, State, Status, Wish, catalogue, place, settings};
+use semver::Version;
+
+use super::{
+    Command, Error, EventState, Installed, Plan, State, Status, Wish, accepted_events, catalogue, place, settings,
+    version_facts,
+};
 use model::{Tree, is_subsequence, ours_in, without_ours};
 
 /// A home and a data directory.
@@ -48,6 +53,13 @@ impl Place {
     }
 
     fn plan(&self, wish: &Wish) -> Result<Plan, Error> {
+        let wish = &match wish {
+            // Every event, unless some are named.
+            Wish::Install { command, events } if events.is_empty() => {
+                Wish::Install { command: command.clone(), events: catalogue(self.provider).to_vec() }
+            }
+            Wish::Install { .. } | Wish::Uninstall => wish.clone(),
+        };
         Plan::new(self.provider, &self.home(), &self.data(), wish)
     }
 
@@ -66,7 +78,16 @@ impl Place {
     }
 
     fn status(&self, program: &str) -> Status {
-        Status::read(self.provider, &self.home(), &command(program)).unwrap()
+        self.status_with(program, self.newest())
+    }
+
+    fn status_with(&self, program: &str, version: Version) -> Status {
+        let installed = Installed { program: "/bin/agent".into(), version };
+        Status::read(self.provider, &self.home(), &command(program), || Ok(installed)).unwrap()
+    }
+
+    fn newest(&self) -> Version {
+        version_facts(self.provider).unwrap().newest.clone()
     }
 }
 
@@ -75,7 +96,7 @@ fn command(program: &str) -> Command {
 }
 
 fn install(program: &str) -> Wish {
-    Wish::Install(command(program))
+    Wish::Install { command: command(program), events: Vec::new() }
 }
 
 const PROGRAM: &str = "/opt/capture/bin/capture";
@@ -319,4 +340,37 @@ fn what_codex_has_not_been_told_to_trust_is_told() {
     assert_eq!(place.status(PROGRAM).remarks, Vec::<String>::new());
     config("[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"\ncommand = \"x\"\n");
     assert!(place.status(PROGRAM).remarks[0].contains("has hooks too"));
+}
+
+#[test]
+fn an_older_version_gets_fewer_events_and_loses_those_it_does_not_know() {
+    let place = Place::new(Provider::Claude, Some(b"{}\n"));
+    let wish = |version: Version| {
+        let events = accepted_events(Provider::Claude, &version).unwrap();
+        Wish::Install { command: command(PROGRAM), events }
+    };
+    let (old, newest) = (Version::new(2, 0, 60), place.newest());
+    assert!(place.make(&wish(old.clone())));
+    let fit = |version: &Version| {
+        let status = place.status_with(PROGRAM, version.clone());
+        (status.state, status.fit.is_harmful())
+    };
+    assert_eq!([fit(&old), fit(&newest)], [(State::Installed, false), (State::Partly, false)]);
+    assert!(place.make(&wish(newest.clone())));
+    assert_eq!([fit(&old), fit(&newest)], [(State::Installed, true), (State::Installed, false)]);
+    assert!(place.make(&wish(old.clone())));
+    assert_eq!(fit(&old), (State::Installed, false));
+    assert!(place.make(&Wish::Uninstall));
+    assert_eq!(place.bytes().unwrap(), b"{}\n");
+}
+
+#[test]
+fn a_codex_that_runs_hooks_only_when_told_is_said_so() {
+    let place = Place::new(Provider::Codex, None);
+    place.make(&install(PROGRAM));
+    let off = |minor| place.status_with(PROGRAM, Version::new(0, minor, 0)).hindrances.join("\n");
+    assert!(off(120).contains("codex 0.120.0 runs hooks only with codex_hooks = true"), "{}", off(120));
+    assert_eq!(off(124), "");
+    fs::write(place.home().join("config.toml"), "[features]\ncodex_hooks = true\n").unwrap();
+    assert_eq!(off(120), "");
 }

@@ -6,7 +6,7 @@ use adapters::screen::Rules;
 use events::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Failed, style};
+use super::{Context, Failed, hooks, style};
 use crate::{
     clock, environment,
     environment::Environment,
@@ -108,6 +108,9 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
                 own.display()
             ),
         );
+    }
+    for (provider, ok, words) in hooks::accepted(context)? {
+        check(&format!("{provider} settings"), ok, words);
     }
     let running = context.running()?;
     if running.is_none() {

@@ -9,7 +9,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use adapters::hooks::{AGENTS, Command, Error, Plan, Status, Wish};
+use adapters::hooks::{
+    AGENTS, Command, Error, Plan, Search, State, Status, Unsupported, Wish, accepted_events, catalogue, version_facts,
+};
 use anyhow::Context as _;
 use events::Provider;
 
@@ -19,7 +21,7 @@ use super::{
     doctor::{Source, Sources},
     is_agreed, refuse_agents,
 };
-use crate::{clock, roots, terminal::safe};
+use crate::{clock, places, roots, terminal::safe};
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -56,6 +58,12 @@ struct Install {
     /// waits; 0 asks only the policy. Gemini CLI can only be told to deny.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "600", value_parser = clap::value_parser!(u32).range(0..=3600))]
     approver: Option<u32>,
+    /// Install the entries of every event, whatever version of the agent is on the PATH.
+    ///
+    /// A version that does not know one of the events may ignore your whole settings file, including
+    /// permission rules: Claude Code before 2.1.101 does.
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -68,6 +76,15 @@ struct Change {
     /// Do not ask.
     #[arg(long, short, conflicts_with = "dry_run")]
     yes: bool,
+}
+
+/// What is to become of the settings of all agents.
+#[derive(Debug)]
+pub(super) enum Purpose {
+    /// Entries that run this, for the events that each agent accepts, or by force for all.
+    Install { command: Command, force: bool },
+    /// No entries of ours.
+    Uninstall,
 }
 
 /// What becomes of the plans.
@@ -88,11 +105,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         Verb::Install(install) => {
             refuse_changing(&install.change)?;
             let command = Command { approver: install.approver, ..command(context)? };
-            make(context, &install.change, &Wish::Install(command))
+            make(context, &install.change, &Purpose::Install { command, force: install.force })
         }
         Verb::Uninstall(change) => {
             refuse_changing(change)?;
-            make(context, change, &Wish::Uninstall)
+            make(context, change, &Purpose::Uninstall)
         }
         Verb::Status(which) => status(context, which),
     }
@@ -131,11 +148,12 @@ fn command(context: &Context) -> anyhow::Result<Command> {
     Ok(Command { program, data_dir: Some(data), approver: None })
 }
 
-fn make(context: &Context, change: &Change, wish: &Wish) -> anyhow::Result<()> {
+fn make(context: &Context, change: &Change, purpose: &Purpose) -> anyhow::Result<()> {
     let mut all: Vec<Changed> = Vec::new();
     let mut plans = Vec::new();
+    let search = places::agent_search();
     for (provider, home) in meant(context, &change.which)? {
-        match Plan::new(provider, &home, &context.data, wish) {
+        match plan(context, provider, &home, purpose, &search) {
             Ok(plan) => {
                 all.push(Changed::planned(&plan));
                 plans.push((all.len() - 1, plan));
@@ -167,9 +185,53 @@ fn make(context: &Context, change: &Change, wish: &Wish) -> anyhow::Result<()> {
     if context.json {
         context.print_json(&show::changed(&all, change.dry_run))?;
     } else {
-        show::done(&all, wish)?;
+        show::done(&all, purpose)?;
     }
     outcome(&all, go)
+}
+
+/// What would become of one agent's settings.
+fn plan(context: &Context, provider: Provider, home: &Path, purpose: &Purpose, search: &Search) -> Result<Plan, Error> {
+    let (wish, risk) = match purpose {
+        Purpose::Uninstall => (Wish::Uninstall, None),
+        Purpose::Install { command, force } => {
+            let accepted = search
+                .installed(provider)
+                .map_err(|why| Unsupported::Unknown { provider, why })
+                .and_then(|installed| Ok((accepted_events(provider, &installed.version)?, installed.version)));
+            let (events, risk) = match accepted {
+                Ok((events, _)) if !force => (events, None),
+                Err(why) if !force => return Err(Error::Unsupported(why)),
+                Ok((events, version)) => {
+                    let unknown: Vec<_> = catalogue(provider).iter().filter(|event| !events.contains(event)).collect();
+                    let why = format!("{provider} {version} does not know {}", listed(&unknown));
+                    (catalogue(provider).to_vec(), (!unknown.is_empty()).then(|| forced(provider, &why)))
+                }
+                Err(why) => (catalogue(provider).to_vec(), Some(forced(provider, &why.to_string()))),
+            };
+            (Wish::Install { command: command.clone(), events }, risk)
+        }
+    };
+    let mut plan = Plan::new(provider, home, &context.data, &wish)?;
+    plan.notes.extend(risk);
+    Ok(plan)
+}
+
+/// The risk that somebody takes who forces an install.
+fn forced(provider: Provider, why: &str) -> String {
+    let drops = version_facts(provider).and_then(|facts| facts.reads_the_rest_since.as_ref());
+    match drops {
+        Some(since) => format!(
+            "forced: {why}. Versions before {since} ignore your whole settings file, including permission rules, when \
+             it names an event that they do not know: commands that you denied may run. `capture hooks uninstall` \
+             takes the entries out again"
+        ),
+        None => format!("forced: {why}. The versions that were tried skip what they do not know"),
+    }
+}
+
+fn listed(events: &[&&str]) -> String {
+    events.iter().map(|event| format!("`{event}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// Asks the person at the terminal.
@@ -195,12 +257,31 @@ fn outcome(all: &[Changed], go: Go) -> anyhow::Result<()> {
 
 fn status(context: &Context, which: &Which) -> anyhow::Result<()> {
     let command = command(context)?;
-    let heard = heard(context);
+    let (heard, search) = (heard(context), places::agent_search());
     let all: Vec<Looked> = meant(context, which)?
         .into_iter()
-        .map(|(provider, home)| looked(provider, &home, &command).heard(heard.as_deref()))
+        .map(|(provider, home)| looked(provider, &home, &command, &search).heard(heard.as_deref()))
         .collect();
     if context.json { context.print_json(&show::looked(&all)) } else { show::statuses(&all, clock::now()) }
+}
+
+/// Whether each agent with entries of ours accepts them, in the version that is on the PATH now: the agent,
+/// whether all is well, and how it is in words.
+pub(super) fn accepted(context: &Context) -> anyhow::Result<Vec<(Provider, bool, String)>> {
+    let (command, search) = (command(context)?, places::agent_search());
+    let homes = roots::homes(&context.config, &context.data)?;
+    let mut all = Vec::new();
+    for provider in AGENTS.iter().copied() {
+        let Some(home) = homes.of(provider).first() else { continue };
+        let Ok(status) = Status::read(provider, home, &command, || search.installed(provider)) else { continue };
+        if status.state != State::NotInstalled {
+            let version = status.version.map_or_else(String::new, |version| format!(" {version}"));
+            let words = status.fit.in_words();
+            let words = words.unwrap_or_else(|| format!("{provider}{version} knows every hook event in them"));
+            all.push((provider, !status.fit.is_harmful(), words));
+        }
+    }
+    Ok(all)
 }
 
 /// What a server that runs has heard of; `None` when none does. It is not started for that.
@@ -210,8 +291,8 @@ fn heard(context: &Context) -> Option<Vec<Source>> {
     Some(sources)
 }
 
-fn looked(provider: Provider, home: &Path, command: &Command) -> Looked {
-    match Status::read(provider, home, command) {
+fn looked(provider: Provider, home: &Path, command: &Command, search: &Search) -> Looked {
+    match Status::read(provider, home, command, || search.installed(provider)) {
         Ok(status) => Looked::from(status),
         Err(error) => Looked::unreadable(provider, home, &error),
     }

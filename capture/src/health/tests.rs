@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use adapters::hooks::{Plan, Wish};
+use adapters::hooks::{Plan, Search, Wish, catalogue};
 
 use super::*;
 
@@ -26,12 +26,13 @@ impl Place {
             gemini: vec![at(".gemini")],
             ..Homes::default()
         };
-        let hooks = Hooks::new(&at("data"), &homes, "/bin/sh".into());
+        let hooks = Hooks::new(&at("data"), &homes, "/bin/sh".into(), Search::new(at("bin").into(), Vec::new()));
         Self { hooks, gauges: Gauges::default(), now: Timestamp::from_millisecond(NOW), dir }
     }
 
     fn install(&self) {
-        let wish = Wish::Install(self.hooks.command.clone());
+        let (command, events) = (self.hooks.command.clone(), catalogue(Provider::Claude).to_vec());
+        let wish = Wish::Install { command, events };
         let (home, data) = (self.dir.path().join(".claude"), self.dir.path().join("data"));
         let plan = Plan::new(Provider::Claude, &home, &data, &wish).unwrap();
         plan.apply(self.now).unwrap();

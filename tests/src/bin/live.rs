@@ -9,7 +9,9 @@ use std::{
 use clap::Parser;
 use events::Provider;
 use tests::live::{
-    Installed, Setting, agents, approvals, owned,
+    Installed, Setting, agents, approvals,
+    deny::{self, Rule},
+    owned,
     scenarios::{self, Scenario},
     stage::{Outcome, play},
 };
@@ -41,6 +43,10 @@ struct Asked {
     /// Another capture than the one that was built with this program.
     #[arg(long, value_name = "PROGRAM")]
     bin: Option<PathBuf>,
+    /// Instead of the scenarios: whether a denied command stays denied when capture's hooks are installed,
+    /// with this program of this agent (`claude=/opt/claude-2.0.60/bin/claude`). Can be given many times.
+    #[arg(long, value_name = "AGENT=PROGRAM", conflicts_with_all = ["only", "list"])]
+    denies: Vec<String>,
     /// Tell of each scenario what was true and what was said, not only of those that failed.
     #[arg(long, short)]
     verbose: bool,
@@ -81,8 +87,76 @@ fn failed(words: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// Whether what is denied stays so with each of these programs.
+fn denies(programs: &[String], capture: &Path) -> Result<bool, String> {
+    println!(
+        "{:<7} {:<9} {:<18} {:<5} {:<5} {:<12} {:<8} {:<8} {:<8}  result",
+        "agent", "version", "rule", "free", "rule", "installed", "forced", "warned", "repaired"
+    );
+    let mut all_well = true;
+    for pair in programs {
+        let (name, program) = pair.split_once('=').ok_or_else(|| format!("expected AGENT=PROGRAM, got `{pair}`"))?;
+        let agent = agents().into_iter().find(|agent| agent.provider().as_str() == name);
+        let agent = agent.ok_or_else(|| format!("expected claude, codex or gemini, got `{name}`"))?;
+        let program = std::path::absolute(program).map_err(|error| format!("{program}: {error}"))?;
+        let installed = Installed { agent, program };
+        let mut holds_any = false;
+        for rule in Rule::of(agent.provider()) {
+            let found = match deny::examine(&installed, capture, *rule) {
+                Ok(found) => found,
+                Err(words) => {
+                    all_well = false;
+                    println!("{name:<7} {:<9} {:<18} FAILED: {words}", "-", rule.as_str());
+                    continue;
+                }
+            };
+            let in_force = found.rule == deny::Fate::Held;
+            holds_any |= in_force;
+            all_well &= found.wrong.is_empty();
+            let events = found.events.map_or_else(|| "refused".to_owned(), |count| format!("{count} events"));
+            let result = match found.wrong.first() {
+                Some(wrong) => format!("FAILED: {wrong}"),
+                None if !in_force => "this version has no such rule".to_owned(),
+                None => "ok".to_owned(),
+            };
+            println!(
+                "{name:<7} {:<9} {:<18} {:<5} {:<5} {:<12} {:<8} {:<8} {:<8}  {result}",
+                found.version,
+                rule.as_str(),
+                found.free.as_str(),
+                found.rule.as_str(),
+                format!("{} {events}", found.installed.as_str()),
+                found.forced.as_str(),
+                if found.warned { "yes" } else { "no" },
+                found.repaired.as_str(),
+            );
+        }
+        if !holds_any {
+            all_well = false;
+            println!("{name:<7} FAILED: no rule holds with {}, so nothing is proved", installed.program.display());
+        }
+    }
+    Ok(all_well)
+}
+
+/// Capture under its own name, as it was built with this program or named.
+fn capture_in(dir: &Path, asked: &Asked, own: &Path) -> Result<PathBuf, String> {
+    if let Some(bin) = &asked.bin {
+        return std::path::absolute(bin).map_err(|error| format!("{}: {error}", bin.display()));
+    }
+    let to = dir.join("capture");
+    // No symbolic link: a program's own name is that of the file.
+    let linked = std::fs::hard_link(own, &to).or_else(|_| std::fs::copy(own, &to).map(drop));
+    linked.map_err(|error| format!("{}: {error}", to.display()))?;
+    Ok(to)
+}
+
 /// Whether all went well.
 fn run(asked: &Asked, own: &Path) -> Result<bool, String> {
+    let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
+    if !asked.denies.is_empty() {
+        return denies(&asked.denies, &capture_in(dir.path(), asked, own)?);
+    }
     let rows = agents().into_iter().flat_map(|agent| {
         let agent = agent.provider();
         let all = scenarios::ALL
@@ -104,17 +178,7 @@ fn run(asked: &Asked, own: &Path) -> Result<bool, String> {
         rows.iter().for_each(|row| println!("{}", row.name()));
         return Ok(true);
     }
-    let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let capture = match &asked.bin {
-        Some(bin) => std::path::absolute(bin).map_err(|error| format!("{}: {error}", bin.display()))?,
-        None => {
-            let to = dir.path().join("capture");
-            // No symbolic link: a program's own name is that of the file.
-            let linked = std::fs::hard_link(own, &to).or_else(|_| std::fs::copy(own, &to).map(drop));
-            linked.map_err(|error| format!("{}: {error}", to.display()))?;
-            to
-        }
-    };
+    let capture = capture_in(dir.path(), asked, own)?;
     let programs = [&asked.claude, &asked.codex, &asked.gemini];
     let installed: Vec<Installed> = agents()
         .into_iter()

@@ -42,7 +42,9 @@ impl Agent for Claude {
     }
 
     fn prepare(&self, place: &Place) -> std::io::Result<Start> {
-        let project = json!({ "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true });
+        // Without the list 1.0.100 does not start.
+        let project =
+            json!({ "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true, "allowedTools": [] });
         let known = json!({
             "hasCompletedOnboarding": true,
             "lastOnboardingVersion": "2.1.328",

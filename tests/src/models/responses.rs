@@ -21,6 +21,15 @@ pub fn wait() -> Part {
     Part::Call(Call::new("wait_agent", json!({ "timeout_ms": 60_000 })).within("collaboration"))
 }
 
+/// The name of a call that is made with whatever tool the agent has for commands.
+const SHELL: &str = "shell";
+
+/// Runs a command in whatever version of Codex.
+#[must_use]
+pub fn shell(line: &str) -> Call {
+    Call::new(SHELL, json!({ "command": line }))
+}
+
 #[derive(Debug)]
 pub(super) struct Responses;
 
@@ -37,6 +46,25 @@ impl Protocol for Responses {
             Heard::Result(_) => None,
         });
         if last.is_some_and(is_title) { Asked::Aside { streamed: true } } else { Asked::Turn(heard) }
+    }
+
+    /// A plain command is run with the tool that this version offers.
+    fn call(&self, request: &Request, call: &Call) -> Call {
+        if call.name != SHELL {
+            return call.clone();
+        }
+        let line = call.input["command"].clone();
+        let offers = |name: &str| {
+            request.body["tools"].as_array().is_some_and(|tools| tools.iter().any(|tool| tool["name"] == name))
+        };
+        if offers("shell_command") {
+            Call::new("shell_command", json!({ "command": line }))
+        } else if offers("exec_command") {
+            Call::new("exec_command", json!({ "cmd": line }))
+        } else {
+            let input = json!({ "cmd": line });
+            Call::new("exec", format!("const r = await tools.exec_command({input}); text(r.output);").into())
+        }
     }
 
     fn speech(&self, _: &Request) -> Box<dyn Speech> {

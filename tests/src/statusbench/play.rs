@@ -135,6 +135,7 @@ fn shown(case: &Case, mode: Mode, programs: &Programs) -> Result<Vec<Shown>, Str
     let server = machine.serve();
     let provider = case.provider.to_string();
     if mode.has(Source::Hooks) {
+        machine.newest_agents();
         let words = ["hooks", "install", "--provider", &provider, "--yes"];
         let output = machine.command(&words).output().map_err(|error| error.to_string())?;
         if !output.status.success() {

@@ -26,6 +26,7 @@ struct Said {
 impl Here {
     fn new() -> Self {
         let here = Self { machine: Machine::new(super::PROGRAM) };
+        here.machine.newest_agents();
         fs::write(here.claude(), CLAUDE).unwrap();
         fs::write(here.codex(), CODEX).unwrap();
         here

@@ -5,12 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use adapters::hooks::{Done, Error, EventState, Plan, State, Status, Wish, place};
+use adapters::hooks::{Done, Error, EventState, Fit, Plan, State, Status, place};
 use events::{Provider, Timestamp};
 use serde::Serialize;
 use similar::TextDiff;
 
-use super::told;
+use super::{Purpose, told};
 use crate::{
     commands::{doctor::Source, style},
     health::HOOKS,
@@ -48,8 +48,15 @@ enum Change {
 pub(super) struct Looked {
     provider: Provider,
     file: Option<PathBuf>,
-    /// `installed`, `partly`, `out_of_date`, `not_installed`, `turned_off` or `unreadable`.
+    /// `installed`, `partly`, `out_of_date`, `not_installed`, `turned_off`, `harmful` (the agent ignores
+    /// the user's settings because of our entries, or may) or `unreadable`.
     state: &'static str,
+    /// The version of the agent on the PATH, when it is known and something is installed.
+    version: Option<String>,
+    /// Events with entries of ours that this version does not know.
+    unknown_events: Vec<String>,
+    /// What is wrong between the entries and that version, in words.
+    mismatch: Option<String>,
     events: Vec<Event>,
     programs: Vec<Program>,
     hindrances: Vec<String>,
@@ -192,20 +199,20 @@ fn coloured(line: &str, colour: bool) -> String {
 }
 
 /// What was done.
-pub(super) fn done(all: &[Changed], wish: &Wish) -> anyhow::Result<()> {
+pub(super) fn done(all: &[Changed], purpose: &Purpose) -> anyhow::Result<()> {
     let mut err = terminal::stderr();
     for changed in all {
         let (provider, name) = (changed.provider, changed.name());
         if changed.change == Change::None {
-            let how = match wish {
-                Wish::Install(_) => "everything is installed already",
-                Wish::Uninstall => "nothing of ours is installed",
+            let how = match purpose {
+                Purpose::Install { .. } => "everything is installed already",
+                Purpose::Uninstall => "nothing of ours is installed",
             };
             writeln!(err, "{provider}: {how} in {name}")?;
         } else if changed.done {
-            let how = match wish {
-                Wish::Install(_) => "installed in",
-                Wish::Uninstall => "taken out of",
+            let how = match purpose {
+                Purpose::Install { .. } => "installed in",
+                Purpose::Uninstall => "taken out of",
             };
             let copy = changed
                 .backup
@@ -220,10 +227,21 @@ pub(super) fn done(all: &[Changed], wish: &Wish) -> anyhow::Result<()> {
 impl From<Status> for Looked {
     fn from(status: Status) -> Self {
         let off = !status.hindrances.is_empty() && status.state != State::NotInstalled;
+        let state = match status.state.as_str() {
+            _ if status.fit.is_harmful() => "harmful",
+            _ if off => "turned_off",
+            state => state,
+        };
         Self {
             provider: status.provider,
             file: Some(status.path),
-            state: if off { "turned_off" } else { status.state.as_str() },
+            state,
+            version: status.version.map(|version| version.to_string()),
+            mismatch: status.fit.in_words(),
+            unknown_events: match status.fit {
+                Fit::Accepted | Fit::Unchecked { .. } => Vec::new(),
+                Fit::Skips { events, .. } | Fit::DropsSettings { events, .. } => events,
+            },
             events: status.events.iter().map(|(name, state)| Event { name, state: state.as_str() }).collect(),
             programs: status.programs.into_iter().map(|(path, exists)| Program { path, exists }).collect(),
             hindrances: status.hindrances,
@@ -241,6 +259,9 @@ impl Looked {
             provider,
             file: place(provider, home),
             state: "unreadable",
+            version: None,
+            unknown_events: Vec::new(),
+            mismatch: None,
             events: Vec::new(),
             programs: Vec::new(),
             hindrances: Vec::new(),
@@ -282,6 +303,9 @@ pub(super) fn statuses(all: &[Looked], now: Timestamp) -> anyhow::Result<()> {
         writeln!(out, "{:<8} {state:<14} {of:>5}  {name}", looked.provider.as_str())?;
         if let Some(error) = &looked.error {
             writeln!(out, "         {error}")?;
+        }
+        if let Some(mismatch) = &looked.mismatch {
+            writeln!(out, "         {}", safe(mismatch))?;
         }
         if there > 0 || looked.last_seen.is_some() {
             writeln!(out, "         {}", looked.seen(now))?;
