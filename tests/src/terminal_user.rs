@@ -252,10 +252,12 @@ pub fn processes(data: &Path) -> Vec<Process> {
         .filter_map(|entry| {
             let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
             let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-            if !environment.split(|b| *b == 0).any(|variable| variable == mark.as_bytes()) {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+            // A server in the background has no such variable, but a word.
+            let named = words.split(|b| *b == 0).any(|word| word == data.as_os_str().as_encoded_bytes());
+            if !named && !environment.split(|b| *b == 0).any(|variable| variable == mark.as_bytes()) {
                 return None;
             }
-            let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
             let command = String::from_utf8_lossy(&words).trim_end_matches('\0').replace('\0', " ");
             let leads = LEADER_WORDS.iter().any(|words| command.contains(words));
             (!command.is_empty() && !leads).then_some(Process { pid, command })

@@ -36,7 +36,9 @@ struct Here {
 
 impl Here {
     fn new() -> Self {
-        Self { machine: Machine::new(PROGRAM) }
+        let machine = Machine::new(PROGRAM);
+        machine.newest_agents();
+        Self { machine }
     }
 
     /// The directory that holds all others of the machine.

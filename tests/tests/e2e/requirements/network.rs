@@ -18,6 +18,7 @@ ip link set lo up
 count() { cat /proc/net/snmp /proc/net/snmp6; }
 count > before
 "$PROGRAM" ps
+"$PROGRAM" --tcp ps
 "$PROGRAM" hooks install --yes --approver
 for event in SessionStart PermissionRequest Stop; do
     "$PROGRAM" hook claude --approver 0 < "$event.json"
@@ -90,7 +91,7 @@ fn nothing_leaves_the_machine_by_default() {
     let mut command = namespace(&[SCRIPT]);
     command.env_clear().current_dir(&root).stdin(std::process::Stdio::null());
     command.envs(template.get_envs().map(|(name, value)| (name, value.unwrap_or_default())));
-    let path = "/usr/sbin:/sbin:/usr/bin:/bin";
+    let path = format!("{}:/usr/sbin:/sbin:/usr/bin:/bin", here.machine.agents().display());
     let output = command.env("PROGRAM", PROGRAM).env("SESSION", SESSION).env("PATH", path).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let read = |name: &str| counters(&fs::read_to_string(root.join(name)).unwrap());
