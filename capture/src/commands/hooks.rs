@@ -10,7 +10,8 @@ use std::{
 };
 
 use adapters::hooks::{
-    AGENTS, Command, Error, Plan, Search, State, Status, Unsupported, Wish, accepted_events, catalogue, version_facts,
+    AGENTS, Command, Error, Plan, Search, State, Status, Unsupported, VersionUnknown, Wish, accepted_events, catalogue,
+    version_facts,
 };
 use anyhow::Context as _;
 use events::Provider;
@@ -195,11 +196,14 @@ fn plan(context: &Context, provider: Provider, home: &Path, purpose: &Purpose, s
     let (wish, risk) = match purpose {
         Purpose::Uninstall => (Wish::Uninstall, None),
         Purpose::Install { command, force } => {
-            let accepted = search
-                .installed(provider)
+            let installed = search.installed(provider);
+            let absent = matches!(installed, Err(VersionUnknown::NotOnPath { .. })) && !was_used(home);
+            let accepted = installed
                 .map_err(|why| Unsupported::Unknown { provider, why })
                 .and_then(|installed| Ok((accepted_events(provider, &installed.version)?, installed.version)));
             let (events, risk) = match accepted {
+                // Nothing is there that could be weakened, and what comes is compared whenever somebody looks.
+                Err(_) if absent => (catalogue(provider).to_vec(), Some(unchecked(provider))),
                 Ok((events, _)) if !force => (events, None),
                 Err(why) if !force => return Err(Error::Unsupported(why)),
                 Ok((events, version)) => {
@@ -215,6 +219,39 @@ fn plan(context: &Context, provider: Provider, home: &Path, purpose: &Purpose, s
     let mut plan = Plan::new(provider, home, &context.data, &wish)?;
     plan.notes.extend(risk);
     Ok(plan)
+}
+
+/// What is said of an agent that is not installed yet.
+fn unchecked(provider: Provider) -> String {
+    format!(
+        "`{provider}` is not on the PATH and has left no conversation here, so no version was checked; run `capture \
+         hooks status` once it is installed"
+    )
+}
+
+/// Most entries of a home that are looked at for a conversation.
+const LOOKED_AT: usize = 2_000;
+
+/// Whether an agent was used with this home: one of its conversations is there. It may be started by a path,
+/// an alias or an editor then, in a version that is not known.
+fn was_used(home: &Path) -> bool {
+    let mut open: Vec<PathBuf> = ["projects", "sessions", "tmp"].iter().map(|dir| home.join(dir)).collect();
+    let mut looked_at = 0;
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            looked_at += 1;
+            let Ok(kind) = entry.file_type() else { return true };
+            let conversation = kind.is_file()
+                && entry.path().extension().is_some_and(|extension| extension == "jsonl" || extension == "json");
+            if conversation || looked_at > LOOKED_AT {
+                return true;
+            }
+            if kind.is_dir() {
+                open.push(entry.path());
+            }
+        }
+    }
+    false
 }
 
 /// The risk that somebody takes who forces an install.

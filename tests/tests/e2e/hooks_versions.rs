@@ -125,8 +125,23 @@ fn only_events_that_the_version_knows_are_installed() {
 }
 
 #[test]
+fn an_agent_that_is_not_there_yet_is_compared_when_it_comes() {
+    let here = Here::new();
+    let said = here.install(&[]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("no version was checked") || said.err.contains("no version was checked"), "{}", said.err);
+    assert_eq!(here.events().len(), 17);
+    here.machine.agent_version(Claude, "2.0.60");
+    assert_eq!(here.status()["state"], "harmful");
+    here.machine.agent_version(Claude, "2.1.330");
+    assert_eq!(here.status()["state"], "installed");
+}
+
+#[test]
 fn what_is_not_known_is_refused() {
     let here = Here::new();
+    // It was used here, by a path or an alias.
+    fs::write(here.machine.claude("5a6b7c8d-0000-4000-8000-000000000001"), "{}\n").unwrap();
     here.is_refused("the version of claude is not known: `claude` was not found on the PATH");
     here.machine.agent_version(Claude, "1.0.30");
     here.is_refused("claude 1.0.30 is older than 1.0.38, the oldest version that capture was tried with");
