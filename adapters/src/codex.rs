@@ -21,7 +21,6 @@
 //! Start at [`CodexDecoder`]; `line` finds the envelope, `records` has the shapes, the other
 //! modules say what one family of records means.
 
-pub mod daemon;
 mod ends;
 mod errors;
 mod line;

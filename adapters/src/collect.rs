@@ -32,6 +32,7 @@ use std::{
 
 use events::{Cursor, NewEvent, Provider};
 
+pub use crate::agents::Stopped;
 use crate::{
     tail::{FileSpec, Limits, Now, Reader},
     watch::Watch,
@@ -145,10 +146,6 @@ pub struct Batch {
     /// It was written before capture looked, at a time only its own clock can tell.
     pub history: bool,
 }
-
-/// The receiver wants no more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stopped;
 
 /// Owns what is known of all files.
 #[derive(Debug)]

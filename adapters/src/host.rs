@@ -28,5 +28,4 @@ pub mod sink;
 pub mod start;
 pub mod supervise;
 pub mod terminal;
-pub mod wake;
 pub mod wire;

@@ -7,9 +7,12 @@
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
+pub mod agents;
 pub mod borrowed;
+pub mod claim;
 pub mod claude;
 pub mod codex;
+pub mod codex_daemon;
 pub mod collect;
 pub mod decode;
 pub mod delivery;
@@ -24,6 +27,7 @@ pub mod providers;
 pub mod screen;
 pub mod tail;
 pub mod telemetry;
+pub mod wake;
 pub mod watch;
 
 use events::Provider;

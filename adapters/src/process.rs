@@ -21,7 +21,7 @@ use std::{
 use crossbeam_channel::{Receiver, Sender, bounded};
 use events::{Provider, RunId};
 
-use crate::providers::Homes;
+use crate::agents::{Homes, RUN_CHILD, RUN_VARIABLE};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid},
@@ -158,9 +158,6 @@ fn look_at(pid: u32, homes: &Homes) -> Option<AgentProcess> {
     })
 }
 
-/// The variable in which a program finds the id of its run.
-pub const RUN_VARIABLE: &str = "CAPTURE_RUN_ID";
-
 fn run_in(environment: &[u8]) -> Option<RunId> {
     let run = variable_in(environment, RUN_VARIABLE)?;
     run.parse().ok()
@@ -270,7 +267,7 @@ pub fn agent_of_words(words: &[OsString]) -> Option<Provider> {
 #[must_use]
 pub fn agent_of(pid: u32) -> Option<Provider> {
     let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|words| !words.is_empty())?;
-    if arguments.split(|b| *b == 0).nth(1) == Some(crate::host::child::BECOME.as_bytes()) {
+    if arguments.split(|b| *b == 0).nth(1) == Some(RUN_CHILD.as_bytes()) {
         return None;
     }
     Some(which_agent(&arguments).map_or(Provider::Unknown, |(provider, _)| provider))

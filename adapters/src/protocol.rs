@@ -23,7 +23,7 @@ pub mod told;
 use events::{Provider, ToolOutcome};
 use serde_json::value::RawValue;
 
-use crate::delivery::answer::Answer;
+use crate::agents::Answer;
 
 /// A line of more bytes than this is no message of an agent.
 pub const LINE_BYTES: usize = 32 << 20;

@@ -10,6 +10,7 @@ use std::{
 use events::Provider;
 
 use crate::{
+    agents::Homes,
     claude::{self, FileKind, meta::MetaDecoder, registry::RegistryDecoder, transcript::TranscriptDecoder},
     codex::{self, CodexDecoder},
     collect::{Recognize, Root},
@@ -19,62 +20,20 @@ use crate::{
     tail::{FileSpec, Format, MakeDecoder},
 };
 
-/// The agents' homes that are read: the usual ones, and further ones from the configuration.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Homes {
-    /// Like `~/.claude` (`CLAUDE_CONFIG_DIR`).
-    pub claude: Vec<PathBuf>,
-    /// Like `~/.codex` (`CODEX_HOME`).
-    pub codex: Vec<PathBuf>,
-    /// Like `~/.gemini` (`GEMINI_CLI_HOME/.gemini`).
-    pub gemini: Vec<PathBuf>,
-    /// Like `~/.pi/agent` and `~/.omp/agent` (`PI_CODING_AGENT_DIR`).
-    pub pi: Vec<PathBuf>,
-    /// Our own agent's: `agent` in the data directory.
-    pub capture: Vec<PathBuf>,
-}
-
-impl Homes {
-    /// Those of one agent.
-    #[must_use]
-    pub fn of(&self, provider: Provider) -> &[PathBuf] {
-        match provider {
-            Provider::Claude => &self.claude,
-            Provider::Codex => &self.codex,
-            Provider::Gemini => &self.gemini,
-            Provider::Pi => &self.pi,
-            Provider::Capture => &self.capture,
-            Provider::Unknown => &[],
-        }
-    }
-
-    /// What to collect.
-    #[must_use]
-    pub fn roots(&self) -> Vec<Root> {
-        let make = |provider, dirs: &[PathBuf], recognize: Arc<dyn Recognize>| {
-            dirs.iter()
-                .map(|dir| Root { provider, dir: dir.clone(), recognize: Arc::clone(&recognize) })
-                .collect::<Vec<_>>()
-        };
-        let mut roots = make(Provider::Claude, &self.claude, Arc::new(Claude));
-        roots.extend(make(Provider::Codex, &self.codex, Arc::new(Codex)));
-        roots.extend(make(Provider::Gemini, &self.gemini, Arc::new(Gemini)));
-        roots.extend(make(Provider::Pi, &self.pi, Arc::new(Pi(pi_lines))));
-        roots.extend(make(Provider::Capture, &self.capture, Arc::new(Pi(own_lines))));
-        roots
-    }
-}
-
-/// The command line that takes a session up again, for a person to type. None for Gemini CLI: after
-/// its `--resume` the next start in that directory deletes the session's file (0.61.0).
+/// What to collect of these homes.
 #[must_use]
-pub fn resume_command(provider: Provider, session: &str) -> Option<String> {
-    let plain = !session.is_empty() && session.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    match provider {
-        Provider::Claude => plain.then(|| format!("claude --resume {session}")),
-        Provider::Codex => plain.then(|| format!("codex resume {session}")),
-        Provider::Gemini | Provider::Pi | Provider::Capture | Provider::Unknown => None,
-    }
+pub fn roots(homes: &Homes) -> Vec<Root> {
+    let make = |provider, dirs: &[PathBuf], recognize: Arc<dyn Recognize>| {
+        dirs.iter()
+            .map(|dir| Root { provider, dir: dir.clone(), recognize: Arc::clone(&recognize) })
+            .collect::<Vec<_>>()
+    };
+    let mut roots = make(Provider::Claude, &homes.claude, Arc::new(Claude));
+    roots.extend(make(Provider::Codex, &homes.codex, Arc::new(Codex)));
+    roots.extend(make(Provider::Gemini, &homes.gemini, Arc::new(Gemini)));
+    roots.extend(make(Provider::Pi, &homes.pi, Arc::new(Pi(pi_lines))));
+    roots.extend(make(Provider::Capture, &homes.capture, Arc::new(Pi(own_lines))));
+    roots
 }
 
 fn first(relative: &Path) -> Option<&str> {

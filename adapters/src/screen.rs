@@ -31,7 +31,7 @@ pub use explain::{Check, Explanation, FileUsed, Need, Outcome, RegionText, RuleO
 pub use rules::{RuleError, Rules};
 pub use standing::{Standing, StandingOption};
 
-use crate::host::frame::{ScreenClaim, Told};
+use crate::claim::{ScreenClaim, Told};
 use judge::{Change, Judge};
 use signals::Call;
 use terminal::Terminal;

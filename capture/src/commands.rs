@@ -76,11 +76,11 @@ enum Verb {
     /// reports, bracketed paste and keyboard protocols. When what you type is not shown, type it all
     /// the same and press Ctrl-J.
     FixTty,
-    #[command(hide = true, name = adapters::host::launch::HOST)]
+    #[command(hide = true, name = adapters::agents::HOST)]
     RunHost,
-    #[command(hide = true, name = adapters::host::child::BECOME)]
+    #[command(hide = true, name = adapters::agents::RUN_CHILD)]
     RunChild(host::Child),
-    #[command(hide = true, name = adapters::protocol::program::BECOME)]
+    #[command(hide = true, name = adapters::agents::DRIVE_CHILD)]
     DriveChild(drive::Child),
     /// Serve: observe all sessions and answer over HTTP.
     Serve(serve::Arguments),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use adapters::{
-    codex::daemon::{Daemons, HealthHandle, Timing, Told},
+    codex_daemon::{Daemons, HealthHandle, Timing, Told},
     collect::Stopped,
 };
 use crossbeam_channel::Sender;

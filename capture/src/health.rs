@@ -8,11 +8,11 @@ use std::{
 };
 
 use adapters::{
-    codex::daemon::HealthHandle,
+    agents::Homes,
+    codex_daemon::HealthHandle,
     collect::Control,
     delivery::Spool,
     hooks::{AGENTS, Command, Fit, Search, State, Status},
-    providers::Homes,
 };
 use events::{ApprovalState, FindingKind, Provider, Timestamp};
 use server::{Health, SourceHealth};

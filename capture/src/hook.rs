@@ -18,13 +18,13 @@ use std::{
 };
 
 use adapters::{
+    agents::{Answer, DRIVEN, RUN_VARIABLE},
     delivery::{
         Agent, Delivery, PAYLOAD_BYTES,
-        answer::{Answer, answer, asks_before_rules, is_asked, takes_allowance},
+        answer::{answer, asks_before_rules, is_asked, takes_allowance},
     },
     hooks::APPROVER,
-    process::{RUN_VARIABLE, is_started_by, nearest_agent},
-    protocol::program::DRIVEN,
+    process::{is_started_by, nearest_agent},
 };
 use events::{Provider, RunId, Source};
 use serde_json::value::RawValue;

@@ -6,8 +6,8 @@ use std::{
 };
 
 use adapters::{
+    agents::Homes,
     process::{Table, Watcher, run_of},
-    providers::Homes,
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use adapters::providers::Homes;
+use adapters::agents::Homes;
 
 use crate::{config::Config, places};
 

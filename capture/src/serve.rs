@@ -9,7 +9,7 @@ use std::{
 };
 
 use adapters::{
-    codex::daemon::Daemons,
+    codex_daemon::Daemons,
     collect::{Batch, Collector, Stopped},
     process::{descends_from_agent, holders_of_tcp, user_of_tcp},
 };
@@ -175,7 +175,7 @@ impl Service {
 
         let collect = collect_config(&options.config);
         let homes = roots::homes(&options.config, data)?;
-        let collector = Collector::new(collect, homes.roots(), writer.cursors()?);
+        let collector = Collector::new(collect, adapters::providers::roots(&homes), writer.cursors()?);
         let control = collector.control();
 
         let reader = writer.reader();

@@ -19,9 +19,9 @@ use std::{
 };
 
 use adapters::{
+    agents::Homes,
     collect::{Batch, Collector, Config, Control},
     process::{AgentProcess, Ended},
-    providers::Homes,
     tail::Now,
 };
 use capture::ingest::{Gauges, Ingest, Input, Parts, Prepared, Processes};
@@ -137,7 +137,7 @@ impl World {
         };
         let clock: fn() -> Now = || Now { wall: Timestamp::MIN, steady: Duration::ZERO };
         let config = Config { watches: 0, workers: 0, ..Config::new(clock) };
-        let collector = Collector::new(config, homes.roots(), writer.cursors().unwrap());
+        let collector = Collector::new(config, adapters::providers::roots(&homes), writer.cursors().unwrap());
         let wall = Arc::new(AtomicI64::new(start - 1_000));
         let side: Arc<Mutex<Side>> = Arc::default();
         let ingest = Ingest::new(Parts {

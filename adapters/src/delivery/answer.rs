@@ -3,27 +3,10 @@
 //! Shapes: tried with Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0. What an agent does not
 //! take is not said: then it asks the user itself.
 
-use std::collections::BTreeMap;
-
+use crate::agents::Answer;
 use events::Provider;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
-
-/// A decision, for whoever waits for it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
-    /// Allowed or denied.
-    pub allow: bool,
-    /// What the agent is told when it is denied.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    /// The command to run in place of the one asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rewrite: Option<String>,
-    /// The answers to questions, by question.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answers: Option<BTreeMap<String, String>>,
-}
 
 /// The fields that decide how an answer looks.
 #[derive(Deserialize)]
@@ -149,6 +132,7 @@ impl Asked {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     const ALLOW: Answer = Answer { allow: true, message: None, rewrite: None, answers: None };
 

@@ -114,7 +114,7 @@ struct Task {
 pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
     match delivery.source {
         Source::Hook => {}
-        Source::Protocol => return crate::protocol::told::decode(delivery, now),
+        Source::Protocol => return Err("a delivery of a protocol is understood by that protocol".into()),
         Source::Registry
         | Source::Runtime
         | Source::Pty

@@ -15,8 +15,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The hidden verb under which our own program becomes the run's.
-pub const BECOME: &str = "run-child";
+use crate::agents::{CannotRun, RUN_CHILD};
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -45,46 +44,6 @@ pub enum Happened {
     Continued,
     /// It ended.
     Exited(Exit),
-}
-
-/// Why a command cannot be started.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CannotRun {
-    /// There is none of this name.
-    #[error("{}: command not found", .0.display())]
-    NotFound(PathBuf),
-    /// There is one, and it may not be executed.
-    #[error("{}: {why}", .path.display())]
-    NotExecutable {
-        /// The command as given.
-        path: PathBuf,
-        /// Why.
-        why: String,
-    },
-}
-
-impl CannotRun {
-    /// The exit code a shell gives for it.
-    #[must_use]
-    pub fn shell_code(&self) -> u8 {
-        match self {
-            Self::NotFound(_) => 127,
-            Self::NotExecutable { .. } => 126,
-        }
-    }
-
-    pub(crate) fn of(word: &OsStr, error: &io::Error) -> Self {
-        if error.kind() == io::ErrorKind::NotFound {
-            return Self::NotFound(word.into());
-        }
-        Self::NotExecutable { path: word.into(), why: reason(error) }
-    }
-}
-
-/// An error of the system in its own words, without the number.
-fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 /// Looks whether a command could be started, as a shell looks for it.
@@ -126,7 +85,7 @@ fn is_executable(path: &PathBuf) -> io::Result<()> {
 pub fn spawn(words: &[OsString], streams: [OwnedFd; 3], environment: &[(String, String)]) -> io::Result<Pid> {
     let [input, output, error] = streams;
     let child = Command::new(std::env::current_exe()?)
-        .arg(BECOME)
+        .arg(RUN_CHILD)
         .arg("--")
         .args(words)
         .envs(environment.iter().map(|(name, value)| (name, value)))

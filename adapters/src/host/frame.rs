@@ -8,8 +8,10 @@
 //! refused: hosts outlive servers and the other way
 //! round, so both may be of another version.
 
-use events::{Confidence, Dialog, Provider, Reason, RunId, State, Timestamp};
+use events::{Provider, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
+
+pub use crate::claim::{ScreenClaim, Told};
 
 /// Name and version of the protocol, as the `Upgrade` header says it.
 pub const PROTOCOL: &str = "capture-host/1";
@@ -188,61 +190,4 @@ pub struct Frame {
     /// What.
     #[serde(flatten)]
     pub told: Told,
-}
-
-/// The things a host tells.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "told", rename_all = "snake_case")]
-pub enum Told {
-    /// The screen claims a state.
-    Claim(ScreenClaim),
-    /// The screen claims nothing any more.
-    Withdrawn,
-    /// The program asked for the user's attention (OSC 9, 99, 777).
-    Notification {
-        /// Its text, title and body joined by `: `.
-        text: String,
-    },
-    /// The terminal's bell rang; several within a second are one.
-    Bell,
-    /// A key answered a dialog.
-    Answered {
-        /// What it meant: `Yes`, `esc`.
-        meaning: String,
-    },
-    /// The program ended.
-    Exited {
-        /// Its exit code.
-        #[serde(default)]
-        code: Option<i32>,
-        /// The signal that ended it.
-        #[serde(default)]
-        signal: Option<i32>,
-    },
-    /// Frames were dropped because the server was away for long.
-    Gap {
-        /// How many.
-        frames: u64,
-    },
-    /// Something a later version tells.
-    #[serde(other)]
-    Unknown,
-}
-
-/// A claim read from a screen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ScreenClaim {
-    /// The state.
-    pub state: State,
-    /// Why.
-    #[serde(default)]
-    pub reason: Option<Reason>,
-    /// How far it can be trusted.
-    pub strength: Confidence,
-    /// Which rule, what it matched, in which region, for people:
-    /// `claude/permission: "Do you want to proceed?" in bottom`.
-    pub words: String,
-    /// The dialog, when there is one.
-    #[serde(default)]
-    pub dialog: Option<Box<Dialog>>,
 }

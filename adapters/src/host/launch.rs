@@ -27,9 +27,8 @@ use super::{
     terminal::{Raw, is_orphaned},
     wire::{Attach, Control, FromHost, Spec, ToHost},
 };
+use crate::agents::HOST;
 
-/// The hidden verb of a host.
-pub const HOST: &str = "run-host";
 /// In the background we look this often whether we are in the foreground: no signal tells it.
 const FOREGROUND_EVERY: Duration = Duration::from_millis(200);
 

@@ -19,9 +19,9 @@ use super::{
     keys,
     link::{Asked, Link},
     start::Load,
-    wake::Wake,
 };
 use crate::screen::{Observer, Rules, Size};
+use crate::wake::Wake;
 
 /// At most so many things wait to be looked at,
 const THINGS: usize = 8192;

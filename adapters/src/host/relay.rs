@@ -34,9 +34,9 @@ use super::{
     pty::Pty,
     signals::Signals,
     sink::Recorder,
-    wake::Woken,
     wire::{Notify, Spec},
 };
+use crate::wake::Woken;
 
 /// So much is read from the program before it is written.
 const CHUNK: usize = 64 << 10;

@@ -30,11 +30,11 @@ use super::{
     runs::{self, Description},
     signals::{Signals, hold_background_stops},
     sink::{Recorder, Sink},
-    wake,
     wire::{Control, FromHost, Spec, Stream, ToHost},
 };
+use crate::wake;
 use crate::{
-    process::RUN_VARIABLE,
+    agents::RUN_VARIABLE,
     screen::{Rules, Size},
 };
 

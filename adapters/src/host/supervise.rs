@@ -10,15 +10,15 @@ use rustix::{
 };
 
 use super::{
-    child::{self, CannotRun, Exit, Happened},
+    child::{self, Exit, Happened},
     frame::Told,
     link::{Asked, Link},
     signals::Signals,
     start::{Outside, hello},
-    wake,
     wire::Spec,
 };
-use crate::process::RUN_VARIABLE;
+use crate::agents::{CannotRun, RUN_VARIABLE};
+use crate::wake;
 
 /// The server has so long to store the end: somebody waits for us.
 const DELIVER: Duration = Duration::from_millis(100);

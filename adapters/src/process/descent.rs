@@ -18,7 +18,7 @@ use std::{fmt, fs, io, os::unix::fs::MetadataExt};
 use rustix::process::{Pid, Resource, Rlimit, getpid, getrlimit, prlimit, setrlimit};
 
 use super::{GENERATIONS, agent_named, parent, start_ticks};
-use crate::{host::launch::HOST, protocol::program::DRIVEN};
+use crate::agents::{DRIVEN, HOST};
 
 /// Variables that agents set for what they run. Seen in Claude Code 2.1.328, Codex 0.169.0 and Gemini
 /// CLI 0.61.0.

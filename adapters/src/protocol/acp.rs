@@ -14,7 +14,7 @@ use super::{
     Codec, Meaning, Outcome, Request, raw,
     rpc::{Dialect, Message, Sort},
 };
-use crate::{borrowed::Text, delivery::answer::Answer};
+use crate::{agents::Answer, borrowed::Text};
 
 const DIALECT: Dialect = Dialect::Versioned;
 const ASKS: &str = "session/request_permission";

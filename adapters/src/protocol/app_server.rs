@@ -12,7 +12,7 @@ use super::{
     Calls, Codec, Meaning, Outcome, Request, raw,
     rpc::{Dialect, Message, Sort},
 };
-use crate::{borrowed::Text, delivery::answer::Answer};
+use crate::{agents::Answer, borrowed::Text};
 
 const DIALECT: Dialect = Dialect::Bare;
 const COMMAND: &str = "item/commandExecution/requestApproval";

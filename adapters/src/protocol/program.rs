@@ -30,13 +30,7 @@ use rustix::process::{
     Pid, Signal, getppid, kill_process_group, set_child_subreaper, set_parent_process_death_signal, setsid,
 };
 
-use crate::host::child::CannotRun;
-
-/// The hidden verb under which our own program becomes the agent's.
-pub const BECOME: &str = "drive-child";
-
-/// Names, in the agent's environment, the process that speaks with it.
-pub const DRIVEN: &str = "CAPTURE_DRIVEN_BY";
+use crate::agents::{CannotRun, DRIVE_CHILD, DRIVEN};
 
 /// An agent that runs.
 #[derive(Debug)]
@@ -68,7 +62,7 @@ impl Program {
         let (its_error, error) = one_way()?;
         set_child_subreaper(Some(rustix::process::getpid()))?;
         let child = Command::new(std::env::current_exe()?)
-            .arg(BECOME)
+            .arg(DRIVE_CHILD)
             .arg(rustix::process::getpid().as_raw_nonzero().to_string())
             .arg("--")
             .args(words)

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{Calls, Codec, Meaning, Outcome, Request, raw};
-use crate::{borrowed::Text, delivery::answer::Answer};
+use crate::{agents::Answer, borrowed::Text};
 
 /// Our id of the greeting.
 const GREETING: &str = "capture-begins";

@@ -176,7 +176,7 @@ impl Told {
 }
 
 /// Says what such a delivery means.
-pub(crate) fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
+pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
     let told = Told::read(&delivery.payload)?;
     let claim = |state, reason, words: &str| {
         Signal::new(Claim::State { state, reason }, Confidence::High, Some(words.to_owned()))

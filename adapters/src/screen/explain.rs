@@ -5,7 +5,7 @@ use events::{Confidence, Provider, Reason, State, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{form::Pattern, judge::Judge, view::View};
-use crate::host::frame::ScreenClaim;
+use crate::claim::ScreenClaim;
 
 /// Why the screen is read the way it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

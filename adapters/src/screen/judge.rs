@@ -16,7 +16,7 @@ use super::{
     rules::RuleSet,
     view::View,
 };
-use crate::host::frame::ScreenClaim;
+use crate::claim::ScreenClaim;
 
 /// How long another dialog of the same rule must stand before it is one of its own, so that a
 /// dialog that is drawn in pieces is one dialog.

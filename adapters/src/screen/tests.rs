@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use events::{Provider, State, Timestamp};
 
 use super::{Observer, Rules, Size};
-use crate::host::frame::{ScreenClaim, Told};
+use crate::claim::{ScreenClaim, Told};
 
 const SIZE: Size = Size { rows: 24, columns: 80 };
 

@@ -7,9 +7,10 @@ use std::{
 };
 
 use adapters::{
+    agents::Answer,
     delivery::{
         Delivery,
-        answer::{Answer, has_words, shows_dialog_meanwhile, takes_allowance},
+        answer::{has_words, shows_dialog_meanwhile, takes_allowance},
         decode::call_of,
     },
     host::frame::{Answered, DialogAnswer},

@@ -85,7 +85,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
         Err(error) => check("screen rules", false, format!("{error}; runs use the built-in ones")),
     }
     let homes = roots::homes(&context.config, &context.data)?;
-    for root in homes.roots() {
+    for root in adapters::providers::roots(&homes) {
         let there = root.dir.is_dir();
         check(
             root.provider.as_str(),

@@ -81,7 +81,7 @@ pub(super) fn handoff(context: &Context, arguments: &HandoffOf) -> anyhow::Resul
     let findings = findings_of(&client, &session)?;
     let events = last_events(&client, &session)?;
     let resume = session.provider_session_id.as_deref();
-    let resume = resume.and_then(|id| adapters::providers::resume_command(session.provider, id));
+    let resume = resume.and_then(|id| adapters::agents::resume_command(session.provider, id));
     let note = Handoff { resume, ..Handoff::new(session, turns, &events, findings) };
     if context.json {
         return print_redacted(context, serde_json::to_value(&note)?);

@@ -165,7 +165,7 @@ pub(super) fn finish(outcome: Outcome, run: Option<RunId>) -> anyhow::Result<Exi
     })
 }
 
-fn cannot_run(error: &child::CannotRun) -> ExitCode {
+fn cannot_run(error: &adapters::agents::CannotRun) -> ExitCode {
     super::complain(&error.to_string());
     ExitCode::from(error.shell_code())
 }

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use adapters::delivery::{
-    Agent, Delivery,
-    decode::{Decoded, decode},
+use adapters::{
+    delivery::{
+        Agent, Delivery,
+        decode::{self, Decoded},
+    },
+    protocol::told,
 };
 use events::{Annotation, Claim, Confidence, Signal, Source, Timestamp, Topic};
 
@@ -23,7 +26,10 @@ impl HookInput {
     /// Understands a delivery.
     #[must_use]
     pub fn new(delivery: Delivery, now: Timestamp, stored: Box<dyn FnOnce(Result<(), String>) + Send>) -> Self {
-        let decoded = decode(&delivery, now);
+        let decoded = match delivery.source {
+            Source::Protocol => told::decode(&delivery, now),
+            _ => decode::decode(&delivery, now),
+        };
         Self { delivery, decoded, stored }
     }
 }

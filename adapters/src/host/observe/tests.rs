@@ -1,5 +1,5 @@
 use super::*;
-use crate::host::wake;
+use crate::wake;
 use events::RunId;
 
 #[test]

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    delivery::{Delivery, decode::decode},
-    protocol::told::{Asks, Told, What},
+    delivery::Delivery,
+    protocol::told::{Asks, Told, What, decode},
 };
 
 const CWD: &str = "/home/dev/proj";

@@ -10,11 +10,12 @@ use std::{
 };
 
 use adapters::{
-    delivery::{Delivery, answer::Answer, decode::decode},
+    agents::Answer,
+    delivery::Delivery,
     protocol::{
         Codec, Line, Meaning, Outcome, Request,
         program::{Program, Streams},
-        told::What,
+        told::{self, What},
     },
 };
 use anyhow::Context as _;
@@ -478,7 +479,7 @@ impl Talk {
 
 /// The request as it is shown: what the server makes of the same delivery.
 fn approval(delivery: &Delivery) -> anyhow::Result<Approval> {
-    let decoded = decode(delivery, delivery.at).map_err(|why| anyhow::anyhow!(why))?;
+    let decoded = told::decode(delivery, delivery.at).map_err(|why| anyhow::anyhow!(why))?;
     let asked = decoded
         .events
         .into_iter()

@@ -36,7 +36,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use events::{NewEvent, Timestamp};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::{collect::Stopped, host::wake};
+use crate::{agents::Stopped, wake};
 use link::Link;
 
 /// Threads nobody knew that may wait to be told of again.
