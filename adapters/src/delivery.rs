@@ -56,7 +56,7 @@ pub struct Delivery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redacted_from: Option<String>,
     /// What the agent wrote to the hook's standard input; of a protocol, a
-    /// [`Told`](crate::protocol::told::Told).
+    /// `Told` of the protocols.
     pub payload: Box<RawValue>,
 }
 
