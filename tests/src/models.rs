@@ -233,7 +233,7 @@ impl Shared {
     }
 
     fn note(&self, place: &Place, did: Did) {
-        let note = Note { at: capture::clock::now(), lane: place.lane.clone(), step: place.step, did };
+        let note = Note { at: daemon::clock::now(), lane: place.lane.clone(), step: place.step, did };
         self.told().notes.push(note);
     }
 

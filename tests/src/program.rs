@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-use adapters::hooks::{AGENTS, version_facts};
 use events::Provider;
+use hooks::{AGENTS, version_facts};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

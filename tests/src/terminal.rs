@@ -8,11 +8,11 @@
 
 use std::{path::Path, sync::Arc};
 
-use adapters::{
+use events::{Provider, Reason, State, Timestamp};
+use terminal::{
     host::frame::{ScreenClaim, Told},
     screen::{Observer, Picture, Rules, Size},
 };
-use events::{Provider, Reason, State, Timestamp};
 
 use crate::recording::folder::{Folder, Truth, What, ms};
 

@@ -3,13 +3,10 @@
 
 use std::path::Path;
 
-use adapters::{
-    delivery::{Agent, Delivery},
-    hooks,
-    telemetry::{self, Encoding, Signal},
-};
-use capture::ingest::{HookInput, Input, TelemetryInput};
+use daemon::ingest::{HookInput, Input, TelemetryInput};
 use events::{Provider, RunId, Source};
+use hooks::delivery::{Agent, Delivery};
+use protocols::telemetry::{self, Encoding, Signal};
 use serde_json::value::RawValue;
 
 use crate::{

@@ -1,7 +1,7 @@
 //! A machine in virtual time: a home in a temporary directory, the real collector and decoders,
 //! the real ingest and store, a clock and a process table that are numbers.
 //!
-//! What is not the program's own here mirrors `capture::serve`: a write is a hint to the
+//! What is not the program's own here mirrors `daemon::serve`: a write is a hint to the
 //! collector (as inotify gives one), a commit follows every look, processes are searched every
 //! two seconds and 0.3 s after a fresh session asked for it.
 
@@ -18,17 +18,17 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use adapters::{
-    agents::Homes,
-    collect::{Batch, Collector, Config, Control},
-    process::{AgentProcess, Ended},
-    tail::Now,
-};
-use capture::ingest::{Gauges, Ingest, Input, Parts, Prepared, Processes};
+use agents::Homes;
+use daemon::ingest::{Gauges, Ingest, Input, Parts, Prepared, Processes};
 use events::{Event, Provider, RunId, State, Timestamp};
+use processes::{AgentProcess, Ended};
 use projections::{Rules, SessionState};
 use server::Board;
 use store::{Known, Reader, SessionFilter, Writer};
+use transcripts::{
+    collect::{Batch, Collector, Config, Control},
+    tail::Now,
+};
 
 use crate::{
     recording::{Names, Op, Recording, What},
@@ -137,7 +137,7 @@ impl World {
         };
         let clock: fn() -> Now = || Now { wall: Timestamp::MIN, steady: Duration::ZERO };
         let config = Config { watches: 0, workers: 0, ..Config::new(clock) };
-        let collector = Collector::new(config, adapters::providers::roots(&homes), writer.cursors().unwrap());
+        let collector = Collector::new(config, transcripts::providers::roots(&homes), writer.cursors().unwrap());
         let wall = Arc::new(AtomicI64::new(start - 1_000));
         let side: Arc<Mutex<Side>> = Arc::default();
         let ingest = Ingest::new(Parts {
@@ -149,7 +149,7 @@ impl World {
                 let wall = Arc::clone(&wall);
                 Arc::new(move || Timestamp::from_millisecond(wall.load(Ordering::Relaxed)))
             },
-            onlooker: Box::new(capture::ingest::Nobody),
+            onlooker: Box::new(daemon::ingest::Nobody),
             rules: Rules::default(),
             ignore: Vec::new(),
             redacted_only: false,

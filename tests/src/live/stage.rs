@@ -13,11 +13,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapters::screen::{Observer, Rules, Size};
 use events::{Reason, State, Timestamp};
 use regex::Regex;
 use rustix::process::Signal;
 use serde_json::Value;
+use terminal::screen::{Observer, Rules, Size};
 
 use super::{
     Agent, Hooks, Installed, Key, Setting,
@@ -166,7 +166,7 @@ fn played(
         Ok(user) => user,
         Err(words) => return Outcome::failed(words),
     };
-    let screen = Observer::new(SIZE, agent.provider(), Arc::new(Rules::embedded()), capture::clock::now());
+    let screen = Observer::new(SIZE, agent.provider(), Arc::new(Rules::embedded()), daemon::clock::now());
     let dialog = match Regex::new(agent.dialog()) {
         Ok(dialog) => dialog,
         Err(error) => return Outcome::failed(error.to_string()),
@@ -394,11 +394,11 @@ impl Stage<'_> {
         let shown = shown.trim_end_matches(char::REPLACEMENT_CHARACTER);
         if !shown.is_empty() {
             self.user.expect(shown);
-            self.screen.output(shown.as_bytes(), capture::clock::now());
+            self.screen.output(shown.as_bytes(), daemon::clock::now());
             let replies = self.screen.take_replies();
             self.user.types(replies);
         }
-        self.screen.advance(capture::clock::now());
+        self.screen.advance(daemon::clock::now());
         if !shown.is_empty() {
             let has = self.dialog.is_match(&self.text());
             self.dialogs += usize::from(has && !self.has_dialog);
@@ -550,5 +550,5 @@ fn word<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
 }
 
 pub(super) fn now() -> i64 {
-    capture::clock::now().as_millisecond()
+    daemon::clock::now().as_millisecond()
 }

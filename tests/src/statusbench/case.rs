@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use adapters::screen::Size;
 use events::{Provider, State, Timestamp};
 use serde_json::Value;
+use terminal::screen::Size;
 
 use super::{Mode, Source};
 pub use crate::recording::folder::What;

@@ -3,8 +3,8 @@
 
 use std::{fs, path::PathBuf};
 
-use adapters::hooks::catalogue;
 use events::Provider::{Claude, Codex, Gemini};
+use hooks::catalogue;
 use serde_json::{Value, json};
 use tests::{eventually, program::Machine};
 

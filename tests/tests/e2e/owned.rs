@@ -383,7 +383,7 @@ fn the_user_at_the_terminal_is_asked() {
     // No server: it is the user's alone. When an agent started us, nobody is asked.
     let by_agent = rustix::process::getppid()
         .and_then(|parent| u32::try_from(parent.as_raw_nonzero().get()).ok())
-        .is_some_and(|parent| adapters::process::nearest_agent(parent).is_some());
+        .is_some_and(|parent| processes::nearest_agent(parent).is_some());
     let path = format!("{}:/usr/bin:/bin", machine.home().join("bin").display());
     let more = [(STEPS, steps_file.to_str().unwrap()), ("PATH", path.as_str())];
     let mut user = User::start_with(&machine, "\"$PROGRAM\" agent drive --agent codex -- do it", &more);

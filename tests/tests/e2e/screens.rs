@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Instant};
 
-use adapters::screen::Rules;
+use ::terminal::screen::Rules;
 use tests::terminal::{self, DELIVERY_MS, Score, Terminal};
 
 fn rules() -> Arc<Rules> {

@@ -1,6 +1,10 @@
 //! The table of `docs/security.md` is complete, and names tests that exist.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 /// The repository.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -29,15 +33,28 @@ fn rows(document: &str) -> Vec<Row<'_>> {
 /// Every test of the workspace, `crate::path::of::its::file::name`, and whether it runs only on request.
 fn all_tests() -> BTreeMap<String, bool> {
     let mut found = BTreeMap::new();
-    for entry in fs::read_dir(ROOT).unwrap().map(Result::unwrap) {
-        if entry.path().join("Cargo.toml").exists() {
-            let name = entry.file_name().into_string().unwrap();
-            for below in ["src", "tests"] {
-                walk(&entry.path().join(below), &name, &mut found);
-            }
+    for krate in crates(Path::new(ROOT)) {
+        let manifest = fs::read_to_string(krate.join("Cargo.toml")).unwrap();
+        let name = manifest.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"')).unwrap();
+        for below in ["src", "tests"] {
+            walk(&krate.join(below), name, &mut found);
         }
     }
     found
+}
+
+/// The crates in a folder: itself, or those in the folders below it.
+fn crates(dir: &Path) -> Vec<PathBuf> {
+    let below = || fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    if dir != Path::new(ROOT) && dir.join("Cargo.toml").exists() {
+        return vec![dir.to_owned()];
+    }
+    let rooms = below().filter(|path| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        !name.starts_with('.') && !name.starts_with("target") && name != "fixtures"
+    });
+    let depth = dir.components().count() - Path::new(ROOT).components().count();
+    if depth < 2 { rooms.flat_map(|path| crates(&path)).collect() } else { Vec::new() }
 }
 
 fn walk(dir: &Path, module: &str, found: &mut BTreeMap<String, bool>) {

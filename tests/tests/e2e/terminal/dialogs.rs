@@ -5,7 +5,7 @@ use std::{
     os::unix::net::{UnixListener, UnixStream},
 };
 
-use adapters::host::frame::{Answered, Ask, DialogAnswer, Down, Told, Up};
+use terminal::host::frame::{Answered, Ask, DialogAnswer, Down, Told, Up};
 use tests::PATIENCE;
 
 use super::Here;

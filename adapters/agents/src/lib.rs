@@ -1,0 +1,126 @@
+//! Facts about the agents and about how we start them, which the rooms around them share: where agents keep
+//! their files, the words and variables by which our own processes are known, what a decision is.
+
+#![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
+
+pub mod borrowed;
+
+use std::{collections::BTreeMap, ffi::OsStr, io, path::PathBuf};
+
+use events::Provider;
+use serde::{Deserialize, Serialize};
+
+/// The hidden verb of the host of a run.
+pub const HOST: &str = "run-host";
+/// The hidden verb under which our own program becomes the program of a run.
+pub const RUN_CHILD: &str = "run-child";
+/// The hidden verb under which our own program becomes an agent that is driven over its protocol.
+pub const DRIVE_CHILD: &str = "drive-child";
+/// The variable in which a program finds the id of its run.
+pub const RUN_VARIABLE: &str = "CAPTURE_RUN_ID";
+/// Names, in the environment of an agent that is driven over its protocol, the process that drives it.
+pub const DRIVEN: &str = "CAPTURE_DRIVEN_BY";
+
+/// The receiver wants no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stopped;
+
+/// The agents' homes that are read: the usual ones, and further ones from the configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Homes {
+    /// Like `~/.claude` (`CLAUDE_CONFIG_DIR`).
+    pub claude: Vec<PathBuf>,
+    /// Like `~/.codex` (`CODEX_HOME`).
+    pub codex: Vec<PathBuf>,
+    /// Like `~/.gemini` (`GEMINI_CLI_HOME/.gemini`).
+    pub gemini: Vec<PathBuf>,
+    /// Like `~/.pi/agent` and `~/.omp/agent` (`PI_CODING_AGENT_DIR`).
+    pub pi: Vec<PathBuf>,
+    /// Our own agent's: `agent` in the data directory.
+    pub capture: Vec<PathBuf>,
+}
+
+impl Homes {
+    /// Those of one agent.
+    #[must_use]
+    pub fn of(&self, provider: Provider) -> &[PathBuf] {
+        match provider {
+            Provider::Claude => &self.claude,
+            Provider::Codex => &self.codex,
+            Provider::Gemini => &self.gemini,
+            Provider::Pi => &self.pi,
+            Provider::Capture => &self.capture,
+            Provider::Unknown => &[],
+        }
+    }
+}
+
+/// The command line that takes a session up again, for a person to type. None for Gemini CLI: after
+/// its `--resume` the next start in that directory deletes the session's file (0.61.0).
+#[must_use]
+pub fn resume_command(provider: Provider, session: &str) -> Option<String> {
+    let plain = !session.is_empty() && session.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    match provider {
+        Provider::Claude => plain.then(|| format!("claude --resume {session}")),
+        Provider::Codex => plain.then(|| format!("codex resume {session}")),
+        Provider::Gemini | Provider::Pi | Provider::Capture | Provider::Unknown => None,
+    }
+}
+
+/// A decision, for whoever waits for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Allowed or denied.
+    pub allow: bool,
+    /// What the agent is told when it is denied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The command to run in place of the one asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewrite: Option<String>,
+    /// The answers to questions, by question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<BTreeMap<String, String>>,
+}
+
+/// Why a command cannot be started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CannotRun {
+    /// There is none of this name.
+    #[error("{}: command not found", .0.display())]
+    NotFound(PathBuf),
+    /// There is one, and it may not be executed.
+    #[error("{}: {why}", .path.display())]
+    NotExecutable {
+        /// The command as given.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+}
+
+impl CannotRun {
+    /// The exit code a shell gives for it.
+    #[must_use]
+    pub fn shell_code(&self) -> u8 {
+        match self {
+            Self::NotFound(_) => 127,
+            Self::NotExecutable { .. } => 126,
+        }
+    }
+
+    /// What the system said of starting `word`.
+    #[must_use]
+    pub fn of(word: &OsStr, error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::NotFound {
+            return Self::NotFound(word.into());
+        }
+        Self::NotExecutable { path: word.into(), why: reason(error) }
+    }
+}
+
+/// An error of the system in its own words, without the number.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}

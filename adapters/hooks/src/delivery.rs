@@ -1,0 +1,244 @@
+//! Deliveries: what an agent's hook hands over, or who speaks an agent's protocol, and how nothing of
+//! it is lost.
+//!
+//! The hook command writes a delivery into the spool, a directory of ours, and tells the server its
+//! id; the server takes it from there and removes the file after the commit. A server that is away
+//! finds it later. So the agent waits for neither the disk's nor the server's slowness, and the id
+//! makes a delivery that was told twice one.
+//!
+//! [`decode`] says what a payload means. Pure but for the spool.
+
+pub mod answer;
+pub mod asked;
+pub mod decode;
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    time::UNIX_EPOCH,
+};
+
+use events::{Identity, Provider, RunId, Source, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// A payload of more bytes than this is not kept.
+pub const PAYLOAD_BYTES: u64 = 4 << 20;
+/// Files in the spool are named `<id>.json`.
+const EXTENSION: &str = "json";
+/// Those put aside, `<id>.bad`.
+const ASIDE: &str = "bad";
+
+/// One call of the hook command, or one thing an agent's protocol told.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Delivery {
+    /// Minted by whoever hands it in; its order is that of time.
+    pub id: RunId,
+    /// Whose hook or protocol.
+    pub provider: Provider,
+    /// Which of the two: [`Source::Hook`] or [`Source::Protocol`].
+    #[serde(default = "by_hook", skip_serializing_if = "is_by_hook")]
+    pub source: Source,
+    /// When it was called, by our clock.
+    pub at: Timestamp,
+    /// The agent's process: the nearest ancestor that is one.
+    #[serde(default)]
+    pub agent: Option<Agent>,
+    /// The run it belongs to, as the environment says.
+    #[serde(default)]
+    pub run: Option<RunId>,
+    /// The PATH of the agent, as its hook has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search_path: Option<String>,
+    /// The hash of the payload as the hook was called with it, when secrets were taken out of it before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redacted_from: Option<String>,
+    /// What the agent wrote to the hook's standard input; of a protocol, a
+    /// `Told` of the protocols.
+    pub payload: Box<RawValue>,
+}
+
+const fn by_hook() -> Source {
+    Source::Hook
+}
+
+fn is_by_hook(source: &Source) -> bool {
+    *source == Source::Hook
+}
+
+impl Delivery {
+    /// The BLAKE3 hash of the payload as the hook was called with it: what is decided is decided for just these bytes.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        self.redacted_from.clone().unwrap_or_else(|| self.payload_hash())
+    }
+
+    /// The BLAKE3 hash of the payload as it is here.
+    #[must_use]
+    pub fn payload_hash(&self) -> String {
+        blake3::hash(self.payload.get().as_bytes()).to_hex().to_string()
+    }
+
+    /// The approval it opens, when it asks for one.
+    #[must_use]
+    pub fn approval_id(&self) -> String {
+        Identity::of(Provider::Capture, "approval", &[&self.id.to_bytes()]).event_id().to_string()
+    }
+}
+
+/// The process of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    /// Process id.
+    pub pid: u32,
+    /// Start in clock ticks since boot.
+    pub start_ticks: u64,
+    /// Serves several sessions (a daemon).
+    #[serde(default)]
+    pub shared: bool,
+}
+
+/// The spool of a data directory.
+#[derive(Debug, Clone)]
+pub struct Spool {
+    dir: PathBuf,
+}
+
+/// Why a file of the spool is no delivery.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {source}")]
+pub struct SpoolError {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// What is wrong.
+    pub source: io::Error,
+}
+
+impl Spool {
+    /// The spool of this data directory.
+    #[must_use]
+    pub fn of(data: &Path) -> Self {
+        Self { dir: data.join("spool") }
+    }
+
+    fn path(&self, id: RunId) -> PathBuf {
+        self.dir.join(format!("{id}.{EXTENSION}"))
+    }
+
+    fn error(&self, source: io::Error) -> SpoolError {
+        SpoolError { path: self.dir.clone(), source }
+    }
+
+    /// Puts a delivery in.
+    ///
+    /// # Errors
+    /// When its file cannot be written.
+    pub fn put(&self, delivery: &Delivery) -> Result<(), SpoolError> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(|e| self.error(e))?;
+        let path = self.path(delivery.id);
+        let failed = |source| SpoolError { path: path.clone(), source };
+        let begun = path.with_extension("part");
+        let text = serde_json::to_vec(delivery).map_err(|e| failed(e.into()))?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&begun).map_err(failed)?;
+        let written = file.write_all(&text).and_then(|()| fs::rename(&begun, &path));
+        if written.is_err() {
+            fs::remove_file(&begun).ok();
+        }
+        written.map_err(failed)
+    }
+
+    /// Takes a delivery out to look at; its file stays. `None` when there is none of this id.
+    ///
+    /// # Errors
+    /// When there is something of that name that is no delivery of ours.
+    pub fn get(&self, id: RunId) -> Result<Option<Delivery>, SpoolError> {
+        let path = self.path(id);
+        let failed = |source| SpoolError { path: path.clone(), source };
+        let file = OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32).open(&path);
+        let file = match file {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let about = file.metadata().map_err(failed)?;
+        if !about.is_file() || about.uid() != rustix::process::geteuid().as_raw() {
+            return Err(failed(io::Error::other("is no file of ours")));
+        }
+        let mut text = Vec::new();
+        file.take(2 * PAYLOAD_BYTES).read_to_end(&mut text).map_err(failed)?;
+        let delivery: Delivery = serde_json::from_slice(&text).map_err(|e| failed(e.into()))?;
+        if delivery.id == id { Ok(Some(delivery)) } else { Err(failed(io::Error::other("holds another delivery"))) }
+    }
+
+    /// Removes a delivery that is stored.
+    pub fn remove(&self, id: RunId) {
+        // When it stays it is found again, and known.
+        fs::remove_file(self.path(id)).ok();
+    }
+
+    /// Moves something aside that is no delivery, so that it is not tried again and again.
+    pub fn reject(&self, id: RunId) {
+        let path = self.path(id);
+        fs::rename(&path, path.with_extension(ASIDE)).ok();
+    }
+
+    /// Where the file of a delivery is, and where it is once it was moved aside.
+    #[must_use]
+    pub fn paths(&self, id: RunId) -> (PathBuf, PathBuf) {
+        let path = self.path(id);
+        let aside = path.with_extension(ASIDE);
+        (path, aside)
+    }
+
+    /// Its directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// How full it is.
+    #[must_use]
+    pub fn contents(&self) -> Contents {
+        let waiting = self.waiting();
+        let changed = |path: PathBuf| {
+            let since = fs::metadata(path).ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+            i64::try_from(since.as_millis()).ok().map(Timestamp::from_millisecond)
+        };
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        Contents {
+            waiting: waiting.len(),
+            oldest: waiting.first().and_then(|id| changed(self.path(*id))),
+            aside: entries.filter(|entry| entry.path().extension().is_some_and(|of| of == ASIDE)).count(),
+        }
+    }
+
+    /// The deliveries that wait, oldest first.
+    #[must_use]
+    pub fn waiting(&self) -> Vec<RunId> {
+        let Ok(entries) = fs::read_dir(&self.dir) else { return Vec::new() };
+        let mut ids: Vec<RunId> = entries
+            .filter_map(|entry| {
+                let name = entry.ok()?.file_name().into_string().ok()?;
+                name.strip_suffix(EXTENSION)?.strip_suffix('.')?.parse().ok()
+            })
+            .collect();
+        ids.sort_unstable();
+        ids
+    }
+}
+
+/// How full a spool is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Contents {
+    /// Deliveries that wait.
+    pub waiting: usize,
+    /// Since when the oldest of them does.
+    pub oldest: Option<Timestamp>,
+    /// Files that were put aside.
+    pub aside: usize,
+}
+
+#[cfg(test)]
+mod tests;

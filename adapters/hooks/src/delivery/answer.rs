@@ -1,0 +1,223 @@
+//! What an agent's hook answers: a decision in the agent's own words, on the hook's standard output.
+//!
+//! Shapes: tried with Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0. What an agent does not
+//! take is not said: then it asks the user itself.
+
+use agents::Answer;
+use events::Provider;
+use serde::Deserialize;
+use serde_json::{Map, Value, json, value::RawValue};
+
+/// The fields that decide how an answer looks.
+#[derive(Deserialize)]
+struct Asked {
+    hook_event_name: String,
+    #[serde(default)]
+    tool_name: Option<String>,
+    #[serde(default)]
+    tool_input: Option<Map<String, Value>>,
+}
+
+/// What an agent is told that was denied without a word.
+const DENIED: &str = "denied through capture";
+
+/// The event whose hook can answer a request for permission.
+#[must_use]
+pub const fn asking_event(provider: Provider) -> Option<&'static str> {
+    match provider {
+        Provider::Claude | Provider::Codex => Some("PermissionRequest"),
+        Provider::Gemini => Some("BeforeTool"),
+        Provider::Pi | Provider::Capture | Provider::Unknown => None,
+    }
+}
+
+/// Whether this call of a hook asks for a decision that its answer can give.
+#[must_use]
+pub fn is_asked(provider: Provider, payload: &RawValue) -> bool {
+    asked(provider, payload).is_some()
+}
+
+/// What the call asks; `None` when its answer can give no decision.
+fn asked(provider: Provider, payload: &RawValue) -> Option<Asked> {
+    let asked: Asked = serde_json::from_str(payload.get()).ok()?;
+    (asking_event(provider) == Some(asked.hook_event_name.as_str())).then_some(asked)
+}
+
+/// Whether the directory a hook is told is the one the command would run in. Codex names that of the turn,
+/// and a call may have another.
+#[must_use]
+pub const fn tells_directory(provider: Provider) -> bool {
+    matches!(provider, Provider::Claude | Provider::Gemini)
+}
+
+/// Whether the agent shows its dialog while its hook waits. Otherwise nothing of it tells that it waits.
+#[must_use]
+pub const fn shows_dialog_meanwhile(provider: Provider) -> bool {
+    matches!(provider, Provider::Claude)
+}
+
+/// Whether the agent has words for this decision on such a call: its tool, and the tool's input as JSON.
+#[must_use]
+pub fn has_words(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &Answer) -> bool {
+    let input = input.and_then(|input| serde_json::from_str::<Value>(input).ok());
+    let asked = json!({ "hook_event_name": asking_event(provider), "tool_name": tool, "tool_input": input });
+    RawValue::from_string(asked.to_string()).is_ok_and(|payload| answer(provider, &payload, given).is_some())
+}
+
+/// Whether the agent's hook is called for every tool, before the agent's own rules are asked.
+#[must_use]
+pub const fn asks_before_rules(provider: Provider) -> bool {
+    matches!(provider, Provider::Gemini)
+}
+
+/// Whether the agent takes an allowance from a hook; otherwise only a denial.
+#[must_use]
+pub const fn takes_allowance(provider: Provider) -> bool {
+    matches!(provider, Provider::Claude | Provider::Codex)
+}
+
+/// Whether the agent takes another command in place of the one it asked for.
+#[must_use]
+pub const fn takes_rewrite(provider: Provider) -> bool {
+    matches!(provider, Provider::Claude)
+}
+
+/// The text for the hook's standard output; `None` when the agent has no words for this decision.
+#[must_use]
+pub fn answer(provider: Provider, payload: &RawValue, answer: &Answer) -> Option<String> {
+    let asked = asked(provider, payload)?;
+    let message = answer.message.as_deref().filter(|m| !m.is_empty()).unwrap_or(DENIED);
+    if provider == Provider::Gemini {
+        // An allowance is ignored there, so none is given.
+        return (!answer.allow).then(|| json!({ "decision": "deny", "reason": message }).to_string());
+    }
+    let decision = match (answer.allow, provider) {
+        (false, _) => json!({ "behavior": "deny", "message": message }),
+        (true, Provider::Claude) => match asked.changed(answer)? {
+            Some(input) => json!({ "behavior": "allow", "updatedInput": input }),
+            None => json!({ "behavior": "allow" }),
+        },
+        (true, _) if answer.rewrite.is_some() || answer.answers.is_some() => return None,
+        (true, _) => json!({ "behavior": "allow" }),
+    };
+    let told = json!({ "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": decision } });
+    Some(told.to_string())
+}
+
+impl Asked {
+    /// The input Claude Code is to go on with, when it has to be given back; `None` when what was
+    /// decided does not fit what was asked.
+    fn changed(mut self, answer: &Answer) -> Option<Option<Map<String, Value>>> {
+        let tool = self.tool_name.take().unwrap_or_default();
+        let mut input = self.tool_input.take().unwrap_or_default();
+        match (tool.as_str(), &answer.rewrite, &answer.answers) {
+            // An allowance without answers is none.
+            ("AskUserQuestion", None, Some(answers)) => {
+                input.insert("answers".into(), json!(answers));
+                Some(Some(input))
+            }
+            // A plain allowance is ignored there; the plan has to be given back.
+            ("ExitPlanMode", None, None) => input.contains_key("plan").then_some(Some(input)),
+            ("AskUserQuestion" | "ExitPlanMode", ..) => None,
+            ("Bash", Some(command), None) => {
+                input.insert("command".into(), json!(command));
+                Some(Some(input))
+            }
+            (_, None, None) => Some(None),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    const ALLOW: Answer = Answer { allow: true, message: None, rewrite: None, answers: None };
+
+    fn deny(message: &str) -> Answer {
+        Answer { allow: false, message: Some(message.into()), ..ALLOW }
+    }
+
+    #[track_caller]
+    fn check(provider: Provider, asked: Value, given: &Answer, expected: Option<Value>) {
+        let payload = RawValue::from_string(asked.to_string()).unwrap();
+        let text = answer(provider, &payload, given);
+        assert_eq!(text.map(|text| serde_json::from_str::<Value>(&text).unwrap()), expected);
+    }
+
+    fn decided(decision: Value) -> Option<Value> {
+        Some(json!({ "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": decision } }))
+    }
+
+    fn request(tool: &str, input: Value) -> Value {
+        json!({ "hook_event_name": "PermissionRequest", "session_id": "s", "tool_name": tool, "tool_input": input })
+    }
+
+    #[test]
+    fn commands() {
+        let asked = || request("Bash", json!({ "command": "git status", "timeout": 5 }));
+        let safe = Answer { rewrite: Some("git --no-pager status".into()), ..ALLOW };
+        check(Provider::Claude, asked(), &ALLOW, decided(json!({ "behavior": "allow" })));
+        check(
+            Provider::Claude,
+            asked(),
+            &safe,
+            decided(
+                json!({ "behavior": "allow", "updatedInput": { "command": "git --no-pager status", "timeout": 5 } }),
+            ),
+        );
+        check(Provider::Codex, asked(), &ALLOW, decided(json!({ "behavior": "allow" })));
+        check(Provider::Codex, asked(), &safe, None);
+        for provider in [Provider::Claude, Provider::Codex] {
+            check(provider, asked(), &deny("no"), decided(json!({ "behavior": "deny", "message": "no" })));
+            check(provider, asked(), &deny(""), decided(json!({ "behavior": "deny", "message": DENIED })));
+        }
+    }
+
+    #[test]
+    fn questions_and_plans() {
+        let question = || request("AskUserQuestion", json!({ "questions": [{ "question": "Which?" }] }));
+        let answers = BTreeMap::from([("Which?".to_owned(), "Red".to_owned())]);
+        check(Provider::Claude, question(), &ALLOW, None);
+        check(
+            Provider::Claude,
+            question(),
+            &Answer { answers: Some(answers.clone()), ..ALLOW },
+            decided(json!({ "behavior": "allow", "updatedInput": {
+                "questions": [{ "question": "Which?" }], "answers": { "Which?": "Red" } } })),
+        );
+        let plan = || request("ExitPlanMode", json!({ "plan": "1. go" }));
+        check(
+            Provider::Claude,
+            plan(),
+            &ALLOW,
+            decided(json!({ "behavior": "allow", "updatedInput": { "plan": "1. go" } })),
+        );
+        check(Provider::Claude, plan(), &Answer { answers: Some(answers), ..ALLOW }, None);
+        check(Provider::Claude, request("ExitPlanMode", json!({})), &ALLOW, None);
+        assert!(!has_words(Provider::Claude, Some("ExitPlanMode"), Some("{}"), &ALLOW));
+        assert!(has_words(Provider::Claude, Some("ExitPlanMode"), Some(r#"{"plan":"1. go"}"#), &ALLOW));
+        assert!(has_words(Provider::Codex, Some("Bash"), Some(r#"{"command":"ls"}"#), &ALLOW));
+        assert!(!has_words(Provider::Gemini, Some("run_shell_command"), None, &ALLOW));
+    }
+
+    #[test]
+    fn gemini_is_only_ever_denied() {
+        let asked = || json!({ "hook_event_name": "BeforeTool", "tool_name": "run_shell_command", "tool_input": {} });
+        check(Provider::Gemini, asked(), &ALLOW, None);
+        check(Provider::Gemini, asked(), &deny("no"), Some(json!({ "decision": "deny", "reason": "no" })));
+        check(Provider::Gemini, request("x", json!({})), &deny("no"), None);
+    }
+
+    #[test]
+    fn what_asks_for_nothing_is_not_answered() {
+        for (provider, event) in
+            [(Provider::Claude, "PreToolUse"), (Provider::Codex, "Stop"), (Provider::Unknown, "PermissionRequest")]
+        {
+            check(provider, json!({ "hook_event_name": event, "tool_name": "Bash" }), &deny("no"), None);
+        }
+        assert!(!is_asked(Provider::Claude, &RawValue::from_string("[]".into()).unwrap()));
+    }
+}

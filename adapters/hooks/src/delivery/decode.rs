@@ -1,0 +1,516 @@
+//! What a hook's payload means: claims about the moment it was called.
+//!
+//! A hook tells of a moment and never of its end, so what it claims is momentary: newer words of a
+//! source that looks on end it. Work is claimed with middling strength (a dialog of a parallel call
+//! may be open meanwhile), ends and requests with high. The conversation itself, prompts, calls and
+//! answers, is in the transcript and is not told a second time here.
+//!
+//! Shapes: recorded from Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0.
+
+use std::sync::Arc;
+
+use events::{
+    ApprovalKind, ApprovalRequested, Claim, Confidence, Dialog, Identity, NewEvent, Origin, Payload, Provider, Reason,
+    Repeat, SessionStarted, Signal, Source, StartKind, State, Timestamp,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Delivery,
+    asked::{Asked, PATHS, SUBJECT_CHARS},
+};
+
+/// A request for permission counts after this: another hook may answer it before a dialog opens, ms.
+const CONFIRMED_MS: i64 = 500;
+/// The work of a sub-agent is believed for so long: its end may fire no hook, ms.
+const SUBAGENT_MS: i64 = 60_000;
+/// What a delivery says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decoded {
+    /// The agent's own id of the session.
+    pub session: Arc<str>,
+    /// Where it runs.
+    pub cwd: Option<String>,
+    /// The events, to be added in this order.
+    pub events: Vec<NewEvent>,
+}
+
+/// The fields that are looked at, of all agents.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Called {
+    hook_event_name: String,
+    session_id: String,
+    cwd: Option<String>,
+    agent_id: Option<String>,
+    source: Option<String>,
+    model: Option<String>,
+    tool_name: Option<String>,
+    tool_input: ToolInput,
+    mcp_server: Option<serde::de::IgnoredAny>,
+    notification_type: Option<String>,
+    message: Option<String>,
+    details: Details,
+    background_tasks: Vec<Task>,
+    trigger: Option<String>,
+    error: Option<serde::de::IgnoredAny>,
+}
+
+/// What names the thing a tool works on.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ToolInput {
+    command: Option<Words>,
+    file_path: Option<String>,
+    notebook_path: Option<String>,
+    path: Option<String>,
+    dir_path: Option<String>,
+    url: Option<String>,
+    plan: Option<String>,
+    questions: Vec<Question>,
+    question: Option<String>,
+    prompt: Option<String>,
+}
+
+/// A command as a text or word by word.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Words {
+    One(String),
+    Many(Vec<String>),
+    Else(serde::de::IgnoredAny),
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Question {
+    question: Option<String>,
+}
+
+/// What a notification of Gemini CLI is about.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Details {
+    r#type: Option<String>,
+    command: Option<String>,
+    file_path: Option<String>,
+    tool_name: Option<String>,
+    server_name: Option<String>,
+    urls: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Task {
+    r#type: Option<String>,
+    status: Option<String>,
+}
+
+/// Says what a delivery means.
+///
+/// # Errors
+/// When the payload is no object with the name of an event and a session.
+pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
+    match delivery.source {
+        Source::Hook => {}
+        Source::Protocol => return Err("a delivery of a protocol is understood by that protocol".into()),
+        Source::Registry
+        | Source::Runtime
+        | Source::Pty
+        | Source::Transcript
+        | Source::Telemetry
+        | Source::Input
+        | Source::Process => return Err("it names a source that hands in nothing".into()),
+    }
+    let called: Called = serde_json::from_str(delivery.payload.get()).map_err(|error| error.to_string())?;
+    if called.hook_event_name.is_empty() || called.session_id.is_empty() {
+        return Err("it names no event or no session".into());
+    }
+    let said = match delivery.provider {
+        Provider::Claude => claude(&called),
+        Provider::Codex => codex(&called),
+        Provider::Gemini => gemini(&called),
+        Provider::Pi | Provider::Capture | Provider::Unknown => Vec::new(),
+    };
+    let session: Arc<str> = Arc::from(called.session_id.as_str());
+    let agent: Option<Arc<str>> = called.agent_id.as_deref().map(Arc::from);
+    let mut payloads: Vec<(Payload, bool)> = Vec::new();
+    if called.hook_event_name == "SessionStart" {
+        let started = SessionStarted {
+            how: match called.source.as_deref() {
+                Some("resume") => StartKind::Resume,
+                Some("fork") => StartKind::Fork,
+                Some("startup" | "clear") => StartKind::New,
+                Some(_) | None => StartKind::Unknown,
+            },
+            cwd: called.cwd.clone(),
+            model: called.model.clone(),
+            ..SessionStarted::default()
+        };
+        payloads.push((started.into(), false));
+    }
+    for said in said {
+        if let Some(about) = said.asks_for() {
+            payloads.push((called.request(delivery, about).into(), true));
+        }
+        payloads.push((said.signal(delivery, &called, agent.is_some()).into(), true));
+    }
+    let events = events_of(delivery, &session, agent.as_ref(), payloads, now);
+    Ok(Decoded { session: Arc::clone(&session), cwd: called.cwd.clone(), events })
+}
+
+/// What a delivery says as events, which are known by it; the flag says which are the helper's.
+pub fn events_of(
+    delivery: &Delivery,
+    session: &Arc<str>,
+    agent: Option<&Arc<str>>,
+    payloads: Vec<(Payload, bool)>,
+    now: Timestamp,
+) -> Vec<NewEvent> {
+    let origin: Arc<str> = Arc::from(delivery.id.to_string());
+    let event = |(index, (payload, of_agent)): (usize, (Payload, bool))| NewEvent {
+        provider: delivery.provider,
+        provider_session_id: Arc::clone(session),
+        identity: Identity::of(
+            Provider::Capture,
+            "delivery",
+            &[&delivery.id.to_bytes(), &(index as u64).to_le_bytes()],
+        ),
+        repeat: Repeat::Unique,
+        source: delivery.source,
+        created_at: Some(delivery.at),
+        observed_at: now,
+        parent: None,
+        agent_id: agent.cloned().filter(|_| of_agent),
+        confidence: Confidence::High,
+        severity: None,
+        text: None,
+        payload,
+        origin: Origin::Delivery { id: Arc::clone(&origin) },
+    };
+    payloads.into_iter().enumerate().map(event).collect()
+}
+
+/// A call of a tool, as a request for leave to make it; its name and its input as the agent's hooks have
+/// them. `None` when the input is no object whose fields are what they are known to be.
+pub fn asked_of_tool(provider: Provider, tool: &str, input: &RawValue) -> Option<Asked> {
+    let tool_input: ToolInput = serde_json::from_str(input.get()).ok()?;
+    let called = Called { tool_name: Some(tool.to_owned()), tool_input, ..Called::default() };
+    let about = if tool == "AskUserQuestion" { ApprovalKind::Question } else { called.about() };
+    Some(Asked { input: Some(input.get().to_owned()), ..called.asked(provider, about) })
+}
+
+/// The call of a tool that a hook tells of before the agent asks anybody for it: the agent's id of the
+/// session, and the call as a request. `None` when it tells of none.
+#[must_use]
+pub fn call_of(delivery: &Delivery) -> Option<(String, ApprovalRequested)> {
+    let called: Called = serde_json::from_str(delivery.payload.get()).ok()?;
+    let asking = super::answer::asking_event(delivery.provider) == Some(called.hook_event_name.as_str());
+    let before = asking && super::answer::asks_before_rules(delivery.provider);
+    before.then(|| (called.session_id.clone(), called.request(delivery, called.about())))
+}
+
+/// One thing a hook says.
+enum Said {
+    /// It works.
+    Works(Reason),
+    /// It rests, because of this.
+    Rests(Reason),
+    /// It asks for permission; whether a dialog is certain already.
+    Asks { about: ApprovalKind, certain: bool },
+    /// It asks the user something; whether that is on the screen already.
+    Questions { certain: bool },
+    /// The request for this tool was answered.
+    Answered,
+    /// What hooks said last is over; what comes now they do not know.
+    Nothing,
+}
+
+impl Said {
+    /// What somebody is asked for; that a notification says so again is no second request.
+    const fn asks_for(&self) -> Option<ApprovalKind> {
+        match *self {
+            Self::Asks { about, certain: false } => Some(about),
+            Self::Questions { certain: false } => Some(ApprovalKind::Question),
+            Self::Asks { .. }
+            | Self::Questions { .. }
+            | Self::Works(_)
+            | Self::Rests(_)
+            | Self::Answered
+            | Self::Nothing => None,
+        }
+    }
+
+    fn signal(&self, delivery: &Delivery, called: &Called, of_agent: bool) -> Signal {
+        let later = |certain: bool| (!certain).then(|| delivery.at.plus_ms(CONFIRMED_MS));
+        let state = |state, reason| Claim::State { state, reason: Some(reason) };
+        let (claim, strength, holds_from, keyed) = match *self {
+            // A helper's work keeps its parent running; the parent's own words say how.
+            Self::Works(_) if of_agent => (state(State::Running, Reason::Subagents), Confidence::Medium, None, false),
+            Self::Works(reason) => (state(State::Running, reason), Confidence::Medium, None, false),
+            Self::Rests(reason) => (state(State::Waiting, reason), Confidence::High, None, false),
+            Self::Asks { about, certain } => {
+                (state(State::WaitingApproval, about.reason()), Confidence::High, later(certain), true)
+            }
+            Self::Questions { certain } => {
+                (state(State::Waiting, Reason::Question), Confidence::High, later(certain), true)
+            }
+            Self::Answered => (Claim::Withdrawn, Confidence::High, None, true),
+            Self::Nothing => (Claim::Withdrawn, Confidence::High, None, false),
+        };
+        let asks = matches!(self, Self::Asks { .. } | Self::Questions { .. });
+        let works = matches!(self, Self::Works(_));
+        Signal {
+            claim,
+            strength,
+            valid_until: (of_agent && works).then(|| delivery.at.plus_ms(SUBAGENT_MS)),
+            words: Some(called.words()),
+            holds_from,
+            // Gemini CLI asks for one thing at a time, and names it otherwise when it is done.
+            key: called.key_of(delivery.provider).filter(|_| keyed),
+            dialog: asks.then(|| {
+                let about = if let Self::Asks { about, .. } = self { Some(*about) } else { None };
+                Box::new(Dialog { about, subject: called.subject(), ..Dialog::default() })
+            }),
+        }
+    }
+}
+
+impl Called {
+    fn tool(&self) -> &str {
+        self.tool_name.as_deref().unwrap_or_default()
+    }
+
+    fn words(&self) -> String {
+        let what = [self.tool_name.as_deref(), self.notification_type.as_deref(), self.trigger.as_deref()];
+        let mut words = self.hook_event_name.clone();
+        for what in what.into_iter().flatten().chain(self.details.r#type.as_deref()) {
+            words.push(' ');
+            words.push_str(what);
+        }
+        words
+    }
+
+    /// The key of its claims. Gemini CLI asks for one thing at a time, and names it otherwise when it
+    /// is done.
+    fn key_of(&self, provider: Provider) -> Option<String> {
+        (provider != Provider::Gemini).then(|| self.key()).flatten()
+    }
+
+    /// The request as an approval, to the byte.
+    fn request(&self, delivery: &Delivery, about: ApprovalKind) -> ApprovalRequested {
+        let asked = Asked {
+            input: input_of(&delivery.payload).map(str::to_owned),
+            cwd: self.cwd.clone(),
+            key: self.key_of(delivery.provider),
+            ..self.asked(delivery.provider, about)
+        };
+        asked.told(delivery)
+    }
+
+    /// What the call asks for, as far as its name and input say.
+    fn asked(&self, provider: Provider, about: ApprovalKind) -> Asked {
+        // What another tool calls its command is no text of a shell.
+        let shell = about == ApprovalKind::Command && self.is_shell(provider);
+        let command = match (&self.tool_input.command, provider) {
+            _ if !shell => None,
+            (Some(Words::One(command)), _) => Some(command.clone()),
+            (None, Provider::Gemini) => self.details.command.clone(),
+            // Word by word it is none either; whoever judges has the input.
+            (Some(Words::Many(_) | Words::Else(_)) | None, _) => None,
+        };
+        Asked {
+            about: Some(about).filter(|about| *about != ApprovalKind::Command || shell),
+            tool: self.tool_name.clone().or_else(|| self.details.tool_name.clone()),
+            command,
+            paths: self.paths(),
+            url: self.tool_input.url.clone().or_else(|| self.details.urls.first().cloned()),
+            subject: self.subject(),
+            ..Asked::default()
+        }
+    }
+
+    /// The files a tool wants; those a patch names stand in its text. `None` when they are not all told:
+    /// too many, or named in a way that is not known for certain.
+    fn paths(&self) -> Option<Vec<String>> {
+        let input = &self.tool_input;
+        if self.tool() == "apply_patch" {
+            let Some(Words::One(patch)) = &input.command else { return None };
+            return patched(patch);
+        }
+        let named = [&input.file_path, &input.notebook_path, &input.path, &input.dir_path, &self.details.file_path];
+        Some(named.into_iter().flatten().cloned().collect())
+    }
+
+    /// Names a request: the same for the request and for the result of what it was about.
+    fn key(&self) -> Option<String> {
+        let subject = self.subject();
+        if self.tool_name.is_none() && subject.is_none() {
+            return None;
+        }
+        // A request does not name its call, so it is known by what it is about.
+        let key = Identity::of(
+            Provider::Capture,
+            "request",
+            &[self.tool().as_bytes(), subject.as_deref().unwrap_or_default().as_bytes()],
+        );
+        Some(key.event_id().to_string())
+    }
+
+    fn subject(&self) -> Option<String> {
+        let input = &self.tool_input;
+        let command = match &input.command {
+            Some(Words::One(command)) => Some(command.clone()),
+            Some(Words::Many(words)) => Some(words.join(" ")),
+            Some(Words::Else(_)) | None => None,
+        };
+        let question = input.questions.first().and_then(|q| q.question.clone()).or_else(|| input.question.clone());
+        let details = &self.details;
+        let mcp = details.tool_name.as_ref().map(|tool| match &details.server_name {
+            Some(server) => format!("{tool} of {server}"),
+            None => tool.clone(),
+        });
+        let named = command
+            .or_else(|| details.command.clone())
+            .or_else(|| input.file_path.clone().or_else(|| details.file_path.clone()).or_else(|| input.path.clone()))
+            .or_else(|| input.url.clone().or_else(|| details.urls.first().cloned()))
+            .or(question)
+            .or_else(|| input.plan.clone())
+            .or(mcp)
+            .or_else(|| self.tool_name.clone().filter(|name| name.starts_with("mcp")));
+        named.map(|text| text.chars().take(SUBJECT_CHARS).collect())
+    }
+
+    /// Whether the tool is the agent's shell.
+    fn is_shell(&self, provider: Provider) -> bool {
+        match provider {
+            Provider::Claude => self.tool() == "Bash",
+            Provider::Codex => matches!(self.tool(), "Bash" | "shell" | "exec_command"),
+            Provider::Gemini => self.tool() == "run_shell_command" || self.details.r#type.as_deref() == Some("exec"),
+            Provider::Pi | Provider::Capture | Provider::Unknown => false,
+        }
+    }
+
+    /// What a request for this tool asks for.
+    fn about(&self) -> ApprovalKind {
+        match self.tool() {
+            "Edit" | "MultiEdit" | "NotebookEdit" | "apply_patch" | "replace" => ApprovalKind::Edit,
+            "Write" | "write_file" => ApprovalKind::Write,
+            "Read" | "Glob" | "Grep" | "LS" | "NotebookRead" | "read_file" | "list_directory" => ApprovalKind::Read,
+            "WebFetch" | "WebSearch" => ApprovalKind::Fetch,
+            "ExitPlanMode" => ApprovalKind::Plan,
+            "web_fetch" | "google_web_search" => ApprovalKind::Fetch,
+            "exit_plan_mode" => ApprovalKind::Plan,
+            "ask_user" => ApprovalKind::Question,
+            name if name.starts_with("mcp_") || self.mcp_server.is_some() => ApprovalKind::Mcp,
+            _ => ApprovalKind::Command,
+        }
+    }
+}
+
+/// The files a patch of Codex names. Its parser trims the lines that begin a part, so a line that looks
+/// like one once it is trimmed has to be one that is understood.
+fn patched(patch: &str) -> Option<Vec<String>> {
+    const NAMES: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+    const OTHERS: [&str; 4] = ["*** Begin Patch", "*** End Patch", "*** End of File", "*** Environment ID: "];
+    let mut paths = Vec::new();
+    for line in patch.lines() {
+        let bare = line.trim();
+        if let Some(path) = NAMES.iter().find_map(|name| bare.strip_prefix(name)) {
+            paths.push(path.trim().to_owned());
+        } else if bare.starts_with("***") && !OTHERS.iter().any(|other| bare.starts_with(other)) {
+            return None;
+        }
+    }
+    (paths.len() <= PATHS && !paths.is_empty()).then_some(paths)
+}
+
+/// The input of the tool as it was handed over.
+fn input_of(payload: &RawValue) -> Option<&str> {
+    #[derive(Deserialize)]
+    struct Input<'p> {
+        #[serde(borrow)]
+        tool_input: Option<&'p RawValue>,
+    }
+    serde_json::from_str::<Input<'_>>(payload.get()).ok()?.tool_input.map(RawValue::get)
+}
+
+fn claude(called: &Called) -> Vec<Said> {
+    let running = |task: &&Task| task.status.as_deref() == Some("running");
+    match called.hook_event_name.as_str() {
+        "SessionStart" if called.source.as_deref() == Some("compact") => Vec::new(),
+        "SessionStart" => vec![Said::Rests(Reason::NewSession)],
+        "UserPromptSubmit" => vec![Said::Works(Reason::Thinking)],
+        "PreToolUse" => vec![Said::Works(Reason::Tool)],
+        "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" => {
+            vec![Said::Answered, Said::Works(Reason::Thinking)]
+        }
+        "PermissionRequest" if called.tool() == "AskUserQuestion" => vec![Said::Questions { certain: false }],
+        "PermissionRequest" => vec![Said::Asks { about: called.about(), certain: false }],
+        "Notification" => match called.notification_type.as_deref() {
+            Some("permission_prompt") => vec![Said::Asks { about: called.about(), certain: true }],
+            Some("elicitation_dialog") => vec![Said::Questions { certain: true }],
+            Some("elicitation_response") => vec![Said::Answered, Said::Works(Reason::Thinking)],
+            Some("idle_prompt") => vec![Said::Rests(Reason::TurnComplete)],
+            Some(_) | None => Vec::new(),
+        },
+        "Elicitation" => vec![Said::Questions { certain: false }],
+        "ElicitationResult" => vec![Said::Answered, Said::Works(Reason::Thinking)],
+        // The turn is over, and work that it began goes on.
+        "Stop" if called.background_tasks.iter().filter(running).any(|t| t.r#type.as_deref() == Some("subagent")) => {
+            vec![Said::Works(Reason::Subagents)]
+        }
+        "Stop" if called.background_tasks.iter().any(|t| running(&t)) => vec![Said::Rests(Reason::Background)],
+        "Stop" => vec![Said::Rests(Reason::TurnComplete)],
+        "StopFailure" => vec![Said::Rests(Reason::Error)],
+        "SubagentStart" => vec![Said::Works(Reason::Subagents)],
+        "SubagentStop" | "PostCompact" | "SessionEnd" => vec![Said::Nothing],
+        "PreCompact" => vec![Said::Works(Reason::Compacting)],
+        _ => Vec::new(),
+    }
+}
+
+fn codex(called: &Called) -> Vec<Said> {
+    match called.hook_event_name.as_str() {
+        // Fires with the first prompt, not at the start.
+        "SessionStart" => Vec::new(),
+        "UserPromptSubmit" => vec![Said::Works(Reason::Thinking)],
+        // The only hook a question has.
+        "PreToolUse" if called.tool() == "request_user_input" => vec![Said::Questions { certain: false }],
+        "PreToolUse" => vec![Said::Works(Reason::Tool)],
+        "PermissionRequest" => vec![Said::Asks { about: called.about(), certain: false }],
+        "PostToolUse" => vec![Said::Answered, Said::Works(Reason::Thinking)],
+        "SubagentStart" => vec![Said::Works(Reason::Subagents)],
+        "SubagentStop" | "PostCompact" | "SessionEnd" => vec![Said::Nothing],
+        "PreCompact" => vec![Said::Works(Reason::Compacting)],
+        "Stop" => vec![Said::Rests(Reason::TurnComplete)],
+        "Interrupt" => vec![Said::Rests(Reason::Interrupted)],
+        _ => Vec::new(),
+    }
+}
+
+fn gemini(called: &Called) -> Vec<Said> {
+    match called.hook_event_name.as_str() {
+        "SessionStart" => vec![Said::Rests(Reason::NewSession)],
+        "BeforeAgent" => vec![Said::Works(Reason::Thinking)],
+        // Before the policy is asked, so it says nothing of a dialog.
+        "BeforeTool" => vec![Said::Works(Reason::Tool)],
+        "AfterTool" => vec![Said::Works(Reason::Thinking)],
+        "AfterAgent" => vec![Said::Rests(Reason::TurnComplete)],
+        "Notification" if called.notification_type.as_deref() == Some("ToolPermission") => {
+            // Fires up to 0.6 s before the dialog is drawn, which waits for the hook.
+            let asks = |about| vec![Said::Asks { about, certain: false }];
+            match called.details.r#type.as_deref() {
+                Some("ask_user") => vec![Said::Questions { certain: false }],
+                Some("edit") => asks(ApprovalKind::Edit),
+                Some("mcp") => asks(ApprovalKind::Mcp),
+                Some("info") => asks(ApprovalKind::Fetch),
+                Some("exit_plan_mode") => asks(ApprovalKind::Plan),
+                Some(_) | None => asks(ApprovalKind::Command),
+            }
+        }
+        "SessionEnd" => vec![Said::Nothing],
+        _ => Vec::new(),
+    }
+}

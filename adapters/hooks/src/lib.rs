@@ -1,0 +1,168 @@
+//! Our entries in the agents' own settings: which events tell something, what is run for them, and
+//! how a settings file of a person is changed without harm.
+//!
+//! Owns the catalogue of events ([`catalogue`]), where each agent keeps the file ([`place`]), the
+//! plan of a change ([`Plan`]) and what is there now ([`Status`]), which events a version of an agent
+//! accepts ([`accepted_events`]) and which version that is ([`Search`]). An entry of ours is known by the
+//! mark at the end of its command ([`command::MARK`]) and by nothing else.
+//!
+//! Never rewrites a file: `text` puts text into what is there and takes it out again, so that
+//! everything else stays byte for byte. Never asks, prints or decides whether to go on. What the
+//! agents then send to those commands is decoded elsewhere.
+
+#![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
+
+mod backup;
+pub mod command;
+pub mod delivery;
+mod file;
+mod plan;
+mod program;
+mod settings;
+mod status;
+#[cfg(test)]
+mod tests;
+mod text;
+mod versions;
+
+use std::path::{Path, PathBuf};
+
+use events::Provider;
+
+pub use self::{
+    command::{APPROVER, Command, Unspeakable},
+    plan::{Done, Plan, Wish},
+    program::{Installed, Search, VersionUnknown},
+    status::{EventState, State, Status},
+    versions::{EventFact, Fit, Unsupported, VersionFacts, accepted_events, version_facts},
+};
+
+/// The agents that run hooks.
+pub const AGENTS: &[Provider] = &[Provider::Claude, Provider::Codex, Provider::Gemini];
+
+/// The largest settings file that is touched, bytes. One that is larger is something else.
+pub const LARGEST: u64 = 4 * 1024 * 1024;
+
+/// The events for which something is installed: those that tell something no file tells as soon.
+///
+/// Left out are events that fire per chunk or step of a model's answer, since each costs the agent
+/// the start of a process (Gemini: `BeforeModel`, `AfterModel`, `BeforeToolSelection`,
+/// `PreCompress`, which Gemini CLI fires before every step whether it compresses or not), and those
+/// that change what the agent does by being there (Claude: `WorktreeCreate`, `WorktreeRemove`).
+#[must_use]
+pub fn catalogue(provider: Provider) -> &'static [&'static str] {
+    match provider {
+        Provider::Claude => &[
+            "SessionStart",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PostToolUse",
+            "PostToolUseFailure",
+            "PermissionRequest",
+            "PermissionDenied",
+            "Notification",
+            "Stop",
+            "StopFailure",
+            "SubagentStart",
+            "SubagentStop",
+            "PreCompact",
+            "PostCompact",
+            "Elicitation",
+            "ElicitationResult",
+            "SessionEnd",
+        ],
+        Provider::Codex => &[
+            "SessionStart",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PermissionRequest",
+            "PostToolUse",
+            "SubagentStart",
+            "SubagentStop",
+            "PreCompact",
+            "PostCompact",
+            "Stop",
+            "Interrupt",
+            "SessionEnd",
+        ],
+        Provider::Gemini => {
+            &["SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "Notification", "AfterAgent", "SessionEnd"]
+        }
+        Provider::Pi | Provider::Capture | Provider::Unknown => &[],
+    }
+}
+
+/// The settings file below an agent's home; `None` for one without hooks.
+#[must_use]
+pub fn place(provider: Provider, home: &Path) -> Option<PathBuf> {
+    match provider {
+        Provider::Claude | Provider::Gemini => Some(home.join("settings.json")),
+        Provider::Codex => Some(home.join("hooks.json")),
+        Provider::Pi | Provider::Capture | Provider::Unknown => None,
+    }
+}
+
+/// Why a settings file is left as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The agent that is on the PATH cannot have entries of ours.
+    #[error(
+        "{0}; nothing was changed, since an event that an agent does not know can make it ignore the user's settings \
+         (`capture hooks install --force` installs all the same)"
+    )]
+    Unsupported(#[from] Unsupported),
+    /// The agent runs no hooks.
+    #[error("{0} has no hooks")]
+    NoHooks(Provider),
+    /// The content cannot be changed safely.
+    #[error("{}:{line}:{column}: {what}; nothing was changed", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column in characters, from 1.
+        column: usize,
+        /// What is wrong there.
+        what: String,
+    },
+    /// What the path leads to is not for us to change.
+    #[error("{}: {what}; nothing was changed", path.display())]
+    Refused {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        what: String,
+    },
+    /// Somebody else wrote the file meanwhile.
+    #[error("{} changed while it was looked at; nothing was changed, try again", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The command cannot be written into a settings file.
+    #[error(transparent)]
+    Command(#[from] Unspeakable),
+    /// The system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What it said.
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    fn refused(path: &Path, what: impl Into<String>) -> Self {
+        Self::Refused { path: path.to_owned(), what: what.into() }
+    }
+
+    fn io(path: &Path, source: impl Into<std::io::Error>) -> Self {
+        Self::Io { path: path.to_owned(), source: source.into() }
+    }
+
+    fn content(path: &Path, problem: text::Problem) -> Self {
+        Self::Content { path: path.to_owned(), line: problem.line, column: problem.column, what: problem.what }
+    }
+}

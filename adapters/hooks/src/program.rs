@@ -1,0 +1,355 @@
+//! Which version of an agent is on the PATH.
+//!
+//! The cheap ways come first: npm's `package.json` beside the program, and the file name that Claude
+//! Code's own installer gives it. Only what neither tells is run with `--version`: in `/`, with little of
+//! the caller's environment, and for a limited time. Nothing here decides what a version means.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fmt,
+    io::Read,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use events::Provider;
+use rustix::process::{Pid, Signal, kill_process_group};
+use semver::Version;
+
+/// Most time that `--version` may take. Gemini CLI needs seconds on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Most bytes read of what a program prints, and of a `package.json`.
+const LARGEST: u64 = 256 * 1024;
+
+/// How far above a program its `package.json` may be: `bin/claude.exe`, `dist/src/index.js`.
+const LEVELS: usize = 4;
+
+/// Where agents are looked for, and what they are started with.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// The directories, as in `PATH`.
+    pub path: OsString,
+    /// The environment of a program that is asked for its version, without `PATH`.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Most time a program may take to answer.
+    pub patience: Duration,
+}
+
+/// An agent's program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    /// As it was found on the PATH.
+    pub program: PathBuf,
+    /// Its version.
+    pub version: Version,
+}
+
+/// Why a version is not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VersionUnknown {
+    /// There is no such program.
+    NotOnPath {
+        /// Its name.
+        name: &'static str,
+    },
+    /// It could not be started.
+    CannotStart {
+        /// The program.
+        program: PathBuf,
+        /// What the system said.
+        why: String,
+    },
+    /// It did not answer in time.
+    TimedOut {
+        /// The program.
+        program: PathBuf,
+        /// How long it was waited for, seconds.
+        seconds: u64,
+    },
+    /// No file beside it tells, and it was not to be run.
+    NotInFiles {
+        /// The program.
+        program: PathBuf,
+    },
+    /// Its answer names no version.
+    Unreadable {
+        /// The program.
+        program: PathBuf,
+        /// The beginning of the answer.
+        answer: String,
+    },
+}
+
+impl fmt::Display for VersionUnknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotOnPath { name } => write!(f, "`{name}` was not found on the PATH"),
+            Self::CannotStart { program, why } => write!(f, "{} could not be started: {why}", program.display()),
+            Self::TimedOut { program, seconds } => {
+                write!(f, "`{} --version` did not answer within {seconds} s", program.display())
+            }
+            Self::NotInFiles { program } => write!(f, "no file beside {} tells it", program.display()),
+            Self::Unreadable { program, answer } => {
+                write!(f, "`{} --version` printed no version but {answer:?}", program.display())
+            }
+        }
+    }
+}
+
+impl Search {
+    /// With the usual patience.
+    #[must_use]
+    pub fn new(path: OsString, environment: Vec<(OsString, OsString)>) -> Self {
+        Self { path, environment, patience: PATIENCE }
+    }
+
+    /// Finds an agent on the PATH and its version.
+    ///
+    /// # Errors
+    /// When it is not there, or does not tell.
+    pub fn installed(&self, provider: Provider) -> Result<Installed, VersionUnknown> {
+        let program = self.program(provider)?;
+        let version = match version_beside(provider, &program) {
+            Some(version) => version,
+            None => self.ask(provider, &program)?,
+        };
+        Ok(Installed { program, version })
+    }
+
+    /// The same from files alone: nothing is run. For somebody who looks without being asked by a person, since
+    /// whoever can replace the program could have it run.
+    ///
+    /// # Errors
+    /// When it is not there, or no file tells its version.
+    pub fn installed_by_files(&self, provider: Provider) -> Result<Installed, VersionUnknown> {
+        let program = self.program(provider)?;
+        match version_beside(provider, &program) {
+            Some(version) => Ok(Installed { program, version }),
+            None => Err(VersionUnknown::NotInFiles { program }),
+        }
+    }
+
+    fn program(&self, provider: Provider) -> Result<PathBuf, VersionUnknown> {
+        let name = provider.as_str();
+        // What a relative directory holds depends on where one stands.
+        let dirs = std::env::split_paths(&self.path).filter(|dir| dir.is_absolute());
+        let runs =
+            |file: &PathBuf| file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
+        dirs.map(|dir| dir.join(name)).find(runs).ok_or(VersionUnknown::NotOnPath { name })
+    }
+
+    /// Runs it with `--version`.
+    fn ask(&self, provider: Provider, program: &Path) -> Result<Version, VersionUnknown> {
+        let cannot =
+            |error: std::io::Error| VersionUnknown::CannotStart { program: program.to_owned(), why: error.to_string() };
+        let mut child = Command::new(program)
+            .arg("--version")
+            .env_clear()
+            .env("PATH", &self.path)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .env("DISABLE_AUTOUPDATER", "1")
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .map_err(cannot)?;
+        let group = Pid::from_child(&child);
+        let (answered, answer) = crossbeam_channel::bounded(1);
+        if let Some(out) = child.stdout.take() {
+            std::thread::spawn(move || {
+                let mut bytes = Vec::new();
+                out.take(LARGEST).read_to_end(&mut bytes).ok();
+                answered.send(bytes).ok();
+            });
+        }
+        let answer = answer.recv_timeout(self.patience);
+        // Whatever it started goes with it. Gone is what it is to be.
+        kill_process_group(group, Signal::KILL).ok();
+        child.wait().ok();
+        let Ok(answer) = answer else {
+            return Err(VersionUnknown::TimedOut { program: program.to_owned(), seconds: self.patience.as_secs() });
+        };
+        let answer = String::from_utf8_lossy(&answer);
+        version_in(provider, &answer).ok_or_else(|| VersionUnknown::Unreadable {
+            program: program.to_owned(),
+            answer: answer.trim().chars().take(60).collect(),
+        })
+    }
+}
+
+/// The version in what `--version` printed: "2.1.330 (Claude Code)", "codex-cli 0.169.0", "0.61.0". Before
+/// it may be warnings. Anything else is not taken for one.
+fn version_in(provider: Provider, answer: &str) -> Option<Version> {
+    let of_line = |line: &str| {
+        let line = line.trim();
+        let version = match provider {
+            Provider::Claude => line.strip_suffix(" (Claude Code)")?,
+            Provider::Codex => line.strip_prefix("codex-cli ").or_else(|| line.strip_prefix("codex "))?,
+            Provider::Gemini => line,
+            Provider::Pi | Provider::Capture | Provider::Unknown => return None,
+        };
+        Version::parse(version).ok()
+    };
+    answer.lines().rev().find_map(of_line)
+}
+
+/// The version as the files around the program tell it.
+fn version_beside(provider: Provider, program: &Path) -> Option<Version> {
+    let real = program.canonicalize().ok()?;
+    let package = match provider {
+        Provider::Claude => "@anthropic-ai/claude-code",
+        Provider::Codex => "@openai/codex",
+        Provider::Gemini => "@google/gemini-cli",
+        Provider::Pi | Provider::Capture | Provider::Unknown => return None,
+    };
+    // Claude Code's own installer: ~/.local/share/claude/versions/2.1.330
+    if provider == Provider::Claude
+        && real.parent().is_some_and(|dir| dir.ends_with("claude/versions"))
+        && let Some(version) = real.file_name().and_then(OsStr::to_str).and_then(|name| Version::parse(name).ok())
+    {
+        return Some(version);
+    }
+    let above = real.ancestors().skip(1).take(LEVELS);
+    above.filter_map(|dir| package_version(&dir.join("package.json"), package)).next()
+}
+
+/// The version of the package of this name.
+fn package_version(file: &Path, package: &str) -> Option<Version> {
+    let small = std::fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);
+    let text = small.then(|| std::fs::read(file).ok()).flatten()?;
+    let described: serde_json::Value = serde_json::from_slice(&text).ok()?;
+    let version = || Version::parse(described["version"].as_str()?).ok();
+    (described["name"] == package).then(version).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+
+    struct Here {
+        dir: tempfile::TempDir,
+        search: Search,
+    }
+
+    impl Here {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            fs::create_dir(dir.path().join("bin")).unwrap();
+            let path = format!("relative:{}:/usr/bin:/bin", dir.path().join("bin").display());
+            let search = Search { patience: Duration::from_secs(10), ..Search::new(path.into(), Vec::new()) };
+            Self { dir, search }
+        }
+
+        fn script(&self, name: &str, script: &str) -> PathBuf {
+            let path = self.dir.path().join("bin").join(name);
+            let beside = path.with_extension("new");
+            fs::write(&beside, format!("#!/bin/sh\n{script}\n")).unwrap();
+            fs::set_permissions(&beside, fs::Permissions::from_mode(0o755)).unwrap();
+            fs::rename(beside, &path).unwrap();
+            path
+        }
+
+        fn version(&self, provider: Provider) -> Result<String, VersionUnknown> {
+            self.search.installed(provider).map(|installed| installed.version.to_string())
+        }
+    }
+
+    #[test]
+    fn the_version_is_what_the_program_says() {
+        let here = Here::new();
+        let name = "claude";
+        assert_eq!(here.version(Provider::Claude), Err(VersionUnknown::NotOnPath { name }));
+        let says = |provider: Provider, text: &str| {
+            here.script(provider.as_str(), &format!("[ \"$*\" = --version ] && printf '%s\\n' '{text}'"));
+            here.version(provider).ok()
+        };
+        let is = |version: &str| Some(version.to_owned());
+        assert_eq!(says(Provider::Claude, "2.0.60 (Claude Code)"), is("2.0.60"));
+        assert_eq!(says(Provider::Codex, "WARNING: something 1.2.3\ncodex-cli 0.169.0"), is("0.169.0"));
+        assert_eq!(says(Provider::Codex, "codex-cli 0.130.0-alpha.1"), is("0.130.0-alpha.1"));
+        assert_eq!(says(Provider::Gemini, "0.61.0"), is("0.61.0"));
+        for garbage in
+            ["", "2.0.60", "two (Claude Code)", "claude 2.0.60", "2.0 (Claude Code)", "v2.0.60 (Claude Code)"]
+        {
+            assert_eq!(says(Provider::Claude, garbage), None, "{garbage}");
+        }
+        here.script("claude", "echo what");
+        let error = here.version(Provider::Claude).unwrap_err().to_string();
+        assert!(error.ends_with("bin/claude --version` printed no version but \"what\""), "{error}");
+    }
+
+    #[test]
+    fn one_that_hangs_is_given_up_with_all_it_started() {
+        let mut here = Here::new();
+        here.search.patience = Duration::from_millis(100);
+        let pid = here.dir.path().join("pid");
+        here.script("claude", &format!("sleep 1000 & echo $! > '{0}.new'; mv '{0}.new' '{0}'; wait", pid.display()));
+        let error = loop {
+            let error = here.version(Provider::Claude).unwrap_err();
+            if pid.exists() {
+                break error;
+            }
+        };
+        assert!(matches!(error, VersionUnknown::TimedOut { .. }), "{error}");
+        let pid: u32 = fs::read_to_string(pid).unwrap().trim().parse().unwrap();
+        while processes::is_alive(pid, 0) {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_program_that_cannot_start_is_said_so() {
+        let here = Here::new();
+        here.script("claude", "");
+        fs::write(here.dir.path().join("bin/claude"), "#!/no/such/interpreter\n").unwrap();
+        assert!(matches!(here.version(Provider::Claude), Err(VersionUnknown::CannotStart { .. })));
+    }
+
+    #[test]
+    fn files_beside_it_spare_running_it() {
+        let here = Here::new();
+        let at = |below: &str| here.dir.path().join(below);
+        let package = at("lib/node_modules/@google/gemini-cli");
+        fs::create_dir_all(package.join("bundle")).unwrap();
+        let describe = |name: &str, version: &str| {
+            fs::write(package.join("package.json"), format!(r#"{{"name": "{name}", "version": "{version}"}}"#))
+                .unwrap();
+        };
+        describe("@google/gemini-cli", "0.30.0");
+        fs::rename(here.script("gemini", "echo 0.1.0"), package.join("bundle/gemini.js")).unwrap();
+        symlink(package.join("bundle/gemini.js"), at("bin/gemini")).unwrap();
+        assert_eq!(here.version(Provider::Gemini).unwrap(), "0.30.0");
+        describe("another", "0.30.0");
+        assert_eq!(here.version(Provider::Gemini).unwrap(), "0.1.0", "it says so itself");
+        describe("@google/gemini-cli", "new");
+        assert_eq!(here.version(Provider::Gemini).unwrap(), "0.1.0");
+
+        fs::create_dir_all(at("share/claude/versions")).unwrap();
+        let installed = at("share/claude/versions/2.1.200");
+        fs::rename(here.script("claude", "exit 1"), &installed).unwrap();
+        symlink(&installed, at("bin/claude")).unwrap();
+        assert_eq!(here.version(Provider::Claude).unwrap(), "2.1.200");
+    }
+
+    #[test]
+    fn who_only_reads_files_runs_nothing() {
+        let here = Here::new();
+        let at = |below: &str| here.dir.path().join(below);
+        let read = || here.search.installed_by_files(Provider::Claude);
+        assert!(matches!(read(), Err(VersionUnknown::NotOnPath { .. })));
+        here.script("claude", &format!("touch '{}'; echo '2.1.330 (Claude Code)'", at("ran").display()));
+        assert!(matches!(read(), Err(VersionUnknown::NotInFiles { .. })));
+        assert!(!at("ran").exists());
+        let described = r#"{"name": "@anthropic-ai/claude-code", "version": "2.0.60"}"#;
+        fs::write(at("package.json"), described).unwrap();
+        assert_eq!(read().unwrap().version, Version::new(2, 0, 60));
+    }
+}

@@ -1,0 +1,388 @@
+//! Which hook events each version of an agent accepts, and what happens to the others.
+//!
+//! Claude Code before 2.1.101 treats a settings file with one event name that it does not know as no
+//! settings at all: the user's permission rules are gone with it, and a denied command runs. So only
+//! events that the installed version accepts are installed, and what is installed is compared with the
+//! version again whenever somebody looks.
+//!
+//! Every fact here was found by running the published programs against a scripted model:
+//! `tests/live/versions` repeats that. An [`EventFact`] names the two versions that were run.
+
+use events::Provider;
+use semver::Version;
+
+use super::program::{Installed, VersionUnknown};
+
+/// Since when an agent accepts an event.
+#[derive(Debug)]
+pub struct EventFact {
+    /// The name in the settings.
+    pub event: &'static str,
+    /// The first published version that accepts it.
+    pub since: Version,
+    /// The version published before that one, which does not; `None` for the oldest that was run.
+    pub not_in: Option<Version>,
+}
+
+/// What is known about the versions of one agent.
+#[derive(Debug)]
+pub struct VersionFacts {
+    /// The oldest version that was run with our entries.
+    pub oldest: Version,
+    /// The newest version that was run with our entries. Later ones are taken to accept the same events.
+    pub newest: Version,
+    /// The first version that reads the rest of a settings file with an unknown event in it; `None` when
+    /// every version that was run does.
+    pub reads_the_rest_since: Option<Version>,
+    /// The first version that runs hooks without a setting that says so, and that setting; `None` when all
+    /// versions with hooks do.
+    pub on_by_default: Option<(Version, &'static str)>,
+    /// The events that are installed, in the order of the catalogue.
+    pub events: &'static [EventFact],
+}
+
+const fn v(major: u64, minor: u64, patch: u64) -> Version {
+    Version::new(major, minor, patch)
+}
+
+const fn from_the_first(event: &'static str, since: Version) -> EventFact {
+    EventFact { event, since, not_in: None }
+}
+
+const fn new_in(event: &'static str, not_in: Version, since: Version) -> EventFact {
+    EventFact { event, since, not_in: Some(not_in) }
+}
+
+/// Run on 1.0.38 to 2.1.330, both sides of every fact: on `since` the settings are read with the event in
+/// them, on `not_in` a denied command runs. The names are those of the enumeration in `cli.js`. Unknown events
+/// are fatal up to 2.1.100 and skipped from 2.1.101 on.
+static CLAUDE: VersionFacts = VersionFacts {
+    oldest: v(1, 0, 38),
+    newest: v(2, 1, 330),
+    reads_the_rest_since: Some(v(2, 1, 101)),
+    on_by_default: None,
+    events: &[
+        new_in("SessionStart", v(1, 0, 61), v(1, 0, 62)),
+        new_in("UserPromptSubmit", v(1, 0, 51), v(1, 0, 53)),
+        from_the_first("PreToolUse", v(1, 0, 38)),
+        from_the_first("PostToolUse", v(1, 0, 38)),
+        new_in("PostToolUseFailure", v(2, 0, 55), v(2, 0, 56)),
+        new_in("PermissionRequest", v(2, 0, 44), v(2, 0, 45)),
+        new_in("PermissionDenied", v(2, 1, 87), v(2, 1, 88)),
+        from_the_first("Notification", v(1, 0, 38)),
+        from_the_first("Stop", v(1, 0, 38)),
+        new_in("StopFailure", v(2, 1, 77), v(2, 1, 78)),
+        new_in("SubagentStart", v(2, 0, 42), v(2, 0, 44)),
+        new_in("SubagentStop", v(1, 0, 40), v(1, 0, 41)),
+        new_in("PreCompact", v(1, 0, 45), v(1, 0, 48)),
+        new_in("PostCompact", v(2, 1, 75), v(2, 1, 76)),
+        new_in("Elicitation", v(2, 1, 62), v(2, 1, 63)),
+        new_in("ElicitationResult", v(2, 1, 62), v(2, 1, 63)),
+        new_in("SessionEnd", v(1, 0, 84), v(1, 0, 85)),
+    ],
+};
+
+/// Run on 0.60.1 to 0.169.0: every version that reads `hooks.json` skips unknown events in it, and the
+/// sandbox, the rules and the user's own hooks hold in all of them. Events are dated by their name in the
+/// program, `Stop`, `SessionEnd` and `Interrupt` by what the program does with an entry.
+static CODEX: VersionFacts = VersionFacts {
+    oldest: v(0, 60, 1),
+    newest: v(0, 169, 0),
+    reads_the_rest_since: None,
+    on_by_default: Some((v(0, 124, 0), "codex_hooks = true below [features] in config.toml")),
+    events: &[
+        new_in("SessionStart", v(0, 113, 0), v(0, 114, 0)),
+        new_in("UserPromptSubmit", v(0, 115, 0), v(0, 116, 0)),
+        new_in("PreToolUse", v(0, 116, 0), v(0, 117, 0)),
+        new_in("PermissionRequest", v(0, 121, 0), v(0, 122, 0)),
+        new_in("PostToolUse", v(0, 116, 0), v(0, 117, 0)),
+        new_in("SubagentStart", v(0, 132, 0), v(0, 133, 0)),
+        new_in("SubagentStop", v(0, 132, 0), v(0, 133, 0)),
+        new_in("PreCompact", v(0, 128, 0), v(0, 129, 0)),
+        new_in("PostCompact", v(0, 128, 0), v(0, 129, 0)),
+        new_in("Stop", v(0, 113, 0), v(0, 114, 0)),
+        new_in("Interrupt", v(0, 149, 1), v(0, 150, 0)),
+        new_in("SessionEnd", v(0, 144, 6), v(0, 145, 0)),
+    ],
+};
+
+/// Run on 0.10.0 to 0.61.0: unknown events are skipped with a warning, and exclusions, policies and the
+/// user's own hooks hold in all of them, as far as a version has them. Up to 0.25.0 no hook is run.
+static GEMINI: VersionFacts = VersionFacts {
+    oldest: v(0, 10, 0),
+    newest: v(0, 61, 0),
+    reads_the_rest_since: None,
+    on_by_default: None,
+    events: &[
+        new_in("SessionStart", v(0, 25, 0), v(0, 26, 0)),
+        new_in("BeforeAgent", v(0, 25, 0), v(0, 26, 0)),
+        new_in("BeforeTool", v(0, 25, 0), v(0, 26, 0)),
+        new_in("AfterTool", v(0, 25, 0), v(0, 26, 0)),
+        new_in("Notification", v(0, 25, 0), v(0, 26, 0)),
+        new_in("AfterAgent", v(0, 25, 0), v(0, 26, 0)),
+        new_in("SessionEnd", v(0, 25, 0), v(0, 26, 0)),
+    ],
+};
+
+/// What is known about an agent's versions; `None` for one without hooks.
+#[must_use]
+pub fn version_facts(provider: Provider) -> Option<&'static VersionFacts> {
+    match provider {
+        Provider::Claude => Some(&CLAUDE),
+        Provider::Codex => Some(&CODEX),
+        Provider::Gemini => Some(&GEMINI),
+        Provider::Pi | Provider::Capture | Provider::Unknown => None,
+    }
+}
+
+/// The events of the catalogue that this version accepts.
+///
+/// # Errors
+/// When the version is older than any that was run, or accepts none.
+pub fn accepted_events(provider: Provider, version: &Version) -> Result<Vec<&'static str>, Unsupported> {
+    let Some(facts) = version_facts(provider) else { return Ok(Vec::new()) };
+    if *version < facts.oldest {
+        let (version, oldest) = (version.clone(), facts.oldest.clone());
+        return Err(Unsupported::TooOld { provider, version, oldest });
+    }
+    let events: Vec<_> = facts.events.iter().filter(|fact| fact.since <= *version).map(|fact| fact.event).collect();
+    match facts.events.iter().map(|fact| &fact.since).min() {
+        Some(first) if events.is_empty() => {
+            Err(Unsupported::NoHooks { provider, version: version.clone(), first: first.clone() })
+        }
+        Some(_) | None => Ok(events),
+    }
+}
+
+/// Why nothing can be installed for the agent that is on the PATH.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unsupported {
+    /// The version is not known.
+    #[error("the version of {provider} is not known: {why}")]
+    Unknown {
+        /// The agent.
+        provider: Provider,
+        /// Why not.
+        why: VersionUnknown,
+    },
+    /// Nobody knows what this version does with our entries.
+    #[error("{provider} {version} is older than {oldest}, the oldest version that capture was tried with")]
+    TooOld {
+        /// The agent.
+        provider: Provider,
+        /// Its version.
+        version: Version,
+        /// The oldest that was run.
+        oldest: Version,
+    },
+    /// This version runs no hooks.
+    #[error("{provider} {version} runs no hooks; version {first} is the first that does")]
+    NoHooks {
+        /// The agent.
+        provider: Provider,
+        /// Its version.
+        version: Version,
+        /// The first version with hooks.
+        first: Version,
+    },
+}
+
+/// How the entries in a settings file suit the agent that is on the PATH.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fit {
+    /// It accepts them all, or there are none.
+    Accepted,
+    /// It skips the entries of these events and reads the rest.
+    Skips {
+        /// The agent.
+        provider: Provider,
+        /// Its version.
+        version: Version,
+        /// The events it does not know.
+        events: Vec<String>,
+    },
+    /// It ignores the whole file because of these events.
+    DropsSettings {
+        /// The agent.
+        provider: Provider,
+        /// Its version.
+        version: Version,
+        /// The events it does not know.
+        events: Vec<String>,
+    },
+    /// Nobody knows.
+    Unchecked {
+        /// Why.
+        why: Unsupported,
+        /// Whether some version of this agent ignores the whole file because of an unknown event.
+        can_drop_settings: bool,
+    },
+}
+
+impl Fit {
+    /// Compares the events with entries of ours in a settings file with the version of the agent.
+    #[must_use]
+    pub fn of(provider: Provider, events: &[String], found: &Result<Installed, VersionUnknown>) -> Self {
+        let Some(facts) = version_facts(provider).filter(|_| !events.is_empty()) else { return Self::Accepted };
+        let can_drop_settings = facts.reads_the_rest_since.is_some();
+        let unchecked = |why| Self::Unchecked { why, can_drop_settings };
+        let version = match found {
+            Ok(installed) => installed.version.clone(),
+            Err(why) => return unchecked(Unsupported::Unknown { provider, why: why.clone() }),
+        };
+        let accepted = match accepted_events(provider, &version) {
+            Ok(accepted) => accepted,
+            Err(Unsupported::NoHooks { .. }) => Vec::new(),
+            Err(why @ (Unsupported::TooOld { .. } | Unsupported::Unknown { .. })) => return unchecked(why),
+        };
+        let events: Vec<_> = events.iter().filter(|event| !accepted.contains(&event.as_str())).cloned().collect();
+        match &facts.reads_the_rest_since {
+            _ if events.is_empty() => Self::Accepted,
+            Some(since) if version < *since => Self::DropsSettings { provider, version, events },
+            Some(_) | None => Self::Skips { provider, version, events },
+        }
+    }
+
+    /// Whether the entries harm the agent: the user's own settings are not in force, or may not be.
+    #[must_use]
+    pub fn is_harmful(&self) -> bool {
+        match self {
+            Self::Accepted | Self::Skips { .. } => false,
+            Self::DropsSettings { .. } => true,
+            Self::Unchecked { can_drop_settings, .. } => *can_drop_settings,
+        }
+    }
+
+    /// What a person should know, and do; `None` when all is well.
+    #[must_use]
+    pub fn in_words(&self) -> Option<String> {
+        match self {
+            Self::Accepted => None,
+            Self::Skips { provider, version, events } => Some(format!(
+                "{provider} {version} does not know {} and skips {}; everything else in the file is in force",
+                named(events),
+                if events.len() == 1 { "it" } else { "them" }
+            )),
+            Self::DropsSettings { provider, version, events } => Some(format!(
+                "{provider} {version} ignores your whole settings file, including permission rules: it does not know {}; \
+                 run `capture hooks install` to remove {} (or `capture hooks uninstall`)",
+                named(events),
+                if events.len() == 1 { "it" } else { "them" }
+            )),
+            Self::Unchecked { why, can_drop_settings: true } => Some(format!(
+                "{why}. With an event that it does not know, it may ignore your whole settings file, including \
+                 permission rules; run `capture hooks uninstall` unless you know that it does not"
+            )),
+            Self::Unchecked { why, can_drop_settings: false } => Some(why.to_string()),
+        }
+    }
+}
+
+/// The events by name: "the hook event `A`", "the hook events `A`, `B`".
+fn named(events: &[String]) -> String {
+    let names: Vec<_> = events.iter().map(|event| format!("`{event}`")).collect();
+    format!("the hook event{} {}", if events.len() == 1 { "" } else { "s" }, names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AGENTS, catalogue};
+
+    fn installed(version: &str) -> Result<Installed, VersionUnknown> {
+        Ok(Installed { program: "/bin/agent".into(), version: Version::parse(version).unwrap() })
+    }
+
+    fn accepted(provider: Provider, version: &str) -> Result<Vec<&'static str>, Unsupported> {
+        accepted_events(provider, &Version::parse(version).unwrap())
+    }
+
+    fn fit(provider: Provider, events: &[&str], version: &str) -> Fit {
+        let events: Vec<_> = events.iter().map(|event| (*event).to_owned()).collect();
+        Fit::of(provider, &events, &installed(version))
+    }
+
+    #[test]
+    fn every_event_of_the_catalogue_has_a_fact() {
+        for provider in AGENTS {
+            let facts = version_facts(*provider).unwrap();
+            assert_eq!(facts.events.iter().map(|fact| fact.event).collect::<Vec<_>>(), catalogue(*provider));
+            for fact in facts.events {
+                assert!(fact.not_in.as_ref().is_none_or(|not_in| *not_in < fact.since), "{}", fact.event);
+                assert!(fact.since <= facts.newest, "{}", fact.event);
+            }
+            assert_eq!(accepted_events(*provider, &facts.newest).unwrap(), catalogue(*provider));
+        }
+        assert_eq!(accepted(Provider::Pi, "1.0.0").unwrap(), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn only_what_the_version_knows_is_accepted() {
+        let all = catalogue(Provider::Claude);
+        let missing = |version| {
+            let accepted = accepted(Provider::Claude, version).unwrap();
+            all.iter().copied().filter(|event| !accepted.contains(event)).collect::<Vec<_>>()
+        };
+        let late = ["PermissionDenied", "StopFailure", "PostCompact", "Elicitation", "ElicitationResult"];
+        assert_eq!(missing("2.0.60"), late);
+        assert_eq!(missing("2.1.55"), late);
+        assert_eq!(missing("2.1.76"), ["PermissionDenied", "StopFailure"]);
+        assert_eq!(missing("2.1.88"), Vec::<&str>::new());
+        assert_eq!(missing("3.0.0"), Vec::<&str>::new());
+        // Before a version there is less in it.
+        assert_eq!(missing("2.1.88-beta.1"), ["PermissionDenied"]);
+        assert_eq!(
+            accepted(Provider::Claude, "1.0.38").unwrap(),
+            ["PreToolUse", "PostToolUse", "Notification", "Stop"]
+        );
+    }
+
+    #[test]
+    fn versions_that_nobody_tried_are_refused() {
+        let why = |provider, version| accepted(provider, version).unwrap_err().to_string();
+        assert_eq!(
+            why(Provider::Claude, "1.0.30"),
+            "claude 1.0.30 is older than 1.0.38, the oldest version that capture was tried with"
+        );
+        assert!(why(Provider::Codex, "0.59.0").contains("older than 0.60.1"));
+        assert_eq!(
+            why(Provider::Codex, "0.60.1"),
+            "codex 0.60.1 runs no hooks; version 0.114.0 is the first that does"
+        );
+    }
+
+    #[test]
+    fn an_unknown_event_harms_where_it_takes_the_settings_with_it() {
+        let all = catalogue(Provider::Claude);
+        let old = fit(Provider::Claude, all, "2.1.87");
+        assert_eq!(
+            old.in_words().unwrap(),
+            "claude 2.1.87 ignores your whole settings file, including permission rules: it does not know the hook \
+             event `PermissionDenied`; run `capture hooks install` to remove it (or `capture hooks uninstall`)"
+        );
+        assert!(old.is_harmful());
+        assert_eq!(fit(Provider::Claude, all, "2.1.88"), Fit::Accepted);
+        assert_eq!(fit(Provider::Claude, &["Stop"], "1.0.38"), Fit::Accepted);
+        assert_eq!(fit(Provider::Claude, &[], "0.2.9"), Fit::Accepted, "nothing of ours is there");
+        assert!(fit(Provider::Claude, &["Stop"], "1.0.30").is_harmful(), "nobody knows");
+        // One that reads the rest: not of our catalogue, but it could be.
+        let skips = fit(Provider::Claude, &["Stop", "NoSuchEvent"], "2.1.101");
+        assert!(!skips.is_harmful() && skips.in_words().unwrap().contains("`NoSuchEvent` and skips it"), "{skips:?}");
+        let codex = fit(Provider::Codex, catalogue(Provider::Codex), "0.120.0");
+        assert!(matches!(&codex, Fit::Skips { events, .. } if events.len() == 7), "{codex:?}");
+        let before_hooks = fit(Provider::Codex, &["Stop"], "0.60.1");
+        assert!(matches!(before_hooks, Fit::Skips { .. }), "{before_hooks:?}");
+    }
+
+    #[test]
+    fn an_unknown_version_may_do_harm_where_some_version_does() {
+        let unknown = Err(VersionUnknown::NotOnPath { name: "claude" });
+        let fit = |provider| Fit::of(provider, &["Stop".to_owned()], &unknown);
+        let claude = fit(Provider::Claude);
+        assert!(claude.is_harmful());
+        let words = claude.in_words().unwrap();
+        assert!(words.contains("`claude` was not found on the PATH") && words.contains("hooks uninstall"), "{words}");
+        assert!(!fit(Provider::Gemini).is_harmful() && fit(Provider::Gemini).in_words().is_some());
+        assert_eq!(Fit::of(Provider::Claude, &[], &unknown), Fit::Accepted);
+    }
+}

@@ -1,0 +1,284 @@
+//! Which processes an agent started, however far back: they may not decide for the user.
+//!
+//! Three things are looked at, and each of them is enough:
+//!
+//! - the **ancestors**: one of them is an agent, whether or not it holds a conversation;
+//! - the **environment**: it holds a variable that agents set for what they run;
+//! - the **mark**: whatever runs below `capture run` has a hard limit on file locks, which Linux keeps
+//!   for compatibility and does not use since 2.4.25 (getrlimit(2), `RLIMIT_LOCKS`). The kernel hands it
+//!   to every child, and a process without `CAP_SYS_RESOURCE` can lower it but not raise it, so neither a
+//!   cleaned environment nor a double fork nor a new session sheds it. It holds the start time of the
+//!   program it was given to: a process that has the mark, but no longer the program among its
+//!   ancestors, was cut loose.
+//!
+//! What an agent that is only observed cuts loose with a cleaned environment is not recognised.
+
+use std::{fmt, fs, io, os::unix::fs::MetadataExt};
+
+use rustix::process::{Pid, Resource, Rlimit, getpid, getrlimit, prlimit, setrlimit};
+
+use super::{GENERATIONS, agent_named, parent, start_ticks};
+use agents::{DRIVEN, HOST};
+
+/// Variables that agents set for what they run. Seen in Claude Code 2.1.328, Codex 0.169.0 and Gemini
+/// CLI 0.61.0.
+const VARIABLES: [&str; 6] =
+    ["CLAUDECODE", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "CODEX_CI", "GEMINI_CLI"];
+
+/// Why a process counts as started by an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Descent {
+    /// This ancestor, or the process itself, is an agent, or drives one.
+    Agent {
+        /// Its process id.
+        pid: u32,
+    },
+    /// Its environment holds a variable that agents set.
+    Variable(&'static str),
+    /// It was started below a run, and lost the connection to it.
+    CutLoose,
+    /// The process or an ancestor could not be looked at.
+    Unreadable,
+}
+
+impl fmt::Display for Descent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Agent { pid } => write!(f, "started by an agent (process {pid})"),
+            Self::Variable(name) => write!(f, "its environment has {name}, which agents set for what they run"),
+            Self::CutLoose => f.write_str("started below a run of `capture run`, and detached from it"),
+            Self::Unreadable => f.write_str("its ancestors cannot be read from /proc"),
+        }
+    }
+}
+
+/// Whether an agent started this process, however far back, and how that shows. `None` means that
+/// nothing shows it.
+#[must_use]
+pub fn agent_descent(pid: u32) -> Option<Descent> {
+    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return Some(Descent::Unreadable) };
+    let has = |name: &&str| {
+        let set = |entry: &[u8]| entry.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="));
+        environment.split(|byte| *byte == 0).any(set)
+    };
+    if let Some(name) = VARIABLES.iter().chain(&[DRIVEN]).find(|name| has(name)) {
+        return Some(Descent::Variable(name));
+    }
+    let Ok(mark) = mark_of(pid) else { return Some(Descent::Unreadable) };
+    // Where the mark was given to: the highest process that has it.
+    let mut highest_marked = None;
+    let (mut at, mut below) = (pid, None);
+    for _ in 0..GENERATIONS {
+        if at <= 1 {
+            let begins_there = highest_marked.and_then(start_ticks);
+            let cut_loose = mark.is_some_and(|mark| begins_there.map(|start| start & START_BITS) != start_of(mark));
+            return cut_loose.then_some(Descent::CutLoose);
+        }
+        let Ok(arguments) = fs::read(format!("/proc/{at}/cmdline")) else { return Some(Descent::Unreadable) };
+        // Whoever drives an agent may decide; what the agent cut loose has the driver for its parent.
+        if agent_named(&arguments).is_some() || below.is_some() && is_driver(&arguments) {
+            return Some(Descent::Agent { pid: at });
+        }
+        if let Some(below) = below
+            && is_host(&arguments)
+            && program_of(at) != Some(below)
+            && !is_own_server(below)
+        {
+            return Some(Descent::CutLoose);
+        }
+        match mark_of(at) {
+            Ok(Some(_)) => highest_marked = Some(at),
+            Ok(None) => {}
+            Err(_) => return Some(Descent::Unreadable),
+        }
+        below = Some(at);
+        match parent(at) {
+            Some(parent) => at = parent,
+            None => return Some(Descent::Unreadable),
+        }
+    }
+    Some(Descent::Unreadable)
+}
+
+/// Whether an agent started this process, however far back. A process that cannot be looked at counts
+/// as started by one.
+#[must_use]
+pub fn descends_from_agent(pid: u32) -> bool {
+    agent_descent(pid).is_some()
+}
+
+/// Whether a process is `capture agent drive`, as its words say.
+fn is_driver(arguments: &[u8]) -> bool {
+    let words: Vec<&[u8]> = arguments.split(|byte| *byte == 0).collect();
+    words.windows(2).any(|words| words == [&b"agent"[..], b"drive"])
+}
+
+/// Whether a process is the host of a run, as its words say.
+fn is_host(arguments: &[u8]) -> bool {
+    arguments.split(|byte| *byte == 0).nth(1) == Some(HOST.as_bytes())
+}
+
+/// Whether a process is a server that a host started: this very program, and its verb.
+fn is_own_server(pid: u32) -> bool {
+    let file = |path: &str| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+    let own = file("/proc/self/exe");
+    own.is_some()
+        && own == file(&format!("/proc/{pid}/exe"))
+        && fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|arguments| arguments.split(|byte| *byte == 0).nth(1) == Some(b"serve"))
+}
+
+/// The program of a host: its first child. What that cuts loose becomes a later one.
+fn program_of(host: u32) -> Option<u32> {
+    let tasks = fs::read_dir(format!("/proc/{host}/task")).ok()?;
+    let children = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let pids: Vec<u32> = children
+        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect();
+    pids.into_iter().filter_map(|pid| Some((start_ticks(pid)?, pid))).min().map(|(_, pid)| pid)
+}
+
+/// The upper bits of a mark, which tell it from a limit that somebody set for another purpose.
+const SIGNATURE: u64 = 0x4341 << 48;
+/// The lower bits: the start of the program the mark was given to, in clock ticks since boot.
+const START_BITS: u64 = (1 << 48) - 1;
+
+/// The start time in a mark; `None` for one that no program was given: sealed, or lowered.
+fn start_of(mark: u64) -> Option<u64> {
+    (mark & !START_BITS == SIGNATURE && mark & START_BITS != 0).then_some(mark & START_BITS)
+}
+
+/// The hard limit on file locks of a process; `None` for unlimited, which is what every process has that
+/// nobody marked.
+fn mark_of(pid: u32) -> io::Result<Option<u64>> {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits"))?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max file locks"));
+    let hard = line.and_then(|line| line.split_ascii_whitespace().nth(1));
+    match hard {
+        Some("unlimited") => Ok(None),
+        Some(number) => number.parse().map(Some).map_err(io::Error::other),
+        None => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// Marks this process, which is about to become the program of a run, and all it will start. A process
+/// that is marked already keeps its mark.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn mark_program() -> io::Result<()> {
+    mark_child(getpid())
+}
+
+/// Marks a child of this process, as [`mark_program`] does for the process itself.
+///
+/// # Errors
+/// When the kernel refuses, or the child is gone.
+pub fn mark_child(program: Pid) -> io::Result<()> {
+    let pid = program.as_raw_nonzero().get().unsigned_abs();
+    if mark_of(pid)?.is_some() {
+        return Ok(());
+    }
+    let mark = SIGNATURE | start_ticks(pid).ok_or(io::ErrorKind::NotFound)? & START_BITS;
+    prlimit(Some(program), Resource::Locks, limit(mark))?;
+    Ok(())
+}
+
+/// Marks this process and all it will start as an agent's for good, when an agent started it. To be
+/// called before anything is started that outlives its parent.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn seal_if_agents() -> io::Result<()> {
+    if descends_from_agent(std::process::id()) { set(SIGNATURE) } else { Ok(()) }
+}
+
+fn set(mark: u64) -> io::Result<()> {
+    let lowest = getrlimit(Resource::Locks).maximum.map_or(mark, |hard| hard.min(mark));
+    setrlimit(Resource::Locks, limit(lowest)).map_err(Into::into)
+}
+
+fn limit(mark: u64) -> Rlimit {
+    Rlimit { current: Some(mark), maximum: Some(mark) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Starts a shell under this name, with a child that waits; gives both.
+    fn family(name: &str, words: &[&str]) -> (std::process::Child, u32, tempfile::TempDir) {
+        let dir = tempfile::tempdir().unwrap();
+        let agent = dir.path().join(name);
+        std::os::unix::fs::symlink("/bin/sh", &agent).unwrap();
+        let script = dir.path().join("script");
+        fs::write(&script, "sleep 1000 & echo $!; wait\n").unwrap();
+        let mut child = std::process::Command::new(&agent)
+            .args(if words.is_empty() { vec!["-c", ". \"$0\""] } else { vec![] })
+            .args(words)
+            .arg(&script)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+        (child, line.trim().parse().unwrap(), dir)
+    }
+
+    fn end(mut child: std::process::Child, grandchild: u32) {
+        rustix::process::kill_process(Pid::from_raw(grandchild as i32).unwrap(), rustix::process::Signal::KILL)
+            .unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn what_an_agent_started_descends_from_it() {
+        let (child, grandchild, _dir) = family("claude", &[]);
+        assert_eq!(agent_descent(child.id()), Some(Descent::Agent { pid: child.id() }));
+        // Until it has become `sleep`, the grandchild looks like the agent itself.
+        let started = agent_descent(grandchild);
+        assert!(
+            matches!(started, Some(Descent::Agent { pid }) if pid == child.id() || pid == grandchild),
+            "{started:?}"
+        );
+        assert_eq!(agent_descent(u32::MAX - 1), Some(Descent::Unreadable));
+        end(child, grandchild);
+    }
+
+    #[test]
+    fn an_agent_that_holds_no_conversation_is_an_agent_all_the_same() {
+        // A shell that takes its second word for the script: `codex mcp-server`.
+        let dir = tempfile::tempdir().unwrap();
+        let agent = dir.path().join("codex");
+        std::os::unix::fs::symlink("/bin/sh", &agent).unwrap();
+        fs::write(dir.path().join("mcp-server"), "sleep 1000 & echo $!; wait\n").unwrap();
+        let mut child = std::process::Command::new(&agent)
+            .arg("mcp-server")
+            .current_dir(dir.path())
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+        let grandchild = line.trim().parse().unwrap();
+        // Until it has become `sleep`, the grandchild looks like the agent itself.
+        let started = agent_descent(grandchild);
+        assert!(
+            matches!(started, Some(Descent::Agent { pid }) if pid == child.id() || pid == grandchild),
+            "{started:?}"
+        );
+        end(child, grandchild);
+    }
+
+    #[test]
+    fn only_a_mark_with_a_start_names_a_program() {
+        assert_eq!(start_of(SIGNATURE | 77), Some(77));
+        assert_eq!(start_of(SIGNATURE), None, "sealed");
+        assert_eq!(start_of(5), None, "lowered by somebody");
+        assert_eq!(mark_of(std::process::id()).unwrap(), getrlimit(Resource::Locks).maximum);
+    }
+}

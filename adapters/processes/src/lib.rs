@@ -1,0 +1,591 @@
+//! The process table: which processes are agents, and when one of them ends.
+//!
+//! [`Table`] looks through `/proc` for agents of our own user; [`Watcher`] waits for processes to
+//! end (pidfd, so that it costs nothing while they live). A pid alone names nobody: it is always
+//! held together with the start time of its process.
+
+#![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
+
+mod descent;
+pub mod local_socket;
+mod tcp;
+mod tcp_user;
+pub mod wake;
+
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    fs,
+    os::fd::{AsFd, OwnedFd},
+    path::{Path, PathBuf},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use events::{Provider, RunId};
+
+use agents::{Homes, RUN_CHILD, RUN_VARIABLE};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid},
+};
+
+pub use descent::{Descent, agent_descent, descends_from_agent, mark_child, mark_program, seal_if_agents};
+pub use tcp::{holders_of_tcp, listener_of_tcp};
+pub use tcp_user::user_of_tcp;
+
+/// A process that looks like an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentProcess {
+    /// Which agent.
+    pub provider: Provider,
+    /// Process id.
+    pub pid: u32,
+    /// Start in clock ticks since boot.
+    pub start_ticks: u64,
+    /// The process that started it.
+    pub parent: Option<u32>,
+    /// Started by another process of the same agent: a part of it, not one of its own.
+    pub child: bool,
+    /// Working directory.
+    pub cwd: PathBuf,
+    /// Serves sessions for other processes (a daemon), so its directory says nothing.
+    pub shared: bool,
+    /// The run it belongs to, as its environment says; a daemon belongs to none, whoever started it.
+    pub run: Option<RunId>,
+    /// Regular files it has open below a home of agents, transcripts among them.
+    pub open_files: Vec<PathBuf>,
+}
+
+/// Start time of a live process in clock ticks since boot (`/proc/<pid>/stat`, field 22); `None`
+/// when there is no such process, or only its remains.
+#[must_use]
+pub fn start_ticks(pid: u32) -> Option<u64> {
+    if matches!(stat_field(pid, 3)?.as_str(), "Z" | "X") {
+        return None;
+    }
+    stat_field(pid, 22)?.parse().ok()
+}
+
+/// A field of `/proc/<pid>/stat`, numbered as in proc(5), from 3.
+fn stat_field(pid: u32, number: usize) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in parentheses and may hold anything, parentheses too.
+    stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(number.checked_sub(3)?).map(str::to_owned)
+}
+
+/// Whether the process that started at `start` (0: not known) is alive under this pid.
+#[must_use]
+pub fn is_alive(pid: u32, start: u64) -> bool {
+    start_ticks(pid).is_some_and(|now| start == 0 || now == start)
+}
+
+/// The processes of our own user, looked through again and again, for agents that keep their
+/// sessions in the homes that are read: another one's agents are not ours to tell of. A process
+/// that was twice no agent is not looked at any more, so that a scan costs little more than
+/// listing `/proc`.
+#[derive(Debug)]
+pub struct Table {
+    homes: Homes,
+    looks: HashMap<u32, Look>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// No agent when looked at once: it may have been about to become one.
+    Once,
+    /// No agent.
+    Stranger,
+    Agent,
+}
+
+impl Table {
+    /// A table of the agents of these homes.
+    #[must_use]
+    pub fn new(homes: Homes) -> Self {
+        Self { homes, looks: HashMap::new() }
+    }
+
+    /// The agents that run now.
+    pub fn scan(&mut self) -> Vec<AgentProcess> {
+        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+        let pids: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+        let mut looks = HashMap::with_capacity(pids.len());
+        let mut agents = Vec::new();
+        for pid in pids {
+            let before = self.looks.get(&pid).copied();
+            if before == Some(Look::Stranger) {
+                looks.insert(pid, Look::Stranger);
+                continue;
+            }
+            let found = look_at(pid, &self.homes);
+            let look = match (&found, before) {
+                (Some(_), _) => Look::Agent,
+                (None, None) => Look::Once,
+                (None, Some(_)) => Look::Stranger,
+            };
+            looks.insert(pid, look);
+            agents.extend(found);
+        }
+        self.looks = looks;
+        let parents: Vec<(u32, Provider)> = agents.iter().map(|a| (a.pid, a.provider)).collect();
+        for agent in &mut agents {
+            agent.child = agent.parent.is_some_and(|parent| parents.contains(&(parent, agent.provider)));
+        }
+        agents
+    }
+}
+
+fn look_at(pid: u32, homes: &Homes) -> Option<AgentProcess> {
+    use std::os::unix::fs::MetadataExt;
+    let dir = PathBuf::from(format!("/proc/{pid}"));
+    if fs::metadata(&dir).ok()?.uid() != rustix::process::geteuid().as_raw() {
+        return None;
+    }
+    let arguments = fs::read(dir.join("cmdline")).ok()?;
+    let (provider, shared) = which_agent(&arguments)?;
+    let environment = fs::read(dir.join("environ")).ok()?;
+    if !homes_in(provider, &environment).iter().any(|home| homes.of(provider).contains(home)) {
+        return None;
+    }
+    Some(AgentProcess {
+        provider,
+        pid,
+        start_ticks: start_ticks(pid)?,
+        parent: stat_field(pid, 4).and_then(|p| p.parse().ok()),
+        child: false,
+        cwd: fs::read_link(dir.join("cwd")).ok()?,
+        shared,
+        run: run_in(&environment).filter(|_| !shared),
+        open_files: open_files(&dir),
+    })
+}
+
+fn run_in(environment: &[u8]) -> Option<RunId> {
+    let run = variable_in(environment, RUN_VARIABLE)?;
+    run.parse().ok()
+}
+
+/// The run a process belongs to, as its environment says; `None` for a daemon, which outlives the
+/// one that started it.
+#[must_use]
+pub fn run_of(pid: u32) -> Option<RunId> {
+    let shared = which_agent(&fs::read(format!("/proc/{pid}/cmdline")).ok()?).is_some_and(|(_, shared)| shared);
+    if shared { None } else { run_in(&fs::read(format!("/proc/{pid}/environ")).ok()?) }
+}
+
+fn variable_in<'a>(environment: &'a [u8], name: &str) -> Option<&'a str> {
+    let value =
+        environment.split(|b| *b == 0).find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    std::str::from_utf8(value).ok().filter(|v| !v.is_empty())
+}
+
+/// Where an agent with this environment may keep its sessions: one place, but for pi and oh-my-pi, which are one to us.
+/// Nothing else of it is looked at.
+fn homes_in(provider: Provider, environment: &[u8]) -> Vec<PathBuf> {
+    let variable = |name: &str| variable_in(environment, name).map(PathBuf::from);
+    let below_home = |name: &str| Some(variable("HOME")?.join(name));
+    let home = match provider {
+        Provider::Claude => variable("CLAUDE_CONFIG_DIR").or_else(|| below_home(".claude")),
+        Provider::Codex => variable("CODEX_HOME").or_else(|| below_home(".codex")),
+        Provider::Gemini => variable("GEMINI_CLI_HOME").or_else(|| variable("HOME")).map(|home| home.join(".gemini")),
+        Provider::Pi => match variable("PI_CODING_AGENT_DIR") {
+            None => return [".pi/agent", ".omp/agent"].into_iter().filter_map(below_home).collect(),
+            told => told,
+        },
+        Provider::Capture | Provider::Unknown => None,
+    };
+    home.into_iter().collect()
+}
+
+/// Words after an agent's name with which it holds no conversation.
+const NO_CONVERSATION: &[&str] = &[
+    "mcp",
+    "mcp-server",
+    "login",
+    "logout",
+    "update",
+    "upgrade",
+    "doctor",
+    "completion",
+    "config",
+    "install",
+    "--version",
+    "-v",
+    "--help",
+    "-h",
+];
+
+/// Tells an agent that holds a conversation by its command line; with whether it serves others.
+fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
+    let (provider, word) = agent_named(arguments)?;
+    if word.is_some_and(|w| NO_CONVERSATION.contains(&w)) {
+        return None;
+    }
+    Some((provider, word == Some("app-server")))
+}
+
+/// Options of Node.js that take the next word as their value (`node --help`, 24).
+const OPTIONS_WITH_VALUE: [&str; 7] =
+    ["-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions"];
+
+/// Tells an agent by its command line, the program or the script an interpreter runs, and gives the
+/// word behind its name.
+fn agent_named(arguments: &[u8]) -> Option<(Provider, Option<&str>)> {
+    let mut words = arguments.split(|b| *b == 0).map(|w| std::str::from_utf8(w).unwrap_or_default());
+    let first = words.next()?;
+    let base = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
+    let mut name = base(first);
+    if matches!(name.as_str(), "node" | "bun" | "deno") || name.starts_with("python") {
+        let script = loop {
+            match words.next()? {
+                option if OPTIONS_WITH_VALUE.contains(&option) => drop(words.next()),
+                option if option.starts_with('-') => {}
+                script => break script,
+            }
+        };
+        // Started by the path of its package, and not by its name.
+        name = if script.contains("/pi-coding-agent/") { "pi".into() } else { base(script) };
+    }
+    let provider = match name.trim_end_matches(".js") {
+        "claude" => Provider::Claude,
+        "codex" => Provider::Codex,
+        "gemini" => Provider::Gemini,
+        "pi" | "omp" => Provider::Pi,
+        _ => return None,
+    };
+    Some((provider, words.next()))
+}
+
+/// The agent a command starts; `None` when it starts none.
+#[must_use]
+pub fn agent_of_words(words: &[OsString]) -> Option<Provider> {
+    use std::os::unix::ffi::OsStrExt;
+    let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+    which_agent(&words.join(&0)).map(|(provider, _)| provider)
+}
+
+/// The agent a process is, [`Provider::Unknown`] when it is none; `None` when it cannot be looked
+/// at, or is one of ours that is about to become another program.
+#[must_use]
+pub fn agent_of(pid: u32) -> Option<Provider> {
+    let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|words| !words.is_empty())?;
+    if arguments.split(|b| *b == 0).nth(1) == Some(RUN_CHILD.as_bytes()) {
+        return None;
+    }
+    Some(which_agent(&arguments).map_or(Provider::Unknown, |(provider, _)| provider))
+}
+
+/// The agent in a process group, as its terminal's foreground has one: the leader, or what the
+/// leader started in the same group (`npx`, `sh -c`, `env`). `None` when the leader cannot be
+/// looked at.
+#[must_use]
+pub fn agent_in_group(group: u32) -> Option<Provider> {
+    let leader = agent_of(group)?;
+    if leader != Provider::Unknown {
+        return Some(leader);
+    }
+    let (mut looked, mut at) = (vec![group], 0);
+    while let Some(pid) = looked.get(at).copied() {
+        at += 1;
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        for child in children.split_ascii_whitespace().filter_map(|c| c.parse().ok()) {
+            if looked.len() >= GROUP || stat_field(child, 5).and_then(|g| g.parse().ok()) != Some(group) {
+                continue;
+            }
+            match agent_of(child) {
+                Some(Provider::Unknown) | None => looked.push(child),
+                agent => return agent,
+            }
+        }
+    }
+    Some(Provider::Unknown)
+}
+
+/// At most so many processes of a group are looked at.
+const GROUP: usize = 32;
+
+/// Whether a process is this one or was started by it, however far back.
+#[must_use]
+pub fn descends_from(pid: u32, ancestor: u32) -> bool {
+    let line = std::iter::successors(Some(pid), |at| parent(*at));
+    line.take(GENERATIONS).take_while(|at| *at > 1).any(|at| at == ancestor)
+}
+
+/// The process that started this one.
+#[must_use]
+pub fn parent(pid: u32) -> Option<u32> {
+    stat_field(pid, 4)?.parse().ok()
+}
+
+/// Collects the exit statuses of children that were adopted and have ended; `program` is left to whoever
+/// waits for it. Nobody else would: a process that adopts what others cut loose is their last parent.
+pub fn reap_adopted(program: Pid) {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    for task in tasks {
+        let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        let adopted = children.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
+        for pid in adopted.filter(|pid| *pid != program) {
+            // One that still runs is left alone.
+            waitpid(Some(pid), WaitOptions::NOHANG).ok();
+        }
+    }
+}
+
+/// At most so many descriptors of a process are looked at.
+const DESCRIPTORS: usize = 512;
+
+fn open_files(process: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(process.join("fd")) else { return Vec::new() };
+    entries
+        .take(DESCRIPTORS)
+        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
+        .filter(|target| target.extension().is_some_and(|e| e == "jsonl" || e == "json"))
+        .collect()
+}
+
+/// More generations than this no process has.
+const GENERATIONS: usize = 64;
+
+/// The nearest agent among a process and those that started it: its pid, its start, and whether it
+/// serves sessions for others.
+#[must_use]
+pub fn nearest_agent(pid: u32) -> Option<(u32, u64, bool)> {
+    let mut at = pid;
+    for _ in 0..GENERATIONS {
+        if at <= 1 {
+            return None;
+        }
+        if let Some((_, shared)) = which_agent(&fs::read(format!("/proc/{at}/cmdline")).ok()?) {
+            return Some((at, start_ticks(at)?, shared));
+        }
+        at = stat_field(at, 4)?.parse().ok()?;
+    }
+    None
+}
+
+/// Whether an agent was started by this process: between them there are only processes of agents, as the
+/// script that starts a binary.
+#[must_use]
+pub fn is_started_by(agent: u32, starter: u32) -> bool {
+    let mut at = agent;
+    for _ in 0..GENERATIONS {
+        match parent(at) {
+            Some(above) if above == starter => return true,
+            Some(above) if above > 1 && agent_of(above).is_some_and(|agent| agent != Provider::Unknown) => at = above,
+            Some(_) | None => return false,
+        }
+    }
+    false
+}
+
+/// A process that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// Process id.
+    pub pid: u32,
+    /// Start in clock ticks since boot.
+    pub start_ticks: u64,
+}
+
+/// At most so many requests wait.
+const REQUESTS: usize = 4096;
+/// Without pidfd, processes are looked at so often.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Waits for processes to end, on a thread of its own.
+pub struct Watcher {
+    requests: Option<Sender<Ended>>,
+    wake: OwnedFd,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watcher {
+    /// Starts the thread; `ended` is called on it, once for each watched process.
+    ///
+    /// # Errors
+    /// When the thread or its wake-up descriptor cannot be made.
+    pub fn start(ended: impl FnMut(Ended) + Send + 'static) -> std::io::Result<Self> {
+        let (requests, incoming) = bounded(REQUESTS);
+        let (read, wake) =
+            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)?;
+        let thread =
+            std::thread::Builder::new().name("processes".into()).spawn(move || watch(&incoming, &read, ended))?;
+        Ok(Self { requests: Some(requests), wake, thread: Some(thread) })
+    }
+
+    /// Watches a process. One that is gone already is reported at once. Never waits: the one who
+    /// calls may be the one the reports go to.
+    pub fn watch(&self, pid: u32, start_ticks: u64) {
+        if let Some(requests) = &self.requests {
+            if requests.try_send(Ended { pid, start_ticks }).is_err() {
+                tracing::warn!(pid, "too many processes to watch; the end of this one is not noticed");
+            }
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        // A full pipe has woken the thread already.
+        rustix::io::write(&self.wake, &[1]).ok();
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.requests = None;
+        self.wake();
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+fn watch(incoming: &Receiver<Ended>, wake: &OwnedFd, mut ended: impl FnMut(Ended)) {
+    let mut watched: HashMap<Ended, Option<OwnedFd>> = HashMap::new();
+    loop {
+        let mut stopped = false;
+        loop {
+            match incoming.try_recv() {
+                Ok(process) if watched.contains_key(&process) => {}
+                Ok(process) => {
+                    let descriptor = i32::try_from(process.pid)
+                        .ok()
+                        .and_then(Pid::from_raw)
+                        .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+                    // Asked after the descriptor was made: now it can only be the right one.
+                    if is_alive(process.pid, process.start_ticks) {
+                        watched.insert(process, descriptor);
+                    } else {
+                        ended(process);
+                    }
+                }
+                Err(crossbeam_channel::TryRecvError::Empty) => break,
+                Err(crossbeam_channel::TryRecvError::Disconnected) => {
+                    stopped = true;
+                    break;
+                }
+            }
+        }
+        if stopped {
+            return;
+        }
+        let blind = watched.values().any(Option::is_none);
+        let mut fds: Vec<PollFd<'_>> = vec![PollFd::new(wake, PollFlags::IN)];
+        fds.extend(watched.values().flatten().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)));
+        let timeout = blind.then(|| Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY.as_nanos() as i64 });
+        let result = poll(&mut fds, timeout.as_ref());
+        drop(fds);
+        let mut drain = [0_u8; 64];
+        while matches!(rustix::io::read(wake, &mut drain), Ok(n) if n > 0) {}
+        if result.is_err() {
+            continue;
+        }
+        let gone: Vec<Ended> = watched.keys().filter(|p| !is_alive(p.pid, p.start_ticks)).copied().collect();
+        for process in gone {
+            watched.remove(&process);
+            ended(process);
+        }
+    }
+}
+
+impl std::hash::Hash for Ended {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.pid, self.start_ticks).hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(words: &[&str]) -> Vec<u8> {
+        words.join("\0").into_bytes()
+    }
+
+    #[test]
+    fn tells_agents_by_their_command_line() {
+        let who = |words: &[&str]| which_agent(&arguments(words));
+        assert_eq!(who(&["/usr/bin/claude", "--resume"]), Some((Provider::Claude, false)));
+        assert_eq!(
+            who(&["node", "--max-old-space-size=8192", "/usr/lib/gemini.js", "-p"]),
+            Some((Provider::Gemini, false))
+        );
+        assert_eq!(who(&["/opt/codex/codex", "app-server", "--listen", "unix://"]), Some((Provider::Codex, true)));
+        assert_eq!(who(&["pi", "--continue"]), Some((Provider::Pi, false)));
+        assert_eq!(who(&["bun", "/home/dev/.bun/bin/omp"]), Some((Provider::Pi, false)));
+        let package = "/usr/lib/node_modules/@earendil-works/pi-coding-agent/dist/cli.js";
+        assert_eq!(who(&["node", package]), Some((Provider::Pi, false)));
+        assert_eq!(who(&["node", "/usr/bin/pi", "install", "x"]), None);
+        assert_eq!(
+            who(&["node", "-r", "./x.js", "--import", "y.mjs", "/usr/bin/codex"]),
+            Some((Provider::Codex, false))
+        );
+        assert_eq!(who(&["vim", "claude"]), None);
+        assert_eq!(who(&["grep", "codex"]), None);
+        assert_eq!(who(&[""]), None);
+    }
+
+    #[test]
+    fn knows_whose_child_a_process_is() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        assert!(descends_from(child.id(), std::process::id()) && !descends_from(std::process::id(), child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn an_agent_is_found_behind_what_started_it() {
+        use std::os::unix::process::CommandExt;
+        let dir = tempfile::tempdir().unwrap();
+        let agent = dir.path().join("claude");
+        std::os::unix::fs::symlink("/bin/sh", &agent).unwrap();
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "echo begun; \"$0\" -c 'echo begun; read x; :'; :"])
+            .arg(&agent)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+        lines.next().unwrap().unwrap();
+        lines.next().unwrap().unwrap();
+        assert_eq!(agent_of(child.id()), Some(Provider::Unknown));
+        assert_eq!(agent_in_group(child.id()), Some(Provider::Claude));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!(agent_in_group(u32::MAX - 1), None);
+    }
+
+    #[test]
+    fn finds_the_home_an_agent_uses() {
+        let environment = b"PATH=/bin\0HOME=/home/a\0CODEX_HOME=/srv/codex\0XHOME=/x\0";
+        assert_eq!(homes_in(Provider::Claude, environment), [PathBuf::from("/home/a/.claude")]);
+        assert_eq!(homes_in(Provider::Codex, environment), [PathBuf::from("/srv/codex")]);
+        assert_eq!(homes_in(Provider::Gemini, environment), [PathBuf::from("/home/a/.gemini")]);
+        assert_eq!(homes_in(Provider::Gemini, b"PATH=/bin"), Vec::<PathBuf>::new());
+        assert_eq!(homes_in(Provider::Pi, environment), ["/home/a/.pi/agent", "/home/a/.omp/agent"].map(PathBuf::from));
+        let told = b"HOME=/home/a\0PI_CODING_AGENT_DIR=/srv/pi\0";
+        assert_eq!(homes_in(Provider::Pi, told), [PathBuf::from("/srv/pi")]);
+    }
+
+    #[test]
+    fn reports_an_ended_process_once_and_a_reused_pid_as_ended() {
+        let (told, heard) = bounded(8);
+        let watcher = Watcher::start(move |e| told.send(e).unwrap()).unwrap();
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let start = start_ticks(child.id()).unwrap();
+        watcher.watch(child.id(), start);
+        watcher.watch(child.id(), start);
+        watcher.watch(child.id(), start + 1);
+        assert_eq!(heard.recv_timeout(Duration::from_secs(10)), Ok(Ended { pid: child.id(), start_ticks: start + 1 }));
+        child.kill().unwrap();
+        assert_eq!(heard.recv_timeout(Duration::from_secs(10)), Ok(Ended { pid: child.id(), start_ticks: start }));
+        child.wait().unwrap();
+        drop(watcher);
+        assert!(heard.try_recv().is_err());
+        assert!(!is_alive(child.id(), start));
+    }
+}

@@ -1,0 +1,327 @@
+//! ACP, the Agent Client Protocol, as `gemini --acp` speaks it: JSON-RPC, one message a line.
+//!
+//! A request for permission has no input of the tool. What Gemini CLI 0.61.0 shows of its shell is the
+//! command itself, to the byte, and beside it the directory; of an edit, the file before and after. Of
+//! all else what it shows is only words, and never known whole.
+
+use std::collections::BTreeMap;
+
+use events::ToolOutcome;
+use serde::Deserialize;
+use serde_json::{json, value::RawValue};
+
+use super::{
+    Codec, Meaning, Outcome, Request, raw,
+    rpc::{Dialect, Message, Sort},
+};
+use agents::{Answer, borrowed::Text};
+
+const DIALECT: Dialect = Dialect::Versioned;
+const ASKS: &str = "session/request_permission";
+
+/// Requests of ours.
+const INITIALIZE: u64 = 1;
+const NEW: u64 = 2;
+
+/// A conversation over ACP.
+#[derive(Debug)]
+pub struct Acp {
+    cwd: String,
+    session: Option<String>,
+    /// The id of the last request of ours.
+    last: u64,
+    /// The request whose answer is the end of the turn.
+    prompted: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Params<'a> {
+    #[serde(borrow)]
+    session_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    tool_call: Option<&'a RawValue>,
+    #[serde(borrow)]
+    update: Option<&'a RawValue>,
+    #[serde(borrow)]
+    options: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Update<'a> {
+    #[serde(borrow)]
+    session_update: Option<Text<'a>>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_call_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    title: Option<Text<'a>>,
+    #[serde(borrow)]
+    status: Option<Text<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Words<'a> {
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Offer<'a> {
+    #[serde(borrow)]
+    option_id: Text<'a>,
+    #[serde(borrow)]
+    kind: Text<'a>,
+}
+
+impl Acp {
+    /// One for a session in this directory.
+    #[must_use]
+    pub fn new(cwd: &str) -> Self {
+        Self { cwd: cwd.to_owned(), session: None, last: NEW, prompted: None }
+    }
+
+    fn result(&mut self, id: u64, result: &RawValue) -> Vec<Meaning> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Of<'a> {
+            #[serde(borrow)]
+            session_id: Option<Text<'a>>,
+            #[serde(borrow)]
+            stop_reason: Option<Text<'a>>,
+        }
+        let of = serde_json::from_str::<Of<'_>>(result.get()).ok();
+        if id == INITIALIZE {
+            let new = json!({ "cwd": self.cwd, "mcpServers": [] });
+            return vec![Meaning::Send(DIALECT.request(NEW, "session/new", &new))];
+        }
+        if id == NEW {
+            let session = of.and_then(|of| of.session_id).map(Text::into_string);
+            let Some(session) = session else {
+                return vec![Meaning::Ended(Outcome::Failed("it began no session".into()))];
+            };
+            self.session = Some(session.clone());
+            return vec![Meaning::Session(session), Meaning::Ready];
+        }
+        if self.prompted != Some(id) {
+            return Vec::new();
+        }
+        self.prompted = None;
+        let reason = of.and_then(|of| of.stop_reason).map(Text::into_string).unwrap_or_default();
+        vec![Meaning::Ended(match reason.as_str() {
+            "end_turn" => Outcome::Completed,
+            "cancelled" => Outcome::Interrupted,
+            other => Outcome::Failed(format!("it stopped: {other}")),
+        })]
+    }
+
+    fn asked(id: &RawValue, method: &str, params: Option<&RawValue>, line: &str) -> Vec<Meaning> {
+        let told = params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
+        let session = told.as_ref().and_then(|told| told.session_id.as_deref());
+        let call = told.as_ref().and_then(|told| told.tool_call);
+        let (Some(session), Some(call), Some(line), true) = (session, call, raw(line), method == ASKS) else {
+            return vec![
+                Meaning::Send(DIALECT.unknown(id.get(), method)),
+                Meaning::Unrecognized(format!("a request: {method}")),
+            ];
+        };
+        let update: Update<'_> = serde_json::from_str(call.get()).unwrap_or_default();
+        let call = update.tool_call_id.map(Text::into_string);
+        let (id, session) = (id.get().to_owned(), session.to_owned());
+        vec![Meaning::Asks(Box::new(Request { id, session, call, place: None, line, item: None }))]
+    }
+
+    fn told(method: &str, params: Option<&RawValue>) -> Vec<Meaning> {
+        let params = params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
+        let update = params.and_then(|params| serde_json::from_str::<Update<'_>>(params.update?.get()).ok());
+        let (true, Some(update)) = (method == "session/update", update) else {
+            return vec![Meaning::Unrecognized(method.to_owned())];
+        };
+        let call = || update.tool_call_id.as_deref().unwrap_or_default().to_owned();
+        match update.session_update.as_deref() {
+            Some("agent_message_chunk") => {
+                let words = update.content.and_then(|content| serde_json::from_str::<Words<'_>>(content.get()).ok());
+                words.and_then(|words| words.text).map(|text| Meaning::Text(text.into_string())).into_iter().collect()
+            }
+            Some("tool_call") => {
+                let tool = update.title.as_deref().unwrap_or_default().to_owned();
+                vec![Meaning::Called { call: call(), tool }]
+            }
+            Some("tool_call_update") => match update.status.as_deref() {
+                Some("completed") => vec![Meaning::Returned { call: call(), outcome: ToolOutcome::Ok }],
+                Some("failed") => vec![Meaning::Returned { call: call(), outcome: ToolOutcome::Error }],
+                Some(_) | None => Vec::new(),
+            },
+            Some(
+                "agent_thought_chunk"
+                | "user_message_chunk"
+                | "plan"
+                | "available_commands_update"
+                | "current_mode_update"
+                | "usage_update"
+                | "session_info_update",
+            ) => Vec::new(),
+            other => vec![Meaning::Unrecognized(format!("an update: {}", other.unwrap_or("of no sort")))],
+        }
+    }
+}
+
+impl Codec for Acp {
+    fn begin(&mut self) -> Vec<String> {
+        let files = json!({ "readTextFile": false, "writeTextFile": false });
+        let params = json!({ "protocolVersion": 1, "clientCapabilities": { "fs": files } });
+        vec![DIALECT.request(INITIALIZE, "initialize", &params)]
+    }
+
+    fn prompt(&mut self, text: &str) -> Option<String> {
+        let session = self.session.clone()?;
+        self.last += 1;
+        self.prompted = Some(self.last);
+        let prompt = json!([{ "type": "text", "text": text }]);
+        Some(DIALECT.request(self.last, "session/prompt", &json!({ "sessionId": session, "prompt": prompt })))
+    }
+
+    fn interrupt(&mut self) -> Option<String> {
+        self.prompted?;
+        let session = self.session.as_deref()?;
+        Some(DIALECT.notice("session/cancel", Some(json!({ "sessionId": session }))))
+    }
+
+    fn hear(&mut self, line: &str) -> Vec<Meaning> {
+        let Ok(message) = serde_json::from_str::<Message<'_>>(line) else {
+            return vec![Meaning::Unrecognized("no message".into())];
+        };
+        match message.sort() {
+            Sort::Request { id, method, params } => Self::asked(id, method, params, line),
+            Sort::Notice { method, params } => Self::told(method, params),
+            Sort::Result { id, result } => self.result(id, result),
+            Sort::Error { id, words } if id <= NEW || self.prompted == Some(id) => {
+                self.prompted = None;
+                vec![Meaning::Ended(Outcome::Failed(words))]
+            }
+            Sort::Error { words, .. } => vec![Meaning::Failed(words)],
+            Sort::Strange => vec![Meaning::Unrecognized("no message of JSON-RPC".into())],
+        }
+    }
+
+    fn answer(&self, request: &Request, given: &Answer) -> Option<String> {
+        let asked = asked(&request.line)?;
+        if !given.allow {
+            // There is no way to say why.
+            return Some(asked.deny.map_or_else(|| self.cancel(request), |option| selected(&request.id, &option)));
+        }
+        let option = asked.allow.filter(|_| given.rewrite.is_none() && given.answers.is_none())?;
+        Some(selected(&request.id, &option))
+    }
+
+    fn cancel(&self, request: &Request) -> String {
+        DIALECT.result(&request.id, &json!({ "outcome": { "outcome": "cancelled" } }))
+    }
+}
+
+fn selected(id: &str, option: &str) -> String {
+    DIALECT.result(id, &json!({ "outcome": { "outcome": "selected", "optionId": option } }))
+}
+
+/// A request for permission, as the agent writes it.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// The sort of the call, in the protocol's words.
+    pub kind: String,
+    /// What it shows of it.
+    pub title: String,
+    /// Its words beside the title.
+    pub words: Option<String>,
+    /// The files it would write.
+    pub paths: Vec<String>,
+    /// The answer that allows it, once.
+    allow: Option<String>,
+    /// The answer that refuses it.
+    deny: Option<String>,
+    /// What is shown of the call and offered as answers, each to the byte.
+    pub input: String,
+}
+
+/// Reads a request for permission; `None` when it is none.
+pub(super) fn asked(line: &RawValue) -> Option<Asked> {
+    let message: Message<'_> = serde_json::from_str(line.get()).ok()?;
+    let params = message.params.filter(|_| message.method.as_deref() == Some(ASKS))?;
+    let params: Params<'_> = serde_json::from_str(params.get()).ok()?;
+    let mut fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(params.tool_call?.get()).ok()?;
+    fields.retain(|name, _| !matches!(name.as_str(), "toolCallId" | "status"));
+    if let Some(options) = params.options {
+        fields.insert("options".into(), options.to_owned());
+    }
+    read(&serde_json::to_string(&fields).ok()?)
+}
+
+/// Reads what is shown of a call, with the answers that are offered.
+fn read(input: &str) -> Option<Asked> {
+    #[derive(Deserialize)]
+    struct Shown<'a> {
+        #[serde(borrow)]
+        title: Option<Text<'a>>,
+        #[serde(borrow)]
+        kind: Option<Text<'a>>,
+        #[serde(default, borrow)]
+        content: Vec<Content<'a>>,
+        #[serde(default, borrow)]
+        options: Vec<Offer<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Content<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: Text<'a>,
+        #[serde(borrow)]
+        path: Option<Text<'a>>,
+        #[serde(borrow)]
+        content: Option<Words<'a>>,
+    }
+    let shown: Shown<'_> = serde_json::from_str(input).ok()?;
+    let offered = |kind: &str| {
+        let mut fitting = shown.options.iter().filter(|option| &*option.kind == kind);
+        // Two that say the same cannot be told apart.
+        let first = fitting.next().filter(|_| fitting.next().is_none());
+        first.map(|option| option.option_id.to_string())
+    };
+    let diffs = shown.content.iter().filter(|content| &*content.kind == "diff");
+    let words = match shown.content.as_slice() {
+        [Content { content: Some(words), .. }] => words.text.as_deref().map(str::to_owned),
+        _ => None,
+    };
+    Some(Asked {
+        allow: offered("allow_once"),
+        deny: offered("reject_once"),
+        kind: shown.kind.as_deref().unwrap_or_default().to_owned(),
+        title: shown.title.as_deref().unwrap_or_default().to_owned(),
+        paths: diffs.filter_map(|diff| diff.path.as_deref().map(str::to_owned)).collect(),
+        words,
+        input: input.to_owned(),
+    })
+}
+
+impl Asked {
+    /// Whether it is Gemini CLI's shell in this directory, in the foreground. The words before the
+    /// bracket are its own, those behind it are the model's.
+    pub(super) fn is_shell_in(&self, cwd: &str) -> bool {
+        let here = format!("[current working directory {cwd}]");
+        let rest = self.words.as_deref().and_then(|words| words.strip_prefix(&here));
+        let plain = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" (") && rest.ends_with(')'));
+        self.kind == "execute" && plain
+    }
+}
+
+pub(super) fn has_words(input: Option<&str>, given: &Answer) -> bool {
+    let allowed = || input.and_then(read).is_some_and(|asked| asked.allow.is_some());
+    !given.allow || given.rewrite.is_none() && given.answers.is_none() && allowed()
+}
+
+/// Whether a request for a command asks for nothing else.
+pub(super) fn is_plain(input: &str) -> bool {
+    const KNOWN: [&str; 5] = ["content", "kind", "locations", "options", "title"];
+    let Ok(fields) = serde_json::from_str::<BTreeMap<String, &RawValue>>(input) else { return false };
+    fields.keys().all(|name| KNOWN.contains(&name.as_str()))
+}

@@ -1,0 +1,413 @@
+//! Codex' app-server: JSON-RPC without its version, one message a line, over `codex app-server`.
+//!
+//! A request to change files names only its item; what would change was told when the item began.
+
+use std::collections::BTreeMap;
+
+use events::ToolOutcome;
+use serde::Deserialize;
+use serde_json::{json, value::RawValue};
+
+use super::{
+    Calls, Codec, Meaning, Outcome, Request, raw,
+    rpc::{Dialect, Message, Sort},
+};
+use agents::{Answer, borrowed::Text};
+
+const DIALECT: Dialect = Dialect::Bare;
+const COMMAND: &str = "item/commandExecution/requestApproval";
+const FILES: &str = "item/fileChange/requestApproval";
+
+/// Requests of ours.
+const INITIALIZE: u64 = 1;
+const START: u64 = 2;
+
+/// Fields that name a request and say nothing of what is asked for: the same may be asked again.
+const NAMES: [&str; 7] = ["threadId", "turnId", "itemId", "startedAtMs", "completedAtMs", "id", "status"];
+
+/// A conversation with Codex.
+#[derive(Debug)]
+pub struct AppServer {
+    cwd: String,
+    thread: Option<String>,
+    turn: Option<String>,
+    /// The id of the last request of ours.
+    last: u64,
+    /// The request that starts the turn.
+    prompted: Option<u64>,
+    /// The turn is to be stopped as soon as its id is known.
+    stops: bool,
+    /// Files that items in the works would change.
+    items: Calls<Box<RawValue>>,
+    /// Messages that are told in parts.
+    parts: Calls<()>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Params<'a> {
+    #[serde(borrow)]
+    thread_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    item_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    delta: Option<Text<'a>>,
+    #[serde(borrow)]
+    item: Option<&'a RawValue>,
+    #[serde(borrow)]
+    turn: Option<&'a RawValue>,
+    #[serde(borrow)]
+    thread: Option<&'a RawValue>,
+    #[serde(borrow)]
+    request_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    will_retry: Option<bool>,
+}
+
+/// A thread, a turn or an item.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Thing<'a> {
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    #[serde(borrow, rename = "type")]
+    kind: Option<Text<'a>>,
+    /// Of a turn and an item a word; of a thread more.
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<Text<'a>>,
+}
+
+impl Thing<'_> {
+    fn status(&self) -> &str {
+        self.status.map_or("", |status| status.get().trim_matches('"'))
+    }
+}
+
+fn thing(text: Option<&RawValue>) -> Thing<'_> {
+    text.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default()
+}
+
+impl AppServer {
+    /// One for a thread in this directory.
+    #[must_use]
+    pub fn new(cwd: &str) -> Self {
+        Self {
+            cwd: cwd.to_owned(),
+            thread: None,
+            turn: None,
+            last: START,
+            prompted: None,
+            stops: false,
+            items: Calls::default(),
+            parts: Calls::default(),
+        }
+    }
+
+    fn request(&mut self, method: &str, params: &serde_json::Value) -> String {
+        self.last += 1;
+        DIALECT.request(self.last, method, params)
+    }
+
+    fn stop(&mut self) -> Option<String> {
+        let (thread, turn) = (self.thread.clone()?, self.turn.clone()?);
+        self.stops = false;
+        Some(self.request("turn/interrupt", &json!({ "threadId": thread, "turnId": turn })))
+    }
+
+    fn result(&mut self, id: u64, result: &RawValue) -> Vec<Meaning> {
+        #[derive(Deserialize)]
+        struct Of<'a> {
+            #[serde(borrow)]
+            thread: Option<&'a RawValue>,
+            #[serde(borrow)]
+            turn: Option<&'a RawValue>,
+        }
+        let of = serde_json::from_str::<Of<'_>>(result.get()).ok();
+        if id == INITIALIZE {
+            let start = json!({ "cwd": self.cwd, "approvalPolicy": "on-request" });
+            return [DIALECT.notice("initialized", None), DIALECT.request(START, "thread/start", &start)]
+                .map(Meaning::Send)
+                .to_vec();
+        }
+        if id == START {
+            let thread = of.and_then(|of| thing(of.thread).id.map(Text::into_string));
+            let Some(thread) = thread else {
+                return vec![Meaning::Ended(Outcome::Failed("it began no thread".into()))];
+            };
+            self.thread = Some(thread.clone());
+            return vec![Meaning::Session(thread), Meaning::Ready];
+        }
+        if self.prompted == Some(id) {
+            self.turn = of.and_then(|of| thing(of.turn).id.map(Text::into_string));
+            let stop = self.stops.then(|| self.stop()).flatten();
+            return stop.map(Meaning::Send).into_iter().collect();
+        }
+        Vec::new()
+    }
+
+    fn asked(&self, id: &RawValue, method: &str, params: Option<&RawValue>, line: &str) -> Vec<Meaning> {
+        let refused = || {
+            vec![
+                Meaning::Send(DIALECT.unknown(id.get(), method)),
+                Meaning::Unrecognized(format!("a request: {method}")),
+            ]
+        };
+        let told = params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
+        let (Some(told), Some(line), true) = (told, raw(line), matches!(method, COMMAND | FILES)) else {
+            return refused();
+        };
+        let (Some(session), Some(call)) = (told.thread_id, told.item_id) else { return refused() };
+        let item = self.items.get(&call).filter(|_| method == FILES).cloned();
+        let (session, call) = (session.into_string(), Some(call.into_string()));
+        vec![Meaning::Asks(Box::new(Request { id: id.get().to_owned(), session, call, place: None, line, item }))]
+    }
+
+    fn told(&mut self, method: &str, params: Option<&RawValue>) -> Vec<Meaning> {
+        let told = params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok()).unwrap_or_default();
+        // A helper's thread speaks for itself.
+        let own = told.thread_id.is_none() || told.thread_id.as_deref() == self.thread.as_deref();
+        let named = |thing: &Thing<'_>| thing.id.as_deref().unwrap_or_default().to_owned();
+        match method {
+            "turn/started" if own => {
+                self.turn = thing(told.turn).id.map(Text::into_string);
+                let stop = self.stops.then(|| self.stop()).flatten();
+                stop.map(Meaning::Send).into_iter().collect()
+            }
+            "item/started" => {
+                let item = thing(told.item);
+                match (item.kind.as_deref(), told.item) {
+                    (Some("fileChange"), Some(whole)) => {
+                        self.items.keep(named(&item), whole.to_owned());
+                        vec![Meaning::Called { call: named(&item), tool: "fileChange".into() }]
+                    }
+                    (Some(kind @ ("commandExecution" | "mcpToolCall" | "webSearch")), _) => {
+                        vec![Meaning::Called { call: named(&item), tool: kind.to_owned() }]
+                    }
+                    _ => Vec::new(),
+                }
+            }
+            "item/agentMessage/delta" if own => {
+                self.parts.keep(told.item_id.map(Text::into_string).unwrap_or_default(), ());
+                told.delta.map(|delta| Meaning::Text(delta.into_string())).into_iter().collect()
+            }
+            "item/completed" => self.completed(&thing(told.item), own),
+            "turn/completed" if own => {
+                self.turn = None;
+                let turn = thing(told.turn);
+                vec![Meaning::Ended(match turn.status() {
+                    "completed" => Outcome::Completed,
+                    "interrupted" => Outcome::Interrupted,
+                    other => {
+                        let words = thing(turn.error).message.map(Text::into_string);
+                        Outcome::Failed(words.unwrap_or_else(|| format!("the turn ended: {other}")))
+                    }
+                })]
+            }
+            "serverRequest/resolved" => {
+                told.request_id.map(|id| Meaning::Settled(id.get().to_owned())).into_iter().collect()
+            }
+            "error" if own && told.will_retry != Some(true) => {
+                let words = thing(told.error).message.map(Text::into_string);
+                vec![Meaning::Failed(words.unwrap_or_else(|| "an error without words".into()))]
+            }
+            "thread/started" if self.thread.is_none() => {
+                // The answer to our request says so again.
+                self.thread = thing(told.thread).id.map(Text::into_string);
+                Vec::new()
+            }
+            known if KNOWN.iter().any(|prefix| known.starts_with(prefix)) => Vec::new(),
+            other => vec![Meaning::Unrecognized(other.to_owned())],
+        }
+    }
+
+    fn completed(&mut self, item: &Thing<'_>, own: bool) -> Vec<Meaning> {
+        let id = item.id.as_deref().unwrap_or_default();
+        match item.kind.as_deref() {
+            Some("agentMessage") if own => {
+                let known = self.parts.get(id).is_some();
+                self.parts.forget(id);
+                let text = item.text.as_deref().filter(|_| !known);
+                text.map(|text| Meaning::Text(text.to_owned())).into_iter().collect()
+            }
+            Some("commandExecution" | "fileChange" | "mcpToolCall" | "webSearch") => {
+                self.items.forget(id);
+                let outcome = match item.status() {
+                    "declined" => ToolOutcome::Denied,
+                    "failed" => ToolOutcome::Error,
+                    _ => ToolOutcome::Ok,
+                };
+                vec![Meaning::Returned { call: id.to_owned(), outcome }]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// What is told and says nothing that is needed here.
+const KNOWN: [&str; 10] = [
+    "account/",
+    "configWarning",
+    "deprecationNotice",
+    "error",
+    "hook/",
+    "item/",
+    "mcpServer/",
+    "remoteControl/",
+    "thread/",
+    "turn/",
+];
+
+impl Codec for AppServer {
+    fn begin(&mut self) -> Vec<String> {
+        let client = json!({ "name": "capture", "title": "capture", "version": env!("CARGO_PKG_VERSION") });
+        let params = json!({ "clientInfo": client, "capabilities": { "experimentalApi": true } });
+        vec![DIALECT.request(INITIALIZE, "initialize", &params)]
+    }
+
+    fn prompt(&mut self, text: &str) -> Option<String> {
+        let thread = self.thread.clone()?;
+        let input = json!([{ "type": "text", "text": text }]);
+        let prompt = self.request("turn/start", &json!({ "threadId": thread, "input": input }));
+        self.prompted = Some(self.last);
+        Some(prompt)
+    }
+
+    fn interrupt(&mut self) -> Option<String> {
+        self.stops = self.prompted.is_some();
+        self.stop()
+    }
+
+    fn hear(&mut self, line: &str) -> Vec<Meaning> {
+        let Ok(message) = serde_json::from_str::<Message<'_>>(line) else {
+            return vec![Meaning::Unrecognized("no message".into())];
+        };
+        match message.sort() {
+            Sort::Request { id, method, params } => self.asked(id, method, params, line),
+            Sort::Notice { method, params } => self.told(method, params),
+            Sort::Result { id, result } => self.result(id, result),
+            Sort::Error { id, words } if id <= START || self.prompted == Some(id) => {
+                vec![Meaning::Ended(Outcome::Failed(words))]
+            }
+            Sort::Error { words, .. } => vec![Meaning::Failed(words)],
+            Sort::Strange => vec![Meaning::Unrecognized("no message of JSON-RPC".into())],
+        }
+    }
+
+    fn answer(&self, request: &Request, given: &Answer) -> Option<String> {
+        let offered = asked(&request.line)?;
+        if given.allow && (given.rewrite.is_some() || given.answers.is_some() || !offered.accepts()) {
+            return None;
+        }
+        // There is no way to say why.
+        let decision = if given.allow { "accept" } else { "decline" };
+        Some(DIALECT.result(&request.id, &json!({ "decision": decision })))
+    }
+
+    fn cancel(&self, request: &Request) -> String {
+        DIALECT.result(&request.id, &json!({ "decision": "cancel" }))
+    }
+}
+
+/// A request for permission, as the agent writes it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Asked<'a> {
+    #[serde(borrow)]
+    pub kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub command: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub cwd: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub environment_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub grant_root: Option<Text<'a>>,
+    #[serde(borrow)]
+    available_decisions: Option<Vec<&'a RawValue>>,
+    /// Whether it is about files.
+    #[serde(skip)]
+    pub is_files: bool,
+    /// The fields that say what is asked for, each to the byte.
+    #[serde(skip)]
+    pub input: String,
+}
+
+impl Asked<'_> {
+    /// Whether a plain yes, for this once, is among the answers.
+    fn accepts(&self) -> bool {
+        self.available_decisions.as_ref().is_none_or(|all| all.iter().any(|one| one.get() == "\"accept\""))
+    }
+}
+
+/// Reads a request for permission; `None` when it is none.
+pub(super) fn asked(line: &RawValue) -> Option<Asked<'_>> {
+    let message: Message<'_> = serde_json::from_str(line.get()).ok()?;
+    let method = message.method?;
+    let params = message.params.filter(|_| matches!(&*method, COMMAND | FILES))?;
+    let asked: Asked<'_> = serde_json::from_str(params.get()).ok()?;
+    Some(Asked { is_files: &*method == FILES, input: nameless(params.get())?, ..asked })
+}
+
+/// The fields of an object but those that only name it.
+pub(super) fn nameless(object: &str) -> Option<String> {
+    let mut fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(object).ok()?;
+    fields.retain(|name, _| !NAMES.contains(&name.as_str()));
+    serde_json::to_string(&fields).ok()
+}
+
+/// A change that an item would make.
+#[derive(Debug, Deserialize)]
+pub(super) struct Change {
+    /// The file.
+    pub path: String,
+    kind: Kind,
+}
+
+#[derive(Debug, Deserialize)]
+struct Kind {
+    #[serde(default)]
+    move_path: Option<String>,
+}
+
+/// The files an item would change, by their names before and after; `None` when it does not say.
+pub(super) fn changed(item: &RawValue) -> Option<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Item {
+        changes: Vec<Change>,
+    }
+    let item: Item = serde_json::from_str(item.get()).ok()?;
+    let paths: Vec<String> =
+        item.changes.into_iter().flat_map(|change| std::iter::once(change.path).chain(change.kind.move_path)).collect();
+    (!paths.is_empty()).then_some(paths)
+}
+
+pub(super) fn has_words(input: Option<&str>, given: &Answer) -> bool {
+    let asked = input.and_then(|input| serde_json::from_str::<Asked<'_>>(input).ok());
+    !given.allow || given.rewrite.is_none() && given.answers.is_none() && asked.as_ref().is_none_or(Asked::accepts)
+}
+
+/// Whether a request for a command asks for nothing else: no other rights, no other place, no input to
+/// a program that runs.
+pub(super) fn is_plain(input: &str) -> bool {
+    const KNOWN: [&str; 8] = [
+        "availableDecisions",
+        "command",
+        "commandActions",
+        "cwd",
+        "environmentId",
+        "kind",
+        "proposedExecpolicyAmendment",
+        "reason",
+    ];
+    let Ok(fields) = serde_json::from_str::<BTreeMap<String, &RawValue>>(input) else { return false };
+    let known = |(name, value): (&String, &&RawValue)| KNOWN.contains(&name.as_str()) || value.get() == "null";
+    let is = |name: &str, wanted: &str| fields.get(name).is_none_or(|value| matches!(value.get(), v if v == wanted));
+    fields.iter().all(known) && is("kind", "\"command\"") && is("environmentId", "\"local\"")
+}

@@ -1,0 +1,294 @@
+//! The daemon of Codex as a live source: what it says its threads do.
+//!
+//! Plain `codex` lets a shared daemon work (`codex app-server`), whose socket below the home speaks
+//! WebSocket with a message for each change of a thread's status. [`Daemons::start`] follows the
+//! daemon of every home on one thread and hands on claims of the source `protocol`.
+//!
+//! It listens. It says who it is, asks once for the threads that are loaded and their status, and
+//! sends nothing else, ever (`wire::Say` has no words for more): it subscribes to no thread, which
+//! would make it one of those asked for permission, and answers nothing it is asked.
+//!
+//! A daemon calls itself after the first client that comes. So a new socket is left alone until
+//! whoever started the daemon has spoken.
+//!
+//! `wire` has the shapes, `talk` the meaning, `link` one connection, `socket` how it is found.
+
+mod link;
+mod socket;
+mod talk;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::{
+    io,
+    os::fd::AsFd,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use events::{NewEvent, Timestamp};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use agents::Stopped;
+use link::Link;
+use processes::wake;
+
+/// Threads nobody knew that may wait to be told of again.
+const STRANGERS: usize = 256;
+/// A claim of a thread whose transcript was not seen yet is offered again for so long, ms.
+const AGAIN_MS: i64 = 30_000;
+/// So often it is offered again.
+const AGAIN_EVERY: Duration = Duration::from_millis(250);
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// A home without a daemon is looked at this often.
+    pub look_every: Duration,
+    /// A socket younger than this is left alone, milliseconds.
+    pub leave_alone_ms: i64,
+    /// An answer may take so long.
+    pub answer: Duration,
+    /// After the first failure the next try comes this much later; then later and later,
+    pub pause: Duration,
+    /// but not later than this.
+    pub longest_pause: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            look_every: Duration::from_secs(2),
+            leave_alone_ms: 3_000,
+            answer: Duration::from_secs(5),
+            pause: Duration::from_secs(1),
+            longest_pause: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Timing {
+    fn pause(&self, failures: u32) -> Duration {
+        let doubled = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
+        self.pause.saturating_mul(doubled).min(self.longest_pause)
+    }
+}
+
+/// What is handed on.
+#[derive(Debug)]
+pub enum Told {
+    /// Claims, oldest first.
+    Claims(Vec<NewEvent>, Strangers),
+    /// Every daemon was looked for once: of other threads than these, nothing that was claimed
+    /// before the start is so any more.
+    Only(Vec<Arc<str>>),
+}
+
+/// Takes the threads that nobody knows; they are told of again for a while.
+#[derive(Debug, Clone)]
+pub struct Strangers(Sender<Arc<str>>);
+
+impl Strangers {
+    /// Nobody knows this thread.
+    pub fn tell(&self, thread: Arc<str>) {
+        // When there is no room it is not told of again.
+        self.0.try_send(thread).ok();
+    }
+}
+
+/// How the source does.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Health {
+    /// Whether a daemon's socket was ever seen.
+    pub seen: bool,
+    /// Daemons that are connected.
+    pub connected: u64,
+    /// Messages that came.
+    pub messages: u64,
+    /// When the last one came.
+    pub last_at: Option<Timestamp>,
+    /// Messages that were not understood, and connections that failed.
+    pub errors: u64,
+    /// Why a daemon is not connected, or what was not understood last.
+    pub trouble: Option<String>,
+}
+
+/// The thread that follows the daemons.
+#[derive(Debug)]
+pub struct Daemons {
+    stop: Arc<AtomicBool>,
+    wake: wake::Wake,
+    health: HealthHandle,
+    thread: JoinHandle<()>,
+}
+
+/// Reads the health.
+#[derive(Debug, Clone, Default)]
+pub struct HealthHandle(Arc<Mutex<Health>>);
+
+impl HealthHandle {
+    /// How the source does now.
+    #[must_use]
+    pub fn get(&self) -> Health {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Health> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Daemons {
+    /// Follows the daemons of these homes; `clock` reads the wall clock. What they say goes to
+    /// `sink`, which may wait.
+    ///
+    /// # Errors
+    /// When a thread or a descriptor cannot be had.
+    pub fn start<C, S>(homes: Vec<PathBuf>, timing: Timing, clock: C, sink: S) -> io::Result<Self>
+    where
+        C: Fn() -> Timestamp + Send + 'static,
+        S: FnMut(Told) -> Result<(), Stopped> + Send + 'static,
+    {
+        let (wake, woken) = wake::pair()?;
+        let (strangers, strange) = bounded(STRANGERS);
+        let health = HealthHandle::default();
+        let stop = Arc::new(AtomicBool::new(false));
+        let start = Instant::now();
+        let follower = Follower {
+            links: homes.into_iter().map(|home| Link::new(home, timing, start)).collect(),
+            settled: false,
+            waiting: Vec::new(),
+            strange,
+            strangers: Strangers(strangers),
+            health: health.clone(),
+            stop: Arc::clone(&stop),
+            woken,
+            clock,
+            sink,
+        };
+        let thread = std::thread::Builder::new().name("codex-daemon".into()).spawn(move || follower.run())?;
+        Ok(Self { stop, wake, health, thread })
+    }
+
+    /// A handle that tells how it does.
+    #[must_use]
+    pub fn health(&self) -> HealthHandle {
+        self.health.clone()
+    }
+
+    /// Ends it and waits until it did. What was claimed stands: the daemon goes on.
+    pub fn stop(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.wake.wake();
+        if self.thread.join().is_err() {
+            tracing::error!("the thread that follows the Codex daemon panicked");
+        }
+    }
+}
+
+struct Follower<C, S> {
+    links: Vec<Link>,
+    /// Whether [`Told::Only`] was told.
+    settled: bool,
+    /// Threads nobody knew when they were told of.
+    waiting: Vec<Arc<str>>,
+    strange: Receiver<Arc<str>>,
+    strangers: Strangers,
+    health: HealthHandle,
+    stop: Arc<AtomicBool>,
+    woken: wake::Woken,
+    clock: C,
+    sink: S,
+}
+
+impl<C, S> Follower<C, S>
+where
+    C: Fn() -> Timestamp,
+    S: FnMut(Told) -> Result<(), Stopped>,
+{
+    fn run(mut self) {
+        let mut more = false;
+        while !self.stop.load(Ordering::Relaxed) {
+            self.wait(more);
+            more = match self.round() {
+                Ok(more) => more,
+                Err(Stopped) => return,
+            };
+        }
+    }
+
+    /// Waits until a socket is ready, something is due, or somebody wants the end.
+    fn wait(&self, more: bool) {
+        let now = Instant::now();
+        let again = if self.waiting.is_empty() { None } else { Some(now + AGAIN_EVERY) };
+        let due = self.links.iter().map(Link::due).chain(again).min();
+        let wait = if more { Some(Duration::ZERO) } else { due.map(|due| due.saturating_duration_since(now)) };
+        // A poll counts in milliseconds; rounding down would turn the last one into a busy wait.
+        let wait = wait.map(|wait| if wait.is_zero() { wait } else { wait + Duration::from_millis(1) });
+        let timeout = wait.and_then(|wait| Timespec::try_from(wait).ok());
+        let sockets = self.links.iter().filter_map(Link::socket);
+        let mut fds: Vec<PollFd<'_>> = std::iter::once(self.woken.as_fd())
+            .chain(sockets)
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
+        // Interrupted is as good as woken.
+        poll(&mut fds, timeout.as_ref()).ok();
+    }
+
+    /// Gives every home its turn; true when there is more to read at once.
+    fn round(&mut self) -> Result<bool, Stopped> {
+        self.woken.drain();
+        let now = (self.clock)();
+        let (mut events, mut more) = (Vec::new(), false);
+        let (mut messages, mut errors) = (0, 0);
+        for link in &mut self.links {
+            let turn = link.turn(now, Instant::now());
+            events.extend(turn.events);
+            messages += turn.messages;
+            errors += turn.errors;
+            more |= turn.more;
+        }
+        self.report(now, messages, errors);
+        self.offer_again(now, &mut events);
+        if !events.is_empty() {
+            (self.sink)(Told::Claims(events, self.strangers.clone()))?;
+        }
+        if !self.settled && self.links.iter().all(|link| link.settled) {
+            self.settled = true;
+            let threads = self.links.iter().flat_map(Link::threads).cloned().collect();
+            (self.sink)(Told::Only(threads))?;
+        }
+        Ok(more)
+    }
+
+    /// A thread is told of before its transcript is found: what is still so is offered again.
+    fn offer_again(&mut self, now: Timestamp, events: &mut Vec<NewEvent>) {
+        self.waiting.extend(self.strange.try_iter());
+        for thread in std::mem::take(&mut self.waiting) {
+            let told = events.iter().any(|event| event.provider_session_id == thread);
+            let event = self.links.iter().find_map(|link| link.again(&thread));
+            let recent = event.filter(|event| now.since_ms(event.observed_at) < AGAIN_MS);
+            events.extend(recent.filter(|_| !told).cloned());
+        }
+    }
+
+    fn report(&self, now: Timestamp, messages: u64, errors: u64) {
+        let mut health = self.health.lock();
+        health.seen = self.links.iter().any(|link| link.seen.ever);
+        health.connected = self.links.iter().filter(|link| link.is_open()).count() as u64;
+        health.messages += messages;
+        health.errors += errors;
+        if messages > 0 {
+            health.last_at = Some(now);
+        }
+        let trouble = self.links.iter().find_map(|link| Some((link.home(), link.seen.trouble.as_ref()?)));
+        health.trouble = trouble.map(|(home, trouble)| format!("{}: {trouble}", home.display()));
+    }
+}

@@ -1,0 +1,272 @@
+//! Agents spoken to over their own protocols: Claude Code's stream-json, Codex' app-server, and ACP
+//! as Gemini CLI speaks it. No screen, no terminal.
+//!
+//! A [`Codec`] is pure: a line of the agent in, what it means out ([`Meaning`]), and the lines that
+//! begin, prompt, interrupt and answer. It decides nothing: a request for permission is handed on with
+//! every byte of it ([`Request`]), and its answer is made of a decision somebody else took. What nobody
+//! understands is kept as unrecognized; a request nobody understands is answered with the protocol's
+//! own error, which is never a yes. A grant of the agent's own ("for this session", "always") is never
+//! given: it would outlive the decision.
+//!
+//! [`told`] is what is delivered of it, [`program`] the process of the agent.
+//!
+//! Shapes: recorded from Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0
+//! (`fixtures/protocol`).
+
+#![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
+
+pub mod acp;
+pub mod app_server;
+pub mod codex_daemon;
+pub mod program;
+mod rpc;
+pub mod stream_json;
+pub mod telemetry;
+pub mod told;
+
+use events::{Provider, ToolOutcome};
+use serde_json::value::RawValue;
+
+use agents::Answer;
+
+/// A line of more bytes than this is no message of an agent.
+pub const LINE_BYTES: usize = 32 << 20;
+/// Calls that are remembered at once, for the requests that name them.
+const CALLS: usize = 256;
+
+/// What a line of the agent means.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Meaning {
+    /// This is to be sent at once: a step of the greeting, or an answer nobody decides on.
+    Send(String),
+    /// The session it is: the agent's own id of it.
+    Session(String),
+    /// It takes a prompt.
+    Ready,
+    /// Something the agent says to its user; one text may come in parts.
+    Text(String),
+    /// It calls a tool.
+    Called {
+        /// The agent's id of the call.
+        call: String,
+        /// The tool, by the agent's name or words.
+        tool: String,
+    },
+    /// A call ended.
+    Returned {
+        /// The agent's id of the call.
+        call: String,
+        /// How.
+        outcome: ToolOutcome,
+    },
+    /// It asks for permission, and waits.
+    Asks(Box<Request>),
+    /// It does not wait for the answer to this request any more.
+    Settled(String),
+    /// The turn is over.
+    Ended(Outcome),
+    /// Something went wrong, and the turn may go on.
+    Failed(String),
+    /// A message that is not understood; its sort.
+    Unrecognized(String),
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// As it should.
+    Completed,
+    /// Somebody interrupted it.
+    Interrupted,
+    /// With an error, in the agent's words.
+    Failed(String),
+}
+
+/// A request for permission.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The protocol's id of it, as JSON.
+    pub id: String,
+    /// The session that asks.
+    pub session: String,
+    /// The call it is about, by the agent's id.
+    pub call: Option<String>,
+    /// The directory of the call, where it was told beside the request.
+    pub place: Option<String>,
+    /// The request, every byte of it.
+    pub line: Box<RawValue>,
+    /// What the request leaves out of the call, every byte of it.
+    pub item: Option<Box<RawValue>>,
+}
+
+impl PartialEq for Request {
+    fn eq(&self, other: &Self) -> bool {
+        let text = |item: &Option<Box<RawValue>>| item.as_ref().map(|item| item.get().to_owned());
+        (&self.id, &self.session, &self.call, &self.place) == (&other.id, &other.session, &other.call, &other.place)
+            && self.line.get() == other.line.get()
+            && text(&self.item) == text(&other.item)
+    }
+}
+
+/// One conversation with an agent, in its protocol.
+pub trait Codec: Send {
+    /// What is sent first.
+    fn begin(&mut self) -> Vec<String>;
+
+    /// A prompt; `None` while there is no session.
+    fn prompt(&mut self, text: &str) -> Option<String>;
+
+    /// Stops the turn; `None` when there is none.
+    fn interrupt(&mut self) -> Option<String>;
+
+    /// What a line means.
+    fn hear(&mut self, line: &str) -> Vec<Meaning>;
+
+    /// The line that answers a request; `None` when the protocol has no words for the decision.
+    fn answer(&self, request: &Request, given: &Answer) -> Option<String>;
+
+    /// The line that takes the request off the table, because the turn is stopped. No permission.
+    fn cancel(&self, request: &Request) -> String;
+}
+
+/// The codec of an agent that works in this directory; `None` when it has none.
+#[must_use]
+pub fn codec(provider: Provider, cwd: &str) -> Option<Box<dyn Codec>> {
+    match provider {
+        Provider::Claude => Some(Box::new(stream_json::StreamJson::default())),
+        Provider::Codex => Some(Box::new(app_server::AppServer::new(cwd))),
+        Provider::Gemini => Some(Box::new(acp::Acp::new(cwd))),
+        Provider::Pi | Provider::Capture | Provider::Unknown => None,
+    }
+}
+
+/// The agent's program and the words that make it speak its protocol.
+#[must_use]
+pub const fn words(provider: Provider) -> Option<&'static [&'static str]> {
+    match provider {
+        Provider::Claude => Some(&[
+            "claude",
+            "-p",
+            "--input-format",
+            "stream-json",
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--include-partial-messages",
+            "--permission-prompt-tool",
+            "stdio",
+        ]),
+        Provider::Codex => Some(&["codex", "app-server"]),
+        Provider::Gemini => Some(&["gemini", "--acp"]),
+        Provider::Pi | Provider::Capture | Provider::Unknown => None,
+    }
+}
+
+/// Whether the agent has words, over its protocol, for this decision on such a request: its tool, and
+/// the tool's input as it was told.
+#[must_use]
+pub fn has_words(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &Answer) -> bool {
+    match provider {
+        Provider::Claude => stream_json::has_words(tool, input, given),
+        Provider::Codex => app_server::has_words(input, given),
+        Provider::Gemini => acp::has_words(input, given),
+        Provider::Pi | Provider::Capture | Provider::Unknown => false,
+    }
+}
+
+/// Whether a request asks for nothing but to run its command.
+#[must_use]
+pub fn is_plain(provider: Provider, input: &str) -> bool {
+    match provider {
+        Provider::Claude => stream_json::is_plain(input),
+        Provider::Codex => app_server::is_plain(input),
+        Provider::Gemini => acp::is_plain(input),
+        Provider::Pi | Provider::Capture | Provider::Unknown => false,
+    }
+}
+
+/// Cuts what an agent writes into lines.
+#[derive(Debug, Default)]
+pub struct Lines {
+    half: Vec<u8>,
+    /// The line at hand is too long, and skipped to its end.
+    skips: bool,
+}
+
+/// One line of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// A line, without its end.
+    Whole(String),
+    /// One that is no text, or longer than [`LINE_BYTES`].
+    Damaged,
+}
+
+impl Lines {
+    /// Takes bytes; gives the lines they complete.
+    pub fn take(&mut self, mut bytes: &[u8]) -> Vec<Line> {
+        let mut lines = Vec::new();
+        while let Some(at) = memchr::memchr(b'\n', bytes) {
+            let (head, rest) = bytes.split_at(at);
+            bytes = rest.get(1..).unwrap_or_default();
+            self.keep(head);
+            let skipped = std::mem::take(&mut self.skips);
+            let line = std::mem::take(&mut self.half);
+            let text = String::from_utf8(line).ok().filter(|_| !skipped);
+            match text {
+                Some(text) if text.trim().is_empty() => {}
+                Some(text) => lines.push(Line::Whole(text)),
+                None => lines.push(Line::Damaged),
+            }
+        }
+        self.keep(bytes);
+        lines
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.half.len() + bytes.len() > LINE_BYTES {
+            self.skips = true;
+        }
+        if self.skips {
+            self.half.clear();
+        } else {
+            self.half.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// Remembers something of the last calls; the oldest are forgotten.
+#[derive(Debug)]
+struct Calls<T>(std::collections::VecDeque<(String, T)>);
+
+impl<T> Default for Calls<T> {
+    fn default() -> Self {
+        Self(std::collections::VecDeque::new())
+    }
+}
+
+impl<T> Calls<T> {
+    fn keep(&mut self, call: String, what: T) {
+        self.0.retain(|(known, _)| *known != call);
+        if self.0.len() >= CALLS {
+            self.0.pop_front();
+        }
+        self.0.push_back((call, what));
+    }
+
+    fn get(&self, call: &str) -> Option<&T> {
+        self.0.iter().find(|(known, _)| known == call).map(|(_, what)| what)
+    }
+
+    fn forget(&mut self, call: &str) {
+        self.0.retain(|(known, _)| known != call);
+    }
+}
+
+/// A message as it was written.
+fn raw(line: &str) -> Option<Box<RawValue>> {
+    RawValue::from_string(line.trim().to_owned()).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! JSON-RPC as Codex and ACP write it: one message a line.
+
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+use agents::borrowed::Text;
+
+/// What a client answers to a request it does not know.
+const UNKNOWN_METHOD: i64 = -32_601;
+
+/// A message of any sort.
+#[derive(Debug, Deserialize)]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub method: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub params: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub error: Option<&'a RawValue>,
+}
+
+/// What a message is.
+#[derive(Debug)]
+pub(super) enum Sort<'a> {
+    /// Asks for an answer under this id.
+    Request { id: &'a RawValue, method: &'a str, params: Option<&'a RawValue> },
+    /// Tells something.
+    Notice { method: &'a str, params: Option<&'a RawValue> },
+    /// Answers a request of ours.
+    Result { id: u64, result: &'a RawValue },
+    /// Refuses a request of ours.
+    Error { id: u64, words: String },
+    /// None of these.
+    Strange,
+}
+
+impl<'a> Message<'a> {
+    pub(super) fn sort(&'a self) -> Sort<'a> {
+        let number = |id: &RawValue| id.get().parse::<u64>().ok();
+        match (self.id, &self.method, self.result, self.error) {
+            // An id that is null names nothing: such a message cannot be answered.
+            (Some(id), Some(method), None, None) if id.get() != "null" => {
+                Sort::Request { id, method, params: self.params }
+            }
+            (None, Some(method), None, None) => Sort::Notice { method, params: self.params },
+            (Some(id), None, Some(result), None) => number(id).map_or(Sort::Strange, |id| Sort::Result { id, result }),
+            (Some(id), None, _, Some(error)) => {
+                number(id).map_or(Sort::Strange, |id| Sort::Error { id, words: words(error) })
+            }
+            _ => Sort::Strange,
+        }
+    }
+}
+
+/// What an error says.
+fn words(error: &RawValue) -> String {
+    #[derive(Deserialize)]
+    struct Told<'a> {
+        #[serde(borrow)]
+        message: Text<'a>,
+    }
+    serde_json::from_str::<Told<'_>>(error.get())
+        .map_or_else(|_| error.get().to_owned(), |told| told.message.into_string())
+}
+
+/// Whether messages name the version of JSON-RPC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// They do (ACP).
+    Versioned,
+    /// They do not (Codex).
+    Bare,
+}
+
+impl Dialect {
+    fn line(self, mut message: Value) -> String {
+        if self == Self::Versioned {
+            message["jsonrpc"] = "2.0".into();
+        }
+        message.to_string()
+    }
+
+    pub(super) fn request(self, id: u64, method: &str, params: &Value) -> String {
+        self.line(json!({ "id": id, "method": method, "params": params }))
+    }
+
+    pub(super) fn notice(self, method: &str, params: Option<Value>) -> String {
+        let mut message = json!({ "method": method });
+        if let Some(params) = params {
+            message["params"] = params;
+        }
+        self.line(message)
+    }
+
+    /// The answer to a request of the agent; its id is given back as it was written.
+    pub(super) fn result(self, id: &str, result: &Value) -> String {
+        let version = if self == Self::Versioned { "\"jsonrpc\":\"2.0\"," } else { "" };
+        format!("{{{version}\"id\":{id},\"result\":{result}}}")
+    }
+
+    /// A request nobody understands: refused, in the protocol's own way.
+    pub(super) fn unknown(self, id: &str, method: &str) -> String {
+        let version = if self == Self::Versioned { "\"jsonrpc\":\"2.0\"," } else { "" };
+        let error = json!({ "code": UNKNOWN_METHOD, "message": format!("{method} is not answered here") });
+        format!("{{{version}\"id\":{id},\"error\":{error}}}")
+    }
+}

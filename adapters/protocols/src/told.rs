@@ -1,0 +1,303 @@
+//! What is delivered of a conversation over an agent's protocol: that it began, works, asks, rests, is
+//! over. The conversation itself is in the agent's own files, as always, and is not told twice.
+//!
+//! A request is delivered whole, with its session and directory, so that the hash of a delivery's
+//! payload is that of all that is decided on.
+
+use std::sync::Arc;
+
+use events::{
+    ApprovalKind, ApprovalResolved, Claim, Confidence, Dialog, Payload, Provider, Reason, SessionStarted, Signal,
+    StartKind, State, Timestamp, ToolOutcome,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{Request, acp, app_server, stream_json};
+use hooks::delivery::{
+    Delivery,
+    asked::Asked,
+    decode::{Decoded, asked_of_tool, events_of},
+};
+
+/// One thing that is delivered.
+#[derive(Debug)]
+pub struct Told {
+    /// The agent's own id of the session.
+    pub session_id: String,
+    /// The directory the session was begun in.
+    pub cwd: String,
+    /// What is told.
+    pub what: What,
+}
+
+/// What is told.
+#[derive(Debug)]
+pub enum What {
+    /// The session began.
+    Began,
+    /// It works.
+    Works,
+    /// It asks for permission, and waits.
+    Asks(Asks),
+    /// It waits no longer for the answer to this.
+    Settled {
+        /// The approval.
+        approval: String,
+    },
+    /// What was decided on came to this.
+    Returned {
+        /// The approval.
+        approval: String,
+        /// How the call ended.
+        outcome: ToolOutcome,
+    },
+    /// A turn is over.
+    Rests,
+    /// Nobody speaks with it any more.
+    Left,
+}
+
+/// A request for permission, as it is delivered.
+#[derive(Debug)]
+pub struct Asks {
+    /// The line of the agent.
+    pub request: Box<RawValue>,
+    /// What the request leaves out of the call.
+    pub item: Option<Box<RawValue>>,
+    /// The call, by the agent's id.
+    pub call: Option<String>,
+    /// The directory of the call, where it was told beside the request.
+    pub place: Option<String>,
+}
+
+impl Asks {
+    /// A request, to be delivered.
+    #[must_use]
+    pub fn of(request: &Request) -> Self {
+        Self {
+            request: request.line.clone(),
+            item: request.item.clone(),
+            call: request.call.clone(),
+            place: request.place.clone(),
+        }
+    }
+}
+
+/// The payload of a delivery.
+#[derive(Debug, Serialize, Deserialize)]
+struct Wire {
+    session_id: String,
+    cwd: String,
+    what: Word,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    request: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    item: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    call: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    approval: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    outcome: Option<ToolOutcome>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Word {
+    Began,
+    Works,
+    Asks,
+    Settled,
+    Returned,
+    Rests,
+    Left,
+}
+
+impl Told {
+    /// The payload of its delivery.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON.
+    pub fn payload(self) -> Result<Box<RawValue>, serde_json::Error> {
+        let Self { session_id, cwd, what } = self;
+        let plain = |what| Wire {
+            session_id,
+            cwd,
+            what,
+            request: None,
+            item: None,
+            call: None,
+            place: None,
+            approval: None,
+            outcome: None,
+        };
+        serde_json::value::to_raw_value(&match what {
+            What::Began => plain(Word::Began),
+            What::Works => plain(Word::Works),
+            What::Rests => plain(Word::Rests),
+            What::Left => plain(Word::Left),
+            What::Settled { approval } => Wire { approval: Some(approval), ..plain(Word::Settled) },
+            What::Returned { approval, outcome } => {
+                Wire { approval: Some(approval), outcome: Some(outcome), ..plain(Word::Returned) }
+            }
+            What::Asks(Asks { request, item, call, place }) => {
+                Wire { request: Some(request), item, call, place, ..plain(Word::Asks) }
+            }
+        })
+    }
+
+    fn read(payload: &RawValue) -> Result<Self, String> {
+        let wire: Wire = serde_json::from_str(payload.get()).map_err(|error| error.to_string())?;
+        if wire.session_id.is_empty() {
+            return Err("it names no session".into());
+        }
+        let what = match wire.what {
+            Word::Began => What::Began,
+            Word::Works => What::Works,
+            Word::Rests => What::Rests,
+            Word::Left => What::Left,
+            Word::Settled => What::Settled { approval: wire.approval.ok_or("it names no approval")? },
+            Word::Returned => What::Returned {
+                approval: wire.approval.ok_or("it names no approval")?,
+                outcome: wire.outcome.ok_or("it names no outcome")?,
+            },
+            Word::Asks => What::Asks(Asks {
+                request: wire.request.ok_or("it holds no request")?,
+                item: wire.item,
+                call: wire.call,
+                place: wire.place,
+            }),
+        };
+        Ok(Self { session_id: wire.session_id, cwd: wire.cwd, what })
+    }
+}
+
+/// Says what such a delivery means.
+pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
+    let told = Told::read(&delivery.payload)?;
+    let claim = |state, reason, words: &str| {
+        Signal::new(Claim::State { state, reason }, Confidence::High, Some(words.to_owned()))
+    };
+    let withdrawn = |words: &str| Signal::new(Claim::Withdrawn, Confidence::High, Some(words.to_owned()));
+    let payloads: Vec<Payload> = match &told.what {
+        What::Began => {
+            let cwd = Some(told.cwd.clone());
+            vec![SessionStarted { how: StartKind::New, cwd, ..SessionStarted::default() }.into()]
+        }
+        What::Works => vec![claim(State::Running, None, "its protocol: a turn goes on").into()],
+        What::Rests => vec![claim(State::Waiting, None, "its protocol: the turn is over").into()],
+        What::Left => vec![withdrawn("its protocol: nobody speaks with it any more").into()],
+        What::Asks(asks) => {
+            let asked = asked(delivery.provider, asks, &told.cwd).ok_or("it holds no request that is understood")?;
+            let question = asked.about == Some(ApprovalKind::Question);
+            let (state, reason) = match asked.about {
+                Some(ApprovalKind::Question) => (State::Waiting, Reason::Question),
+                about => (State::WaitingApproval, about.unwrap_or(ApprovalKind::Command).reason()),
+            };
+            let dialog = Dialog {
+                about: asked.about.filter(|_| !question),
+                subject: asked.subject.clone(),
+                ..Dialog::default()
+            };
+            let key = delivery.approval_id();
+            let signal = Signal {
+                key: Some(key.clone()),
+                dialog: Some(Box::new(dialog)),
+                ..claim(state, Some(reason), "its protocol: it asks for permission")
+            };
+            let request = Asked { key: Some(key), ..asked }.told(delivery);
+            vec![request.into(), withdrawn("its protocol: it waits").into(), signal.into()]
+        }
+        What::Settled { approval } => {
+            let key = Some(approval.clone());
+            vec![Signal { key, ..withdrawn("its protocol: it does not wait for the answer any more") }.into()]
+        }
+        What::Returned { approval, outcome } => {
+            // How it ended, and nothing of whether it was allowed.
+            let approval_id = approval.clone();
+            vec![ApprovalResolved { approval_id, outcome: Some(*outcome), ..ApprovalResolved::default() }.into()]
+        }
+    };
+    let session: Arc<str> = Arc::from(told.session_id);
+    let payloads = payloads.into_iter().map(|payload| (payload, false)).collect();
+    let events = events_of(delivery, &session, None, payloads, now);
+    Ok(Decoded { session, cwd: Some(told.cwd), events })
+}
+
+/// What a request asks for. Whatever is not known for certain makes it one that is not known whole, on
+/// which no rule decides.
+fn asked(provider: Provider, asks: &Asks, cwd: &str) -> Option<Asked> {
+    let asked = match provider {
+        Provider::Claude => claude(asks)?,
+        Provider::Codex => codex(asks)?,
+        Provider::Gemini => gemini(asks, cwd)?,
+        Provider::Pi | Provider::Capture | Provider::Unknown => return None,
+    };
+    Some(Asked { call_id: asked.call_id.or_else(|| asks.call.clone()), ..asked })
+}
+
+fn claude(asks: &Asks) -> Option<Asked> {
+    let asked = stream_json::asked(&asks.request)?;
+    let of_tool = asked_of_tool(Provider::Claude, &asked.tool, asked.input)?;
+    // The shell may have moved since the session began.
+    Some(Asked { cut: asks.place.is_none(), cwd: asks.place.clone(), ..of_tool })
+}
+
+fn codex(asks: &Asks) -> Option<Asked> {
+    let asked = app_server::asked(&asks.request)?;
+    let subject = |text: Option<&str>| text.map(str::to_owned);
+    if asked.is_files {
+        let paths = asks.item.as_deref().and_then(app_server::changed);
+        return Some(Asked {
+            about: Some(ApprovalKind::Edit),
+            tool: Some("apply_patch".into()),
+            subject: paths.as_ref().and_then(|paths| paths.first().cloned()),
+            // Without its item nobody knows what would change; a root would be granted for longer.
+            cut: asks.item.is_none() || asked.grant_root.is_some(),
+            paths,
+            input: asks.item.as_deref().and_then(|item| app_server::nameless(item.get())),
+            ..Asked::default()
+        });
+    }
+    let command = asked.command.as_deref();
+    let runs = asked.kind.as_deref().is_none_or(|kind| kind == "command");
+    Some(Asked {
+        about: Some(ApprovalKind::Command).filter(|_| runs && command.is_some()),
+        tool: Some("Bash".into()),
+        command: command.filter(|_| runs).map(str::to_owned),
+        paths: Some(Vec::new()),
+        subject: subject(command),
+        cut: command.is_none() || asked.cwd.is_none() || asked.environment_id.as_deref().is_some_and(|e| e != "local"),
+        cwd: asked.cwd.as_deref().map(str::to_owned),
+        // In code mode the call of the transcript is another one.
+        input: Some(asked.input),
+        ..Asked::default()
+    })
+}
+
+fn gemini(asks: &Asks, cwd: &str) -> Option<Asked> {
+    let asked = acp::asked(&asks.request)?;
+    let shell = asked.is_shell_in(cwd);
+    let edits = asked.kind == "edit" && !asked.paths.is_empty();
+    let about = match asked.kind.as_str() {
+        "execute" => Some(ApprovalKind::Command),
+        "edit" if edits => Some(ApprovalKind::Edit),
+        "read" | "search" => Some(ApprovalKind::Read),
+        "fetch" => Some(ApprovalKind::Fetch),
+        _ => None,
+    };
+    Some(Asked {
+        about,
+        tool: Some(asked.kind.clone()),
+        command: (asked.kind == "execute").then(|| asked.title.clone()),
+        subject: if edits { asked.paths.first().cloned() } else { Some(asked.title.clone()) },
+        cut: !shell && !edits,
+        cwd: (shell || edits).then(|| cwd.to_owned()),
+        paths: Some(asked.paths),
+        input: Some(asked.input),
+        ..Asked::default()
+    })
+}

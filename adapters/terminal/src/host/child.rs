@@ -1,0 +1,208 @@
+//! The program of a run: starting it in the foreground of its terminal, and noticing that it was
+//! stopped or ended.
+
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    os::{fd::OwnedFd, unix::process::CommandExt},
+    path::PathBuf,
+    process::Command,
+};
+
+use rustix::{
+    fs::{Mode, OFlags},
+    process::{Pid, WaitId, WaitIdOptions, WaitOptions, getpid, set_child_subreaper, waitid, waitpid},
+};
+use serde::{Deserialize, Serialize};
+
+use agents::{CannotRun, RUN_CHILD};
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Exit {
+    /// Its exit code.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+}
+
+impl Exit {
+    /// The code a shell gives for it: 128 and the signal.
+    #[must_use]
+    pub fn shell_code(self) -> u8 {
+        let code = self.code.unwrap_or_else(|| 128 + self.signal.unwrap_or(0));
+        u8::try_from(code & 0xff).unwrap_or(1)
+    }
+}
+
+/// What can happen to a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happened {
+    /// It was stopped by this signal.
+    Stopped(i32),
+    /// It goes on.
+    Continued,
+    /// It ended.
+    Exited(Exit),
+}
+
+/// Looks whether a command could be started, as a shell looks for it.
+///
+/// # Errors
+/// When not; a file that is damaged shows that only when it is executed.
+pub fn resolve(word: &OsStr, path: Option<&OsStr>) -> Result<(), CannotRun> {
+    use std::os::unix::ffi::OsStrExt;
+    if word.as_bytes().contains(&b'/') {
+        return is_executable(&PathBuf::from(word)).map_err(|error| CannotRun::of(word, &error));
+    }
+    let mut refused = None;
+    // The path a shell searches when none is set.
+    let path = path.unwrap_or_else(|| OsStr::new("/bin:/usr/bin"));
+    for dir in std::env::split_paths(path).filter(|_| !word.is_empty()) {
+        match is_executable(&dir.join(word)) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused = Some(error),
+            Err(_) => {}
+        }
+    }
+    Err(refused.map_or_else(|| CannotRun::NotFound(word.into()), |error| CannotRun::of(word, &error)))
+}
+
+fn is_executable(path: &PathBuf) -> io::Result<()> {
+    let meta = std::fs::metadata(path)?;
+    if meta.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "Is a directory"));
+    }
+    rustix::fs::accessat(rustix::fs::CWD, path, rustix::fs::Access::EXEC_OK, rustix::fs::AtFlags::EACCESS)
+        .map_err(Into::into)
+}
+
+/// Starts our own program, which becomes the run's, in a process group of its own. `streams` are
+/// its standard input, output and error.
+///
+/// # Errors
+/// When no process can be made.
+pub fn spawn(words: &[OsString], streams: [OwnedFd; 3], environment: &[(String, String)]) -> io::Result<Pid> {
+    let [input, output, error] = streams;
+    let child = Command::new(std::env::current_exe()?)
+        .arg(RUN_CHILD)
+        .arg("--")
+        .args(words)
+        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .stdin(input)
+        .stdout(output)
+        .stderr(error)
+        .process_group(0)
+        .spawn()?;
+    Ok(Pid::from_child(&child))
+}
+
+/// Becomes the run's program, in the foreground of the terminal: not before it is there, so that
+/// it never finds itself in the background. Comes back only when that was not possible.
+#[must_use]
+pub fn become_program(words: &[OsString]) -> CannotRun {
+    // A group in the background is stopped when it takes the foreground, but for this.
+    super::signals::hold_background_stops();
+    if let Ok(terminal) = rustix::fs::open("/dev/tty", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
+        rustix::termios::tcsetpgrp(&terminal, getpid()).ok();
+    }
+    super::signals::release_background_stops();
+    if let Err(error) = processes::mark_program() {
+        // Without it the run is as good; what it cuts loose is not recognised once its host is gone.
+        tracing::warn!(%error, "the program of this run could not be marked");
+    }
+    replace(words)
+}
+
+/// Becomes a program as it is, without a terminal of ours; this also undoes what our own runtime did
+/// to SIGPIPE. Comes back only when that was not possible.
+#[must_use]
+pub fn replace(words: &[OsString]) -> CannotRun {
+    let Some((word, rest)) = words.split_first() else { return CannotRun::NotFound(PathBuf::new()) };
+    CannotRun::of(word, &Command::new(word).args(rest).exec())
+}
+
+/// Adopts whatever the program to be started and its children cut loose, so that it stays a descendant of
+/// this process.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn adopt_orphans() -> io::Result<()> {
+    set_child_subreaper(Some(getpid())).map_err(Into::into)
+}
+
+/// Collects what was adopted and ended, on a thread of its own that ends with the program.
+///
+/// # Errors
+/// When the thread cannot be made.
+pub fn reap_orphans(program: Pid) -> io::Result<()> {
+    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    let program_runs =
+        move || waitid(WaitId::Pid(program), ended | WaitIdOptions::NOHANG).is_ok_and(|status| status.is_none());
+    std::thread::Builder::new().name("orphans".into()).spawn(move || {
+        while waitid(WaitId::All, ended).is_ok() && program_runs() {
+            processes::reap_adopted(program);
+        }
+    })?;
+    Ok(())
+}
+
+/// Waits for what happens to a child, on a thread of its own that ends with it.
+///
+/// # Errors
+/// When the thread cannot be made.
+pub fn wait(pid: Pid, mut tell: impl FnMut(Happened) + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().name("child".into()).spawn(move || {
+        loop {
+            match waitpid(Some(pid), WaitOptions::UNTRACED | WaitOptions::CONTINUED) {
+                Ok(Some((_, status))) if status.stopped() => {
+                    tell(Happened::Stopped(status.stopping_signal().unwrap_or(0)));
+                }
+                Ok(Some((_, status))) if status.continued() => tell(Happened::Continued),
+                Ok(Some((_, status))) => {
+                    return tell(Happened::Exited(Exit {
+                        code: status.exit_status(),
+                        signal: status.terminating_signal(),
+                    }));
+                }
+                Ok(None) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return tell(Happened::Exited(Exit::default())),
+            }
+        }
+    })?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_command_is_looked_for_as_a_shell_does() {
+        let dir = tempfile::tempdir().unwrap();
+        let (plain, tool) = (dir.path().join("plain"), dir.path().join("tool"));
+        for (path, mode) in [(&plain, 0o644), (&tool, 0o755)] {
+            std::fs::write(path, "#!/bin/sh\n").unwrap();
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let path = std::env::join_paths([std::path::Path::new("/nonexistent"), dir.path()]).unwrap();
+        let code = |word: &OsStr| resolve(word, Some(&path)).map_err(|e| e.shell_code());
+        assert_eq!(code(OsStr::new("tool")), Ok(()));
+        assert_eq!(code(tool.as_os_str()), Ok(()));
+        assert_eq!(code(OsStr::new("plain")), Err(126));
+        assert_eq!(code(plain.as_os_str()), Err(126));
+        assert_eq!(code(dir.path().as_os_str()), Err(126));
+        assert_eq!(code(OsStr::new("nothing")), Err(127));
+        assert_eq!(code(OsStr::new("")), Err(127));
+        assert_eq!(code(dir.path().join("nothing").as_os_str()), Err(127));
+        assert_eq!(resolve(OsStr::new("sh"), None), Ok(()));
+    }
+
+    #[test]
+    fn exits_have_the_codes_a_shell_gives() {
+        let code = |code, signal| Exit { code, signal }.shell_code();
+        assert_eq!((code(Some(0), None), code(Some(255), None)), (0, 255));
+        assert_eq!((code(None, Some(9)), code(None, None)), (137, 128));
+    }
+}

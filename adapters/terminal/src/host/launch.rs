@@ -1,0 +1,253 @@
+//! The launcher: what the user started, and what stands in their shell's job table.
+//!
+//! It hands its terminal to a host and then copies no bytes. It makes the terminal raw and puts it
+//! back, forwards signals, is stopped when the program is, and ends as the program did. The same
+//! serves `capture attach`.
+
+use std::{
+    io,
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use events::RunId;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Signal, kill_current_process_group},
+};
+
+use super::{
+    child::Exit,
+    signals::{Signals, hold_background_stops},
+    terminal::{Raw, is_orphaned},
+    wire::{Attach, Control, FromHost, Spec, ToHost},
+};
+use agents::HOST;
+
+/// In the background we look this often whether we are in the foreground: no signal tells it.
+const FOREGROUND_EVERY: Duration = Duration::from_millis(200);
+
+/// How a launcher, or an attached terminal, came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The program ended.
+    Exited(Exit),
+    /// The terminal was detached; the program runs on.
+    Detached(RunId),
+    /// Our terminal is gone; the program runs on, or is ended.
+    HungUp,
+    /// The host is gone, and the program with its terminal.
+    Lost(Exit),
+    /// The host would not.
+    Refused(String),
+}
+
+/// A host that was started.
+#[derive(Debug)]
+pub struct Started {
+    /// Its process.
+    pub host: Child,
+    control: Control,
+}
+
+/// Starts a host for this run and hands it the descriptors: a terminal to read and one to write
+/// when one is attached, then the streams the program inherits.
+///
+/// # Errors
+/// When no process can be made.
+pub fn start(spec: Spec, descriptors: &[BorrowedFd<'_>]) -> io::Result<Started> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let host = Command::new(std::env::current_exe()?)
+        .arg(HOST)
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let control = Control::new(ours);
+    control.say_with(&ToHost::Run(Box::new(spec)), descriptors)?;
+    Ok(Started { host, control })
+}
+
+impl Started {
+    /// Lets the program begin, without a terminal of ours. Gives its process and the socket at
+    /// which one attaches.
+    ///
+    /// # Errors
+    /// When the host could not begin.
+    pub fn leave_alone(mut self) -> io::Result<(u32, Option<PathBuf>)> {
+        loop {
+            match self.control.hear::<FromHost>()? {
+                Some(FromHost::Ready) => self.control.say(&ToHost::Go { foreground: false })?,
+                Some(FromHost::Started { pid, socket }) => return Ok((pid, socket)),
+                Some(FromHost::Refused { why }) => return Err(io::Error::other(why)),
+                Some(FromHost::Stopped | FromHost::Exited(_) | FromHost::Detached { .. }) => {}
+                None if self.control.is_closed() => return Err(io::Error::other("the host ended at once")),
+                None => {}
+            }
+        }
+    }
+
+    /// Lets the program begin and stays until it ended, or its terminal was detached.
+    ///
+    /// # Errors
+    /// When the system gives no descriptors.
+    pub fn follow(mut self, raw: Option<Raw>) -> io::Result<Outcome> {
+        let outcome = Follow { control: self.control, raw, launcher: true, background: false }.run()?;
+        if let Outcome::Lost(_) = outcome {
+            use std::os::unix::process::ExitStatusExt;
+            let status = self.host.wait()?;
+            return Ok(Outcome::Lost(Exit { code: status.code(), signal: status.signal() }));
+        }
+        Ok(outcome)
+    }
+}
+
+/// Attaches a terminal to the run with this socket and stays until it is detached.
+///
+/// # Errors
+/// When nobody listens there, or the system gives no descriptors.
+pub fn attach(
+    socket: &std::path::Path,
+    attach: Attach,
+    terminal: [BorrowedFd<'_>; 2],
+    raw: Option<Raw>,
+) -> io::Result<Outcome> {
+    let control = Control::new(UnixStream::connect(socket)?);
+    // Whom the host refuses it hangs up on; why stands in what it said before.
+    control.say_with(&ToHost::Attach(attach), &terminal).ok();
+    Follow { control, raw, launcher: false, background: false }.run()
+}
+
+struct Follow {
+    control: Control,
+    raw: Option<Raw>,
+    launcher: bool,
+    background: bool,
+}
+
+impl Follow {
+    fn run(mut self) -> io::Result<Outcome> {
+        loop {
+            match self.control.hear::<FromHost>()? {
+                Some(FromHost::Ready) => break,
+                Some(FromHost::Refused { why }) => return Ok(Outcome::Refused(why)),
+                Some(_) => {}
+                None if self.control.is_closed() => return Ok(Outcome::Lost(Exit::default())),
+                None => {}
+            }
+        }
+        // Our own group may be in the background when the terminal is put back.
+        hold_background_stops();
+        let mut signals = Signals::take(&[
+            Signal::INT,
+            Signal::QUIT,
+            Signal::USR1,
+            Signal::USR2,
+            Signal::WINCH,
+            Signal::TSTP,
+            Signal::CONT,
+            Signal::TERM,
+            Signal::HUP,
+        ])?;
+        let foreground = self.enter();
+        self.control.say(&ToHost::Go { foreground }).ok();
+        self.control.socket().set_nonblocking(true)?;
+        loop {
+            let mut fds = [
+                PollFd::from_borrowed_fd(self.control.as_fd(), PollFlags::IN),
+                PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
+            ];
+            let look = Timespec { tv_sec: 0, tv_nsec: FOREGROUND_EVERY.subsec_nanos().into() };
+            let polled = poll(&mut fds, self.background.then_some(&look));
+            if let Err(error) = polled
+                && error != rustix::io::Errno::INTR
+            {
+                return Err(error.into());
+            }
+            for signal in signals.came() {
+                if let Some(outcome) = self.forward(signal) {
+                    return Ok(outcome);
+                }
+            }
+            loop {
+                match self.control.hear::<FromHost>()? {
+                    Some(FromHost::Stopped) => {
+                        self.stop();
+                        // That we go on is known by now.
+                        for signal in signals.came().into_iter().filter(|s| *s != Signal::CONT) {
+                            if let Some(outcome) = self.forward(signal) {
+                                return Ok(outcome);
+                            }
+                        }
+                    }
+                    Some(FromHost::Exited(exit)) => return Ok(Outcome::Exited(exit)),
+                    Some(FromHost::Detached { run }) => return Ok(Outcome::Detached(run)),
+                    Some(FromHost::Refused { why }) => return Ok(Outcome::Refused(why)),
+                    Some(FromHost::Ready | FromHost::Started { .. }) => {}
+                    None if self.control.is_closed() => return Ok(Outcome::Lost(Exit::default())),
+                    None => break,
+                }
+            }
+            if self.background && self.raw.as_mut().is_none_or(Raw::enter) {
+                self.background = false;
+                self.say(&ToHost::Continued { foreground: true });
+            }
+        }
+    }
+
+    /// Makes the terminal raw, when we are in its foreground.
+    fn enter(&mut self) -> bool {
+        let foreground = self.raw.as_mut().is_none_or(Raw::enter);
+        self.background = !foreground;
+        foreground
+    }
+
+    /// A host that is gone is noticed when it is listened to.
+    fn say(&self, message: &ToHost) {
+        self.control.say(message).ok();
+    }
+
+    fn forward(&mut self, signal: Signal) -> Option<Outcome> {
+        match signal {
+            Signal::WINCH => self.say(&ToHost::Resized),
+            Signal::CONT => self.resume(),
+            Signal::HUP => {
+                self.say(&ToHost::Hangup);
+                return Some(Outcome::HungUp);
+            }
+            Signal::TSTP if !self.launcher => {
+                self.say(&ToHost::Suspended);
+                self.stop();
+            }
+            Signal::USR1 | Signal::USR2 if !self.launcher => {}
+            _ if !self.launcher => self.say(&ToHost::Detach),
+            _ => self.say(&ToHost::Signal { number: signal.as_raw() }),
+        }
+        None
+    }
+
+    /// Stops as the program was stopped, so that the shell has the terminal.
+    fn stop(&mut self) {
+        if let Some(raw) = &mut self.raw {
+            raw.leave();
+        }
+        // The whole group, as the terminal itself would have: a pipeline is one job.
+        if !is_orphaned() {
+            kill_current_process_group(Signal::STOP).ok();
+        }
+        self.resume();
+    }
+
+    fn resume(&mut self) {
+        if let Some(raw) = &mut self.raw {
+            raw.look_again();
+        }
+        let foreground = self.enter();
+        self.say(&ToHost::Continued { foreground });
+    }
+}

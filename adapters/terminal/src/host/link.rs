@@ -1,0 +1,379 @@
+//! The host's connection to the server.
+//!
+//! A thread of its own: connects, says hello, sends frames, keeps them until they are
+//! acknowledged, and connects again when the server went away. The one who tells never waits: what
+//! cannot be kept is counted, and the count is told instead ([`Told::Gap`]).
+
+use std::{
+    collections::VecDeque,
+    io::{BufRead, BufReader, Read, Write},
+    os::unix::net::UnixStream,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
+use events::Timestamp;
+use serde::Deserialize;
+
+use super::frame::{Ask, Down, Frame, Hello, PROTOCOL, Told, Up};
+
+/// Frames that may wait for the server; older ones make room.
+const SPOOL: usize = 4096;
+/// Things told that may wait for the thread, while it connects.
+const TOLD: usize = 1024;
+/// Lines of the server, and answers to it, that may wait.
+const LINES: usize = 64;
+/// A server that takes nothing for so long is as good as gone.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The first try to connect again comes after this, the next ones later and later,
+const AGAIN: Duration = Duration::from_millis(50);
+/// but never later than this.
+const AGAIN_MOST: Duration = Duration::from_secs(1);
+/// At the end the server has so long to take what is left.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// An answer of the server longer than this is none.
+const HEAD_BYTES: u64 = 16 << 10;
+
+/// What a question of a later version is answered with.
+const NOT_UNDERSTOOD: &str = "this host is of another version, and does not understand the question";
+
+/// What every question has, whatever it asks.
+#[derive(Deserialize)]
+struct Numbered {
+    id: u64,
+}
+
+/// A question of the server, with the way back.
+pub struct Asked {
+    /// What.
+    pub ask: Ask,
+    /// Takes the answer; may be dropped, which is an answer too.
+    pub reply: Box<dyn FnOnce(Result<serde_json::Value, String>) + Send>,
+}
+
+/// Finds the socket of the server that runs now; the argument says whether one may be started.
+pub type Find = Box<dyn FnMut(bool) -> Option<PathBuf> + Send>;
+
+/// The connection. Dropping it waits until what was told is stored, but not for long.
+pub struct Link {
+    orders: Option<Sender<Order>>,
+    /// Frames there was no room for on the way to the thread.
+    missed: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+enum Order {
+    Tell(Timestamp, Told),
+    Hello(Box<Hello>),
+}
+
+impl Link {
+    /// Starts the thread. `asked` gets the server's questions; a full channel refuses them.
+    ///
+    /// # Errors
+    /// When the thread cannot be made.
+    pub fn start(hello: Hello, find: Find, asked: Sender<Asked>) -> std::io::Result<Self> {
+        let (orders, incoming) = bounded(TOLD);
+        let missed = Arc::new(AtomicU64::new(0));
+        let worker = Worker {
+            hello,
+            find,
+            asked,
+            missed: Arc::clone(&missed),
+            spool: VecDeque::new(),
+            next: 1,
+            sent: 0,
+            connection: None,
+            wait: AGAIN,
+            started: false,
+        };
+        let thread = std::thread::Builder::new().name("link".into()).spawn(move || worker.run(&incoming))?;
+        Ok(Self { orders: Some(orders), missed, thread: Some(thread) })
+    }
+
+    /// Tells the server something; never waits.
+    pub fn tell(&self, at: Timestamp, told: Told) {
+        self.order(Order::Tell(at, told));
+    }
+
+    /// The hello changed: the size, the version, the agent in the foreground.
+    pub fn hello(&self, hello: Hello) {
+        self.order(Order::Hello(Box::new(hello)));
+    }
+
+    fn order(&self, order: Order) {
+        let Some(orders) = &self.orders else { return };
+        match orders.try_send(order) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
+                self.missed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.orders = None;
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+/// What comes back on a connection.
+enum Back {
+    Said(Down),
+    /// The answer to a question of the server.
+    Answered(u64, Result<serde_json::Value, String>),
+    Closed,
+}
+
+enum Event {
+    /// `None`: nobody tells anything any more.
+    Order(Option<Order>),
+    Back(Back),
+    Time,
+}
+
+struct Connection {
+    stream: UnixStream,
+    back: Receiver<Back>,
+    answers: Sender<Back>,
+    reader: JoinHandle<()>,
+}
+
+struct Worker {
+    hello: Hello,
+    find: Find,
+    asked: Sender<Asked>,
+    missed: Arc<AtomicU64>,
+    /// Frames that are not acknowledged yet.
+    spool: VecDeque<Frame>,
+    next: u64,
+    /// The last frame that was sent on this connection.
+    sent: u64,
+    connection: Option<Connection>,
+    wait: Duration,
+    /// Whether a server was asked for once: a server that was stopped later is not started again.
+    started: bool,
+}
+
+impl Worker {
+    fn run(mut self, orders: &Receiver<Order>) {
+        let mut retry = Instant::now();
+        let mut ending: Option<Instant> = None;
+        loop {
+            let over = ending.is_some() && self.spool.is_empty();
+            if self.connection.is_none() && !over && Instant::now() >= retry {
+                self.connect();
+                retry = Instant::now() + self.wait;
+                self.wait = (self.wait * 2).min(AGAIN_MOST);
+            }
+            if ending.is_some_and(|deadline| self.spool.is_empty() || Instant::now() >= deadline) {
+                break;
+            }
+            let due = match (self.connection.is_none(), ending) {
+                (true, None) => Some(retry),
+                (true, Some(deadline)) => Some(retry.min(deadline)),
+                (false, deadline) => deadline,
+            };
+            let back = self.connection.as_ref().map_or_else(crossbeam_channel::never, |c| c.back.clone());
+            let timer = due.map_or_else(crossbeam_channel::never, crossbeam_channel::at);
+            let nothing = crossbeam_channel::never();
+            let orders = if ending.is_some() { &nothing } else { orders };
+            let event = select! {
+                recv(orders) -> order => Event::Order(order.ok()),
+                recv(back) -> said => Event::Back(said.unwrap_or(Back::Closed)),
+                recv(timer) -> _ => Event::Time,
+            };
+            // Before anything else: whoever ends the connection waits for its reader, and that one
+            // must not wait for this end of the channel.
+            drop(back);
+            match event {
+                Event::Order(Some(order)) => self.take(order),
+                Event::Order(None) => ending = Some(Instant::now() + LAST_WORDS),
+                Event::Back(back) => self.hear(back),
+                Event::Time => {}
+            }
+        }
+        self.disconnect();
+    }
+
+    fn take(&mut self, order: Order) {
+        match order {
+            Order::Tell(at, told) => {
+                let missed = self.missed.swap(0, Ordering::Relaxed);
+                if missed > 0 {
+                    self.spool(at, Told::Gap { frames: missed });
+                }
+                self.spool(at, told);
+                self.send_frames();
+            }
+            Order::Hello(hello) => {
+                self.hello = *hello;
+                let hello = Up::Hello(Box::new(self.hello.clone()));
+                if self.connection.is_some() && !self.send(&hello) {
+                    self.disconnect();
+                }
+            }
+        }
+    }
+
+    /// Keeps a frame until it is acknowledged. Without room the oldest goes, but for a trace: a
+    /// gap in its place.
+    fn spool(&mut self, at: Timestamp, told: Told) {
+        while self.spool.len() >= SPOOL {
+            let Some(oldest) = self.spool.pop_front() else { break };
+            let lost = if let Told::Gap { frames } = oldest.told { frames } else { 1 };
+            match self.spool.front_mut() {
+                Some(Frame { told: Told::Gap { frames }, .. }) => *frames += lost,
+                Some(front) => {
+                    front.told = Told::Gap { frames: lost + 1 };
+                }
+                None => {}
+            }
+        }
+        self.spool.push_back(Frame { n: self.next, at, told });
+        self.next += 1;
+    }
+
+    fn hear(&mut self, back: Back) {
+        match back {
+            Back::Said(Down::Ack { n }) => {
+                while self.spool.front().is_some_and(|f| f.n <= n) {
+                    self.spool.pop_front();
+                }
+            }
+            Back::Said(Down::Ask { id, ask }) => self.ask(id, ask),
+            Back::Answered(id, answer) => {
+                if !self.send(&Up::Answer { id, answer }) {
+                    self.disconnect();
+                }
+            }
+            Back::Closed => self.disconnect(),
+        }
+    }
+
+    fn ask(&mut self, id: u64, ask: Ask) {
+        let Some(connection) = &self.connection else { return };
+        let answers = connection.answers.clone();
+        let reply: Box<dyn FnOnce(Result<serde_json::Value, String>) + Send> = Box::new(move |answer| {
+            // The server may have gone away meanwhile.
+            answers.send(Back::Answered(id, answer)).ok();
+        });
+        if let Err(TrySendError::Full(refused) | TrySendError::Disconnected(refused)) =
+            self.asked.try_send(Asked { ask, reply })
+        {
+            drop(refused);
+            if !self.send(&Up::Answer { id, answer: Err("the host is busy".into()) }) {
+                self.disconnect();
+            }
+        }
+    }
+
+    fn connect(&mut self) {
+        let may_start = !std::mem::replace(&mut self.started, true);
+        let Some(path) = (self.find)(may_start) else { return };
+        match Connection::open(&path) {
+            Ok(connection) => self.connection = Some(connection),
+            Err(error) => {
+                tracing::debug!(%error, path = %path.display(), "cannot reach the server");
+                return;
+            }
+        }
+        self.sent = 0;
+        let hello = Up::Hello(Box::new(self.hello.clone()));
+        if self.send(&hello) {
+            self.wait = AGAIN;
+            self.send_frames();
+        } else {
+            self.disconnect();
+        }
+    }
+
+    fn send_frames(&mut self) {
+        while self.connection.is_some() {
+            let Some(frame) = self.spool.iter().find(|f| f.n > self.sent).cloned() else { return };
+            self.sent = frame.n;
+            if !self.send(&Up::Frame(frame)) {
+                self.disconnect();
+            }
+        }
+    }
+
+    fn send(&mut self, line: &Up) -> bool {
+        let Some(connection) = &mut self.connection else { return false };
+        let Ok(mut text) = serde_json::to_string(line) else { return true };
+        text.push('\n');
+        connection.stream.write_all(text.as_bytes()).is_ok()
+    }
+
+    fn disconnect(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            connection.stream.shutdown(std::net::Shutdown::Both).ok();
+            // The reader may stand before a full channel.
+            drop(connection.back);
+            connection.reader.join().ok();
+        }
+    }
+}
+
+impl Connection {
+    fn open(path: &Path) -> std::io::Result<Self> {
+        let (mut stream, _) = processes::local_socket::connect(path, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let head = format!(
+            "GET /api/v1/host HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes())?;
+        let mut lines = BufReader::new(stream.try_clone()?);
+        let mut status = String::new();
+        lines.by_ref().take(HEAD_BYTES).read_line(&mut status)?;
+        if status.split(' ').nth(1) != Some("101") {
+            return Err(std::io::Error::other(format!("the server answered `{}`", status.trim_end())));
+        }
+        let mut header = String::new();
+        while {
+            header.clear();
+            lines.by_ref().take(HEAD_BYTES).read_line(&mut header)? > 2
+        } {}
+        stream.set_read_timeout(None)?;
+        let (answers, back) = bounded(LINES);
+        let said = answers.clone();
+        let reader = std::thread::Builder::new().name("link-reader".into()).spawn(move || read(lines, &said))?;
+        Ok(Self { stream, back, answers, reader })
+    }
+}
+
+fn read(lines: BufReader<UnixStream>, said: &Sender<Back>) {
+    for line in lines.lines() {
+        let Ok(line) = line else { break };
+        match serde_json::from_str(&line) {
+            Ok(down) => {
+                if said.send(Back::Said(down)).is_err() {
+                    return;
+                }
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a line of the server is not understood");
+                // A question of a later version: who asks is told at once.
+                if let Ok(Numbered { id }) = serde_json::from_str(&line)
+                    && said.send(Back::Answered(id, Err(NOT_UNDERSTOOD.into()))).is_err()
+                {
+                    return;
+                }
+            }
+        }
+    }
+    said.send(Back::Closed).ok();
+}
+
+#[cfg(test)]
+mod tests;

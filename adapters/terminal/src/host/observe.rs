@@ -1,0 +1,526 @@
+//! The thread that reads the screen: owns the [`Observer`] and the [`Link`], so that neither a
+//! slow parser nor a panic in it is felt by the thread that passes bytes on.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, never, select};
+use events::{Provider, State, Timestamp};
+
+use super::{
+    answer::{Answering, Press, Pressed, Step},
+    frame::{Ask, Hello, Told},
+    keys,
+    link::{Asked, Link},
+    start::Load,
+};
+use crate::screen::{Observer, Rules, Size};
+use processes::wake::Wake;
+
+/// At most so many things wait to be looked at,
+const THINGS: usize = 8192;
+/// of which so many may be bytes of the program (the rest is room for what must not be lost),
+const CHUNKS: usize = 8000;
+/// and so many bytes in all.
+const BYTES: usize = 4 << 20;
+/// Of a larger backlog than this, what only scrolls by is not parsed, but for the end.
+const BACKLOG: usize = 64 << 10;
+/// After this much at once, more is let come before the next look.
+const MUCH: usize = 16 << 10;
+/// So long,
+const BREATH: Duration = Duration::from_millis(4);
+/// and so long while it is a flood, whose end alone is worth the work.
+const FLOOD_BREATH: Duration = Duration::from_millis(30);
+
+/// What the reading thread is told.
+pub enum ToScreen {
+    /// The program wrote.
+    Output(Vec<u8>, Timestamp),
+    /// Somebody typed.
+    Input(Vec<u8>, Timestamp),
+    /// The terminal has another size.
+    Resize(Size, Timestamp),
+    /// Another program is in the foreground.
+    Provider(Provider, Timestamp),
+    /// A terminal wants to see the screen as it stands.
+    Repaint(u64),
+    /// What undoes the modes the program left on.
+    Restore(Sender<Vec<u8>>),
+    /// Tell the server.
+    Tell(Timestamp, Told),
+}
+
+/// What it tells.
+pub enum FromScreen {
+    /// The screen as it stands, for this terminal.
+    Repaint(u64, Vec<u8>),
+    /// What a terminal would have answered the program.
+    Replies(Vec<u8>),
+    /// A dialog that needs the user, about this.
+    Attention(String),
+    /// The server wants this typed.
+    Type(Typing, Reply),
+    /// The server wants to know whether somebody is there.
+    Presence(Reply),
+    /// The server wants this written to those who look on.
+    Announce(Vec<u8>),
+    /// A dialog with this mark was told of.
+    Stands(String),
+    /// A key of an answer, to be pressed if nothing changed.
+    Press(Press),
+}
+
+/// What is to be typed.
+pub struct Typing {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Only if the program wrote no more than so many bytes so far: what its screen said is still so.
+    pub parsed: Option<u64>,
+    /// Only if nobody typed a moment ago.
+    pub hands_off: bool,
+}
+
+/// The way back to who asked.
+pub type Reply = Box<dyn FnOnce(Result<serde_json::Value, String>) + Send>;
+
+/// The relay's side of it.
+#[derive(Debug)]
+pub struct Screen {
+    to: Sender<ToScreen>,
+    waiting: Arc<AtomicUsize>,
+    skipped: Arc<AtomicU64>,
+    ended: Receiver<()>,
+}
+
+/// What the thread begins with.
+pub struct Begin {
+    /// Who we are.
+    pub hello: Hello,
+    /// The connection to the server.
+    pub link: Link,
+    /// What it asks.
+    pub asked: Receiver<Asked>,
+    /// The size of the screen.
+    pub size: Size,
+    /// The clock.
+    pub clock: fn() -> Timestamp,
+    /// Wakes the relay.
+    pub wake: Wake,
+}
+
+impl Screen {
+    /// Starts the thread. It tells over the channel and then wakes the relay.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn start(begin: Begin, load: Load, tell: Sender<FromScreen>) -> std::io::Result<Self> {
+        let (to, incoming) = bounded(THINGS);
+        let (end, ended) = bounded(1);
+        let (waiting, skipped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicU64::new(0)));
+        let (left, lost) = (Arc::clone(&waiting), Arc::clone(&skipped));
+        std::thread::Builder::new().name("screen".into()).spawn(move || {
+            let rules = load();
+            let now = (begin.clock)();
+            let observer = Observer::new(begin.size, begin.hello.provider, Arc::clone(&rules), now);
+            let mut reading = Reading {
+                begin,
+                rules,
+                observer,
+                tell,
+                left,
+                lost,
+                approval: None,
+                carried: Vec::new(),
+                bytes: 0,
+                parsed: 0,
+                written_at: now,
+                stood: None,
+                answering: None,
+                pressed: never(),
+                step_at: None,
+            };
+            reading.run(&incoming);
+            // Waits until what was told is stored.
+            drop(reading);
+            end.try_send(()).ok();
+        })?;
+        Ok(Self { to, waiting, skipped, ended })
+    }
+
+    /// The program wrote. When the thread cannot keep up these bytes are not looked at.
+    pub fn output(&self, bytes: &[u8], at: Timestamp) {
+        let waiting = self.waiting.fetch_add(bytes.len(), Ordering::Relaxed);
+        if waiting > BYTES || self.to.len() > CHUNKS || self.to.try_send(ToScreen::Output(bytes.to_vec(), at)).is_err()
+        {
+            self.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
+            self.skipped.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Tells it something else; whether it was taken.
+    pub fn tell(&self, thing: ToScreen) -> bool {
+        self.to.try_send(thing).is_ok()
+    }
+
+    /// Whether the thread has ended.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        matches!(self.ended.try_recv(), Err(crossbeam_channel::TryRecvError::Disconnected))
+    }
+
+    /// What undoes the modes the program left on; nothing when that is not known soon.
+    #[must_use]
+    pub fn restore(&self, within: Duration) -> Vec<u8> {
+        let (reply, answer) = bounded(1);
+        match self.to.send_timeout(ToScreen::Restore(reply), within) {
+            Ok(()) => answer.recv_timeout(within).unwrap_or_default(),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Ends the thread and waits until what was told is stored, but not longer than this.
+    pub fn end(self, within: Duration) {
+        let Self { to, waiting: _, skipped: _, ended } = self;
+        drop(to);
+        match ended.recv_timeout(within) {
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => {}
+            Err(RecvTimeoutError::Timeout) => tracing::warn!("the server did not take all that was told"),
+        }
+    }
+}
+
+struct Reading {
+    begin: Begin,
+    rules: Arc<Rules>,
+    observer: Observer,
+    tell: Sender<FromScreen>,
+    left: Arc<AtomicUsize>,
+    lost: Arc<AtomicU64>,
+    /// The dialog that was announced.
+    approval: Option<Option<String>>,
+    /// Chunks drained and not parsed yet, and their bytes.
+    carried: Vec<(Vec<u8>, Timestamp)>,
+    bytes: usize,
+    /// So much of what the program wrote is known of here, and when it wrote last.
+    parsed: u64,
+    written_at: Timestamp,
+    /// The mark the relay was told last.
+    stood: Option<String>,
+    /// The answer that is being given, who wants to know of it, what comes of its key, and when it
+    /// goes on.
+    answering: Option<(Answering, Reply)>,
+    pressed: Receiver<Pressed>,
+    step_at: Option<Timestamp>,
+}
+
+impl Reading {
+    fn run(&mut self, incoming: &Receiver<ToScreen>) {
+        let mut asked = self.begin.asked.clone();
+        loop {
+            let now = (self.begin.clock)();
+            let pressed = self.pressed.clone();
+            let due = self
+                .observer
+                .next_deadline()
+                .into_iter()
+                .chain(self.step_at)
+                .min()
+                .map_or(Duration::from_secs(3600), |at| {
+                    Duration::from_millis(u64::try_from(at.since_ms(now)).unwrap_or(0))
+                });
+            select! {
+                recv(incoming) -> thing => match thing {
+                    Ok(thing) => self.take(thing),
+                    Err(_) => return,
+                },
+                recv(asked) -> question => match question {
+                    Ok(question) => self.answer(question),
+                    Err(_) => asked = never(),
+                },
+                recv(pressed) -> pressed => self.pressed(pressed.ok()),
+                default(due) => {}
+            }
+            let begun = Instant::now();
+            while let Ok(thing) = incoming.try_recv() {
+                self.take(thing);
+            }
+            let breath = if self.bytes > BACKLOG {
+                FLOOD_BREATH
+            } else if self.bytes > MUCH {
+                BREATH
+            } else {
+                Duration::ZERO
+            };
+            self.parse();
+            let now = (self.begin.clock)();
+            self.guard(|observer| observer.advance(now));
+            self.pass_on();
+            self.go_on_answering();
+            if begun.elapsed() < breath {
+                // Nobody sends on this channel: it is a wait.
+                crossbeam_channel::after(breath).recv().ok();
+            }
+        }
+    }
+
+    fn take(&mut self, thing: ToScreen) {
+        match thing {
+            ToScreen::Output(bytes, at) => {
+                self.left.fetch_sub(bytes.len(), Ordering::Relaxed);
+                self.bytes += bytes.len();
+                self.parsed += bytes.len() as u64;
+                self.written_at = at;
+                self.carried.push((bytes, at));
+            }
+            ToScreen::Input(bytes, at) => {
+                self.parse();
+                self.guard(|observer| observer.input(&bytes, at));
+            }
+            ToScreen::Resize(size, at) => {
+                self.parse();
+                self.guard(|observer| observer.resize(size, at));
+                self.begin.size = size;
+                self.begin.hello.size = Some((size.rows, size.columns));
+                self.begin.link.hello(self.begin.hello.clone());
+            }
+            ToScreen::Provider(provider, at) => {
+                self.parse();
+                self.guard(|observer| observer.set_provider(provider, at));
+                self.begin.hello.provider = provider;
+                self.begin.link.hello(self.begin.hello.clone());
+            }
+            ToScreen::Repaint(terminal) => {
+                self.parse();
+                let bytes = self.ask(Observer::repaint).unwrap_or_default();
+                self.send(FromScreen::Repaint(terminal, bytes));
+            }
+            ToScreen::Restore(reply) => {
+                self.parse();
+                let bytes = self.ask(Observer::restore).unwrap_or_default();
+                reply.try_send(bytes).ok();
+            }
+            ToScreen::Tell(at, told) => {
+                self.parse();
+                self.pass_on();
+                self.begin.link.tell(at, told);
+            }
+        }
+    }
+
+    /// Gives what was drained to the observer. Under a flood, what only scrolls by is left out.
+    fn parse(&mut self) {
+        let now = (self.begin.clock)();
+        let lost = self.lost.swap(0, Ordering::Relaxed);
+        if lost > 0 {
+            self.parsed += lost;
+            self.guard(|observer| observer.skipped(lost, now));
+        }
+        let mut behind = std::mem::take(&mut self.bytes);
+        for (bytes, at) in std::mem::take(&mut self.carried) {
+            let left_out = behind > BACKLOG && only_scrolls(&bytes);
+            behind -= bytes.len();
+            if left_out {
+                self.guard(|observer| observer.skipped(bytes.len() as u64, at));
+            } else {
+                self.guard(|observer| observer.output(&bytes, at));
+            }
+        }
+    }
+
+    /// Tells what the observer has to tell.
+    fn pass_on(&mut self) {
+        let told = self.ask_mut(Observer::take).unwrap_or_default();
+        for (at, told) in told {
+            self.attention(&told);
+            self.stands(&told);
+            self.begin.link.tell(at, told);
+        }
+        let replies = self.ask_mut(Observer::take_replies).unwrap_or_default();
+        if !replies.is_empty() {
+            self.send(FromScreen::Replies(replies));
+        }
+        let version = self.observer.version();
+        if version.is_some() && version != self.begin.hello.version.as_deref() {
+            self.begin.hello.version = version.map(str::to_owned);
+            self.begin.link.hello(self.begin.hello.clone());
+        }
+    }
+
+    /// Announces a dialog once for each time it opens.
+    fn attention(&mut self, told: &Told) {
+        match told {
+            Told::Claim(claim) if claim.state == State::WaitingApproval => {
+                let subject = claim.dialog.as_ref().and_then(|d| d.subject.clone().or_else(|| d.question.clone()));
+                if self.approval.as_ref() != Some(&subject) {
+                    self.send(FromScreen::Attention(subject.clone().unwrap_or_default()));
+                    self.approval = Some(subject);
+                }
+            }
+            Told::Claim(_) | Told::Withdrawn | Told::Exited { .. } => self.approval = None,
+            Told::Notification { .. } | Told::Bell | Told::Answered { .. } | Told::Gap { .. } | Told::Unknown => {}
+        }
+    }
+
+    /// Lets the relay know of a dialog, before it is told: whoever answers it knows it from there.
+    fn stands(&mut self, told: &Told) {
+        let Told::Claim(claim) = told else { return };
+        let mark = claim.dialog.as_ref().and_then(|dialog| dialog.mark.clone());
+        if let Some(mark) = mark.filter(|mark| self.stood.as_ref() != Some(mark)) {
+            self.stood = Some(mark.clone());
+            self.send(FromScreen::Stands(mark));
+        }
+    }
+
+    /// Goes on with the answer that is being given.
+    fn go_on_answering(&mut self) {
+        let Some((mut answering, reply)) = self.answering.take() else { return };
+        let (now, written_at) = ((self.begin.clock)(), self.written_at);
+        let step = self.ask(|observer| answering.step(observer, written_at, now));
+        self.take_step(step, answering, reply);
+    }
+
+    /// What came of a key; `None` when the relay is gone.
+    fn pressed(&mut self, pressed: Option<Pressed>) {
+        self.pressed = never();
+        let Some((mut answering, reply)) = self.answering.take() else { return };
+        let now = (self.begin.clock)();
+        let pressed = pressed.unwrap_or(Pressed::No("the run is ending"));
+        let step = self.ask(|observer| answering.pressed(&pressed, observer, now).unwrap_or(Step::Wait(now)));
+        self.take_step(step, answering, reply);
+    }
+
+    fn take_step(&mut self, step: Option<Step>, answering: Answering, reply: Reply) {
+        self.step_at = None;
+        match step {
+            None => reply(Err("the screen could not be read; whether a key was typed is not known".into())),
+            Some(Step::Done(answer)) => reply(answer.and_then(|answered| as_json(Some(answered)))),
+            Some(Step::Wait(at)) => {
+                self.step_at = Some(at);
+                self.answering = Some((answering, reply));
+            }
+            Some(Step::Press { bytes }) => {
+                let (pressed, came) = bounded(1);
+                self.pressed = came;
+                let mark = answering.mark().to_owned();
+                self.answering = Some((answering, reply));
+                self.send(FromScreen::Press(Press { mark, bytes, parsed: self.parsed, pressed }));
+            }
+        }
+    }
+
+    fn answer(&mut self, Asked { ask, reply }: Asked) {
+        self.parse();
+        let typed = match ask {
+            Ask::Answer { mark, answer } => {
+                if self.answering.is_some() {
+                    return reply(Err("another answer is being given".into()));
+                }
+                let now = (self.begin.clock)();
+                self.answering = Some((Answering::new(mark, answer, now), reply));
+                self.step_at = Some(now);
+                return;
+            }
+            Ask::Screen => return reply(as_json(self.ask(Observer::picture))),
+            Ask::Explain => return reply(as_json(self.ask(Observer::explain))),
+            Ask::Type { text, paste } => {
+                let taken = paste && self.ask(Observer::takes_pastes).unwrap_or(false);
+                Ok(if taken { keys::paste(&text) } else { text.into_bytes() })
+            }
+            Ask::Announce { bytes } => {
+                self.send(FromScreen::Announce(bytes.into_bytes()));
+                return reply(Ok(serde_json::Value::Null));
+            }
+            Ask::Presence => return self.send(FromScreen::Presence(reply)),
+            Ask::Prompt { text } => return self.type_prompt(&text, reply),
+            Ask::Submit => return self.type_at_prompt(b"\r".to_vec(), false, reply),
+            Ask::Keys { keys } => {
+                let application = self.ask(Observer::application_cursor).unwrap_or(false);
+                keys.iter().map(|key| keys::bytes(key, application)).collect::<Result<Vec<_>, _>>().map(|k| k.concat())
+            }
+            Ask::Interrupt => Ok(match self.begin.hello.provider {
+                Provider::Claude | Provider::Codex | Provider::Gemini | Provider::Pi => b"\x1b".to_vec(),
+                Provider::Capture | Provider::Unknown => b"\x03".to_vec(),
+            }),
+        };
+        match typed {
+            Ok(bytes) => self.send(FromScreen::Type(Typing { bytes, parsed: None, hands_off: false }, reply)),
+            Err(why) => reply(Err(why)),
+        }
+    }
+
+    /// Types a prompt. What is no text could be a key, and a newline outside a paste would submit.
+    fn type_prompt(&mut self, text: &str, reply: Reply) {
+        if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
+            return reply(Err("a prompt with control characters is not typed".into()));
+        }
+        let pastes = self.ask(Observer::takes_pastes).unwrap_or(false);
+        match (text.contains(['\n', '\t']), pastes) {
+            (false, _) => self.type_at_prompt(text.as_bytes().to_vec(), true, reply),
+            (true, true) => self.type_at_prompt(keys::paste(text), true, reply),
+            (true, false) => {
+                reply(Err("the program takes no pastes, so a prompt of several lines is not typed".into()))
+            }
+        }
+    }
+
+    fn type_at_prompt(&mut self, bytes: Vec<u8>, hands_off: bool, reply: Reply) {
+        if self.answering.is_some() || !self.ask(Observer::waits_for_prompt).unwrap_or(false) {
+            return reply(Err("its screen does not say that it waits for a prompt".into()));
+        }
+        self.send(FromScreen::Type(Typing { bytes, parsed: Some(self.parsed), hands_off }, reply));
+    }
+
+    fn send(&self, news: FromScreen) {
+        // The relay takes news at every turn; when it is gone nobody needs them.
+        if self.tell.send(news).is_ok() {
+            self.begin.wake.wake();
+        }
+    }
+
+    fn guard(&mut self, act: impl FnOnce(&mut Observer)) {
+        self.ask_mut(act);
+    }
+
+    fn ask<T>(&mut self, act: impl FnOnce(&Observer) -> T) -> Option<T> {
+        self.ask_mut(|observer| act(observer))
+    }
+
+    /// A panic costs what was known of the screen, nothing else.
+    fn ask_mut<T>(&mut self, act: impl FnOnce(&mut Observer) -> T) -> Option<T> {
+        let observer = &mut self.observer;
+        let result = catch_unwind(AssertUnwindSafe(|| act(observer)));
+        if result.is_err() {
+            tracing::error!("reading the screen panicked; it is read anew from here");
+            let now = (self.begin.clock)();
+            let rules = Arc::clone(&self.rules);
+            self.observer = Observer::new(self.begin.size, self.begin.hello.provider, rules, now);
+            self.observer.skipped(1, now);
+        }
+        result.ok()
+    }
+}
+
+fn as_json<T: serde::Serialize>(value: Option<T>) -> Result<serde_json::Value, String> {
+    let value = value.ok_or("the screen could not be read")?;
+    serde_json::to_value(value).map_err(|error| error.to_string())
+}
+
+/// Whether bytes do nothing to a terminal but print, scroll and colour: without them the screen
+/// still has its modes, and what is on it was going to scroll away.
+fn only_scrolls(bytes: &[u8]) -> bool {
+    memchr::memchr_iter(0x1b, bytes).all(|at| {
+        let Some(parameters) = bytes[at + 1..].strip_prefix(b"[") else { return false };
+        // Cut off before it says what it is, it may be anything.
+        let end = parameters.iter().position(|b| !b.is_ascii_digit() && !matches!(b, b';' | b':'));
+        end.is_some_and(|end| matches!(parameters[end], b'm' | b'K'))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+use super::*;
+use events::RunId;
+use processes::wake;
+
+#[test]
+fn modes_are_those_the_program_turned_on() {
+    let after = |bytes: &[u8]| {
+        let size = Size { rows: 10, columns: 40 };
+        let mut observer = Observer::new(size, Provider::Unknown, Arc::default(), clock());
+        observer.output(bytes, clock());
+        (observer.takes_pastes(), observer.application_cursor())
+    };
+    assert!(after(b"\x1b[?25l\x1b[?1;2004h").0);
+    assert!(after(b"\x1b[?1;2004h").1);
+    assert!(!after(b"\x1b[?2004h\x1b[?2004l").0);
+    assert!(!after(b"\x1b[?12h\x1b[1h").1);
+    assert!(!after(b"\x1b[?").1);
+}
+
+fn clock() -> Timestamp {
+    Timestamp::from_millisecond(1_800_000_000_000)
+}
+
+fn start(provider: Provider) -> (Screen, Receiver<FromScreen>, Sender<Asked>) {
+    let hello = Hello {
+        run: RunId::from_bits(1),
+        name: None,
+        command: vec!["claude".into()],
+        provider,
+        version: None,
+        cwd: "/".into(),
+        pid: 1,
+        start_ticks: 1,
+        host_pid: 1,
+        started_at: clock(),
+        terminal: true,
+        size: None,
+        socket: None,
+        recording: None,
+        answers: true,
+    };
+    let (server, asked) = bounded(4);
+    let link = Link::start(hello.clone(), Box::new(|_| None), bounded(1).0).unwrap();
+    let size = Size { rows: 24, columns: 80 };
+    let (wake, _woken) = wake::pair().unwrap();
+    let (tell, news) = bounded(4);
+    let begin = Begin { hello, link, asked, size, clock, wake };
+    (Screen::start(begin, Box::new(|| Arc::new(Rules::default())), tell).unwrap(), news, server)
+}
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[test]
+fn what_the_server_asks_for_becomes_bytes_to_type() {
+    let check = |provider, ask: Ask, expected: Result<&[u8], &str>| {
+        let (screen, news, server) = start(provider);
+        let (reply, answer) = bounded(1);
+        server.send(Asked { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
+        match expected {
+            Ok(bytes) => match news.recv_timeout(PATIENCE) {
+                Ok(FromScreen::Type(typed, _)) => assert_eq!(typed.bytes, bytes),
+                Ok(_) | Err(_) => panic!("nothing to type"),
+            },
+            Err(part) => {
+                let error = answer.recv_timeout(PATIENCE).unwrap().unwrap_err();
+                assert!(error.contains(part), "{error}");
+            }
+        }
+        screen.end(PATIENCE);
+    };
+    let keys = |keys: &[&str]| Ask::Keys { keys: keys.iter().map(|&k| k.to_owned()).collect() };
+    check(Provider::Claude, Ask::Interrupt, Ok(b"\x1b"));
+    check(Provider::Unknown, Ask::Interrupt, Ok(b"\x03"));
+    check(Provider::Claude, Ask::Type { text: "a\nb".into(), paste: false }, Ok(b"a\nb"));
+    check(Provider::Claude, keys(&["y", "enter"]), Ok(b"y\r"));
+    check(Provider::Claude, keys(&["y", "nokey"]), Err("`nokey` is not a key"));
+}
+
+#[test]
+fn one_dialog_is_answered_at_a_time_and_only_when_it_stands() {
+    let (screen, _news, server) = start(Provider::Claude);
+    let answers: Vec<_> = ["x", "y"]
+        .iter()
+        .map(|mark| {
+            let (reply, answer) = bounded(1);
+            let ask = Ask::Answer { mark: (*mark).into(), answer: crate::host::frame::DialogAnswer::Deny };
+            server.send(Asked { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
+            answer
+        })
+        .collect();
+    let first = answers[0].recv_timeout(PATIENCE).unwrap().unwrap_err();
+    assert_eq!(first, "no dialog is open");
+    // Both may be there before the first is looked at.
+    let second = answers[1].recv_timeout(PATIENCE).unwrap().unwrap_err();
+    assert!(second == "no dialog is open" || second == "another answer is being given", "{second}");
+    screen.end(PATIENCE);
+}
+
+#[test]
+fn the_screen_is_answered_with_its_picture() {
+    let (screen, _news, server) = start(Provider::Claude);
+    let (reply, answer) = bounded(1);
+    server.send(Asked { ask: Ask::Screen, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
+    let picture = answer.recv_timeout(PATIENCE).unwrap().unwrap();
+    assert_eq!(picture["size"], serde_json::json!({ "rows": 24, "columns": 80 }));
+    screen.end(PATIENCE);
+}
+
+#[test]
+fn a_reader_that_does_not_keep_up_is_never_waited_for() {
+    // Nobody takes anything here.
+    let (to, incoming) = bounded(THINGS);
+    let screen = Screen {
+        to,
+        waiting: Arc::new(AtomicUsize::new(0)),
+        skipped: Arc::new(AtomicU64::new(0)),
+        ended: bounded(1).1,
+    };
+    let chunk = vec![b'x'; 64 << 10];
+    for _ in 0..1000 {
+        screen.output(&chunk, clock());
+    }
+    let kept: usize = incoming
+        .try_iter()
+        .map(|thing| match thing {
+            ToScreen::Output(bytes, _) => bytes.len(),
+            _ => 0,
+        })
+        .sum();
+    assert!(kept <= BYTES + chunk.len(), "{kept}");
+    assert_eq!(screen.skipped.load(Ordering::Relaxed) as usize + kept, 1000 * chunk.len());
+}
+
+#[test]
+fn only_what_scrolls_by_may_be_left_out() {
+    for scrolls in ["", "plain\r\n", "\x1b[1;32mgreen\x1b[0m\n", "\x1b[Kx", "\x1b[38:2:1:2:3mx", "caf\u{e9}"] {
+        assert!(only_scrolls(scrolls.as_bytes()), "{scrolls:?}");
+    }
+    for counts in
+        ["\x1b[?1049h", "\x1b[2J", "\x1b]0;title\x07", "\x1bc", "\x1b[1;5r", "x\x1b", "x\x1b[", "x\x1b[1;3", "\x1b[6n"]
+    {
+        assert!(!only_scrolls(counts.as_bytes()), "{counts:?}");
+    }
+}

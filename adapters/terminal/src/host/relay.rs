@@ -1,0 +1,407 @@
+//! The thread that passes bytes on, between the program's terminal and those of its users.
+//!
+//! Bytes come first: what the program wrote is written to the terminals before a copy goes to the
+//! threads that read the screen and record, and neither is ever waited for. When the terminal of
+//! the one who types takes nothing, the program is not read, so that it waits as it would for that
+//! terminal itself; nothing here grows.
+
+use std::{
+    collections::VecDeque,
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixListener,
+    },
+    time::{Duration, Instant},
+};
+
+use crossbeam_channel::Receiver;
+use events::{Provider, Timestamp};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, Signal, kill_process_group},
+    termios::Winsize,
+};
+
+mod bytes;
+mod finish;
+mod people;
+mod program;
+
+use super::{
+    child::{Exit, Happened},
+    guest::{Guest, Role},
+    observe::{FromScreen, Reply, Screen, ToScreen},
+    pty::Pty,
+    signals::Signals,
+    sink::Recorder,
+    wire::{Notify, Spec},
+};
+use processes::wake::Woken;
+
+/// So much is read from the program before it is written.
+const CHUNK: usize = 64 << 10;
+/// So much may wait to be typed into the program.
+const TYPED: usize = 64 << 10;
+/// A program that was asked to end is killed after this.
+const KILL_AFTER: Duration = Duration::from_secs(5);
+/// After the program ended its terminal is read until it is quiet for this long,
+const QUIET: Duration = Duration::from_millis(100);
+/// at most so long while it is read,
+const DRAIN: Duration = Duration::from_secs(1);
+/// and so long when the user's terminal takes nothing.
+const STALLED: Duration = Duration::from_secs(60);
+/// Which program is in the foreground is looked at this often, when there was output.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// An announcement waits until the program has written nothing for this long.
+const BETWEEN: Duration = Duration::from_millis(20);
+/// A terminal waits so long for the screen as it stands.
+const PAINT: Duration = Duration::from_millis(500);
+/// At most so many terminals are attached.
+pub(super) const GUESTS: usize = 16;
+
+/// What a descriptor that is ready belongs to.
+#[derive(Debug, Clone, Copy)]
+enum Of {
+    Master,
+    Woken,
+    Signals,
+    Listener,
+    Control(u64),
+    Input(u64),
+    Output(u64),
+}
+
+/// Passes bytes on until the program ended.
+pub struct Relay {
+    /// The run.
+    pub spec: Spec,
+    /// The clock.
+    pub clock: fn() -> Timestamp,
+    /// The program's terminal.
+    pub pty: Pty,
+    /// The program, and its process group.
+    pub program: Pid,
+    /// What happens to it.
+    pub happened: Receiver<Happened>,
+    /// Told of that, and of news from the screen.
+    pub woken: Woken,
+    /// Signals to this process.
+    pub signals: Signals,
+    /// Where terminals attach.
+    pub listener: Option<UnixListener>,
+    /// Those that are.
+    pub guests: Vec<Guest>,
+    /// The thread that reads the screen.
+    pub screen: Screen,
+    /// What it tells.
+    pub news: Receiver<FromScreen>,
+    /// The recording.
+    pub recorder: Option<Recorder>,
+    /// The size of the program's terminal.
+    pub size: Winsize,
+    /// The agent in the foreground.
+    pub provider: Provider,
+    /// What only the loop needs.
+    pub state: Loop,
+}
+
+/// What the loop keeps between its turns.
+pub struct Loop {
+    pub(super) buffer: Box<[u8]>,
+    pub(super) keys: Keyboard,
+    pub(super) next_guest: u64,
+    last_output: Instant,
+    look_at: Option<Instant>,
+    looked: Instant,
+    kill_at: Option<Instant>,
+    stopped: bool,
+    exited: Option<(Exit, Instant)>,
+    drained: bool,
+    reading: Duration,
+    announcement: Option<Vec<u8>>,
+    /// So many bytes of the program were passed on.
+    passed: u64,
+    /// When somebody typed last.
+    typed: Option<Instant>,
+    /// When a key was pressed last at a terminal.
+    pressed: Option<Instant>,
+    /// Whether the terminal that types has the focus, as it says itself.
+    focused: Option<bool>,
+    /// The dialog that was told last, and the process group in the foreground then.
+    stood: Option<(String, Option<i32>)>,
+}
+
+/// What was typed and is not written yet.
+#[derive(Default)]
+pub(super) struct Keyboard {
+    waiting: VecDeque<u8>,
+    queued: u64,
+    written: u64,
+    /// Who wants to know when everything up to here was written.
+    replies: VecDeque<(u64, usize, Reply)>,
+}
+
+impl Keyboard {
+    fn room(&self) -> usize {
+        TYPED.saturating_sub(self.waiting.len())
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.waiting.extend(bytes);
+        self.queued += bytes.len() as u64;
+    }
+
+    fn wrote(&mut self, count: usize) {
+        self.waiting.drain(..count);
+        self.written += count as u64;
+        while let Some((upto, _, _)) = self.replies.front()
+            && *upto <= self.written
+        {
+            if let Some((_, bytes, reply)) = self.replies.pop_front() {
+                reply(Ok(serde_json::json!({ "bytes": bytes })));
+            }
+        }
+    }
+}
+
+impl Loop {
+    /// A loop that has not begun.
+    #[must_use]
+    pub fn new(now: Instant) -> Self {
+        Self {
+            buffer: vec![0; CHUNK].into_boxed_slice(),
+            keys: Keyboard::default(),
+            next_guest: 1,
+            last_output: now,
+            look_at: None,
+            looked: now,
+            kill_at: None,
+            stopped: false,
+            exited: None,
+            drained: false,
+            reading: Duration::ZERO,
+            announcement: None,
+            passed: 0,
+            typed: None,
+            pressed: None,
+            focused: None,
+            stood: None,
+        }
+    }
+}
+
+impl Relay {
+    /// Passes bytes on until the program has ended and everything it wrote was passed on. Gives how
+    /// it ended.
+    pub fn run(&mut self) -> Exit {
+        let mut before = Instant::now();
+        loop {
+            let now = Instant::now();
+            if let Some(exit) = self.is_over(now, now - before) {
+                return exit;
+            }
+            before = now;
+            let deadline = self.on_time(now);
+            let ready = self.wait(deadline.map(|at| at.saturating_duration_since(now)));
+            for (of, flags) in ready {
+                self.act(of, flags);
+            }
+            self.take_happened();
+            self.take_news();
+            self.ask_for_paint(now);
+        }
+    }
+
+    /// Asks for the screen as it stands, for terminals that need it. One that waits for it in vain
+    /// goes on without: it holds the program up.
+    fn ask_for_paint(&mut self, now: Instant) {
+        let gone = self.screen.is_gone();
+        for guest in &mut self.guests {
+            if guest.wants_paint() && (gone || self.screen.tell(ToScreen::Repaint(guest.id))) {
+                guest.paint_asked(now);
+            }
+            if guest.waits_for_paint().is_some_and(|since| gone || now.saturating_duration_since(since) > PAINT) {
+                guest.painted(&[]);
+            }
+        }
+    }
+
+    /// Whether the program ended and its terminal was read to the end, as far as we wait for it.
+    fn is_over(&mut self, now: Instant, since: Duration) -> Option<Exit> {
+        let (exit, ended) = self.state.exited?;
+        let held_up = !self.may_read_program();
+        if !held_up {
+            self.state.reading += since.min(QUIET);
+        }
+        let quiet = !held_up && now.saturating_duration_since(self.state.last_output.max(ended)) >= QUIET;
+        let over = self.state.drained || quiet || self.state.reading >= DRAIN || now - ended >= STALLED;
+        over.then_some(exit)
+    }
+
+    fn may_read_program(&self) -> bool {
+        !self.state.drained && self.guests.iter().all(Guest::takes_more)
+    }
+
+    /// Does what is due and says when something will be.
+    fn on_time(&mut self, now: Instant) -> Option<Instant> {
+        let mut next: Option<Instant> = None;
+        let mut at = |when: Instant| next = Some(next.map_or(when, |n| n.min(when)));
+        if let Some(kill_at) = self.state.kill_at {
+            if now >= kill_at {
+                self.state.kill_at = None;
+                if let Some(group) = self.pty.foreground().filter(|group| *group != self.program) {
+                    kill_process_group(group, Signal::KILL).ok();
+                }
+                kill_process_group(self.program, Signal::KILL).ok();
+            } else {
+                at(kill_at);
+            }
+        }
+        if let Some((_, ended)) = self.state.exited {
+            at(self.state.last_output.max(ended) + QUIET);
+            if !self.may_read_program() {
+                at(now + QUIET);
+            }
+        }
+        if let Some(look_at) = self.state.look_at {
+            if now >= look_at {
+                self.look_at_foreground(now);
+            } else {
+                at(look_at);
+            }
+        }
+        if self.state.announcement.is_some() {
+            let quiet_at = self.state.last_output + BETWEEN;
+            let whole = self.guests.iter().all(Guest::is_flushed);
+            if now >= quiet_at && whole {
+                self.announce();
+            } else {
+                at(quiet_at.max(now + BETWEEN));
+            }
+        }
+        // A screen that has no room for a request now has some later.
+        if self.guests.iter().any(|g| g.wants_paint() || g.waits_for_paint().is_some()) {
+            at(now + BETWEEN);
+        }
+        next
+    }
+
+    /// Waits until something can be done; gives what.
+    fn wait(&self, timeout: Option<Duration>) -> Vec<(Of, PollFlags)> {
+        let mut wanted: Vec<(Of, BorrowedFd<'_>, PollFlags)> =
+            vec![(Of::Woken, self.woken.as_fd(), PollFlags::IN), (Of::Signals, self.signals.as_fd(), PollFlags::IN)];
+        let mut program = PollFlags::empty();
+        program.set(PollFlags::IN, self.may_read_program());
+        program.set(PollFlags::OUT, !self.state.keys.waiting.is_empty() && self.state.exited.is_none());
+        wanted.push((Of::Master, self.pty.as_fd(), program));
+        if let Some(listener) = self.listener.as_ref().filter(|_| self.guests.len() < GUESTS) {
+            wanted.push((Of::Listener, listener.as_fd(), PollFlags::IN));
+        }
+        for guest in &self.guests {
+            wanted.push((Of::Control(guest.id), guest.control.as_fd(), PollFlags::IN));
+            if let (Some(output), false) = (&guest.output, guest.is_flushed() || guest.suspended) {
+                wanted.push((Of::Output(guest.id), output.as_fd(), PollFlags::OUT));
+            }
+            // What is typed when the program has ended is for whoever has the terminal next.
+            let typing = guest.may_read() && self.state.keys.room() > 0 && self.state.exited.is_none();
+            if let (Some(input), true) = (&guest.input, typing) {
+                wanted.push((Of::Input(guest.id), input.as_fd(), PollFlags::IN));
+            }
+        }
+        // One that is of no interest would still tell of its end, again and again.
+        wanted.retain(|(_, _, flags)| !flags.is_empty());
+        let mut fds: Vec<PollFd<'_>> =
+            wanted.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
+        let timeout = timeout
+            .map(|t| Timespec { tv_sec: t.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: t.subsec_nanos().into() });
+        if poll(&mut fds, timeout.as_ref()).is_err() {
+            return Vec::new();
+        }
+        let ready = wanted.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
+        let mut ready: Vec<(Of, PollFlags)> = ready.map(|((of, _, _), fd)| (*of, fd.revents())).collect();
+        // Bytes come first.
+        ready.sort_by_key(|(of, _)| !matches!(of, Of::Master));
+        ready
+    }
+
+    fn act(&mut self, of: Of, flags: PollFlags) {
+        match of {
+            Of::Master => {
+                if flags.contains(PollFlags::OUT) {
+                    self.type_on();
+                }
+                if flags.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+                    self.read_program();
+                }
+            }
+            Of::Woken => self.woken.drain(),
+            Of::Signals => {
+                // Whoever asks the host to end means the program.
+                if !self.signals.came().is_empty() {
+                    self.end_program();
+                }
+            }
+            Of::Listener => self.welcome(),
+            Of::Control(id) => self.listen_to(id),
+            Of::Input(id) => self.read_terminal(id),
+            Of::Output(id) => {
+                if self.guests.iter_mut().find(|g| g.id == id).is_some_and(|guest| guest.flush().is_err()) {
+                    self.terminal_gone(id);
+                }
+            }
+        }
+    }
+
+    fn take_news(&mut self) {
+        while let Ok(news) = self.news.try_recv() {
+            match news {
+                FromScreen::Repaint(id, bytes) => {
+                    let Some(guest) = self.guests.iter_mut().find(|g| g.id == id) else { continue };
+                    guest.painted(&bytes);
+                    if guest.flush().is_err() {
+                        self.terminal_gone(id);
+                    }
+                }
+                FromScreen::Replies(bytes) => {
+                    // A terminal that is attached answers itself.
+                    if !self.guests.iter().any(|g| g.live && g.role == Role::Writer) {
+                        self.type_bytes(&bytes);
+                    }
+                }
+                FromScreen::Attention(subject) => {
+                    self.state.announcement = self.spec.notify.map(|notify| announcement(notify, &subject));
+                }
+                FromScreen::Type(typing, reply) => self.type_for(typing, reply),
+                FromScreen::Announce(bytes) => self.state.announcement = Some(bytes),
+                FromScreen::Presence(reply) => {
+                    let presence = self.presence();
+                    reply(serde_json::to_value(presence).map_err(|error| error.to_string()));
+                }
+                FromScreen::Stands(mark) => {
+                    self.state.stood = Some((mark, self.pty.foreground().map(|group| group.as_raw_nonzero().get())));
+                }
+                FromScreen::Press(press) => self.press(&press),
+            }
+        }
+    }
+
+    fn announce(&mut self) {
+        let Some(bytes) = self.state.announcement.take() else { return };
+        for guest in self.guests.iter_mut().filter(|g| g.live && !g.suspended) {
+            // A terminal that is gone shows itself at the next byte of the program.
+            guest.put(&bytes).ok();
+        }
+    }
+}
+
+/// What a terminal is sent so that its user looks at it.
+fn announcement(notify: Notify, subject: &str) -> Vec<u8> {
+    match notify {
+        Notify::Bell => b"\x07".to_vec(),
+        Notify::Osc9 => {
+            // Nothing of an agent's text may end the sequence.
+            let subject: String = subject.chars().filter(|c| !c.is_control()).take(200).collect();
+            format!("\x1b]9;capture: approval needed: {subject}\x07").into_bytes()
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The terminals: who attaches, who types, who leaves.
+
+use std::time::{Duration, Instant};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, Signal, geteuid},
+};
+
+use super::{GUESTS, Relay};
+use crate::host::{
+    guest::{Guest, Role},
+    observe::ToScreen,
+    wire::{Attach, Control, FromHost, OnHangup, ToHost},
+};
+
+/// What undoes the program's modes is waited for so long,
+const RESTORE: Duration = Duration::from_millis(300);
+/// and the terminal that is left so long to take it.
+const LEAVE: Duration = Duration::from_millis(200);
+
+impl Relay {
+    /// Somebody connects to the run's socket.
+    pub(super) fn welcome(&mut self) {
+        let Some(Ok((socket, _))) = self.listener.as_ref().map(|l| l.accept()) else { return };
+        if self.guests.len() >= GUESTS || socket.set_nonblocking(true).is_err() {
+            return;
+        }
+        let control = Control::new(socket);
+        if let Err(why) = may_attach(&control, self.program) {
+            control.say(&FromHost::Refused { why: why.into() }).ok();
+            return;
+        }
+        let id = self.state.next_guest;
+        self.state.next_guest += 1;
+        self.guests.push(Guest::visitor(id, control));
+    }
+
+    /// Somebody says something.
+    pub(super) fn listen_to(&mut self, id: u64) {
+        loop {
+            let Some(guest) = self.guests.iter_mut().find(|g| g.id == id) else { return };
+            match guest.control.hear::<ToHost>() {
+                Ok(Some(message)) => self.do_for(id, message),
+                Ok(None) if guest.control.is_closed() => return self.process_gone(id),
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "what was said is not understood");
+                    return self.process_gone(id);
+                }
+            }
+        }
+    }
+
+    fn do_for(&mut self, id: u64, message: ToHost) {
+        let Some(guest) = self.guests.iter_mut().find(|g| g.id == id) else { return };
+        match message {
+            ToHost::Run(_) => {
+                guest.control.say(&FromHost::Refused { why: "this host has its run".into() }).ok();
+            }
+            ToHost::Attach(attach) => self.attach(id, &attach),
+            ToHost::Go { foreground } => {
+                guest.live = true;
+                guest.foreground = foreground;
+                if guest.role == Role::Writer {
+                    self.take_size(id);
+                }
+            }
+            ToHost::Resized => self.take_size(id),
+            ToHost::Signal { number } => {
+                if let Some(signal) = Signal::from_named_raw(number) {
+                    self.signal(signal);
+                }
+            }
+            ToHost::Suspended => guest.suspended = true,
+            ToHost::Continued { foreground } => {
+                guest.suspended = false;
+                guest.foreground = foreground;
+                let launcher = guest.launcher;
+                if !launcher {
+                    // The shell wrote over what was there.
+                    guest.want_paint();
+                }
+                if guest.flush().is_err() {
+                    return self.terminal_gone(id);
+                }
+                self.take_size(id);
+                if launcher {
+                    self.go_on();
+                }
+            }
+            ToHost::Hangup => self.terminal_gone(id),
+            ToHost::Detach => self.detach(id),
+        }
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        if signal == Signal::TERM {
+            return self.end_program();
+        }
+        self.pty.signal(signal, self.program);
+    }
+
+    fn attach(&mut self, id: u64, attach: &Attach) {
+        let has_writer = self.guests.iter().any(|g| g.role == Role::Writer && g.live);
+        let Some(at) = self.guests.iter().position(|g| g.id == id) else { return };
+        let guest = &mut self.guests[at];
+        let (Some(input), Some(output)) = (guest.control.descriptor(), guest.control.descriptor()) else {
+            guest.control.say(&FromHost::Refused { why: "no terminal came along".into() }).ok();
+            return self.drop_guest(id);
+        };
+        guest.bring(input, output);
+        guest.read_only = attach.read_only;
+        guest.key = attach.detach_key;
+        guest.want_paint();
+        let writes = !attach.read_only && (attach.take || !has_writer);
+        if writes {
+            for other in &mut self.guests {
+                other.role = if other.id == id { Role::Writer } else { Role::Viewer };
+            }
+        }
+        let guest = &self.guests[at];
+        if guest.control.say(&FromHost::Ready).is_err() {
+            self.drop_guest(id);
+        }
+    }
+
+    /// The run takes the size of the terminal that types.
+    pub(super) fn take_size(&mut self, id: u64) {
+        let writer = self.guests.iter().find(|g| g.id == id && g.role == Role::Writer);
+        if let Some(size) = writer.and_then(Guest::size) {
+            self.resize(size);
+        }
+    }
+
+    /// The process a terminal belongs to is gone. Killed at once, it could not put its terminal back.
+    fn process_gone(&mut self, id: u64) {
+        let Some(guest) = self.guests.iter().find(|g| g.id == id) else { return };
+        let (live, launcher) = (guest.live, guest.launcher);
+        if live {
+            self.leave(id);
+            if let Some(saved) = self.guests.iter().find(|g| g.id == id).and_then(|g| g.saved.as_ref()) {
+                saved.restore();
+            }
+        }
+        self.drop_guest(id);
+        if launcher && self.state.stopped {
+            self.go_on();
+        }
+    }
+
+    /// A terminal is gone.
+    pub(super) fn terminal_gone(&mut self, id: u64) {
+        let Some(guest) = self.guests.iter().find(|g| g.id == id) else { return };
+        let (launcher, terminal) = (guest.launcher, guest.saved.is_some());
+        if !terminal {
+            // A pipe nobody reads any more: the program would have been told at its next write.
+            // Its end is still waited for.
+            if let Some(guest) = self.guests.iter_mut().find(|g| g.id == id) {
+                guest.forget();
+                guest.input = None;
+            }
+            self.pty.signal(Signal::HUP, self.program);
+            return;
+        }
+        guest.control.say(&FromHost::Detached { run: self.spec.run }).ok();
+        self.drop_guest(id);
+        if launcher {
+            match self.spec.on_hangup {
+                OnHangup::Keep if self.state.stopped => self.go_on(),
+                OnHangup::Keep => {}
+                OnHangup::End => {
+                    self.pty.signal(Signal::HUP, self.program);
+                    self.end_program();
+                }
+            }
+        }
+    }
+
+    /// Detaches a terminal; the program runs on.
+    pub(super) fn detach(&mut self, id: u64) {
+        self.leave(id);
+        if let Some(guest) = self.guests.iter().find(|g| g.id == id) {
+            guest.control.say(&FromHost::Detached { run: self.spec.run }).ok();
+        }
+        self.drop_guest(id);
+        if self.state.stopped {
+            self.go_on();
+        }
+    }
+
+    /// Undoes the modes the program turned on, in this terminal.
+    fn leave(&mut self, id: u64) {
+        let restore = self.screen.restore(RESTORE);
+        let Some(guest) = self.guests.iter_mut().find(|g| g.id == id && g.saved.is_some()) else { return };
+        if guest.role == Role::Viewer {
+            guest.skip();
+        }
+        guest.queue(&restore);
+        flush(std::slice::from_mut(guest), LEAVE);
+    }
+
+    /// Takes a terminal away; when it was the one that typed, another one may.
+    fn drop_guest(&mut self, id: u64) {
+        let Some(at) = self.guests.iter().position(|g| g.id == id) else { return };
+        let was = self.guests.remove(at).role;
+        if was != Role::Writer || self.guests.iter().any(|g| g.role == Role::Writer) {
+            return;
+        }
+        let next = self.guests.iter_mut().filter(|g| g.live && !g.read_only).min_by_key(|g| (!g.launcher, g.id));
+        if let Some(next) = next {
+            next.role = Role::Writer;
+            let id = next.id;
+            self.take_size(id);
+        }
+    }
+
+    /// A request to the screen that the relay's end still needs.
+    pub(super) fn restore_bytes(&self) -> Vec<u8> {
+        self.screen.restore(RESTORE)
+    }
+
+    pub(super) fn tell_screen(&self, thing: ToScreen) {
+        if !self.screen.tell(thing) {
+            tracing::warn!("the end of the program could not be told");
+        }
+    }
+}
+
+/// Whether the process at the other end may attach: of our own user, and no agent's. An agent's
+/// own shell must not type its approvals. What runs in the run itself would show its output in its
+/// output, without end.
+fn may_attach(control: &Control, program: Pid) -> Result<(), &'static str> {
+    let peer = rustix::net::sockopt::socket_peercred(control.socket()).map_err(|_| "who asks is not known")?;
+    if peer.uid != geteuid() {
+        return Err("the run belongs to another user");
+    }
+    let pid = u32::try_from(peer.pid.as_raw_nonzero().get()).map_err(|_| "who asks is not known")?;
+    if processes::descends_from_agent(pid) {
+        return Err("an agent, and what it started, must not attach to a run");
+    }
+    let program = u32::try_from(program.as_raw_nonzero().get()).unwrap_or_default();
+    if processes::descends_from(pid, program) {
+        return Err("a run cannot be attached to from within itself");
+    }
+    Ok(())
+}
+
+/// Writes what waits, as long as terminals take it and time lasts.
+pub(super) fn flush(guests: &mut [Guest], within: Duration) {
+    let until = Instant::now() + within;
+    loop {
+        for guest in guests.iter_mut() {
+            if guest.flush().is_err() {
+                guest.forget();
+            }
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        let waiting: Vec<&Guest> = guests.iter().filter(|g| !g.is_flushed() && !g.suspended).collect();
+        if waiting.is_empty() || left.is_zero() {
+            return;
+        }
+        let mut fds: Vec<PollFd<'_>> =
+            waiting.iter().filter_map(|g| Some(PollFd::new(g.output.as_ref()?, PollFlags::OUT))).collect();
+        let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        if poll(&mut fds, Some(&timeout)).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The program: what happens to it, how it is ended, who it is and how large its terminal.
+
+use std::time::Instant;
+
+use rustix::{
+    process::{Signal, kill_process_group},
+    termios::Winsize,
+};
+
+use super::{KILL_AFTER, Relay};
+use crate::host::{child::Happened, guest::Role, observe::ToScreen, pty::screen_size, wire::FromHost};
+
+impl Relay {
+    pub(super) fn take_happened(&mut self) {
+        while let Ok(happened) = self.happened.try_recv() {
+            match happened {
+                Happened::Continued => self.state.stopped = false,
+                Happened::Exited(exit) => {
+                    self.state.exited = Some((exit, Instant::now()));
+                    self.state.kill_at = None;
+                    self.pty.close_slave();
+                }
+                Happened::Stopped(signal) => self.stopped(signal),
+            }
+        }
+    }
+
+    pub(super) fn stopped(&mut self, signal: i32) {
+        self.state.stopped = true;
+        if signal == Signal::TTIN.as_raw() || signal == Signal::TTOU.as_raw() {
+            // Somebody it started took the foreground and did not give it back; a shell would.
+            self.pty.put_in_foreground(self.program).ok();
+            return self.go_on();
+        }
+        // With the one who would continue it we stop too; without, nobody would.
+        match self.guests.iter_mut().find(|g| g.launcher && g.live && g.role == Role::Writer) {
+            Some(launcher) => {
+                launcher.flush().ok();
+                launcher.suspended = true;
+                if launcher.control.say(&FromHost::Stopped).is_err() {
+                    self.go_on();
+                }
+            }
+            None => self.go_on(),
+        }
+    }
+
+    pub(super) fn go_on(&mut self) {
+        self.state.stopped = false;
+        kill_process_group(self.program, Signal::CONT).ok();
+    }
+
+    /// Asks the program to end, and sees to it that it does.
+    pub(super) fn end_program(&mut self) {
+        if self.state.exited.is_some() {
+            // It has; what a terminal does not take is not waited for any longer.
+            self.state.drained = true;
+            return;
+        }
+        kill_process_group(self.program, Signal::TERM).ok();
+        if self.state.stopped {
+            self.go_on();
+        }
+        self.state.kill_at.get_or_insert(Instant::now() + KILL_AFTER);
+    }
+
+    /// Looks which program is in the foreground: an agent started from a shell is read by its own
+    /// rules.
+    pub(super) fn look_at_foreground(&mut self, now: Instant) {
+        self.state.look_at = None;
+        self.state.looked = now;
+        let Some(group) = self.pty.foreground() else { return };
+        let Ok(pid) = u32::try_from(group.as_raw_nonzero().get()) else { return };
+        let Some(provider) = processes::agent_in_group(pid) else { return };
+        if provider != self.provider && self.screen.tell(ToScreen::Provider(provider, (self.clock)())) {
+            self.provider = provider;
+        }
+    }
+
+    /// The program's terminal gets this size, and whoever models it.
+    pub(super) fn resize(&mut self, size: Winsize) {
+        let same = |a: Winsize, b: Winsize| {
+            (a.ws_row, a.ws_col, a.ws_xpixel, a.ws_ypixel) == (b.ws_row, b.ws_col, b.ws_xpixel, b.ws_ypixel)
+        };
+        if same(size, self.size) {
+            return;
+        }
+        if let Err(error) = self.pty.resize(size) {
+            tracing::warn!(%error, "the terminal's size cannot be set");
+            return;
+        }
+        self.size = size;
+        let at = (self.clock)();
+        self.screen.tell(ToScreen::Resize(screen_size(size), at));
+        if let Some(recorder) = &self.recorder {
+            recorder.resize(at, screen_size(size));
+        }
+    }
+}

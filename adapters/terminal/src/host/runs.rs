@@ -1,0 +1,167 @@
+//! The runs of a data directory that can be attached to: a small file for each, written by its
+//! host and taken away at its end.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use events::{RunId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// A run that can be attached to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Description {
+    /// The run.
+    pub run: RunId,
+    /// The name its user gave it.
+    pub name: Option<String>,
+    /// Process id of the program.
+    pub pid: u32,
+    /// Process id of the host.
+    pub host_pid: u32,
+    /// Start of the host in clock ticks since boot.
+    pub host_start_ticks: u64,
+    /// Where one attaches to it.
+    pub socket: PathBuf,
+    /// The command, word by word.
+    pub command: Vec<String>,
+    /// Working directory at the start.
+    pub cwd: String,
+    /// When it started.
+    pub started_at: Timestamp,
+}
+
+/// Where they are.
+#[must_use]
+pub fn dir(data: &Path) -> PathBuf {
+    data.join("runs")
+}
+
+/// Makes the directory, for its owner only.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn make_dir(data: &Path) -> io::Result<PathBuf> {
+    let dir = dir(data);
+    DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+    fs::set_permissions(&dir, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    Ok(dir)
+}
+
+/// The socket of a run.
+#[must_use]
+pub fn socket(data: &Path, run: RunId) -> PathBuf {
+    dir(data).join(format!("{run}.sock"))
+}
+
+fn file(data: &Path, run: RunId) -> PathBuf {
+    dir(data).join(format!("{run}.json"))
+}
+
+impl Description {
+    /// Writes it, whole or not at all.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn store(&self, data: &Path) -> io::Result<()> {
+        let path = file(data, self.run);
+        let beside = path.with_extension("new");
+        let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+        out.write_all(&serde_json::to_vec(self)?)?;
+        fs::rename(&beside, &path)
+    }
+}
+
+/// Takes the files of a run away.
+pub fn remove(data: &Path, run: RunId) {
+    fs::remove_file(file(data, run)).ok();
+    fs::remove_file(socket(data, run)).ok();
+}
+
+/// All runs, the youngest first. What dead hosts left behind is taken away.
+#[must_use]
+pub fn list(data: &Path) -> Vec<Description> {
+    let Ok(entries) = fs::read_dir(dir(data)) else { return Vec::new() };
+    let mut runs = Vec::new();
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        if path.extension().is_none_or(|e| e != "json") {
+            continue;
+        }
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        let Ok(run) = serde_json::from_str::<Description>(&text) else { continue };
+        if processes::is_alive(run.host_pid, run.host_start_ticks) {
+            runs.push(run);
+        } else {
+            remove(data, run.run);
+        }
+    }
+    runs.sort_by_key(|run| std::cmp::Reverse(run.run));
+    runs
+}
+
+/// What a person may mean by a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// This run.
+    One(Box<Description>),
+    /// Any of these.
+    Several(Vec<RunId>),
+    /// None.
+    None,
+}
+
+/// Finds a run by its id, the beginning of it, or its name.
+#[must_use]
+pub fn find(data: &Path, given: &str) -> Found {
+    let upper = given.to_ascii_uppercase();
+    let all = list(data);
+    let named: Vec<&Description> = all.iter().filter(|r| r.name.as_deref() == Some(given)).collect();
+    let fits: Vec<&Description> = if named.is_empty() && !given.is_empty() {
+        all.iter().filter(|r| r.run.to_string().starts_with(&upper)).collect()
+    } else {
+        named
+    };
+    match fits.as_slice() {
+        [] => Found::None,
+        [one] => Found::One(Box::new((*one).clone())),
+        several => Found::Several(several.iter().map(|r| r.run).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_found_by_id_beginning_and_name_and_dead_ones_are_taken_away() {
+        let dir = tempfile::tempdir().unwrap();
+        make_dir(dir.path()).unwrap();
+        let me = std::process::id();
+        let describe = |ms: i64, name: &str, ticks: u64| Description {
+            run: RunId::mint(Timestamp::from_millisecond(ms), [7; 10]),
+            name: Some(name.into()),
+            pid: 1,
+            host_pid: me,
+            host_start_ticks: ticks,
+            socket: "s".into(),
+            command: vec!["claude".into()],
+            cwd: "/".into(),
+            started_at: Timestamp::from_millisecond(ms),
+        };
+        let ticks = processes::start_ticks(me).unwrap();
+        let (a, b) = (describe(1_700_000_000_000, "a", ticks), describe(1_700_000_000_001, "b", ticks));
+        let dead = describe(1_700_000_000_002, "dead", ticks + 1);
+        for run in [&a, &b, &dead] {
+            run.store(dir.path()).unwrap();
+        }
+        assert_eq!(find(dir.path(), "a"), Found::One(Box::new(a.clone())));
+        assert_eq!(find(dir.path(), &b.run.to_string().to_lowercase()), Found::One(Box::new(b.clone())));
+        assert_eq!(find(dir.path(), &a.run.to_string()[..8]), Found::Several(vec![b.run, a.run]));
+        assert_eq!(find(dir.path(), "dead"), Found::None);
+        assert_eq!(find(dir.path(), ""), Found::None);
+        assert!(!file(dir.path(), dead.run).exists());
+    }
+}

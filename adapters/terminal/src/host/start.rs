@@ -1,0 +1,269 @@
+//! The beginning of a host: takes what to run from its launcher, makes the terminal, starts the
+//! program, and then passes bytes on until it ends.
+
+use std::{
+    io,
+    os::{
+        fd::OwnedFd,
+        unix::net::{UnixListener, UnixStream},
+    },
+    path::Path,
+    sync::Arc,
+    time::Instant,
+};
+
+use crossbeam_channel::bounded;
+use events::{Provider, Timestamp};
+use rustix::{
+    process::{Pid, Signal, setsid},
+    termios::Winsize,
+};
+
+use super::{
+    child,
+    frame::Hello,
+    guest::{Guest, Role},
+    link::Link,
+    observe::{Begin, Screen},
+    pty::{Pty, screen_size, winsize},
+    relay::{Loop, Relay},
+    runs::{self, Description},
+    signals::{Signals, hold_background_stops},
+    sink::{Recorder, Sink},
+    wire::{Control, FromHost, Spec, Stream, ToHost},
+};
+use crate::screen::{Rules, Size};
+use agents::RUN_VARIABLE;
+use processes::wake;
+
+/// At most so many questions of the server wait.
+const ASKED: usize = 64;
+/// At most so many news of the screen wait.
+const NEWS: usize = 256;
+
+pub use super::link::Find;
+
+/// A recording that was begun, and its file as people read it.
+pub type Recording = (Box<dyn Sink>, String);
+
+/// Begins a recording of a screen of this size.
+pub type Record = Box<dyn FnOnce(Size) -> io::Result<Recording> + Send>;
+
+/// Reads the rules for screens; called on the thread that needs them.
+pub type Load = Box<dyn FnOnce() -> Arc<Rules> + Send>;
+
+/// What a run gets from outside.
+pub struct Outside {
+    /// The clock.
+    pub clock: fn() -> Timestamp,
+    /// The rules to read its screen by.
+    pub rules: Load,
+    /// Finds the server.
+    pub find: Find,
+    /// Begins the recording, where one is wanted; called before the program starts.
+    pub record: Option<Record>,
+    /// Makes of a description what may be written.
+    pub written: fn(&mut Description),
+}
+
+/// Hosts one run; comes back when it is over.
+///
+/// # Errors
+/// When the run could not begin; the launcher was told why.
+pub fn host(socket: UnixStream, outside: impl FnOnce(&Spec) -> Outside) -> io::Result<()> {
+    let mut control = Control::new(socket);
+    let spec = loop {
+        match control.hear::<ToHost>()? {
+            Some(ToHost::Run(spec)) => break *spec,
+            Some(_) => return Err(io::Error::other("a host is first told what to run")),
+            None if control.is_closed() => return Ok(()),
+            None => {}
+        }
+    };
+    let outside = outside(&spec);
+    let mut guest = None;
+    let prepared = prepare(control, &spec, &mut guest);
+    let begun = prepared.and_then(|prepared| begin(spec, prepared, &mut guest, outside));
+    let mut relay = begun.inspect_err(|error| {
+        if let Some(guest) = guest {
+            guest.control.say(&FromHost::Refused { why: error.to_string() }).ok();
+        }
+    })?;
+    let exit = relay.run();
+    relay.finish(exit);
+    Ok(())
+}
+
+/// A terminal, and the streams that do not go to it.
+struct Prepared {
+    pty: Pty,
+    size: Winsize,
+    inherited: Vec<OwnedFd>,
+}
+
+/// Leads a session of its own and makes the terminal.
+fn prepare(mut control: Control, spec: &Spec, guest: &mut Option<Guest>) -> io::Result<Prepared> {
+    let terminal = if spec.attached { control.descriptor().zip(control.descriptor()) } else { None };
+    let inherited = std::iter::from_fn(|| control.descriptor()).collect();
+    let launcher = guest.insert(match terminal {
+        Some((input, output)) => Guest::new(0, control, input, output),
+        None => Guest::visitor(0, control),
+    });
+    launcher.launcher = true;
+    launcher.role = Role::Writer;
+    launcher.key = spec.detach_key;
+    setsid()?;
+    hold_background_stops();
+    let size = launcher.size().unwrap_or_else(|| winsize(spec.size));
+    let pty = Pty::open(size, launcher.saved.as_ref().map(super::terminal::Saved::settings))?;
+    Ok(Prepared { pty, size, inherited })
+}
+
+/// Starts the program and everything that watches it.
+fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Outside) -> io::Result<Relay> {
+    let Prepared { pty, size, inherited } = prepared;
+    let gone = || io::Error::other("the launcher is gone");
+    let launcher = guest.as_mut().ok_or_else(gone)?;
+    launcher.control.say(&FromHost::Ready)?;
+    launcher.foreground = loop {
+        match launcher.control.hear::<ToHost>()? {
+            Some(ToHost::Go { foreground }) => break foreground,
+            None if launcher.control.is_closed() => return Err(gone()),
+            Some(_) | None => {}
+        }
+    };
+    launcher.live = spec.attached;
+    launcher.control.socket().set_nonblocking(true)?;
+
+    let signals = Signals::take(&[Signal::TERM, Signal::HUP, Signal::INT])?;
+    let listener = listen(&spec);
+    let cwd = std::env::current_dir().map(|dir| dir.display().to_string()).unwrap_or_default();
+    let started_at = (outside.clock)();
+    let mut inherited = inherited.into_iter();
+    let mut streams = Vec::with_capacity(3);
+    for stream in spec.streams {
+        streams.push(match stream {
+            Stream::Terminal => pty.slave()?,
+            Stream::Inherited => inherited.next().ok_or_else(|| io::Error::other("a stream is missing"))?,
+        });
+    }
+    let streams = <[OwnedFd; 3]>::try_from(streams).map_err(|_| io::Error::other("a stream is missing"))?;
+    let mut environment = spec.environment.clone();
+    environment.push((RUN_VARIABLE.into(), spec.run.to_string()));
+    let recording = outside.record.map(|begin| begin(screen_size(size))).transpose()?;
+    child::adopt_orphans()?;
+    let program = child::spawn(&spec.words, streams, &environment)?;
+    child::reap_orphans(program)?;
+
+    let (woke, woken) = wake::pair()?;
+    let (tell, happened) = bounded(16);
+    let wake_for_child = woke.clone();
+    child::wait(program, move |news| {
+        // The relay takes them at every turn.
+        tell.send(news).ok();
+        wake_for_child.wake();
+    })?;
+    // Nothing of the program's directory is needed any more.
+    std::env::set_current_dir("/").ok();
+
+    let socket = listener.is_some().then(|| runs::socket(&spec.data, spec.run));
+    let mut hello = hello(&spec, program, &cwd, started_at, Some(size), socket.as_deref());
+    let recorder = match recording {
+        Some((sink, file)) => {
+            hello.recording = Some(file);
+            Some(Recorder::start(sink)?)
+        }
+        None => None,
+    };
+    if listener.is_some() {
+        describe(&spec, &hello, outside.written);
+    }
+    launcher.control.say(&FromHost::Started { pid: hello.pid, socket }).ok();
+
+    let provider = hello.provider;
+    let (asked, questions) = bounded(ASKED);
+    let link = Link::start(hello.clone(), outside.find, asked)?;
+    let (tell, news) = bounded(NEWS);
+    let begin = Begin { hello, link, asked: questions, size: screen_size(size), clock: outside.clock, wake: woke };
+    let screen = Screen::start(begin, outside.rules, tell)?;
+    let guests = if spec.attached { guest.take().into_iter().collect() } else { Vec::new() };
+    *guest = None;
+    Ok(Relay {
+        spec,
+        clock: outside.clock,
+        pty,
+        program,
+        happened,
+        woken,
+        signals,
+        listener,
+        guests,
+        screen,
+        news,
+        recorder,
+        size,
+        provider,
+        state: Loop::new(Instant::now()),
+    })
+}
+
+/// The socket at which one attaches. Without one the run is as good, but for that.
+fn listen(spec: &Spec) -> Option<UnixListener> {
+    let path = runs::socket(&spec.data, spec.run);
+    let made = runs::make_dir(&spec.data).and_then(|_| {
+        let listener = UnixListener::bind(&path)?;
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
+    made.inspect_err(|error| tracing::warn!(%error, path = %path.display(), "nobody can attach to this run: no socket"))
+        .ok()
+}
+
+/// What the server is told of a run first. Without a size it has no terminal of ours.
+pub(super) fn hello(
+    spec: &Spec,
+    program: Pid,
+    cwd: &str,
+    started_at: Timestamp,
+    size: Option<Winsize>,
+    socket: Option<&Path>,
+) -> Hello {
+    let pid = u32::try_from(program.as_raw_nonzero().get()).unwrap_or_default();
+    let size = size.map(screen_size);
+    Hello {
+        run: spec.run,
+        name: spec.name.clone(),
+        command: spec.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        provider: processes::agent_of_words(&spec.words).unwrap_or(Provider::Unknown),
+        version: None,
+        cwd: cwd.to_owned(),
+        pid,
+        start_ticks: processes::start_ticks(pid).unwrap_or_default(),
+        host_pid: std::process::id(),
+        started_at,
+        terminal: size.is_some(),
+        size: size.map(|size| (size.rows, size.columns)),
+        socket: socket.map(|path| path.display().to_string()),
+        recording: None,
+        answers: true,
+    }
+}
+
+fn describe(spec: &Spec, hello: &Hello, written: fn(&mut Description)) {
+    let mut description = Description {
+        run: spec.run,
+        name: spec.name.clone(),
+        pid: hello.pid,
+        host_pid: hello.host_pid,
+        host_start_ticks: processes::start_ticks(hello.host_pid).unwrap_or_default(),
+        socket: runs::socket(&spec.data, spec.run),
+        command: hello.command.clone(),
+        cwd: hello.cwd.clone(),
+        started_at: hello.started_at,
+    };
+    written(&mut description);
+    if let Err(error) = description.store(&spec.data) {
+        tracing::warn!(%error, "nobody can attach to this run by its name");
+    }
+}

@@ -1,0 +1,107 @@
+//! A run without a terminal: the program has our streams and our process group, exactly as if it
+//! had been started alone; we only wait, and tell the server.
+
+use std::{os::fd::AsFd, process::Command, time::Duration};
+
+use crossbeam_channel::{TryRecvError, bounded};
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    process::{Pid, Signal, kill_process},
+};
+
+use super::{
+    child::{self, Exit, Happened},
+    frame::Told,
+    link::{Asked, Link},
+    signals::Signals,
+    start::{Outside, hello},
+    wire::Spec,
+};
+use agents::{CannotRun, RUN_VARIABLE};
+use processes::wake;
+
+/// The server has so long to store the end: somebody waits for us.
+const DELIVER: Duration = Duration::from_millis(100);
+
+/// Runs the command and waits for it.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
+    let Some((word, rest)) = spec.words.split_first() else { return Err(CannotRun::NotFound("".into())) };
+    let failed = |error: std::io::Error| CannotRun::of(word, &error);
+    // What the terminal sends reaches the program too: for us it means nothing.
+    let mut signals =
+        Signals::take(&[Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP, Signal::USR1, Signal::USR2])
+            .map_err(failed)?;
+    let (woke, woken) = wake::pair().map_err(failed)?;
+    let (tell, happened) = bounded(16);
+    let started_at = (outside.clock)();
+    let cwd = std::env::current_dir().map(|dir| dir.display().to_string()).unwrap_or_default();
+    let mut command = Command::new(word);
+    let run = spec.run.to_string();
+    command.args(rest).env(RUN_VARIABLE, &run);
+    let started = command.spawn().or_else(|error| {
+        let script = error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error());
+        if !script || !word.as_encoded_bytes().contains(&b'/') {
+            return Err(error);
+        }
+        // A script that does not say by what it is run is the shell's, as everywhere.
+        Command::new("/bin/sh").arg(word).args(rest).env(RUN_VARIABLE, &run).spawn()
+    });
+    let program = Pid::from_child(&started.map_err(failed)?);
+    if let Err(error) = processes::mark_child(program) {
+        tracing::warn!(%error, "the program of this run could not be marked");
+    }
+    child::wait(program, move |news| {
+        // More than 16 at once are stops and continuations nobody asks about.
+        if matches!(news, Happened::Exited(_)) {
+            tell.send(news).ok();
+        }
+        woke.wake();
+    })
+    .map_err(failed)?;
+    let (asked, questions) = bounded::<Asked>(16);
+    let hello = hello(spec, program, &cwd, started_at, None, None);
+    let link = Link::start(hello, outside.find, asked);
+    loop {
+        let mut fds = [
+            PollFd::from_borrowed_fd(woken.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
+        ];
+        // Interrupted is as good as woken.
+        poll(&mut fds, None).ok();
+        woken.drain();
+        for signal in signals.came() {
+            if signal != Signal::INT && signal != Signal::QUIT {
+                kill_process(program, signal).ok();
+            }
+        }
+        // No screen, no keyboard: whoever asks gets no answer, which is one.
+        while questions.try_recv().is_ok() {}
+        match happened.try_recv() {
+            Ok(Happened::Exited(exit)) => {
+                deliver(link.ok(), (outside.clock)(), exit);
+                return Ok(exit);
+            }
+            Ok(Happened::Stopped(_) | Happened::Continued) | Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => return Ok(Exit::default()),
+        }
+    }
+}
+
+fn deliver(link: Option<Link>, at: events::Timestamp, exit: Exit) {
+    let Some(link) = link else { return };
+    link.tell(at, Told::Exited { code: exit.code, signal: exit.signal });
+    let (end, ended) = bounded::<()>(1);
+    // Ends with the link, or with the process.
+    let waiting = std::thread::Builder::new().name("deliver".into()).spawn(move || {
+        {
+            let _until_stored = link;
+        }
+        end.try_send(()).ok();
+    });
+    if waiting.is_ok() {
+        ended.recv_timeout(DELIVER).ok();
+    }
+}

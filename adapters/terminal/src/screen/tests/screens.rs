@@ -1,0 +1,203 @@
+//! Screens of real agents (`fixtures/terminal/screens`), each with what is to be read from it; the
+//! same without title and state; and the same dialogs printed into a conversation.
+
+use std::{fs, path::PathBuf};
+
+use events::{Answer, Provider};
+
+use super::*;
+
+/// A screen and what is to be read from it.
+struct Screen {
+    name: String,
+    provider: Provider,
+    size: Size,
+    title: String,
+    agent_state: String,
+    claim: String,
+    question: Option<String>,
+    subject: Option<String>,
+    options: Vec<String>,
+    lines: Vec<String>,
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/terminal/screens"))
+}
+
+fn load(path: &std::path::Path) -> Screen {
+    let text = fs::read_to_string(path).unwrap();
+    let (head, body) = text.split_once("---\n").unwrap();
+    let of =
+        |name: &str| head.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':')).map(|v| v.trim().to_owned());
+    let size = of("size").unwrap();
+    let (rows, columns) = size.split_once(' ').unwrap();
+    Screen {
+        name: path.strip_prefix(folder()).unwrap().display().to_string(),
+        provider: of("provider").unwrap().parse().unwrap(),
+        size: Size { rows: rows.parse().unwrap(), columns: columns.parse().unwrap() },
+        title: of("title").unwrap_or_default(),
+        agent_state: of("agent_state").unwrap_or_default(),
+        claim: of("claim").unwrap(),
+        question: of("question"),
+        subject: of("subject"),
+        options: head.lines().filter_map(|l| l.strip_prefix("option:")).map(str::to_owned).collect(),
+        lines: body.lines().map(str::to_owned).collect(),
+    }
+}
+
+fn all() -> Vec<Screen> {
+    let mut screens = Vec::new();
+    for provider in fs::read_dir(folder()).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()) {
+        let mut paths: Vec<PathBuf> = fs::read_dir(provider).unwrap().map(|e| e.unwrap().path()).collect();
+        paths.sort();
+        screens.extend(paths.iter().map(|p| load(p)));
+    }
+    assert!(screens.len() > 80, "{}", screens.len());
+    screens
+}
+
+/// Draws the screen and gives the terminal after a while.
+fn shown(screen: &Screen) -> Stage {
+    let mut stage = Stage::sized(screen.size, screen.provider, embedded());
+    if !screen.title.is_empty() {
+        stage.write(&format!("\x1b]0;{}\x07", screen.title));
+    }
+    if !screen.agent_state.is_empty() {
+        stage.write(&format!("\x1b]7501;{}\x1b\\", screen.agent_state));
+    }
+    for (row, line) in screen.lines.iter().enumerate() {
+        stage.write(&format!("\x1b[{};1H{line}", row + 1));
+    }
+    stage.pass(3000);
+    stage
+}
+
+fn claimed(screen: &Screen) -> String {
+    shown(screen).observer.picture().claim.map_or_else(|| "nothing".to_owned(), |c| named(&c))
+}
+
+#[test]
+fn each_screen_is_read_as_it_should() {
+    let mut wrong = Vec::new();
+    for screen in all() {
+        let stage = shown(&screen);
+        let picture = stage.observer.picture();
+        let claim = picture.claim.as_ref();
+        let dialog = claim.and_then(|c| c.dialog.clone()).unwrap_or_default();
+        let mut expect = |what: &str, is: Option<String>, should: Option<String>| {
+            if is != should {
+                wrong.push(format!("{}: {what}: {is:?}, not {should:?}", screen.name));
+            }
+        };
+        expect("claim", claim.map(named), Some(screen.claim.clone()));
+        if screen.question.is_some() {
+            expect("question", dialog.question.map(|q| q.replace('\n', " | ")), screen.question.clone());
+        }
+        if screen.subject.is_some() {
+            expect("subject", dialog.subject.map(|q| q.replace('\n', " | ")), screen.subject.clone());
+        }
+        if !screen.options.is_empty() {
+            let options = dialog.options.iter().map(|o| {
+                let mark = if o.selected { '>' } else { ' ' };
+                let means = match o.answer {
+                    None => "",
+                    Some(Answer::AllowOnce) => " = allow_once",
+                    Some(Answer::AllowAlways) => " = allow_always",
+                    Some(Answer::Deny) => " = deny",
+                    Some(Answer::Other) => " = other",
+                };
+                format!("{mark}{} {}{means}", o.key.as_deref().unwrap_or("-"), o.label)
+            });
+            expect("options", Some(options.collect::<Vec<_>>().join("\n")), Some(screen.options.join("\n")));
+        }
+        let explained = stage.observer.explain();
+        expect("explained", explained.claim.as_ref().map(named), claim.map(named));
+        expect("kept", Some(explained.kept.to_string()), Some("false".to_owned()));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Title and state can be missing; what a dialog is must be seen without them, and never be made up.
+#[test]
+fn each_dialog_is_read_without_title_and_state() {
+    let mut wrong = Vec::new();
+    for mut screen in all() {
+        screen.title.clear();
+        screen.agent_state.clear();
+        let is = claimed(&screen);
+        let dialog = !screen.options.is_empty() || screen.claim.starts_with("waiting_approval");
+        if dialog && is != screen.claim || !dialog && is.starts_with("waiting_approval") {
+            wrong.push(format!("{}: {is}, not {}", screen.name, screen.claim));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A dialog that a tool printed stands above the input line of a live screen, and is none.
+#[test]
+fn a_dialog_in_the_conversation_is_none() {
+    let screens = all();
+    let mut wrong = Vec::new();
+    for provider in [Provider::Claude, Provider::Codex, Provider::Gemini] {
+        let of_provider = || screens.iter().filter(|s| s.provider == provider);
+        for around in of_provider().filter(|s| s.options.is_empty() && s.question.is_none()) {
+            if around.claim.starts_with("waiting_approval")
+                || around.name.contains("rewind")
+                || around.name.contains("restarting")
+            {
+                continue;
+            }
+            for dialog in of_provider().filter(|s| !s.options.is_empty()) {
+                let first = around.lines.iter().position(|l| !l.is_empty()).unwrap_or(0);
+                let lines: Vec<String> = dialog.lines.iter().chain(&around.lines[first..]).cloned().collect();
+                let rows = u16::try_from(lines.len()).unwrap();
+                let printed = Screen {
+                    name: format!("{} in {}", dialog.name, around.name),
+                    provider,
+                    size: Size { rows, columns: dialog.size.columns.max(around.size.columns) },
+                    title: around.title.clone(),
+                    agent_state: around.agent_state.clone(),
+                    claim: String::new(),
+                    question: None,
+                    subject: None,
+                    options: Vec::new(),
+                    lines,
+                };
+                let is = claimed(&printed);
+                if is.starts_with("waiting_approval") {
+                    wrong.push(format!("{}: {is}", printed.name));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of them\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
+}
+
+/// The version is read off the banner.
+#[test]
+fn the_version_is_read() {
+    let mut known = 0;
+    for screen in all() {
+        let stage = shown(&screen);
+        if screen.lines.iter().any(|l| l.contains("Claude Code v2.1.328")) {
+            assert_eq!(stage.observer.version(), Some("2.1.328"), "{}", screen.name);
+            known += 1;
+        }
+    }
+    assert!(known > 5);
+}
+
+#[test]
+fn an_unknown_program_is_believed_what_it_says_of_itself() {
+    let mut stage = Stage::new(Provider::Unknown, Rules::load(None).unwrap());
+    stage.write("\x1b]7501;state=working:app=other\x1b\\");
+    assert_eq!(stage.claims(500), ["running"]);
+    stage.write("\x1b]7501;state=blocked:app=other:kind=question\x1b\\");
+    assert_eq!(stage.claims(500), ["waiting question"]);
+    stage.write("\x1b]7501;state=blocked:app=other:kind=permission\x1b\\");
+    assert_eq!(stage.claims(500), ["waiting_approval tool"]);
+    stage.write("\x1b]7501;state=done:app=other\x1b\\");
+    assert_eq!(stage.claims(500), ["waiting turn_complete"]);
+    assert_eq!(stage.observer.picture().claim.unwrap().state, State::Waiting);
+}

@@ -1,0 +1,297 @@
+//! The shapes of Claude Code's transcript lines, as far as they are read. Everything borrows from
+//! the line; what is not named here (request copies, tool results kept twice, prompts of the
+//! system) is skipped unread.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+use agents::borrowed::Text;
+
+/// What a line is, told by its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Known, and nothing anybody asks for.
+    Skip,
+    /// A line to read whole.
+    Read,
+}
+
+/// Types of lines without a uuid whose content nobody asks for.
+const SKIPPED: &[&[u8]] = &[
+    b"api-request\"",
+    b"api-request-shape\"",
+    b"api-request-blob\"",
+    b"file-history-snapshot\"",
+    b"file-history-delta\"",
+    b"atis-latch\"",
+    b"tools-used\"",
+    b"cost-state\"",
+    b"agent-name\"",
+    b"mode\"",
+];
+
+/// Tells by the first bytes whether a line needs to be read.
+pub(super) fn classify(line: &[u8]) -> Class {
+    if let Some(kind) = line.strip_prefix(b"{\"type\":\"") {
+        return if SKIPPED.iter().any(|s| kind.starts_with(s)) { Class::Skip } else { Class::Read };
+    }
+    // {"parentUuid":…,"isSidechain":…,["agentId":…,]"attachment":{…
+    let head = &line[..line.len().min(160)];
+    if memchr::memmem::find(head, b",\"attachment\":{").is_some() { Class::Skip } else { Class::Read }
+}
+
+/// One line.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Line<'a> {
+    #[serde(borrow, rename = "type")]
+    pub kind: Text<'a>,
+    #[serde(borrow)]
+    pub subtype: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub uuid: Option<Text<'a>>,
+    /// The session the line's process began with.
+    #[serde(borrow, rename = "session_id")]
+    pub first_session_id: Option<Text<'a>>,
+    /// Marks a copy made by `/branch`.
+    #[serde(borrow)]
+    pub forked_from: Option<ForkedFrom<'a>>,
+    #[serde(borrow)]
+    pub timestamp: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub cwd: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub git_branch: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub version: Option<Text<'a>>,
+    #[serde(default)]
+    pub is_meta: Option<bool>,
+    #[serde(default)]
+    pub is_compact_summary: Option<bool>,
+    #[serde(borrow)]
+    pub origin: Option<PromptSource<'a>>,
+    #[serde(borrow)]
+    pub permission_mode: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub message: Option<Message<'a>>,
+    #[serde(default)]
+    pub is_api_error_message: bool,
+    #[serde(default)]
+    pub is_aborted_mid_stream: bool,
+    #[serde(borrow)]
+    pub error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub api_error_status: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub tool_denial_kind: Option<Text<'a>>,
+    #[serde(default)]
+    pub tool_denial_before_run: bool,
+    #[serde(borrow, rename = "sourceToolAssistantUUID")]
+    pub source_tool_assistant_uuid: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub content: Option<Content<'a>>,
+    pub pending_background_agent_count: Option<u32>,
+    #[serde(borrow)]
+    pub compact_metadata: Option<CompactMetadata<'a>>,
+    #[serde(borrow)]
+    pub operation: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub custom_title: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub summary: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub leaf_uuid: Option<Text<'a>>,
+    #[serde(default)]
+    pub explicit: bool,
+}
+
+impl Line<'_> {
+    /// The session a marked copy was made from.
+    pub(super) fn copied_from(&self) -> Option<&str> {
+        self.forked_from.as_ref().map(|from| &*from.session_id)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ForkedFrom<'a> {
+    #[serde(borrow, default)]
+    pub session_id: Text<'a>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct PromptSource<'a> {
+    #[serde(borrow)]
+    pub kind: Option<Text<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CompactMetadata<'a> {
+    #[serde(borrow)]
+    pub trigger: Option<Text<'a>>,
+    pub pre_tokens: Option<u64>,
+    pub post_tokens: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub model: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub stop_reason: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub content: Content<'a>,
+    pub usage: Option<Tokens>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(super) struct Tokens {
+    pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
+    pub cache_read_input_tokens: Option<u64>,
+    pub cache_creation_input_tokens: Option<u64>,
+}
+
+/// `content`: a string, or a list of blocks.
+#[derive(Debug, Default)]
+pub(super) enum Content<'a> {
+    #[default]
+    Empty,
+    Text(Text<'a>),
+    Blocks(Vec<Block<'a>>),
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reads;
+        impl<'de> Visitor<'de> for Reads {
+            type Value = Content<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of blocks")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Content<'de>, E> {
+                Ok(Content::Text(Text(text.into())))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Content<'de>, E> {
+                Ok(Content::Text(Text(text.to_owned().into())))
+            }
+            fn visit_unit<E>(self) -> Result<Content<'de>, E> {
+                Ok(Content::Empty)
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Content<'de>, A::Error> {
+                let mut blocks = Vec::new();
+                while let Some(block) = seq.next_element()? {
+                    blocks.push(block);
+                }
+                Ok(Content::Blocks(blocks))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Content<'de>, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Content::Empty)
+            }
+        }
+        deserializer.deserialize_any(Reads)
+    }
+}
+
+impl Content<'_> {
+    /// Whether it is this text and nothing else.
+    pub(super) fn is_text(&self, text: &str) -> bool {
+        match self {
+            Content::Empty => false,
+            Content::Text(all) => **all == *text,
+            Content::Blocks(blocks) => matches!(blocks.as_slice(), [only] if only.text.as_deref() == Some(text)),
+        }
+    }
+
+    /// The readable text: texts of all text blocks, one after another.
+    pub(super) fn text(self) -> Option<String> {
+        match self {
+            Content::Empty => None,
+            Content::Text(text) => Some(text.into_string()),
+            Content::Blocks(blocks) => {
+                let mut all: Option<String> = None;
+                for block in blocks {
+                    let Some(text) = block.text else { continue };
+                    match &mut all {
+                        None => all = Some(text.into_string()),
+                        Some(all) => {
+                            all.push('\n');
+                            all.push_str(&text);
+                        }
+                    }
+                }
+                all
+            }
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Block<'a> {
+    #[serde(borrow, rename = "type", default)]
+    pub kind: Text<'a>,
+    #[serde(borrow)]
+    pub text: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub thinking: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub tool_use_id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub content: Content<'a>,
+    pub is_error: Option<bool>,
+}
+
+/// The parts of a tool's input that say in one line what it is about.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Input<'a> {
+    #[serde(borrow)]
+    pub command: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub file_path: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub notebook_path: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub path: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub pattern: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub url: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub query: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub description: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub skill: Option<Text<'a>>,
+    pub run_in_background: Option<bool>,
+    #[serde(borrow)]
+    pub questions: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Question<'a> {
+    #[serde(borrow)]
+    pub question: Text<'a>,
+    #[serde(borrow, default)]
+    pub options: Vec<Choice<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Choice<'a> {
+    #[serde(borrow)]
+    pub label: Text<'a>,
+}

@@ -1,0 +1,192 @@
+use std::{fs, path::PathBuf, sync::Arc};
+
+use events::{Claim, NewEvent, Payload, Provider, Timestamp};
+
+use super::*;
+use crate::decode::feed;
+
+mod damage;
+mod properties;
+mod records;
+mod scenarios;
+
+const THREAD: &str = "01a1f740-4198-7423-809e-89adf5bacc82";
+
+/// Decodes a file's bytes from its start.
+fn decode(path: &str, bytes: &[u8]) -> (Vec<NewEvent>, u64) {
+    let mut out = output(path);
+    resume(path, bytes, 0, None, &mut out);
+    (out.events, out.issues)
+}
+
+fn output(path: &str) -> Decoded {
+    Decoded::new(Provider::Codex, Arc::from(path), 1)
+}
+
+/// Decodes the records in `bytes`, which begin at `offset` of the file, with a decoder made from
+/// a state; gives the state after them.
+fn resume(path: &str, bytes: &[u8], mut offset: u64, state: Option<&str>, out: &mut Decoded) -> Option<String> {
+    let mut decoder = CodexDecoder::new(path, state);
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let record = Record { bytes: line.trim_ascii_end(), offset, observed_at: Timestamp::from_millisecond(1) };
+        feed(&mut decoder, record, out);
+        offset += line.len() as u64;
+    }
+    decoder.pause(out);
+    decoder.state()
+}
+
+/// The rollouts of a recorded scenario, in the order of their names.
+fn rollouts(scenario: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = fixtures().join(scenario);
+    let mut files: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+    files.sort();
+    assert!(!files.is_empty(), "{}", folder.display());
+    files.iter().map(|path| (path.to_str().unwrap().to_owned(), fs::read(path).unwrap())).collect()
+}
+
+fn fixtures() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/codex")
+}
+
+fn scenarios() -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(fixtures()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// An event on one line: kind, data that is not the default, text.
+fn show(event: &NewEvent) -> String {
+    let data = match &event.payload {
+        Payload::UserPrompt(prompt) => format!("{} {}", prompt.origin, "📎".repeat(prompt.attachments as usize)),
+        Payload::AssistantMessage(message) => message.stop.map_or(String::new(), |stop| stop.to_string()),
+        Payload::ToolCall(call) => format!(
+            "{} {} {}{}",
+            call.name,
+            call.tool,
+            call.title.as_deref().map_or("-".into(), |title| format!("[{title}]")),
+            if call.escalated { " escalated" } else { "" }
+        ),
+        Payload::ToolResult(result) => format!(
+            "{} {}{}{}",
+            result.call_id,
+            result.outcome,
+            result.exit_code.map_or(String::new(), |code| format!(" exit {code}")),
+            if result.detail { " detail" } else { "" }
+        ),
+        Payload::Signal(signal) => match &signal.claim {
+            Claim::State { state, reason } => format!("{state} {}", reason.map_or(String::new(), |r| r.to_string())),
+            Claim::TurnEnded { outcome, .. } => format!("ended {outcome}"),
+            Claim::ProcessAlive { .. } | Claim::ProcessGone { .. } | Claim::Withdrawn => "?".into(),
+        },
+        Payload::Error(error) => format!(
+            "{} {}{}{}",
+            error.class,
+            error.code.as_deref().unwrap_or("-"),
+            if error.ends_turn { " ends_turn" } else { "" },
+            if error.retrying { " retrying" } else { "" }
+        ),
+        Payload::UsageReported(usage) => format!(
+            "in {} out {} read {} write {}",
+            usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens
+        ),
+        Payload::SessionStarted(started) => format!(
+            "{} {} {} {} {} {}",
+            started.how,
+            started.cwd.as_deref().unwrap_or("-"),
+            started.git_branch.as_deref().unwrap_or("-"),
+            started.cli_version.as_deref().unwrap_or("-"),
+            started.parent_provider_session_id.as_deref().unwrap_or("-"),
+            started.agent_type.as_deref().unwrap_or("-"),
+        ),
+        Payload::SessionForked(forked) => {
+            format!("{} at {}", forked.from, forked.at.as_deref().unwrap_or("-"))
+        }
+        Payload::Annotation(annotation) => format!("{} {}", annotation.topic, annotation.value),
+        Payload::QuestionAsked(asked) => format!("{:?}", asked.options),
+        Payload::ContextCompacted(compacted) => compacted.trigger.map_or("-".into(), |trigger| trigger.to_string()),
+        Payload::Unrecognized(unknown) => unknown.raw_kind.clone(),
+        Payload::AssistantDelta(_)
+        | Payload::QuestionAnswered(_)
+        | Payload::SessionExited(_)
+        | Payload::TurnStarted(_)
+        | Payload::TurnCompleted(_)
+        | Payload::ApprovalRequested(_)
+        | Payload::ApprovalResolved(_)
+        | Payload::StatusChanged(_)
+        | Payload::Finding(_)
+        | Payload::Notification(_)
+        | Payload::QueuedPrompt(_)
+        | Payload::Heartbeat(_) => String::new(),
+    };
+    let mut line = format!("{} {}", event.payload.kind(), data.trim()).trim_end().to_owned();
+    if let Some(text) = event.text.as_deref().filter(|_| event.payload.kind() != events::Kind::Unrecognized) {
+        line.push_str(&format!(" {text:?}"));
+    }
+    line
+}
+
+/// Decodes lines of a rollout; `@` stands for the envelope up to the payload's `type`, so
+/// `@event_msg {…}` is a whole line.
+fn seen(lines: &str) -> Vec<String> {
+    let bytes: String = lines
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(|line| match line.strip_prefix('@').and_then(|rest| rest.split_once(' ')) {
+            Some((kind, payload)) => format!(
+                "{{\"timestamp\":\"2026-11-20T04:39:07.462Z\",\"ordinal\":7,\"type\":\"{kind}\",\"payload\":{payload}}}\n"
+            ),
+            None => format!("{line}\n"),
+        })
+        .collect();
+    let path = format!("/h/.codex/sessions/2026/11/20/rollout-2026-11-20T04-39-05-{THREAD}.jsonl");
+    let (events, issues) = decode(&path, bytes.as_bytes());
+    assert_eq!(issues, 0, "{lines}");
+    for event in &events {
+        assert!(event.created_at.is_some() && event.source == events::Source::Transcript);
+    }
+    events.iter().map(show).collect()
+}
+
+fn check(lines: &str, expected: &[&str]) {
+    assert_eq!(seen(lines), expected, "{lines}");
+}
+
+#[test]
+fn knows_rollouts_by_their_place() {
+    for yes in [
+        format!("sessions/2026/11/20/rollout-2026-11-20T04-39-05-{THREAD}.jsonl"),
+        format!("archived_sessions/rollout-2026-11-20T04-39-05-{THREAD}.jsonl"),
+    ] {
+        assert!(recognize(Path::new(&yes)), "{yes}");
+    }
+    for no in [
+        "history.jsonl",
+        "sessions/rollout-x.jsonl",
+        "sessions/2026/11/20/notes.jsonl",
+        "sessions/2026/11/20/rollout-x.jsonl.tmp",
+        "sessions/2026/11/twenty/rollout-x.jsonl",
+        "state_5.sqlite",
+    ] {
+        assert!(!recognize(Path::new(no)), "{no}");
+    }
+}
+
+#[test]
+fn finds_the_thread_in_the_name() {
+    let hint = |name: &str| session_hint(Path::new(name));
+    assert_eq!(hint(&format!("/x/rollout-2026-11-20T04-39-05-{THREAD}.jsonl")).as_deref(), Some(THREAD));
+    let segment = format!("rollout-2026-11-20T04-39-05-{THREAD}_01a1f742-d239-7610-91eb-c007d017981f.jsonl");
+    assert_eq!(hint(&segment).as_deref(), Some(THREAD));
+    for no in [
+        "history.jsonl",
+        "rollout-2026-11-20T04-39-05-short.jsonl",
+        "rollout-.jsonl",
+        "rollout-éééééééééééééééééééé.jsonl",
+    ] {
+        assert_eq!(hint(no), None, "{no}");
+    }
+}

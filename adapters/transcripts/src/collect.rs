@@ -1,0 +1,309 @@
+//! Finds agents' files, decides when to look at them, and hands on what is in them.
+//!
+//! A [`Collector`] owns the table of files and of directories. One call of [`Collector::round`]
+//! is one turn: take in hints, look at the directories and files whose time has come, read what
+//! changed, say when to come again. [`Collector::start`] is a thin shell round it: one thread for
+//! what is live, and a few for the history, which take files from a queue. A file belongs to one
+//! thread at a time, so its batches are in order.
+//!
+//! The poll is the truth and hints are hints: hot files are looked at every half second, quiet
+//! ones and directories every few seconds, each by one `stat`. See `round` for the turn, `tree`
+//! for finding files, `queue` for the history, [`control`] for the handle.
+
+pub mod control;
+mod files;
+mod inbox;
+mod queue;
+mod reading;
+mod report;
+mod round;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::Ordering},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use events::{Cursor, NewEvent, Provider};
+
+use crate::{
+    tail::{FileSpec, Limits, Now, Reader},
+    watch::Watch,
+};
+pub use agents::Stopped;
+use control::Shared;
+pub use control::{Control, Health, Progress, RootHealth, Trouble};
+use files::{FileId, Files};
+use queue::Queue;
+use report::Errors;
+use tree::Tree;
+
+/// How a collector works. [`Config::new`] has the figures that were measured.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Reads both clocks.
+    pub clock: fn() -> Now,
+    /// Bounds of reading.
+    pub limits: Limits,
+    /// Hot files are looked at so often, with nothing but the poll.
+    pub hot_poll: Duration,
+    /// The same when hints arrive.
+    pub hot_poll_watched: Duration,
+    /// Quiet files and directories are looked at so often.
+    pub quiet_poll: Duration,
+    /// Quiet files, when every directory is watched, so that a poll only finds what left no hint.
+    pub quiet_files_poll_watched: Duration,
+    /// A file is hot for so long after a change.
+    pub hot_for: Duration,
+    /// A file changed within this time before the start is read before the rest of the history.
+    pub fresh_for: Duration,
+    /// At most so many quiet files are looked at in one turn; the others in the next ones.
+    pub quiet_files: usize,
+    /// At most so many files are held open between looks.
+    pub open_files: usize,
+    /// At most so many directories are watched, those changed last; 0 for polling alone.
+    pub watches: usize,
+    /// Threads that read the history; with 0 the rounds do it, one batch each.
+    pub workers: usize,
+}
+
+impl Config {
+    /// The usual figures.
+    #[must_use]
+    pub fn new(clock: fn() -> Now) -> Self {
+        Self {
+            clock,
+            limits: Limits::default(),
+            hot_poll: Duration::from_millis(500),
+            hot_poll_watched: Duration::from_secs(1),
+            quiet_poll: Duration::from_millis(4500),
+            quiet_files_poll_watched: Duration::from_millis(8500),
+            hot_for: Duration::from_secs(60),
+            fresh_for: Duration::from_secs(600),
+            quiet_files: 5000,
+            open_files: 64,
+            watches: 1024,
+            workers: 2,
+        }
+    }
+}
+
+/// Says which files below a root are of interest, by their paths alone.
+pub trait Recognize: Send + Sync {
+    /// How to read the file with this path below the root; `None` for a file to leave alone.
+    fn file(&self, relative: &Path) -> Option<FileSpec>;
+
+    /// Whether files of interest can be in this directory or below it.
+    fn enter(&self, _relative: &Path) -> bool {
+        true
+    }
+}
+
+impl<F: Fn(&Path) -> Option<FileSpec> + Send + Sync> Recognize for F {
+    fn file(&self, relative: &Path) -> Option<FileSpec> {
+        self(relative)
+    }
+}
+
+/// A directory a provider keeps its sessions in. It need not exist yet. Roots must not lie in each
+/// other.
+#[derive(Clone)]
+pub struct Root {
+    /// The agent.
+    pub provider: Provider,
+    /// The directory, absolute. It may be a symbolic link, nothing below it may.
+    pub dir: PathBuf,
+    /// What in it is of interest.
+    pub recognize: Arc<dyn Recognize>,
+}
+
+impl std::fmt::Debug for Root {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Root").field("provider", &self.provider).field("dir", &self.dir).finish_non_exhaustive()
+    }
+}
+
+/// Events and the cursor they lead to: to be committed together, and for one path in the order
+/// they are given.
+#[derive(Debug)]
+pub struct Batch {
+    /// Where the file stands after the events.
+    pub cursor: Cursor,
+    /// The agent.
+    pub provider: Provider,
+    /// The events, in the order of the file; none when only the cursor moved.
+    pub events: Vec<NewEvent>,
+    /// The file is gone. Said once; said again after a restart unless the cursor was forgotten.
+    pub vanished: bool,
+    /// It is old: nobody waits for it.
+    pub backfill: bool,
+    /// It was written before capture looked, at a time only its own clock can tell.
+    pub history: bool,
+}
+
+/// Owns what is known of all files.
+#[derive(Debug)]
+pub struct Collector {
+    config: Config,
+    roots: Vec<Root>,
+    files: Files,
+    tree: Tree,
+    watch: Watch,
+    reader: Reader,
+    queue: Arc<Queue>,
+    shared: Arc<Shared>,
+    errors: Errors,
+    /// Cursors of files not found yet.
+    unclaimed: HashMap<String, Cursor>,
+    /// Files to read in this round.
+    dirty: VecDeque<FileId>,
+    /// Files looked at often.
+    hot: Vec<FileId>,
+    /// Files that are gone, longest gone first.
+    gone: VecDeque<FileId>,
+    ignored: Arc<[PathBuf]>,
+    due: Due,
+}
+
+/// When what is done next, by the steady clock.
+#[derive(Debug, Default)]
+struct Due {
+    hot: Duration,
+    quiet: Duration,
+    /// Quiet files are not looked at before.
+    quiet_files: Duration,
+    /// Where in the table the next turn over quiet files begins.
+    quiet_from: FileId,
+    /// The earliest time lost hints are answered by looking everywhere, and whether they are to be.
+    everything: Duration,
+    everything_wanted: bool,
+    /// All roots were walked once.
+    first_done: bool,
+    /// The first round is over: what comes now happens now.
+    first_over: bool,
+    /// The errors that were reported.
+    reported: u64,
+}
+
+impl Collector {
+    /// Makes a collector of these roots that goes on from these cursors.
+    #[must_use]
+    pub fn new(config: Config, roots: Vec<Root>, cursors: Vec<Cursor>) -> Self {
+        let shared = Arc::new(Shared::default());
+        let watch = if config.watches == 0 {
+            Watch::off()
+        } else {
+            let told = Arc::clone(&shared);
+            Watch::start(move |hint| told.inbox.hint(hint))
+        };
+        Self {
+            reader: Reader::new(config.limits),
+            config,
+            roots,
+            files: Files::default(),
+            tree: Tree::default(),
+            watch,
+            queue: Arc::new(Queue::default()),
+            shared,
+            errors: Errors::default(),
+            unclaimed: cursors.into_iter().map(|cursor| (cursor.path.clone(), cursor)).collect(),
+            dirty: VecDeque::new(),
+            hot: Vec::new(),
+            gone: VecDeque::new(),
+            ignored: Arc::from([]),
+            due: Due::default(),
+        }
+    }
+
+    /// A handle to it.
+    #[must_use]
+    pub fn control(&self) -> Control {
+        Control::new(Arc::clone(&self.shared))
+    }
+
+    /// Runs on threads of its own until stopped, or until `sink` says so. Each thread has its own
+    /// clone of `sink`; it may block, then reading waits. For one path batches must be committed
+    /// in the order they were given: one bounded channel does it.
+    ///
+    /// # Errors
+    /// When a thread cannot be made.
+    pub fn start<S>(self, sink: S) -> io::Result<Running>
+    where
+        S: FnMut(Batch) -> Result<(), Stopped> + Clone + Send + 'static,
+    {
+        let mut running = Running { control: self.control(), queue: Arc::clone(&self.queue), threads: Vec::new() };
+        for n in 0..self.config.workers {
+            let mut worker = queue::Worker {
+                queue: Arc::clone(&self.queue),
+                shared: Arc::clone(&self.shared),
+                clock: self.config.clock,
+                reader: Reader::new(self.config.limits),
+            };
+            let mut sink = sink.clone();
+            let thread = std::thread::Builder::new().name(format!("backfill-{n}"));
+            running.threads.push(thread.spawn(move || worker.run(&mut sink))?);
+        }
+        let thread = std::thread::Builder::new().name("files".into());
+        running.threads.push(thread.spawn(move || self.run(sink))?);
+        Ok(running)
+    }
+
+    fn run(mut self, mut sink: impl FnMut(Batch) -> Result<(), Stopped>) {
+        while !self.shared.stop.load(Ordering::Acquire) {
+            let Ok(next) = self.round((self.config.clock)(), &mut sink) else {
+                break;
+            };
+            let now = (self.config.clock)().steady;
+            self.shared.inbox.wait(next.saturating_sub(now));
+        }
+        self.shared.stop.store(true, Ordering::Release);
+        self.queue.close();
+        self.shared.inbox.close();
+    }
+}
+
+/// A collector at work. Dropping it stops it.
+#[derive(Debug)]
+pub struct Running {
+    control: Control,
+    queue: Arc<Queue>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Running {
+    /// A handle to it.
+    #[must_use]
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// Whether all its threads still run.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        !self.threads.iter().any(JoinHandle::is_finished)
+    }
+
+    /// Stops; no batch is given after it returned. A sink that blocks must be let go first.
+    pub fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.control.shared().stop.store(true, Ordering::Release);
+        self.queue.close();
+        self.control.shared().inbox.close();
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread that reads files panicked");
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! The records of Gemini's chat files as they are written, borrowed from the file's bytes.
+//!
+//! Only what is used is named. Values whose form varies (`content`, `thoughts`, `args`) stay raw
+//! until somebody needs them; so does `resultDisplay`, because the cell grids of shell commands
+//! repeat the output at ten times its size.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+pub(super) use agents::borrowed::Text;
+use agents::borrowed::escapes::unescaped;
+
+/// One line of a chat file: a header, a message, a `$set` or a `$rewindTo`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Line<'a> {
+    #[serde(borrow)]
+    pub(super) session_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) start_time: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) directories: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) summary: Option<&'a RawValue>,
+    #[serde(borrow, rename = "$set")]
+    pub(super) set: Option<Set<'a>>,
+    #[serde(borrow, rename = "$rewindTo")]
+    pub(super) rewind_to: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) timestamp: Option<Text<'a>>,
+    #[serde(borrow, rename = "type")]
+    pub(super) kind_of_message: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) display_content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) thoughts: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) model: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(super) tool_calls: Option<Vec<ToolCall<'a>>>,
+}
+
+/// The changed fields of a `$set` record.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Set<'a> {
+    #[serde(borrow)]
+    pub(super) session_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) last_updated: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) summary: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) messages: Option<Vec<Message<'a>>>,
+}
+
+/// One message, as in a line of its own, in `$set.messages` and in a legacy file.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub(super) id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) timestamp: Option<Text<'a>>,
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) display_content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) thoughts: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) model: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) tool_calls: Option<Vec<ToolCall<'a>>>,
+}
+
+/// A legacy chat file.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Document<'a> {
+    #[serde(borrow)]
+    pub(super) session_id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) start_time: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) summary: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) messages: Vec<Message<'a>>,
+}
+
+/// What is known of a line that does not fit [`Line`]: enough to keep it.
+#[derive(Debug, Deserialize)]
+pub(super) struct Odd<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<&'a RawValue>,
+}
+
+/// One tool call with its result; written once, when its whole batch is done.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolCall<'a> {
+    #[serde(borrow)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) name: Text<'a>,
+    #[serde(borrow)]
+    pub(super) args: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) result: Output<'a>,
+    #[serde(borrow)]
+    pub(super) status: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) timestamp: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) agent_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) result_display: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) description: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) display_name: Option<Text<'a>>,
+}
+
+/// What a tool gave back to the model: the texts of its `functionResponse` parts.
+#[derive(Debug, Default)]
+pub(super) struct Output<'a>(pub(super) Vec<Cow<'a, str>>);
+
+/// Tokens of one response. `input` includes `cached`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Tokens {
+    pub(super) input: u64,
+    pub(super) output: u64,
+    pub(super) cached: u64,
+    pub(super) thoughts: u64,
+}
+
+/// One thought of the model.
+#[derive(Debug, Deserialize)]
+pub(super) struct Thought<'a> {
+    #[serde(borrow)]
+    pub(super) subject: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) description: Option<&'a RawValue>,
+}
+
+/// One part of a message's content.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Part<'a> {
+    #[serde(borrow)]
+    pub(super) text: Option<&'a RawValue>,
+    #[serde(default)]
+    pub(super) thought: Truth,
+    pub(super) function_response: Option<IgnoredAny>,
+    pub(super) inline_data: Option<IgnoredAny>,
+    pub(super) file_data: Option<IgnoredAny>,
+}
+
+/// Whether a value is the literal `true`; any other value is not.
+#[derive(Debug, Default)]
+pub(super) struct Truth(pub(super) bool);
+
+impl<'de> Deserialize<'de> for Truth {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(d)?;
+        Ok(Self(raw.get() == "true"))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Output<'a> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Look;
+        impl<'de> Visitor<'de> for Look {
+            type Value = Output<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any value")
+            }
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(Output::default())
+            }
+            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+                Ok(Output::default())
+            }
+            fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+                Ok(Output::default())
+            }
+            fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+                Ok(Output::default())
+            }
+            fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+                Ok(Output::default())
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Output(vec![Cow::Borrowed(text)]))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Output(vec![Cow::Owned(text.to_owned())]))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(Output(more)) = parts.next_element()? {
+                    if texts.is_empty() { texts = more } else { texts.extend(more) }
+                }
+                Ok(Output(texts))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(Text(name)) = fields.next_key()? {
+                    match &*name {
+                        "functionResponse" | "response" => {
+                            let Output(more) = fields.next_value()?;
+                            texts.extend(more);
+                        }
+                        "output" | "error" | "text" | "content" | "message" => {
+                            let raw: &RawValue = fields.next_value()?;
+                            match unescaped(raw) {
+                                Some(text) => texts.push(text),
+                                None => texts.extend(within(raw)),
+                            }
+                        }
+                        _ => {
+                            fields.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                Ok(Output(texts))
+            }
+        }
+        d.deserialize_any(Look)
+    }
+}
+
+/// The texts in an output that is no text itself (content of an MCP tool).
+fn within(raw: &RawValue) -> Vec<Cow<'_, str>> {
+    serde_json::from_str::<Output<'_>>(raw.get()).map_or_else(|_| Vec::new(), |o| o.0)
+}

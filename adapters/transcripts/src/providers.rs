@@ -1,0 +1,171 @@
+//! The agents capture reads: where each keeps its files, and how they are decoded. A new provider
+//! is one more arm here, its own module, and a name in [`events::Provider`].
+
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use events::Provider;
+
+use crate::{
+    claude::{self, FileKind, meta::MetaDecoder, registry::RegistryDecoder, transcript::TranscriptDecoder},
+    codex::{self, CodexDecoder},
+    collect::{Recognize, Root},
+    decode::Decoder,
+    gemini::{self, ChatFile, GeminiDecoder, GeminiLegacyDecoder},
+    pi::{self, PiDecoder},
+    tail::{FileSpec, Format, MakeDecoder},
+};
+use agents::Homes;
+
+/// What to collect of these homes.
+#[must_use]
+pub fn roots(homes: &Homes) -> Vec<Root> {
+    let make = |provider, dirs: &[PathBuf], recognize: Arc<dyn Recognize>| {
+        dirs.iter()
+            .map(|dir| Root { provider, dir: dir.clone(), recognize: Arc::clone(&recognize) })
+            .collect::<Vec<_>>()
+    };
+    let mut roots = make(Provider::Claude, &homes.claude, Arc::new(Claude));
+    roots.extend(make(Provider::Codex, &homes.codex, Arc::new(Codex)));
+    roots.extend(make(Provider::Gemini, &homes.gemini, Arc::new(Gemini)));
+    roots.extend(make(Provider::Pi, &homes.pi, Arc::new(Pi(pi_lines))));
+    roots.extend(make(Provider::Capture, &homes.capture, Arc::new(Pi(own_lines))));
+    roots
+}
+
+fn first(relative: &Path) -> Option<&str> {
+    relative.components().next().and_then(|c| c.as_os_str().to_str())
+}
+
+fn lines(make: MakeDecoder) -> FileSpec {
+    FileSpec { format: Format::Lines, make, live: false }
+}
+
+struct Claude;
+
+impl Recognize for Claude {
+    fn file(&self, relative: &Path) -> Option<FileSpec> {
+        Some(match claude::recognize(relative)? {
+            FileKind::Transcript | FileKind::Subagent => {
+                lines(|path, state| Box::new(TranscriptDecoder::new(&path.to_string_lossy(), state)))
+            }
+            FileKind::SubagentMeta => FileSpec {
+                format: Format::Whole,
+                make: |path, _| Box::new(MetaDecoder::new(&path.to_string_lossy())),
+                live: false,
+            },
+            FileKind::Registry => {
+                FileSpec { format: Format::Whole, make: |_, state| Box::new(RegistryDecoder::new(state)), live: true }
+            }
+        })
+    }
+
+    fn enter(&self, relative: &Path) -> bool {
+        let depth = relative.components().count();
+        match first(relative) {
+            None => true,
+            Some("projects") => depth <= 3 || depth == 4 && relative.ends_with("subagents"),
+            Some("sessions") => depth == 1,
+            Some(_) => false,
+        }
+    }
+}
+
+struct Codex;
+
+impl Recognize for Codex {
+    fn file(&self, relative: &Path) -> Option<FileSpec> {
+        codex::recognize(relative)
+            .then(|| lines(|path, state| Box::new(CodexDecoder::new(&path.to_string_lossy(), state))))
+    }
+
+    fn enter(&self, relative: &Path) -> bool {
+        matches!(first(relative), None | Some("sessions" | "archived_sessions")) && relative.components().count() <= 4
+    }
+}
+
+struct Gemini;
+
+impl Recognize for Gemini {
+    fn file(&self, relative: &Path) -> Option<FileSpec> {
+        Some(match gemini::recognize(relative)? {
+            ChatFile::Session { .. } | ChatFile::Subagent { .. } => lines(gemini_lines),
+            ChatFile::Legacy { .. } => FileSpec { format: Format::Whole, make: gemini_legacy, live: false },
+        })
+    }
+
+    fn enter(&self, relative: &Path) -> bool {
+        let depth = relative.components().count();
+        match first(relative) {
+            None => true,
+            Some("tmp") => {
+                depth <= 2 || relative.components().nth(2).is_some_and(|c| c.as_os_str() == "chats") && depth <= 4
+            }
+            Some(_) => false,
+        }
+    }
+}
+
+/// pi, oh-my-pi, and our own agent: one layout, one format.
+struct Pi(MakeDecoder);
+
+impl Recognize for Pi {
+    fn file(&self, relative: &Path) -> Option<FileSpec> {
+        pi::recognize(relative).then(|| lines(self.0))
+    }
+
+    fn enter(&self, relative: &Path) -> bool {
+        matches!(first(relative), None | Some("sessions")) && relative.components().count() <= 2
+    }
+}
+
+fn pi_lines(path: &Path, state: Option<&str>) -> Box<dyn Decoder> {
+    Box::new(PiDecoder::new(Provider::Pi, &path.to_string_lossy(), state))
+}
+
+fn own_lines(path: &Path, state: Option<&str>) -> Box<dyn Decoder> {
+    Box::new(PiDecoder::new(Provider::Capture, &path.to_string_lossy(), state))
+}
+
+fn gemini_lines(path: &Path, state: Option<&str>) -> Box<dyn Decoder> {
+    Box::new(GeminiDecoder::new(&path.to_string_lossy(), state).with_cwd(gemini_cwd(path)))
+}
+
+fn gemini_legacy(path: &Path, state: Option<&str>) -> Box<dyn Decoder> {
+    if gemini::supersedes(path).is_some_and(|newer| newer.exists()) {
+        return Box::new(Stale);
+    }
+    Box::new(GeminiLegacyDecoder::new(&path.to_string_lossy(), state).with_cwd(gemini_cwd(path)))
+}
+
+/// The working directory of a chat file, as its project's folder says it.
+fn gemini_cwd(path: &Path) -> Option<String> {
+    let chats = path.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == "chats"))?;
+    let note = chats.parent()?.join(".project_root");
+    if !std::fs::symlink_metadata(&note).is_ok_and(|m| m.is_file()) {
+        return None;
+    }
+    let mut content = String::new();
+    std::fs::File::open(note).ok()?.take(8192).read_to_string(&mut content).ok()?;
+    gemini::cwd_from_project_root(&content)
+}
+
+/// Reads a file whose content a newer one took over.
+struct Stale;
+
+impl Decoder for Stale {
+    fn record(
+        &mut self,
+        _: crate::decode::Record<'_>,
+        _: &mut crate::decode::Decoded,
+    ) -> Result<(), crate::decode::Malformed> {
+        Ok(())
+    }
+
+    fn session(&self) -> Option<&Arc<str>> {
+        None
+    }
+}

@@ -1,0 +1,105 @@
+//! Starting a server in the background.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{Read, Seek, SeekFrom},
+    os::unix::{
+        fs::{DirBuilderExt, OpenOptionsExt},
+        process::CommandExt,
+    },
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use store::lock::is_held;
+
+use super::{Client, Transport};
+use crate::commands::{Failed, IN_USE};
+use daemon::{environment::Environment, serve::log_file};
+
+/// A server in the background must answer within this time, and one that is stopping must have
+/// released the data directory within it.
+const START_WITHIN: Duration = Duration::from_secs(30);
+/// It is asked this often until then.
+const ASK_EVERY: Duration = Duration::from_millis(20);
+/// Most bytes of the log that are searched for its last line.
+const LOG_TAIL: u64 = 4 << 10;
+
+/// Starts a server in the background. Only one of several callers does; the others wait for it. A
+/// server that is still stopping is waited for.
+pub(super) fn start(data: &Path, transport: Transport) -> anyhow::Result<Client> {
+    let environment = Environment::of_background(data)?;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data)
+        .with_context(|| format!("cannot create {}", data.display()))?;
+    let lock = data.join("start.lock");
+    let lock = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(&lock)
+        .with_context(|| format!("cannot open {}", lock.display()))?;
+    lock.lock().context("cannot wait for another start of the server")?;
+    let log = log_file(data);
+    let until = Instant::now() + START_WITHIN;
+    let mut child: Option<Child> = None;
+    loop {
+        if let Some(client) = Client::running(data, transport)? {
+            return Ok(client);
+        }
+        match child.as_mut().map(Child::try_wait) {
+            // Whoever holds the data directory either comes up or goes away.
+            None if !is_held(&store::lock_file(data)) => {
+                let output = OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    .mode(0o600)
+                    .open(&log)
+                    .with_context(|| format!("cannot write {}", log.display()))?;
+                child = Some(background(data, &environment, &output)?);
+            }
+            Some(Ok(Some(status))) if !status.success() && status.code() != Some(i32::from(IN_USE)) => {
+                let why = last_line(&log);
+                return Err(Failed::Other(format!("the server exited during startup ({status}): {why}")).into());
+            }
+            // It found the data directory taken, or was told to stop: what holds it is waited for.
+            Some(Ok(Some(_)) | Err(_)) => child = None,
+            None | Some(Ok(None)) => {}
+        }
+        anyhow::ensure!(
+            Instant::now() < until,
+            "the server does not answer after {} s; see {}",
+            START_WITHIN.as_secs(),
+            log.display()
+        );
+        // Nobody sends on this channel: it is a wait.
+        crossbeam_channel::after(ASK_EVERY).recv().ok();
+    }
+}
+
+fn background(data: &Path, environment: &Environment, output: &File) -> anyhow::Result<Child> {
+    let program = std::env::current_exe().context("cannot find the program itself")?;
+    let mut command = Command::new(program);
+    command.arg("serve").arg("--background").arg("--data-dir").arg(data).current_dir("/").stdin(Stdio::null());
+    command.env_clear().envs(environment.variables());
+    // A group of its own: what the terminal sends to ours is not meant for it.
+    command.stdout(output.try_clone()?).stderr(output.try_clone()?).process_group(0);
+    command.spawn().context("cannot start the server")
+}
+
+fn last_line(log: &Path) -> String {
+    let tail = || -> std::io::Result<String> {
+        let mut file = File::open(log)?;
+        let from = file.metadata()?.len().saturating_sub(LOG_TAIL);
+        file.seek(SeekFrom::Start(from))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    tail().unwrap_or_default().lines().last().unwrap_or("its log is empty").to_owned()
+}

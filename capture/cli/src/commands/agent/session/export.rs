@@ -1,0 +1,49 @@
+//! `capture agent session export`: the tree as a page for a browser, without the secrets that are known by their form.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use export::tree_html::{self, Options};
+use session_tree::Object;
+
+use super::{Answer, At, file::Loaded};
+use crate::{commands::export::to_file, terminal::safe};
+use daemon::redaction;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Export {
+    #[command(flatten)]
+    at: At,
+    /// Where the page goes [default: the file's name with `.html`, in this directory].
+    #[arg(long, value_name = "FILE.html")]
+    out: Option<PathBuf>,
+    /// Replace the page when it is there.
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn export(arguments: &Export) -> anyhow::Result<Answer> {
+    let At { file, leaf } = &arguments.at;
+    let loaded = Loaded::read(file)?.at(leaf.as_ref())?;
+    let out = match &arguments.out {
+        Some(out) => out.clone(),
+        None => beside_us(file)?,
+    };
+    let options = Options { leaf: loaded.leaf(), title: loaded.title.as_deref(), redact: &redaction::text };
+    to_file(&out, arguments.force, |page| {
+        tree_html::write(&loaded.tree, &options, page)?;
+        Ok(page.flush()?)
+    })?;
+    let entries = loaded.tree.entries().len();
+    let json =
+        Object::new().with("ok", true).with("page", out.to_string_lossy().into_owned()).with("entries", entries as u64);
+    Ok(Answer { json, text: format!("{entries} entries in {}", safe(&out.to_string_lossy())) })
+}
+
+fn beside_us(file: &Path) -> anyhow::Result<PathBuf> {
+    let name = file.file_name().with_context(|| format!("{} is no name of a file", file.display()))?;
+    Ok(Path::new(name).with_extension("html"))
+}

@@ -1,0 +1,197 @@
+//! The file a command is about, and the point in it.
+
+use std::{fs, io::ErrorKind, path::Path, str::FromStr};
+
+use session_tree::{Document, Entry, Header, Issue, Key, Refusal, SessionError, Stamp, Tree, TreeError};
+
+use super::Failed;
+use crate::terminal::{self, safe};
+use daemon::clock;
+
+/// How many issues are told without being asked for.
+const ISSUES: usize = 20;
+
+/// A point in the tree, as it is typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Leaf {
+    /// Before all entries.
+    Before,
+    /// An entry.
+    Entry(String),
+    /// An entry; where it is not there, the last one.
+    EntryOrLast(String),
+}
+
+impl FromStr for Leaf {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text.strip_prefix("raw:") {
+            _ if text == "null" => Self::Before,
+            Some(id) => Self::EntryOrLast(id.to_owned()),
+            None => Self::Entry(text.to_owned()),
+        })
+    }
+}
+
+/// Where a command looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Point {
+    /// Where the session is.
+    Leaf,
+    Before,
+    Entry(Key),
+}
+
+/// A file that was read.
+pub(super) struct Loaded {
+    pub(super) tree: Tree,
+    pub(super) title: Option<String>,
+    pub(super) issues: Vec<Issue>,
+    /// Whether there is not a byte in the file: whoever opens it to write begins a session.
+    pub(super) is_empty: bool,
+    /// Whether opening it to write changes it, and how large it is before and after that.
+    pub(super) is_rewritten: bool,
+    /// Whether the file is of an older version.
+    pub(super) is_old: bool,
+    pub(super) size_before: u64,
+    pub(super) size_after: u64,
+    /// Whether the ids are ours, since the file has none.
+    minted_ids: bool,
+    point: Point,
+}
+
+impl Loaded {
+    /// Reads the file, and says on standard error what is wrong with it.
+    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
+        let bytes = fs::read(path).map_err(|error| {
+            if error.kind() == ErrorKind::NotFound {
+                return anyhow::Error::new(Failed::NotFound(format!("{}: no such file", path.display())));
+            }
+            anyhow::Error::new(error).context(path.display().to_string())
+        })?;
+        let size_before = bytes.len() as u64;
+        let document = match Document::read(&bytes) {
+            Ok(document) => document,
+            Err(Refusal::Empty) => return Self::empty(),
+            Err(refusal) => {
+                return Err(failed(SessionError::Refused { path: path.to_owned(), refusal }));
+            }
+        };
+        drop(bytes);
+        complain(path, &document.issues);
+        let size_after = match (document.migrated, document.open_end) {
+            (true, _) => document.to_bytes().len() as u64,
+            (false, open_end) => size_before + u64::from(open_end),
+        };
+        Ok(Self {
+            title: document.title.clone(),
+            issues: document.issues.clone(),
+            is_empty: false,
+            is_rewritten: document.migrated || document.open_end,
+            is_old: document.migrated,
+            size_before,
+            size_after,
+            minted_ids: document.minted_ids,
+            point: Point::Leaf,
+            tree: Tree::from(document),
+        })
+    }
+
+    fn empty() -> anyhow::Result<Self> {
+        let header = Header::new(&working_directory()?, None, stamp()?);
+        let size_after = header.to_line().len() as u64 + 1;
+        Ok(Self {
+            tree: Tree::new(header, Vec::new()),
+            title: None,
+            issues: Vec::new(),
+            is_empty: true,
+            is_rewritten: true,
+            is_old: false,
+            size_before: 0,
+            size_after,
+            minted_ids: false,
+            point: Point::Leaf,
+        })
+    }
+
+    /// The same file, looked at from another point.
+    pub(super) fn at(mut self, leaf: Option<&Leaf>) -> anyhow::Result<Self> {
+        self.point = match leaf {
+            None => Point::Leaf,
+            Some(Leaf::Before) => Point::Before,
+            Some(Leaf::Entry(id) | Leaf::EntryOrLast(id)) => {
+                let key = Key::Text(self.meant(id));
+                match (self.tree.by_key(&key).is_some(), leaf) {
+                    (true, _) => Point::Entry(key),
+                    (false, Some(Leaf::EntryOrLast(_))) => Point::Leaf,
+                    (false, _) => return Err(failed(TreeError::NotFound(id.clone()).into())),
+                }
+            }
+        };
+        Ok(self)
+    }
+
+    /// The entry at the point.
+    pub(super) fn leaf(&self) -> Option<&Entry> {
+        match &self.point {
+            Point::Leaf => self.tree.leaf(),
+            Point::Before => None,
+            Point::Entry(key) => self.tree.by_key(key),
+        }
+    }
+
+    /// An id as it is shown: one the file does not have yet is told by its place.
+    pub(super) fn shown(&self, id: &str) -> String {
+        match u64::from_str_radix(id, 16) {
+            Ok(place) if self.minted_ids => format!("gen-{place}"),
+            Ok(_) | Err(_) => id.to_owned(),
+        }
+    }
+
+    /// The id that is meant by one that was shown.
+    fn meant(&self, shown: &str) -> String {
+        let place = shown.strip_prefix("gen-").and_then(|place| place.parse::<u64>().ok());
+        place.filter(|_| self.minted_ids).map_or_else(|| shown.to_owned(), |place| format!("{place:08x}"))
+    }
+}
+
+/// Says what is wrong with a file.
+fn complain(path: &Path, issues: &[Issue]) {
+    for issue in issues.iter().take(ISSUES) {
+        let place = issue.place;
+        let text = format!("{}: line {}, byte {}: {}", path.display(), place.line, place.offset, issue.reason);
+        terminal::note(&format!("capture: {}", safe(&text)));
+    }
+    if let Some(more) = issues.len().checked_sub(ISSUES).filter(|more| *more > 0) {
+        terminal::note(&format!("capture: and {more} more; `load --json --issues` lists them"));
+    }
+}
+
+/// An error of a session as one of ours, with its exit code.
+pub(super) fn failed(error: SessionError) -> anyhow::Error {
+    let text = error.to_string();
+    let failed = match error {
+        SessionError::Refused { .. } | SessionError::Locked { .. } | SessionError::Changed { .. } => {
+            Failed::Refused(text)
+        }
+        SessionError::Tree(TreeError::NotFound(_)) => Failed::NotFound(text),
+        SessionError::Tree(
+            TreeError::NotOnPath(_) | TreeError::NotEditable(_) | TreeError::NoContent | TreeError::NotAUserMessage(_),
+        ) => Failed::Refused(text),
+        SessionError::Io { source, .. } if source.kind() == ErrorKind::NotFound => Failed::NotFound(text),
+        SessionError::Io { .. } => Failed::Other(text),
+    };
+    failed.into()
+}
+
+/// Now, with randomness.
+pub(super) fn stamp() -> anyhow::Result<Stamp> {
+    let mut random = [0; 16];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+    Ok(Stamp { now_ms: clock::now().as_millisecond(), random: u128::from_ne_bytes(random) })
+}
+
+pub(super) fn working_directory() -> anyhow::Result<String> {
+    Ok(std::env::current_dir()?.to_string_lossy().into_owned())
+}

@@ -1,0 +1,404 @@
+//! `capture approvals`, `capture approve`, `capture deny`: what agents ask leave for, and people's word
+//! on it.
+
+use std::{
+    collections::BTreeMap,
+    io::{IsTerminal, Write},
+};
+
+use events::{ApprovalKind, ApprovalState, DecidedBy, DecidedVia, Timestamp};
+use projections::Approval;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{
+    Context, Failed, is_agreed, percent, style,
+    watch::{ALL, clear, show, watch},
+};
+use crate::{
+    client::Client,
+    terminal::{self, safe},
+};
+use daemon::clock;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Only this one, with all that is needed to decide.
+    id: Option<String>,
+    /// All of them, also those that are closed.
+    #[arg(long, short)]
+    all: bool,
+    /// Keep the list on screen and up to date.
+    #[arg(long, short, conflicts_with = "id")]
+    watch: bool,
+    /// Only those of this session.
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+    /// At most so many.
+    #[arg(long, default_value_t = 50)]
+    limit: usize,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Approve {
+    /// Which: its id, or the end of it.
+    id: String,
+    /// How much is allowed: this request; the same again in its session while the server runs; or the
+    /// same again always, by a rule that is shown before it is saved.
+    #[arg(long, value_enum, default_value_t = Scope::Once)]
+    scope: Scope,
+    /// The answer to a question: `TEXT`, or `QUESTION=TEXT` when there are several.
+    #[arg(long, value_name = "ANSWER")]
+    answer: Vec<String>,
+    /// Save the rule without asking (`--scope rule`).
+    #[arg(long, short)]
+    yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Deny {
+    /// Which: its id, or the end of it.
+    id: String,
+    /// What the agent is told.
+    #[arg(long, short, value_name = "TEXT")]
+    message: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Scope {
+    Once,
+    Session,
+    Rule,
+}
+
+/// An approval as the server shows it.
+#[derive(Debug, Serialize, Deserialize)]
+struct Shown {
+    #[serde(flatten)]
+    approval: Approval,
+    #[serde(default)]
+    answer: Option<DecidedVia>,
+    #[serde(default)]
+    files: Vec<File>,
+    #[serde(default)]
+    more_files: bool,
+    #[serde(default)]
+    policy: Option<Policy>,
+    #[serde(default)]
+    suggested_rule: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct File {
+    path: String,
+    #[serde(default)]
+    size: Option<u64>,
+    #[serde(default)]
+    hash: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Policy {
+    decision: String,
+    rule: String,
+    reason: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Page {
+    approvals: Vec<Shown>,
+}
+
+pub(super) fn list(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let client = context.client()?;
+    if let Some(id) = &arguments.id {
+        let shown = one(&client, id)?;
+        return if context.json { context.print_json(&shown) } else { show(&whole(&shown)) };
+    }
+    let mut query = format!("/api/v1/approvals?limit={}", arguments.limit);
+    if !arguments.all {
+        query += "&state=pending";
+    }
+    if let Some(session) = &arguments.session {
+        query += &format!("&session={}", super::find(&client, session)?.id);
+    }
+    let list = || client.get::<Page>(&query);
+    if !arguments.watch {
+        let page = list()?;
+        return if context.json { context.print_json(&page) } else { show(&rows(&page, arguments.all)) };
+    }
+    if !context.json {
+        clear()?;
+    }
+    watch(context, &client, ALL, list, |page| rows(page, arguments.all))
+}
+
+fn one(client: &Client, id: &str) -> anyhow::Result<Shown> {
+    client.get(&format!("/api/v1/approvals/{}", percent(id)))
+}
+
+fn rows(page: &Page, all: bool) -> String {
+    if page.approvals.is_empty() {
+        let hint = if all { "no approvals yet" } else { "nobody waits for an approval (--all shows the closed ones)" };
+        return format!("{hint}\n");
+    }
+    let now = clock::now();
+    let mut text = String::new();
+    for shown in &page.approvals {
+        let approval = &shown.approval;
+        let pending = approval.state == ApprovalState::Pending;
+        let age = style::age(approval.opened_at, now);
+        let (mark, code) = mark(approval);
+        let state = style::painted(&format!("{mark} {}", state_in_words(approval)), code);
+        text += &format!(
+            "{state}  {}  {age:>4}  {}  {}\n",
+            style::short(&approval.id),
+            approval.provider,
+            style::path(approval.cwd.as_deref().map(safe).as_deref().unwrap_or("")),
+        );
+        text += &format!("    {}\n", headline(approval));
+        if pending && shown.answer.is_none() {
+            text += "    answer it where the agent asks: nothing of capture's can answer it from here\n";
+        }
+    }
+    if page.approvals.iter().any(|shown| shown.answer.is_some()) {
+        text += "\ncapture approve ID · capture deny ID · capture approvals ID shows all of one\n";
+    }
+    text
+}
+
+fn mark(approval: &Approval) -> (&'static str, &'static str) {
+    match (approval.state, approval.allowed) {
+        (ApprovalState::Pending, _) => ("▲", "1;31"),
+        (ApprovalState::Allowed, _) | (_, Some(true)) => ("✓", "32"),
+        (ApprovalState::Denied, _) | (_, Some(false)) => ("✗", "31"),
+        (ApprovalState::AnsweredElsewhere | ApprovalState::Expired | ApprovalState::Withdrawn, None) => ("·", "2"),
+    }
+}
+
+fn state_in_words(approval: &Approval) -> String {
+    let mut words = approval.state.to_string();
+    if let Some(by) = approval.by {
+        words += match by {
+            DecidedBy::Policy => " by policy",
+            DecidedBy::Person => " by a person",
+            DecidedBy::Grant => " by a grant",
+        };
+    }
+    if let Some(rule) = approval.rule.as_deref() {
+        words += &format!(" {}", safe(rule));
+    }
+    words
+}
+
+/// The sort of request and what it is about, safe for the terminal.
+pub(super) fn headline(approval: &Approval) -> String {
+    let kind = approval.kind.map_or("request", ApprovalKind::as_str);
+    let subject = approval.subject.as_deref().or(approval.question.as_deref()).or(approval.tool.as_deref());
+    let whole = approval.command.as_deref().map_or(0, |command| command.chars().count());
+    let shown = subject.map_or(0, |subject| subject.chars().count());
+    let more = if whole > shown { format!(" … ({} more characters)", whole - shown) } else { String::new() };
+    format!("{kind}: {}{more}", safe(subject.unwrap_or("?")))
+}
+
+/// All of one, nothing cut, nothing hidden.
+fn whole(shown: &Shown) -> String {
+    let approval = &shown.approval;
+    let (mark, code) = mark(approval);
+    let mut text = format!("{}\n", style::painted(&format!("{mark} {}", state_in_words(approval)), code));
+    let mut line = |name: &str, value: &str| text += &format!("{name:>9}  {value}\n");
+    line("id", &approval.id);
+    line("session", &format!("{} ({})", approval.session_id, approval.provider));
+    if let Some(agent) = &approval.agent_id {
+        line("helper", &safe(agent));
+    }
+    if let Some(kind) = approval.kind {
+        line("kind", kind.as_str());
+    }
+    for (name, value) in [("tool", &approval.tool), ("in", &approval.cwd), ("url", &approval.url)] {
+        if let Some(value) = value {
+            line(name, &safe(value));
+        }
+    }
+    for path in &approval.paths {
+        line("file", &safe(path));
+    }
+    line("asked", &format!("{} by {}", when(approval.opened_at), approval.source));
+    if let Some(closed_at) = approval.closed_at {
+        line("closed", &when(closed_at));
+    }
+    if let Some(message) = &approval.message {
+        line("because", &safe(message));
+    }
+    if let Some(outcome) = approval.outcome {
+        line("then", &format!("the call ended: {outcome}"));
+    }
+    for file in &shown.files {
+        let about = match (file.size, &file.hash) {
+            (None, _) => "is not there".to_owned(),
+            (Some(size), Some(hash)) => format!("{size} bytes, {}…", &hash[..hash.len().min(12)]),
+            (Some(size), None) => format!("{size} bytes"),
+        };
+        line("looked at", &format!("{} ({about})", safe(&file.path)));
+    }
+    if shown.more_files {
+        line("careful", "it may run or change files that are not looked at: what they hold is not part of a decision");
+    }
+    if let Some(policy) = &shown.policy {
+        line("policy", &format!("{}: {} ({})", policy.decision, safe(&policy.reason), safe(&policy.rule)));
+    }
+    text += &exact(approval);
+    if let Some(rewrite) = &approval.rewrite {
+        text += &block("ran as", rewrite);
+    }
+    if approval.state == ApprovalState::Pending {
+        text += match shown.answer {
+            Some(DecidedVia::Hook) => "\nthe agent's hook waits for the answer: capture approve ID, capture deny ID\n",
+            Some(DecidedVia::Protocol) => {
+                "\n`capture agent drive` waits for the answer: capture approve ID, capture deny ID\n"
+            }
+            Some(DecidedVia::Keys) => "\nits dialog can be answered by keys: capture approve ID, capture deny ID\n",
+            None => "\nnothing of capture's can answer it from here: answer it where the agent asks\n",
+        };
+    }
+    text
+}
+
+/// What is asked for, to the byte, or what is known of it.
+pub(super) fn exact(approval: &Approval) -> String {
+    let name = if approval.exact { "exactly" } else { "as told" };
+    let input = approval.input.as_deref();
+    let Some(exact) = approval.command.as_deref().or(input) else {
+        return block("as seen", approval.subject.as_deref().unwrap_or("nothing but that it asks"));
+    };
+    let mut text = block(name, exact);
+    if approval.command.is_some() {
+        // What else the agent wants of the tool: to leave its sandbox, to go on in the background.
+        let input = input.and_then(|input| serde_json::from_str::<Map<String, Value>>(input).ok()).unwrap_or_default();
+        for (key, value) in input.iter().filter(|(key, _)| *key != "command") {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            text += &block(&format!("and {}", safe(key)), &value);
+        }
+    }
+    text
+}
+
+/// A text of the agent, safe, with a word about what it hides.
+fn block(name: &str, text: &str) -> String {
+    let shown = approver::display::show(text);
+    let lines: String = shown.text.lines().map(|line| format!("    {line}\n")).collect();
+    let mut about = format!("{} characters", shown.length);
+    if shown.hidden > 0 {
+        about += &format!(", {} of them hidden and shown as escapes", shown.hidden);
+    }
+    if shown.non_ascii > 0 {
+        about += &format!(", {} not ASCII", shown.non_ascii);
+    }
+    format!("\n{name} ({about}):\n{lines}")
+}
+
+fn when(at: Timestamp) -> String {
+    format!("{} ({} ago)", style::local(at), style::age(at, clock::now()))
+}
+
+#[derive(Serialize)]
+struct Decision<'a> {
+    decision: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+    scope: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answers: Option<BTreeMap<String, String>>,
+}
+
+pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<()> {
+    let client = context.client()?;
+    let shown = one(&client, &arguments.id)?;
+    let answers = answers(&shown.approval, &arguments.answer)?;
+    if !context.json {
+        // A list cuts; what is allowed is shown whole.
+        write!(terminal::stderr(), "{}", exact(&shown.approval)).ok();
+    }
+    let scope = if arguments.scope == Scope::Session { "session" } else { "once" };
+    let rule = (arguments.scope == Scope::Rule).then(|| agreed_rule(context, &shown, arguments.yes)).transpose()?;
+    decide(context, &client, &shown, &Decision { decision: "allow", message: None, scope, answers })?;
+    if let Some(rule) = rule {
+        let path = super::policy::append(context, rule)?;
+        terminal::note(&format!("capture: saved in {}", safe(&path.display().to_string())));
+    }
+    Ok(())
+}
+
+pub(super) fn deny(context: &Context, arguments: &Deny) -> anyhow::Result<()> {
+    let client = context.client()?;
+    let shown = one(&client, &arguments.id)?;
+    let message = arguments.message.as_deref();
+    decide(context, &client, &shown, &Decision { decision: "deny", message, scope: "once", answers: None })
+}
+
+fn decide(context: &Context, client: &Client, shown: &Shown, decision: &Decision<'_>) -> anyhow::Result<()> {
+    // By the whole id: what was shown is what is decided.
+    let path = format!("/api/v1/approvals/{}/decision", percent(&shown.approval.id));
+    let decided: Shown = client.post(&path, decision)?;
+    if context.json {
+        return context.print_json(&decided);
+    }
+    let approval = &decided.approval;
+    let (mark, code) = mark(approval);
+    let state = style::painted(&format!("{mark} {}", approval.state), code);
+    show(&format!("{state}  {}\n", headline(approval)))
+}
+
+/// The answers of a question, by the words of the question.
+fn answers(approval: &Approval, given: &[String]) -> anyhow::Result<Option<BTreeMap<String, String>>> {
+    #[derive(Deserialize)]
+    struct Input {
+        questions: Vec<Question>,
+    }
+    #[derive(Deserialize)]
+    struct Question {
+        question: String,
+    }
+    if given.is_empty() {
+        return Ok(None);
+    }
+    let input = approval.input.as_deref().and_then(|input| serde_json::from_str::<Input>(input).ok());
+    let asked = input.map(|input| input.questions).unwrap_or_default();
+    let usage = |text: String| Err(Failed::Usage(text).into());
+    if let ([only], [answer]) = (asked.as_slice(), given) {
+        let text = answer.strip_prefix(&format!("{}=", only.question)).unwrap_or(answer);
+        return Ok(Some(BTreeMap::from([(only.question.clone(), text.to_owned())])));
+    }
+    let mut answers = BTreeMap::new();
+    for one in given {
+        let to = asked.iter().find_map(|q| Some((&q.question, one.strip_prefix(&q.question)?.strip_prefix('=')?)));
+        let Some((question, text)) = to else {
+            let questions: Vec<_> = asked.iter().map(|q| format!("{}=…", safe(&q.question))).collect();
+            return usage(format!("`{}` answers no question that is asked: {}", safe(one), questions.join(", ")));
+        };
+        answers.insert(question.clone(), text.to_owned());
+    }
+    Ok(Some(answers))
+}
+
+/// Shows the rule that would allow the same again; gives it when the user agrees.
+fn agreed_rule<'s>(context: &Context, shown: &'s Shown, yes: bool) -> anyhow::Result<&'s str> {
+    let Some(rule) = &shown.suggested_rule else {
+        let why = "there is no rule that would allow just this again: it is not fully understood";
+        return Err(Failed::Refused(why.into()).into());
+    };
+    let mut err = terminal::stderr();
+    writeln!(err, "This rule would be added to your policy:\n")?;
+    for line in rule.lines() {
+        writeln!(err, "    {}", safe(line))?;
+    }
+    if !yes {
+        if context.json || !std::io::stdin().is_terminal() {
+            return Err(Failed::Refused("nobody is there to agree to the rule; --yes says that you do".into()).into());
+        }
+        if !is_agreed("\nSave it?")? {
+            return Err(Failed::Refused("nothing was saved, and nothing was allowed".into()).into());
+        }
+    }
+    Ok(rule)
+}

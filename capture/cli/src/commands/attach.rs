@@ -1,0 +1,71 @@
+//! `capture attach`: a terminal for a run that has none, or another one.
+
+use std::{io::IsTerminal, os::fd::AsFd, path::Path, process::ExitCode, str::FromStr};
+
+use anyhow::Context as _;
+use terminal::host::{
+    keys::DetachKey,
+    launch,
+    runs::{self, Found},
+    terminal::{Raw, Saved},
+    wire::Attach,
+};
+
+use super::{Failed, run::finish};
+use crate::terminal::safe;
+use daemon::places;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The run: its id, the beginning of it, or its name.
+    run: String,
+    /// Only watch.
+    #[arg(long)]
+    read_only: bool,
+    /// Type and set the size, even when another terminal does.
+    #[arg(long, conflicts_with = "read_only")]
+    take: bool,
+    /// Key that detaches: ctrl-] or another ctrl- key, or none.
+    #[arg(long, value_name = "KEY", default_value = "ctrl-]")]
+    detach_key: Key,
+}
+
+/// A key that detaches, as it is typed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Key(pub(super) DetachKey);
+
+impl FromStr for Key {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self)
+    }
+}
+
+pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let data = places::data_dir(data)?;
+    let run = match runs::find(&data, &arguments.run) {
+        Found::One(run) => run,
+        Found::Several(runs) => {
+            let runs: Vec<String> = runs.iter().map(ToString::to_string).collect();
+            let text = format!("`{}` fits several runs: {}", arguments.run, runs.join(", "));
+            return Err(Failed::NotFound(text).into());
+        }
+        Found::None => {
+            let known: Vec<String> = runs::list(&data)
+                .iter()
+                .map(|r| format!("{}{}", r.run, r.name.as_ref().map(|n| format!(" ({})", safe(n))).unwrap_or_default()))
+                .collect();
+            let known = if known.is_empty() { "there are none".into() } else { known.join(", ") };
+            return Err(Failed::NotFound(format!("no run `{}` is going on; {known}", arguments.run)).into());
+        }
+    };
+    let (input, output) = (std::io::stdin(), std::io::stdout());
+    if !input.is_terminal() || !output.is_terminal() {
+        return Err(Failed::Other("attaching needs a terminal".into()).into());
+    }
+    let attach = Attach { read_only: arguments.read_only, take: arguments.take, detach_key: arguments.detach_key.0 };
+    let raw = Saved::of(input.as_fd()).map(Raw::new);
+    let outcome = launch::attach(&run.socket, attach, [input.as_fd(), output.as_fd()], raw)
+        .with_context(|| format!("cannot attach to {}", run.run))?;
+    finish(outcome, None)
+}

@@ -1,0 +1,150 @@
+//! `capture doctor`
+
+use std::io::Write;
+
+use events::Timestamp;
+use serde::{Deserialize, Serialize};
+use terminal::screen::Rules;
+
+use super::{Context, Failed, hooks, style};
+use crate::terminal::{self, safe};
+use daemon::{
+    clock,
+    environment::{self, Environment},
+    places, policy, roots,
+    serve::log_file,
+};
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Sources {
+    pub(super) sources: Vec<Source>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Source {
+    pub(super) name: String,
+    active: bool,
+    lag_ms: u64,
+    pub(super) last_event_at: Option<Timestamp>,
+    dropped: u64,
+    coalesced: u64,
+    errors: u64,
+    files: u64,
+    pub(super) detail: Option<String>,
+    #[serde(default)]
+    trouble: Option<String>,
+}
+
+impl Source {
+    /// Whether nobody has to look at it. One that is not active is none that was asked for.
+    fn is_well(&self) -> bool {
+        self.errors == 0 && self.trouble.is_none()
+    }
+
+    /// How it does, in one line.
+    fn in_words(&self, now: Timestamp) -> String {
+        let files = (self.files > 0 || self.detail.is_none()).then(|| format!("{} files", self.files));
+        let last = self.last_event_at.map(|at| format!("last event {} ago", style::age(at, now)));
+        let parts: Vec<_> = files.into_iter().chain(last).collect();
+        let parts = [Some(parts.join(", ")).filter(|p| !p.is_empty()), self.detail.clone(), self.trouble.clone()];
+        parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+}
+
+#[derive(Serialize)]
+struct Check {
+    name: String,
+    ok: bool,
+    detail: String,
+}
+
+#[derive(Serialize)]
+struct Report {
+    ok: bool,
+    checks: Vec<Check>,
+}
+
+pub(super) fn run(context: &Context) -> anyhow::Result<()> {
+    let mut checks = Vec::new();
+    let mut check = |name: &str, ok: bool, detail: String| checks.push(Check { name: name.into(), ok, detail });
+    let config = places::config_file()?;
+    check(
+        "configuration",
+        true,
+        if config.exists() {
+            config.display().to_string()
+        } else {
+            format!("{} (not there: defaults)", config.display())
+        },
+    );
+    check("data", true, context.data.display().to_string());
+    let rules = places::screen_rules_dir()?;
+    match Rules::load(Some(&rules)) {
+        Ok(_) if rules.is_dir() => check("screen rules", true, format!("built in, and {}", rules.display())),
+        Ok(_) => check("screen rules", true, "built in".into()),
+        Err(error) => check("screen rules", false, format!("{error}; runs use the built-in ones")),
+    }
+    let homes = roots::homes(&context.config, &context.data)?;
+    for root in transcripts::providers::roots(&homes) {
+        let there = root.dir.is_dir();
+        check(
+            root.provider.as_str(),
+            true,
+            format!("{}{}", root.dir.display(), if there { "" } else { " (not there yet)" }),
+        );
+    }
+    let own = Environment::of_process().config_dir()?;
+    if let Some(recorded) = Environment::recorded(&context.data)?
+        && recorded.config_dir()? != own
+    {
+        check(
+            "configuration",
+            false,
+            format!(
+                "the server reads its configuration and policy from {}, which was recorded in {}, not from {}; run \
+                 `capture serve` here once to change that",
+                recorded.config_dir()?.display(),
+                environment::file(&context.data).display(),
+                own.display()
+            ),
+        );
+    }
+    for (provider, ok, words) in hooks::accepted(context)? {
+        check(&format!("{provider} settings"), ok, words);
+    }
+    let running = context.running()?;
+    if running.is_none() {
+        // A running server names the file it reads.
+        let policy = context.policy_file()?;
+        match policy::load(&policy, None) {
+            Ok(_) if policy.exists() => check("policy", true, policy.display().to_string()),
+            Ok(_) => {
+                check("policy", true, format!("{} (does not exist: every request is asked about)", policy.display()))
+            }
+            Err(refused) => check("policy", false, format!("{refused}; every request is asked about")),
+        }
+    }
+    match running {
+        None if context.config.autostart => check("server", true, "not running; the next command starts it".into()),
+        None => check("server", false, "not running, and autostart is off: start it with `capture serve`".into()),
+        Some(client) => {
+            let endpoint = client.endpoint();
+            check("server", true, format!("{} (pid {})", endpoint.url, endpoint.pid));
+            let Sources { sources } = client.get("/api/v1/health/sources")?;
+            for source in sources {
+                check(&source.name, source.is_well(), source.in_words(clock::now()));
+            }
+        }
+    }
+    check("log", true, log_file(&context.data).display().to_string());
+    let report = Report { ok: checks.iter().all(|c| c.ok), checks };
+    if context.json {
+        context.print_json(&report)?;
+    } else {
+        let mut out = terminal::stdout();
+        for check in &report.checks {
+            writeln!(out, "{} {:<16} {}", if check.ok { "✓" } else { "✗" }, check.name, safe(&check.detail))?;
+        }
+    }
+    if report.ok { Ok(()) } else { Err(Failed::Other("something is not as it should be".into()).into()) }
+}

@@ -1,0 +1,112 @@
+//! The way to the desk: what is told of the conversation, and who waits for a decision.
+
+use std::{
+    cell::Cell,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use events::{Provider, Source, Timestamp};
+use hooks::delivery::{Agent, Delivery};
+use processes::start_ticks;
+use protocols::{
+    Request,
+    told::{Asks, Told, What},
+};
+use serde::Serialize;
+
+use crate::{
+    client::{Client, Transport},
+    hook::{self, Waited},
+};
+use daemon::{clock, places, redacted_only};
+
+/// A server that did not hear of a delivery finds it, and all behind it, within this: until then it is told
+/// of none, so that it takes them in their order.
+const CATCHES_UP: Duration = Duration::from_secs(5);
+
+/// Tells the server of one conversation.
+#[derive(Debug)]
+pub(super) struct Desk {
+    data: PathBuf,
+    provider: Provider,
+    cwd: String,
+    agent: Option<Agent>,
+    /// Until when the server finds by itself what is delivered.
+    behind: Cell<Option<Instant>>,
+    /// When the last delivery was made: their ids are in its order.
+    last: Cell<Timestamp>,
+}
+
+impl Desk {
+    /// For the agent that runs in this process.
+    pub(super) fn new(data: PathBuf, provider: Provider, cwd: String, pid: u32) -> Self {
+        let agent = start_ticks(pid).map(|start_ticks| Agent { pid, start_ticks, shared: false });
+        Self { data, provider, cwd, agent, behind: Cell::new(None), last: Cell::new(Timestamp::MIN) }
+    }
+
+    /// Tells something of a session. What cannot be told is lost, and nothing is allowed by it.
+    pub(super) fn tell(&self, session: &str, what: What) {
+        if let Err(error) = self.deliver(session, what) {
+            super::super::complain(&format!("the server cannot be told: {error:#}"));
+        }
+    }
+
+    /// Delivers a request: what is decided is decided for just this delivery.
+    pub(super) fn ask(&self, request: &Request) -> anyhow::Result<Delivery> {
+        self.deliver(&request.session, What::Asks(Asks::of(request)))
+    }
+
+    fn deliver(&self, session: &str, what: What) -> anyhow::Result<Delivery> {
+        // Its own hooks name the very process, where a script started it.
+        let agent = self.agent.filter(|_| matches!(what, What::Began));
+        let payload = Told { session_id: session.to_owned(), cwd: self.cwd.clone(), what }.payload()?;
+        let at = clock::now().max(self.last.get().plus_ms(1));
+        self.last.set(at);
+        let delivery = Delivery {
+            id: clock::mint(at).context("the system gives no random bytes")?,
+            provider: self.provider,
+            source: Source::Protocol,
+            at,
+            agent,
+            run: None,
+            search_path: places::variable("PATH").and_then(|path| path.to_str().map(str::to_owned)),
+            redacted_from: None,
+            payload,
+        };
+        redacted_only::put(&self.data, &delivery)?;
+        let now = Instant::now();
+        if self.behind.get().is_none_or(|until| until <= now) {
+            let heard = hook::tell(&self.data, delivery.id).is_ok();
+            self.behind.set((!heard).then(|| now + CATCHES_UP));
+        }
+        Ok(delivery)
+    }
+
+    /// Where the server's files are.
+    pub(super) fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// What the user at the terminal says, as a person's decision. False when no server can be reached.
+    ///
+    /// # Errors
+    /// When the server refuses it, in its words.
+    pub(super) fn decide(&self, approval: &str, allow: bool) -> anyhow::Result<bool> {
+        #[derive(Serialize)]
+        struct Decision {
+            decision: &'static str,
+            scope: &'static str,
+        }
+        let Ok(Some(client)) = Client::running(&self.data, Transport::Unix) else { return Ok(false) };
+        let decision = Decision { decision: if allow { "allow" } else { "deny" }, scope: "once" };
+        let _: serde_json::Value = client.post(&format!("/api/v1/approvals/{approval}/decision"), &decision)?;
+        Ok(true)
+    }
+}
+
+/// Waits for the decision on a delivery.
+pub(super) fn wait(data: &Path, delivery: &Delivery, patience: Duration) -> Waited {
+    hook::decision(data, delivery, patience, true)
+}

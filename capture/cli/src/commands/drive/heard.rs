@@ -1,0 +1,86 @@
+//! What is heard, each on a thread of its own: the agent, its complaints, the user, signals.
+
+use std::{
+    io::{BufRead, Read},
+    os::unix::net::UnixStream,
+};
+
+use crossbeam_channel::Sender;
+use protocols::{Line, Lines};
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    process::Signal,
+};
+use terminal::host::signals::Signals;
+
+use crate::{
+    hook::Waited,
+    terminal::{self, safe},
+};
+
+/// What is heard.
+pub(super) enum Heard {
+    /// The agent wrote a line.
+    Line(Line),
+    /// It will write no more.
+    Closed,
+    /// What came of waiting for the decision on this request.
+    Waited(String, Waited),
+    /// The user typed a line.
+    Typed(String),
+    /// Somebody wants us to stop.
+    Signal(Signal),
+}
+
+/// Reads what the agent writes. The conversation ends when it does.
+pub(super) fn listen(mut output: UnixStream, tell: &Sender<Heard>) {
+    let (mut lines, mut bytes) = (Lines::default(), vec![0_u8; 64 << 10]);
+    while let Ok(read @ 1..) = output.read(&mut bytes) {
+        for line in lines.take(&bytes[..read]) {
+            if tell.send(Heard::Line(line)).is_err() {
+                return;
+            }
+        }
+    }
+    tell.send(Heard::Closed).ok();
+}
+
+/// Passes on what it complains of, made safe for a terminal: its standard error is not ours.
+pub(super) fn pass_on(error: UnixStream) {
+    let mut error = std::io::BufReader::new(error);
+    let mut line = Vec::new();
+    while let Ok(1..) = (&mut error).take(64 << 10).read_until(b'\n', &mut line) {
+        let text = String::from_utf8_lossy(&line);
+        terminal::note(&safe(text.trim_end()));
+        line.clear();
+    }
+}
+
+/// Reads what the user types.
+pub(super) fn listen_to_user(tell: &Sender<Heard>) {
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { return };
+        if tell.send(Heard::Typed(line)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Takes signals from now on.
+pub(super) fn listen_to_signals(tell: Sender<Heard>) -> anyhow::Result<()> {
+    let mut signals = Signals::take(&[Signal::INT, Signal::TERM, Signal::HUP])?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        loop {
+            let mut wanted = [PollFd::new(&signals, PollFlags::IN)];
+            if poll(&mut wanted, None).is_err() {
+                continue;
+            }
+            for signal in signals.came() {
+                if tell.send(Heard::Signal(signal)).is_err() {
+                    return;
+                }
+            }
+        }
+    })?;
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! What is shown of a conversation: the agent's text on standard output and the rest on standard error,
+//! or with `--json` one event a line.
+
+use std::io::Write;
+
+use events::{ApprovalKind, ToolOutcome};
+use projections::Approval;
+use protocols::Outcome;
+use serde::Serialize;
+
+use super::super::{SCHEMA_VERSION, approvals, complain};
+use crate::terminal::{self, safe, safe_json};
+
+/// One thing that happens.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(super) enum Shown<'a> {
+    Session {
+        provider: &'a str,
+        session_id: &'a str,
+        cwd: &'a str,
+    },
+    Text {
+        text: &'a str,
+    },
+    ToolCall {
+        id: &'a str,
+        tool: &'a str,
+    },
+    ToolResult {
+        id: &'a str,
+        outcome: ToolOutcome,
+    },
+    Approval {
+        approval_id: &'a str,
+        #[serde(flatten)]
+        asked: Asked<'a>,
+    },
+    Decided {
+        approval_id: &'a str,
+        allowed: bool,
+        decided: Whose,
+        message: Option<&'a str>,
+    },
+    Settled {
+        approval_id: &'a str,
+    },
+    Ended {
+        outcome: &'static str,
+        message: Option<&'a str>,
+    },
+    Error {
+        message: &'a str,
+    },
+    Unrecognized {
+        sort: &'a str,
+    },
+}
+
+/// What a request asks for. Which session of the server's it belongs to, the server says.
+#[derive(Debug, Serialize)]
+pub(super) struct Asked<'a> {
+    kind: Option<ApprovalKind>,
+    tool: Option<&'a str>,
+    command: Option<&'a str>,
+    paths: &'a [String],
+    url: Option<&'a str>,
+    input: Option<&'a str>,
+    exact: bool,
+    cwd: Option<&'a str>,
+    /// For people, in one line.
+    #[serde(skip)]
+    headline: String,
+}
+
+/// A request as it is shown.
+pub(super) fn asks(approval: &Approval) -> Shown<'_> {
+    let asked = Asked {
+        kind: approval.kind,
+        tool: approval.tool.as_deref(),
+        command: approval.command.as_deref(),
+        paths: &approval.paths,
+        url: approval.url.as_deref(),
+        input: approval.input.as_deref(),
+        exact: approval.exact,
+        cwd: approval.cwd.as_deref(),
+        headline: approvals::headline(approval),
+    };
+    Shown::Approval { approval_id: &approval.id, asked }
+}
+
+/// Whose word a decision was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Whose {
+    /// The desk's: a rule's, a grant's or a person's.
+    Desk,
+    /// The user's at this terminal, while no server could be reached.
+    Terminal,
+    /// Nobody's: it was denied.
+    Nobody,
+}
+
+/// Where it is shown.
+#[derive(Debug)]
+pub(super) struct Show {
+    json: bool,
+    /// The last text did not end its line.
+    open: bool,
+}
+
+impl Show {
+    pub(super) fn new(json: bool) -> Self {
+        Self { json, open: false }
+    }
+
+    pub(super) fn show(&mut self, what: &Shown<'_>) -> std::io::Result<()> {
+        let mut out = terminal::stdout();
+        if self.json {
+            #[derive(Serialize)]
+            struct Versioned<'a> {
+                schema_version: u32,
+                #[serde(flatten)]
+                what: &'a Shown<'a>,
+            }
+            let line = serde_json::to_string(&Versioned { schema_version: SCHEMA_VERSION, what })?;
+            writeln!(out, "{}", safe_json(&line))?;
+            return out.flush();
+        }
+        if let Shown::Text { text } = what {
+            let text = if out.escapes() { lines(text) } else { (*text).to_owned() };
+            self.open = !text.is_empty() && !text.ends_with('\n') || text.is_empty() && self.open;
+            out.write_all(text.as_bytes())?;
+            return out.flush();
+        }
+        if std::mem::take(&mut self.open) {
+            writeln!(out)?;
+        }
+        out.flush()?;
+        drop(out);
+        note(what);
+        Ok(())
+    }
+}
+
+/// Says the rest.
+fn note(what: &Shown<'_>) {
+    match what {
+        Shown::Session { provider, session_id, .. } => complain(&format!("{provider} works, session {session_id}")),
+        Shown::Text { .. } | Shown::ToolCall { .. } | Shown::ToolResult { .. } | Shown::Unrecognized { .. } => {}
+        Shown::Approval { approval_id, asked } => {
+            complain(&format!("it asks for leave: {} ({approval_id})", asked.headline));
+        }
+        Shown::Decided { allowed, message, decided, .. } => {
+            let word = if *allowed { "allowed" } else { "denied" };
+            let why = message.map(|why| format!(": {why}")).unwrap_or_default();
+            let whose = if *decided == Whose::Terminal {
+                " here; no server could be reached, so it is not recorded"
+            } else {
+                ""
+            };
+            complain(&format!("{word}{whose}{why}"));
+        }
+        Shown::Settled { .. } => complain("it does not wait for the answer any more"),
+        Shown::Ended { outcome: "completed", .. } => {}
+        Shown::Ended { outcome, message } => {
+            complain(&format!(
+                "the turn ended: {outcome}{}",
+                message.map(|why| format!(": {why}")).unwrap_or_default()
+            ));
+        }
+        Shown::Error { message } => complain(message),
+    }
+}
+
+/// Asks the user at the terminal; what is asked for stands there whole.
+pub(super) fn question(approval: &Approval) {
+    let mut err = terminal::stderr();
+    write!(err, "{}\nallow it, this once? [y/N] ", approvals::exact(approval)).and_then(|()| err.flush()).ok();
+}
+
+/// Text with its lines and tabs, and nothing else that moves a cursor.
+fn lines(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for part in text.split_inclusive(['\n', '\t']) {
+        let end = part.chars().last().filter(|c| matches!(c, '\n' | '\t'));
+        shown.push_str(&safe(part.trim_end_matches(['\n', '\t'])));
+        shown.extend(end);
+    }
+    shown
+}
+
+/// How a turn ended, in a word, and why.
+pub(super) fn ended(outcome: &Outcome) -> Shown<'_> {
+    match outcome {
+        Outcome::Completed => Shown::Ended { outcome: "completed", message: None },
+        Outcome::Interrupted => Shown::Ended { outcome: "interrupted", message: None },
+        Outcome::Failed(why) => Shown::Ended { outcome: "failed", message: Some(why) },
+    }
+}

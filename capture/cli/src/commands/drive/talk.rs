@@ -1,0 +1,499 @@
+//! The conversation: one loop over all that is heard.
+
+use std::{
+    ffi::OsString,
+    io::Write,
+    net::Shutdown,
+    os::{fd::AsFd, unix::net::UnixStream},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use agents::Answer;
+use anyhow::Context as _;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use events::{Confidence, Payload, Provider, SessionId, Source};
+use hooks::delivery::Delivery;
+use projections::Approval;
+use protocols::{
+    Codec, Line, Meaning, Outcome, Request,
+    program::{Program, Streams},
+    told::{self, What},
+};
+use rustix::{
+    process::Signal,
+    termios::{QueueSelector, tcflush},
+};
+
+use super::{
+    desk::{self, Desk},
+    heard::{Heard, listen, listen_to_signals, listen_to_user, pass_on},
+    show::{Show, Shown, Whose, asks, ended, question},
+};
+use crate::{
+    hook::Waited,
+    terminal::{self, safe},
+};
+
+/// Things heard and not taken up yet.
+const HEARD: usize = 256;
+/// An agent that is told to go has so long, before it is told again, louder.
+const GRACE: Duration = Duration::from_secs(5);
+/// A line is to be taken by the agent within this.
+const TAKEN_WITHIN: Duration = Duration::from_secs(30);
+/// The user is not asked what a rule answers, which takes no longer than this.
+const RULES_WITHIN: Duration = Duration::from_millis(300);
+/// Requests that wait at once; more are denied.
+const PENDING: usize = 64;
+/// Calls whose outcome is waited for at most.
+const DECIDED: usize = 256;
+
+/// Exit codes as a shell gives them.
+const FAILED: u8 = 1;
+const BY_INTERRUPT: u8 = 130;
+const BY_TERMINATE: u8 = 143;
+
+/// What a conversation begins with.
+pub(super) struct Begin {
+    pub data: PathBuf,
+    pub provider: Provider,
+    pub cwd: String,
+    pub prompt: String,
+    /// How long a request waits.
+    pub patience: Duration,
+    /// Whether the user at our terminal is asked.
+    pub asks: bool,
+    pub json: bool,
+}
+
+/// A request that waits for its decision.
+struct Pending {
+    request: Request,
+    approval: Approval,
+    /// Until when somebody is waited for.
+    until: Instant,
+    /// From when on the user here is asked: a rule answers sooner.
+    ask_at: Instant,
+    /// Nobody is at the desk; only the user here may decide.
+    alone: bool,
+}
+
+/// What a request that was decided came to is told once its call ends.
+struct Decided {
+    call: String,
+    session: String,
+    approval: String,
+}
+
+struct Talk {
+    begin: Begin,
+    codec: Box<dyn Codec>,
+    program: Program,
+    input: UnixStream,
+    desk: Desk,
+    show: Show,
+    tell: Sender<Heard>,
+    session: Option<String>,
+    prompted: bool,
+    pending: Vec<Pending>,
+    decided: Vec<Decided>,
+    /// The request the user at the terminal is looking at.
+    asked: Option<String>,
+    outcome: Option<Outcome>,
+    /// Somebody wants it to end, with this exit code.
+    stopped: Option<u8>,
+    /// When it is told to go again, and how.
+    patience: Option<(Instant, Signal)>,
+}
+
+/// Talks with the agent until it is gone; gives the exit code.
+pub(super) fn talk(begin: Begin, codec: Box<dyn Codec>, words: &[OsString], cwd: &Path) -> anyhow::Result<u8> {
+    let (tell, inbox) = bounded(HEARD);
+    // Before the agent is there, so that none is left behind.
+    listen_to_signals(tell.clone()).context("cannot take signals")?;
+    let (program, streams) = Program::start(words, cwd).context("cannot start the agent")?;
+    let Streams { input, output, error } = streams;
+    input.set_write_timeout(Some(TAKEN_WITHIN))?;
+    let thread = |name: &str| std::thread::Builder::new().name(name.into());
+    let read = tell.clone();
+    thread("agent").spawn(move || listen(output, &read))?;
+    thread("agent-errors").spawn(move || pass_on(error))?;
+    if begin.asks {
+        let typed = tell.clone();
+        thread("typed").spawn(move || listen_to_user(&typed))?;
+    }
+    let desk = Desk::new(begin.data.clone(), begin.provider, begin.cwd.clone(), program.pid());
+    let show = Show::new(begin.json);
+    let talk = Talk {
+        begin,
+        codec,
+        program,
+        input,
+        desk,
+        show,
+        tell,
+        session: None,
+        prompted: false,
+        pending: Vec::new(),
+        decided: Vec::new(),
+        asked: None,
+        outcome: None,
+        stopped: None,
+        patience: None,
+    };
+    talk.run(&inbox)
+}
+
+impl Talk {
+    fn run(mut self, inbox: &Receiver<Heard>) -> anyhow::Result<u8> {
+        for line in self.codec.begin() {
+            self.send(&line);
+        }
+        loop {
+            let heard = match self.due() {
+                Some(due) => inbox.recv_deadline(due),
+                None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match heard {
+                Ok(Heard::Line(Line::Whole(line))) => self.hear(&line)?,
+                Ok(Heard::Line(Line::Damaged)) => self.show.show(&Shown::Unrecognized { sort: "a damaged line" })?,
+                Ok(Heard::Closed) => break,
+                Ok(Heard::Waited(request, waited)) => self.waited(&request, waited)?,
+                Ok(Heard::Typed(line)) => self.typed(&line)?,
+                Ok(Heard::Signal(signal)) => self.signalled(signal)?,
+                Err(RecvTimeoutError::Timeout) => self.is_due()?,
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        self.leave()
+    }
+
+    /// The agent is gone, or writes no more.
+    fn leave(mut self) -> anyhow::Result<u8> {
+        let mut until = Instant::now() + GRACE;
+        let mut signals = [Signal::TERM, Signal::KILL].into_iter();
+        let code = loop {
+            if let Some(code) = self.program.ended()? {
+                break code;
+            }
+            if Instant::now() >= until {
+                let Some(signal) = signals.next() else { break 128 + Signal::KILL.as_raw() };
+                self.program.signal(signal);
+                until = Instant::now() + GRACE;
+            }
+            // Nobody sends on this channel: it is a wait.
+            crossbeam_channel::after(Duration::from_millis(20)).recv().ok();
+        };
+        if let Some(session) = &self.session {
+            for pending in &self.pending {
+                self.desk.tell(&pending.request.session, What::Settled { approval: pending.approval.id.clone() });
+            }
+            self.desk.tell(session, What::Left);
+        }
+        if let Some(code) = self.stopped {
+            return Ok(code);
+        }
+        match &self.outcome {
+            Some(Outcome::Completed) => Ok(0),
+            Some(Outcome::Interrupted) => Ok(BY_INTERRUPT),
+            Some(Outcome::Failed(_)) => Ok(FAILED),
+            None => {
+                let why = format!("the agent ended with {code}, and its turn had not");
+                self.show.show(&Shown::Ended { outcome: "gone", message: Some(&why) })?;
+                Ok(u8::try_from(code).ok().filter(|code| *code != 0).unwrap_or(FAILED))
+            }
+        }
+    }
+
+    /// When something is to be done that nobody tells of.
+    fn due(&self) -> Option<Instant> {
+        let waits = self.pending.iter().map(|pending| pending.until);
+        let asks = self.begin.asks && self.asked.is_none();
+        let ask = self.pending.first().filter(|_| asks).map(|pending| pending.ask_at);
+        waits.chain(self.patience.map(|(at, _)| at)).chain(ask).min()
+    }
+
+    fn is_due(&mut self) -> anyhow::Result<()> {
+        self.ask_user();
+        let now = Instant::now();
+        if let Some((at, signal)) = self.patience
+            && at <= now
+        {
+            self.program.signal(signal);
+            self.patience = (signal == Signal::TERM).then(|| (now + GRACE, Signal::KILL));
+        }
+        while let Some(late) = self.pending.iter().find(|pending| pending.until <= now) {
+            let id = late.request.id.clone();
+            let seconds = self.begin.patience.as_secs();
+            self.refuse(&id, &format!("nobody decided within {seconds} seconds, so it is denied"))?;
+        }
+        Ok(())
+    }
+
+    /// What cannot be written to the agent is no answer to it.
+    fn send(&mut self, line: &str) {
+        let sent = self.input.write_all(line.as_bytes()).and_then(|()| self.input.write_all(b"\n"));
+        if sent.is_err() && self.outcome.is_none() && self.patience.is_none() {
+            self.patience = Some((Instant::now() + GRACE, Signal::TERM));
+        }
+    }
+
+    fn hear(&mut self, line: &str) -> anyhow::Result<()> {
+        for meaning in self.codec.hear(line) {
+            match meaning {
+                Meaning::Send(line) => self.send(&line),
+                Meaning::Session(id) => {
+                    self.desk.tell(&id, What::Began);
+                    if self.prompted {
+                        self.desk.tell(&id, What::Works);
+                    }
+                    let provider = self.begin.provider.as_str();
+                    self.show.show(&Shown::Session { provider, session_id: &id, cwd: &self.begin.cwd })?;
+                    self.session = Some(id);
+                }
+                Meaning::Ready => {
+                    if let Some(prompt) = self.codec.prompt(&self.begin.prompt).filter(|_| !self.prompted) {
+                        self.prompted = true;
+                        self.send(&prompt);
+                        self.works();
+                    }
+                }
+                Meaning::Text(text) => self.show.show(&Shown::Text { text: &text })?,
+                Meaning::Called { call, tool } => self.show.show(&Shown::ToolCall { id: &call, tool: &tool })?,
+                Meaning::Returned { call, outcome } => {
+                    self.show.show(&Shown::ToolResult { id: &call, outcome })?;
+                    self.program.reap();
+                    if let Some(at) = self.decided.iter().position(|decided| decided.call == call) {
+                        let Decided { session, approval, .. } = self.decided.swap_remove(at);
+                        self.desk.tell(&session, What::Returned { approval, outcome });
+                    }
+                }
+                Meaning::Asks(request) => self.asks(*request)?,
+                Meaning::Settled(id) => {
+                    if let Some(pending) = self.take(&id) {
+                        self.settled(&pending);
+                        self.show.show(&Shown::Settled { approval_id: &pending.approval.id })?;
+                    }
+                }
+                Meaning::Ended(outcome) => self.ended(outcome)?,
+                Meaning::Failed(why) => self.show.show(&Shown::Error { message: &why })?,
+                Meaning::Unrecognized(sort) => self.show.show(&Shown::Unrecognized { sort: &sort })?,
+            }
+        }
+        Ok(())
+    }
+
+    fn works(&self) {
+        if let Some(session) = self.session.as_deref().filter(|_| self.pending.is_empty() && self.outcome.is_none()) {
+            self.desk.tell(session, What::Works);
+        }
+    }
+
+    fn ended(&mut self, outcome: Outcome) -> anyhow::Result<()> {
+        if self.outcome.is_some() {
+            return Ok(());
+        }
+        self.show.show(&ended(&outcome))?;
+        self.outcome = Some(outcome);
+        if let Some(session) = &self.session {
+            self.desk.tell(session, What::Rests);
+        }
+        // That is all it is to do: its input ends, and it goes.
+        self.input.shutdown(Shutdown::Write).ok();
+        self.patience = Some((Instant::now() + GRACE, Signal::TERM));
+        Ok(())
+    }
+
+    /// It asks for permission: somebody is waited for.
+    fn asks(&mut self, request: Request) -> anyhow::Result<()> {
+        let known = self.pending.iter().any(|pending| pending.request.id == request.id);
+        if self.stopped.is_some() || known {
+            let line = self.codec.cancel(&request);
+            self.send(&line);
+            return Ok(());
+        }
+        if self.pending.len() >= PENDING {
+            return self.answer(&request, &denial("too many requests wait already, so it is denied"));
+        }
+        let asked = self.desk.ask(&request).and_then(|delivery| Ok((approval(&delivery)?, delivery)));
+        let (approval, delivery) = match asked {
+            Ok(asked) => asked,
+            Err(error) => {
+                let why = "what is asked for is not understood, or cannot be kept, so it is denied";
+                self.show.show(&Shown::Error { message: &format!("{error:#}") })?;
+                return self.answer(&request, &denial(why));
+            }
+        };
+        self.show.show(&asks(&approval))?;
+        let (data, tell, patience) = (self.desk.data().to_owned(), self.tell.clone(), self.begin.patience);
+        let id = request.id.clone();
+        let now = Instant::now();
+        std::thread::Builder::new().name("waits".into()).spawn(move || {
+            let waited = desk::wait(&data, &delivery, patience);
+            // The conversation may be over.
+            tell.send(Heard::Waited(id, waited)).ok();
+        })?;
+        let (until, ask_at) = (now + patience, now + RULES_WITHIN);
+        self.pending.push(Pending { request, approval, until, ask_at, alone: false });
+        self.ask_user();
+        Ok(())
+    }
+
+    /// Shows the user the next request, when there is somebody to be shown one.
+    fn ask_user(&mut self) {
+        if !self.begin.asks || self.asked.is_some() {
+            return;
+        }
+        let Some(next) = self.pending.first().filter(|next| next.ask_at <= Instant::now()) else { return };
+        // What was typed before the question is no answer to it.
+        tcflush(std::io::stdin().as_fd(), QueueSelector::IFlush).ok();
+        question(&next.approval);
+        self.asked = Some(next.request.id.clone());
+    }
+
+    fn take(&mut self, id: &str) -> Option<Pending> {
+        let at = self.pending.iter().position(|pending| pending.request.id == id)?;
+        let taken = self.pending.remove(at);
+        if self.asked.as_deref() == Some(id) {
+            terminal::note("");
+            self.asked = None;
+        }
+        Some(taken)
+    }
+
+    /// Nobody at the desk is to decide on it any more.
+    fn settled(&self, pending: &Pending) {
+        self.desk.tell(&pending.request.session, What::Settled { approval: pending.approval.id.clone() });
+    }
+
+    fn waited(&mut self, id: &str, waited: Waited) -> anyhow::Result<()> {
+        let Some(pending) = self.pending.iter_mut().find(|pending| pending.request.id == id) else { return Ok(()) };
+        match waited {
+            Waited::Decided(answer) => self.decide(id, &answer, Whose::Desk),
+            Waited::Nobody if self.begin.asks => {
+                pending.alone = true;
+                Ok(())
+            }
+            Waited::Nobody => self.refuse(id, "nobody could be asked: capture's server is not there, so it is denied"),
+            Waited::Undecided if pending.until <= Instant::now() => self.is_due(),
+            Waited::Undecided => self.refuse(id, "nobody decides on it any more, so it is denied"),
+        }
+    }
+
+    /// Denies what nobody decided on.
+    fn refuse(&mut self, id: &str, why: &str) -> anyhow::Result<()> {
+        if let Some(pending) = self.pending.iter().find(|pending| pending.request.id == id) {
+            self.settled(pending);
+        }
+        self.decide(id, &denial(why), Whose::Nobody)
+    }
+
+    fn decide(&mut self, id: &str, answer: &Answer, decided: Whose) -> anyhow::Result<()> {
+        let Some(pending) = self.take(id) else { return Ok(()) };
+        let Pending { request, approval, .. } = pending;
+        let message = answer.message.as_deref();
+        self.show.show(&Shown::Decided { approval_id: &approval.id, allowed: answer.allow, decided, message })?;
+        self.answer(&request, answer)?;
+        if decided == Whose::Desk
+            && let Some(call) = &request.call
+            && self.decided.len() < DECIDED
+        {
+            let (call, session) = (call.clone(), request.session.clone());
+            self.decided.push(Decided { call, session, approval: approval.id });
+        }
+        self.works();
+        self.ask_user();
+        Ok(())
+    }
+
+    /// Gives the answer in the agent's words; an allowance it has none for is a denial.
+    fn answer(&mut self, request: &Request, answer: &Answer) -> anyhow::Result<()> {
+        let words = self.codec.answer(request, answer);
+        let why = "it was allowed in a way that cannot be told, so it is denied";
+        if words.is_none() {
+            self.show.show(&Shown::Error { message: why })?;
+        }
+        let words = words.or_else(|| self.codec.answer(request, &denial(why)));
+        let line = words.unwrap_or_else(|| self.codec.cancel(request));
+        self.send(&line);
+        Ok(())
+    }
+
+    /// The user at the terminal answers the question that stands there.
+    fn typed(&mut self, line: &str) -> anyhow::Result<()> {
+        let Some(id) = self.asked.clone() else { return Ok(()) };
+        let Some(pending) = self.pending.iter().find(|pending| pending.request.id == id) else { return Ok(()) };
+        let allow = matches!(line.trim(), "y" | "Y" | "yes");
+        let at_desk = if pending.alone { Ok(false) } else { self.desk.decide(&pending.approval.id, allow) };
+        match at_desk {
+            // The desk tells whoever waits there, which is us.
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                self.settled_here(&id);
+                let answer = if allow { allowance() } else { denial("denied by the user") };
+                self.decide(&id, &answer, Whose::Terminal)
+            }
+            Err(error) => {
+                terminal::note(&format!("capture: {}", safe(&format!("{error:#}"))));
+                self.asked = None;
+                self.ask_user();
+                Ok(())
+            }
+        }
+    }
+
+    fn settled_here(&self, id: &str) {
+        if let Some(pending) = self.pending.iter().find(|pending| pending.request.id == id) {
+            self.settled(pending);
+        }
+    }
+
+    /// The first interrupt stops the turn, all else the agent.
+    fn signalled(&mut self, signal: Signal) -> anyhow::Result<()> {
+        let first = signal == Signal::INT && self.stopped.is_none() && self.outcome.is_none();
+        self.stopped = Some(if signal == Signal::INT { BY_INTERRUPT } else { BY_TERMINATE });
+        // Requests are taken off the table before the turn is stopped: none is answered with a yes now.
+        while let Some(id) = self.pending.first().map(|pending| pending.request.id.clone()) {
+            let Some(pending) = self.take(&id) else { break };
+            self.settled(&pending);
+            let line = self.codec.cancel(&pending.request);
+            self.send(&line);
+            self.show.show(&Shown::Settled { approval_id: &pending.approval.id })?;
+        }
+        let stop = if first { self.codec.interrupt() } else { None };
+        match stop {
+            Some(line) => self.send(&line),
+            // It cannot be stopped in any other way, or was told already.
+            None if first && self.prompted && self.session.is_some() => {}
+            None => {
+                let told = self.patience.is_some_and(|(_, next)| next == Signal::KILL);
+                self.program.signal(if told { Signal::KILL } else { Signal::TERM });
+                self.patience = Some((Instant::now() + GRACE, Signal::KILL));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The request as it is shown: what the server makes of the same delivery.
+fn approval(delivery: &Delivery) -> anyhow::Result<Approval> {
+    let decoded = told::decode(delivery, delivery.at).map_err(|why| anyhow::anyhow!(why))?;
+    let asked = decoded
+        .events
+        .into_iter()
+        .find_map(|event| if let Payload::ApprovalRequested(asked) = event.payload { Some(asked) } else { None });
+    let asked = asked.context("it asks for nothing")?;
+    let of = (SessionId::mint(delivery.at, delivery.provider, &decoded.session), delivery.provider);
+    let mut approval = Approval::of(&asked, of, None, (Source::Protocol, Confidence::High), delivery.at);
+    approval.cwd = approval.cwd.or(decoded.cwd);
+    Ok(approval)
+}
+
+fn denial(why: &str) -> Answer {
+    Answer { allow: false, message: Some(why.to_owned()), rewrite: None, answers: None }
+}
+
+/// The plain yes of the user at this terminal.
+fn allowance() -> Answer {
+    Answer { allow: true, message: None, rewrite: None, answers: None }
+}

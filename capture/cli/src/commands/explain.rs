@@ -1,0 +1,213 @@
+//! `capture explain`: why a session's status is what it is or was, down to the rule that reads its screen.
+
+use std::io::Write;
+
+use events::{Confidence, Reason, State, Timestamp};
+use jiff::tz::TimeZone;
+use projections::{Session, Status, Weighed, status::Standing};
+use serde::{Deserialize, Serialize};
+use server::Moment;
+use terminal::screen::{Explanation, Need, Outcome};
+
+use super::{Context, Failed, find, style, when};
+use crate::{
+    client::Client,
+    terminal::{self, safe},
+};
+use daemon::clock;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The session: its id as `ps` shows it, the agent's id, or the beginning of either.
+    session: String,
+    /// As it was at this time: RFC 3339, HH:MM[:SS] of today, or how long ago (-30s, -5m, -2h).
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    at: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Change {
+    at: Timestamp,
+    observed_at: Timestamp,
+    from: Option<State>,
+    to: State,
+    reason: Option<Reason>,
+    confidence: Confidence,
+    evidence: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Explained<'a> {
+    session: &'a Session,
+    /// The status at the moment asked for, every claim held then, and the rule that decided.
+    moment: &'a Moment,
+    /// The last changes up to then.
+    history: &'a [Change],
+    /// How the screen of its run is read, while its host is there.
+    screen: Option<&'a Explanation>,
+}
+
+/// So many of the last changes are shown.
+const CHANGES: usize = 10;
+/// So many of the last changes are looked through for those before a past time.
+const LOOKED_THROUGH: usize = 1000;
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let now = clock::now();
+    let past = |text: &String| when::past("--at", text, now, &TimeZone::system()).map_err(Failed::Usage);
+    let at = arguments.at.as_ref().map(past).transpose()?;
+    let client = context.client()?;
+    let session = find(&client, &arguments.session)?;
+    let query = at.map_or_else(String::new, |at| format!("?at={at}"));
+    let moment: Moment = client.get(&format!("/api/v1/sessions/{}/status{query}", session.id))?;
+    let history = changes(&client, &session, at)?;
+    let screen = if session.run_id.is_some() && at.is_none() { screen_of(&client, &session)? } else { None };
+    if context.json {
+        let (moment, history, screen) = (&moment, &history, screen.as_ref());
+        return context.print_json(&Explained { session: &session, moment, history, screen });
+    }
+    let mut out = terminal::stdout();
+    if let Some(at) = at {
+        writeln!(out, "at {}, {} ago:", style::local(at), style::age(at, now))?;
+    }
+    explain_status(&mut out, &moment, at.unwrap_or(now))?;
+    writeln!(out, "\nlast changes")?;
+    for change in &history {
+        let reason = change.reason.map_or("", |r| r.as_str());
+        writeln!(
+            out,
+            "  {}  {:<16} {reason:<14} {}",
+            style::local(change.at),
+            change.to,
+            safe(&change.evidence.join("; "))
+        )?;
+    }
+    if let Some(screen) = &screen {
+        explain_screen(&mut out, screen)?;
+    }
+    Ok(())
+}
+
+/// The last changes up to a time.
+fn changes(client: &Client, session: &Session, at: Option<Timestamp>) -> anyhow::Result<Vec<Change>> {
+    let limit = if at.is_some() { LOOKED_THROUGH } else { CHANGES };
+    let mut all: Vec<Change> = client.get(&format!("/api/v1/sessions/{}/status/history?limit={limit}", session.id))?;
+    all.retain(|change| at.is_none_or(|at| change.at <= at));
+    all.drain(..all.len().saturating_sub(CHANGES));
+    Ok(all)
+}
+
+fn explain_status(out: &mut dyn Write, moment: &Moment, now: Timestamp) -> std::io::Result<()> {
+    let Status { since, confidence, activity, .. } = &moment.status;
+    writeln!(
+        out,
+        "{}  since {} ({} ago), confidence {confidence}",
+        style::state(&moment.status, style::colours()),
+        style::local(*since),
+        style::age(*since, now)
+    )?;
+    if let Some(activity) = activity {
+        writeln!(out, "activity: {}", safe(activity))?;
+    }
+    writeln!(out, "decided: {}", moment.account.rule.words())?;
+    for (title, standings) in [
+        ("because", &[Standing::Decides, Standing::Agrees][..]),
+        ("against it", &[Standing::Weaker, Standing::Overruled]),
+        ("does not count", &[Standing::NotYet, Standing::Over]),
+    ] {
+        let claims: Vec<_> = moment.account.claims.iter().filter(|c| standings.contains(&c.standing)).collect();
+        if !claims.is_empty() {
+            writeln!(out, "\n{title}")?;
+        }
+        for claim in claims {
+            writeln!(out, "  {}", line(claim, now))?;
+        }
+    }
+    Ok(())
+}
+
+/// A claim: who, how strong, what became of it, since and until when, what.
+fn line(claim: &Weighed, now: Timestamp) -> String {
+    let Weighed { source, strength, standing, state, at, .. } = claim;
+    let age = style::age(*at, now);
+    let seconds = |of: Timestamp| format!("{:.1}s", of.since_ms(now).max(0) as f64 / 1000.0);
+    let limit = match (claim.standing, claim.from, claim.until) {
+        (Standing::NotYet, Some(from), _) => format!(", counts in {}", seconds(from)),
+        (Standing::Over, _, _) => ", has run out".to_owned(),
+        (_, _, Some(until)) => format!(", for {} more", seconds(until)),
+        (_, _, None) => String::new(),
+    };
+    let agent = claim.agent.as_deref().map_or_else(String::new, |agent| format!("sub-agent {}: ", safe(agent)));
+    let standing = standing.words();
+    format!("{source:<11} {strength:<7} {standing:<9} {age:>5} ago{limit}  {agent}{} [{state}]", safe(&claim.claim))
+}
+
+/// How the screen of a session's run is read; `None` when the run is over or its host away.
+fn screen_of(client: &Client, session: &Session) -> anyhow::Result<Option<Explanation>> {
+    match client.get(&format!("/api/v1/sessions/{}/explain", session.id)) {
+        Ok(screen) => Ok(Some(screen)),
+        Err(error) if matches!(error.downcast_ref(), Some(Failed::Refused(_) | Failed::NotFound(_))) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// At most so many characters of a region or an expression are shown.
+const SHOWN: usize = 76;
+
+fn explain_screen(out: &mut dyn Write, screen: &Explanation) -> std::io::Result<()> {
+    let version = screen.version.as_deref().unwrap_or("of unknown version");
+    let files: Vec<String> = screen.files.iter().map(|f| format!("{} (for {})", safe(&f.name), f.versions)).collect();
+    writeln!(out, "\nthe screen: {} {}, read by {}", screen.provider, safe(version), files.join(", "))?;
+    for region in &screen.regions {
+        let text = match region.text.as_deref().map(str::trim_end) {
+            None => "is not on the screen".to_owned(),
+            Some("") => "is empty".to_owned(),
+            Some(text) => {
+                let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+                let last = lines.last().copied().unwrap_or_default().trim();
+                let more = if lines.len() > 1 { format!("({} lines) … ", lines.len()) } else { String::new() };
+                format!("{more}{}", shortened(last))
+            }
+        };
+        writeln!(out, "  region {:<14} {text}", region.name)?;
+    }
+    writeln!(out, "rules, the most urgent first")?;
+    for rule in &screen.rules {
+        let reason = rule.reason.map_or("", |r| r.as_str());
+        let outcome = match rule.outcome {
+            Outcome::Chosen => "MATCHES, and decides".to_owned(),
+            Outcome::Below => "matches; one above it decides".to_owned(),
+            Outcome::Debouncing { ms } => format!("matches; must hold for {ms} ms more"),
+            Outcome::Held => "matches; the one before it is kept for a moment".to_owned(),
+            Outcome::NoMatch => "no".to_owned(),
+        };
+        writeln!(out, "  {:>4} {:<22} {:<16} {reason:<13} {outcome}", rule.priority, safe(&rule.name), rule.state)?;
+        for check in rule.checks.iter().filter(|c| c.ok == (rule.outcome != Outcome::NoMatch)) {
+            let (region, pattern) = (safe(&check.region), shortened(&check.pattern));
+            let words = match (check.need, check.found.as_deref()) {
+                (Need::None, Some(found)) => {
+                    format!("in {region}: `{}`, which must not be there ({pattern})", shortened(found))
+                }
+                (Need::None, None) => continue,
+                (Need::All | Need::Any, Some(found)) => format!("in {region}: `{}`", shortened(found)),
+                (Need::All | Need::Any, None) => format!("in {region}: not found: {pattern}"),
+            };
+            writeln!(out, "       {words}")?;
+        }
+    }
+    if screen.kept {
+        writeln!(out, "no rule matches at this moment: what was claimed last stands")?;
+    }
+    if screen.panics > 0 {
+        writeln!(out, "the parser failed {} times; the screen was begun anew", screen.panics)?;
+    }
+    Ok(())
+}
+
+fn shortened(text: &str) -> String {
+    let one_line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match one_line.char_indices().nth(SHOWN) {
+        Some((end, _)) => safe(&one_line[..end]) + "…",
+        None => safe(&one_line),
+    }
+}

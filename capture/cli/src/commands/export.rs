@@ -1,0 +1,180 @@
+//! `capture export`
+
+use std::{
+    fs::{self, File},
+    io::{BufWriter, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use export::asciicast::{Code, Encoder, Event, Header, Joined, Version, parts};
+
+use super::{Context, Failed};
+use crate::terminal::{self, safe, safe_json};
+use daemon::redaction;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// A run: its id or the beginning of it; or a recording's file.
+    #[arg(value_name = "RUN|FILE")]
+    what: PathBuf,
+    /// The form.
+    #[arg(long, value_enum, default_value = "asciicast")]
+    format: Format,
+    /// Version of asciicast; 2 is read by every player.
+    #[arg(long, value_name = "2|3", default_value = "2", value_parser = ["2", "3"])]
+    cast_version: String,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the file when it is there.
+    #[arg(long, requires = "output")]
+    force: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// A recording of a terminal, as asciinema plays it.
+    Asciicast,
+}
+
+/// How a recording's file is named after its run.
+const EXTENSION: &str = "cast";
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let Format::Asciicast = arguments.format;
+    let version = if arguments.cast_version == "3" { Version::V3 } else { Version::V2 };
+    let first = recording(&context.data, &arguments.what)?;
+    let files = parts(&first).with_context(|| format!("{}", first.display()))?;
+    if files.is_empty() {
+        return Err(Failed::NotFound(format!("{}: there is no such file", first.display())).into());
+    }
+    let mut joined = Joined::open(files)?;
+    match &arguments.output {
+        None => convert(&mut joined, version, &mut BufWriter::new(terminal::stdout().without_colours()))?,
+        Some(path) => to_file(path, arguments.force, |out| convert(&mut joined, version, out))?,
+    }
+    for path in joined.cut() {
+        terminal::note(&format!(
+            "capture: {} ends in the middle of a line; what is whole was exported",
+            safe(&path.display().to_string())
+        ));
+    }
+    Ok(())
+}
+
+fn convert(joined: &mut Joined, version: Version, out: &mut impl Write) -> anyhow::Result<()> {
+    let mut encoder = Encoder::new(version);
+    // The parts are one file now.
+    let header = Header { part: None, ..joined.header().clone() };
+    out.write_all(safe_json(&encoder.header(&header)).as_bytes())?;
+    let mut batch = Vec::new();
+    let mut bytes = 0;
+    while let Some(event) = joined.next_event()? {
+        bytes += event.data.len();
+        let ends = event.data.ends_with('\n');
+        batch.push(event);
+        if bytes >= BATCH_BYTES && ends || bytes >= 2 * BATCH_BYTES {
+            write_redacted(std::mem::take(&mut batch), &mut encoder, out)?;
+            bytes = 0;
+        }
+    }
+    write_redacted(batch, &mut encoder, out)?;
+    Ok(out.flush()?)
+}
+
+/// So much of a recording is looked through for secrets at once, to the end of a line.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// Writes events without secrets. What the terminal was sent, and what was typed, is a text each, of which
+/// an event is a piece.
+fn write_redacted(mut batch: Vec<Event>, encoder: &mut Encoder, out: &mut impl Write) -> anyhow::Result<()> {
+    for code in [Code::Output, Code::Input] {
+        let mut pieces: Vec<&mut Event> = batch.iter_mut().filter(|event| event.code == code).collect();
+        let mut texts: Vec<String> = pieces.iter_mut().map(|event| std::mem::take(&mut event.data)).collect();
+        redaction::of_pieces(&mut texts);
+        pieces.into_iter().zip(texts).for_each(|(event, text)| event.data = text);
+    }
+    for event in batch {
+        out.write_all(safe_json(&encoder.event(&event)).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Writes a file that is there whole or not at all.
+pub(super) fn to_file(
+    path: &Path,
+    replace: bool,
+    write: impl FnOnce(&mut BufWriter<File>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let told = || path.display().to_string();
+    let refused = || Failed::Refused(format!("{} is there already; --force replaces it", path.display()));
+    if !replace && path.symlink_metadata().is_ok() {
+        return Err(refused().into());
+    }
+    let name = path.file_name().with_context(|| format!("{} is no name of a file", path.display()))?;
+    let mut beside = std::ffi::OsString::from(".");
+    beside.push(name);
+    beside.push(format!(".{}.part", std::process::id()));
+    let beside = path.with_file_name(beside);
+    let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).with_context(told)?;
+    let done = write(&mut BufWriter::new(file)).and_then(|()| {
+        if replace {
+            return fs::rename(&beside, path).with_context(told);
+        }
+        // A link, unlike a new name, never takes the place of a file made meanwhile.
+        match fs::hard_link(&beside, path) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(refused().into()),
+            linked => linked.with_context(told),
+        }
+    });
+    fs::remove_file(&beside).ok();
+    done
+}
+
+/// The first file of the recording a person means.
+fn recording(data: &Path, what: &Path) -> anyhow::Result<PathBuf> {
+    let dir = daemon::recording::dir(data);
+    let id = what.to_str().filter(|id| id.bytes().all(|b| b.is_ascii_alphanumeric())).map(str::to_ascii_uppercase);
+    let Some(id) = id.filter(|id| !id.is_empty()) else {
+        return existing(what);
+    };
+    let entries = match fs::read_dir(&dir) {
+        Ok(entries) => entries.collect::<Result<Vec<_>, _>>().with_context(|| dir.display().to_string())?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error).with_context(|| dir.display().to_string()),
+    };
+    let mut runs: Vec<String> = entries
+        .iter()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let (run, rest) = name.split_once('.')?;
+            let ours = rest == EXTENSION || rest.split_once('.').is_some_and(|(_, rest)| rest == EXTENSION);
+            (ours && run.starts_with(&id)).then(|| run.to_owned())
+        })
+        .collect();
+    runs.sort_unstable();
+    runs.dedup();
+    match runs.as_slice() {
+        [run] => Ok(dir.join(run).with_extension(EXTENSION)),
+        [] if what.exists() => Ok(what.to_path_buf()),
+        [] => {
+            let text = format!("there is no recording of a run `{}` in {}", what.display(), dir.display());
+            Err(Failed::NotFound(text).into())
+        }
+        [a, b, ..] => {
+            Err(Failed::NotFound(format!("`{}` fits several runs, for instance {a} and {b}", what.display())).into())
+        }
+    }
+}
+
+fn existing(path: &Path) -> anyhow::Result<PathBuf> {
+    match path.metadata() {
+        Ok(_) => Ok(path.to_path_buf()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(Failed::NotFound(format!("{}: there is no such file", path.display())).into())
+        }
+        Err(error) => Err(error).with_context(|| path.display().to_string()),
+    }
+}

@@ -1,0 +1,136 @@
+//! `capture findings`: what a person should know of the sessions.
+
+use std::{cmp::Reverse, fmt::Write};
+
+use events::{Finding, FindingKind, FindingState, Severity};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Context, one_of, percent, print_line, style,
+    watch::{ALL, clear, show, watch},
+};
+use crate::terminal::safe;
+use daemon::clock;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Only this one, with its evidence.
+    id: Option<String>,
+    /// Say that you know of it: nobody is told again.
+    #[arg(long, requires = "id")]
+    ack: bool,
+    /// All of them, also those that are over.
+    #[arg(long, short)]
+    all: bool,
+    /// Keep the list on screen and up to date.
+    #[arg(long, short, conflicts_with = "id")]
+    watch: bool,
+    /// Only those of this session.
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+    /// Only these kinds.
+    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = one_of(FindingKind::ALL, FindingKind::as_str))]
+    kind: Vec<FindingKind>,
+    /// At most so many.
+    #[arg(long, default_value_t = 50)]
+    limit: usize,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Page {
+    pub(super) findings: Vec<Finding>,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let client = context.client()?;
+    if let Some(id) = &arguments.id {
+        let path = format!("/api/v1/findings/{}", percent(id));
+        let finding: Finding = if arguments.ack {
+            client.post(&format!("{path}/ack"), &serde_json::json!({}))?
+        } else {
+            client.get(&path)?
+        };
+        return if context.json { context.print_json(&finding) } else { show(&whole(&finding)) };
+    }
+    let mut query = format!("/api/v1/findings?limit={}", arguments.limit);
+    if arguments.all {
+        query += "&state=all";
+    }
+    if !arguments.kind.is_empty() {
+        let kinds: Vec<_> = arguments.kind.iter().map(|kind| kind.as_str()).collect();
+        query += &format!("&kind={}", kinds.join(","));
+    }
+    if let Some(session) = &arguments.session {
+        query += &format!("&session={}", super::find(&client, session)?.id);
+    }
+    let list = || client.get::<Page>(&query);
+    if arguments.watch {
+        if !context.json {
+            clear()?;
+        }
+        return watch(context, &client, ALL, list, |page| rows(page, arguments.all));
+    }
+    let page = list()?;
+    if context.json { context.print_json(&page) } else { print_line(rows(&page, arguments.all).trim_end()) }
+}
+
+fn rows(page: &Page, all: bool) -> String {
+    if page.findings.is_empty() {
+        return if all { "no findings yet\n" } else { "nothing needs you (--all shows what is over)\n" }.to_owned();
+    }
+    let now = clock::now();
+    let mut text = String::new();
+    let mut findings: Vec<&Finding> = page.findings.iter().collect();
+    // What is bad first, of the same the newest.
+    findings.sort_by_key(|f| (!f.is_open(), Reverse(f.severity), Reverse(f.first_at)));
+    for finding in findings {
+        let (mark, code) = mark(finding);
+        let head = style::painted(&format!("{mark} {:<16}", finding.kind), code);
+        let times = if finding.count > 1 { format!("  ×{}", finding.count) } else { String::new() };
+        let state = match finding.state {
+            FindingState::Open => "",
+            FindingState::Acknowledged => "  (acknowledged)",
+            FindingState::Resolved => "  (over)",
+        };
+        let _ = writeln!(
+            text,
+            "{head}  {}  {:>4}{times}  {}{state}",
+            finding.id,
+            style::age(finding.first_at, now),
+            safe(&finding.what)
+        );
+        let _ = writeln!(text, "    {}  {}", style::short(&finding.session_id.to_string()), safe(&finding.why));
+    }
+    text
+}
+
+fn mark(finding: &Finding) -> (&'static str, &'static str) {
+    match (finding.is_open(), finding.severity) {
+        (false, _) => ("✓", "2"),
+        (true, Severity::Info) => ("·", "36"),
+        (true, Severity::Warning) => ("▲", "33"),
+        (true, Severity::Error) => ("■", "1;31"),
+    }
+}
+
+/// All of one.
+fn whole(finding: &Finding) -> String {
+    let mut text = rows(&Page { findings: vec![finding.clone()] }, true);
+    let mut line = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            let _ = writeln!(text, "    {name:<10} {}", safe(&value));
+        }
+    };
+    line("about", finding.subject.clone());
+    line("session", Some(finding.session_id.to_string()));
+    line("approval", finding.approval_id.clone());
+    line("first seen", Some(style::local(finding.first_at)));
+    line("last seen", Some(style::local(finding.last_at)));
+    line("until", finding.until.map(style::local));
+    line("over since", finding.resolved_at.map(style::local));
+    line("because", finding.resolution.clone());
+    for id in &finding.evidence {
+        line("evidence", Some(format!("event {id}")));
+    }
+    text
+}

@@ -1,0 +1,342 @@
+//! `capture hooks`: our entries in the agents' settings, put in, taken out, looked at.
+//!
+//! What a change would be is shown before it is made, and made only when somebody agreed.
+
+mod show;
+
+use std::{
+    io::IsTerminal,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use events::Provider;
+use hooks::{
+    AGENTS, Command, Error, Plan, Search, State, Status, Unsupported, VersionUnknown, Wish, accepted_events, catalogue,
+    version_facts,
+};
+
+use self::show::{Changed, Looked};
+use super::{
+    Context, Failed,
+    doctor::{Source, Sources},
+    is_agreed, refuse_agents,
+};
+use crate::terminal::safe;
+use daemon::{clock, places, roots};
+
+#[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Put an entry for each event that tells something into the agents' settings.
+    Install(Install),
+    /// Take our entries out again; all else stays.
+    Uninstall(Change),
+    /// Say what is installed, and what keeps it from running.
+    Status(Which),
+}
+
+#[derive(Debug, clap::Args)]
+struct Which {
+    /// Only these agents; otherwise all that have a home here.
+    #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of(AGENTS, |p: Provider| p.as_str()))]
+    provider: Vec<Provider>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Install {
+    #[command(flatten)]
+    change: Change,
+    /// Have requests for permission decided: by your policy (`capture policy`), and by `capture
+    /// approve`, for which they wait so many seconds.
+    ///
+    /// Claude Code shows its dialog meanwhile; whoever answers first decides. Codex shows none while it
+    /// waits; 0 asks only the policy. Gemini CLI can only be told to deny.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "600", value_parser = clap::value_parser!(u32).range(0..=3600))]
+    approver: Option<u32>,
+    /// Install the entries of every event, whatever version of the agent is on the PATH.
+    ///
+    /// A version that does not know one of the events may ignore your whole settings file, including
+    /// permission rules: Claude Code before 2.1.101 does.
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Change {
+    #[command(flatten)]
+    which: Which,
+    /// Show what would change, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask.
+    #[arg(long, short, conflicts_with = "dry_run")]
+    yes: bool,
+}
+
+/// What is to become of the settings of all agents.
+#[derive(Debug)]
+pub(super) enum Purpose {
+    /// Entries that run this, for the events that each agent accepts, or by force for all.
+    Install { command: Command, force: bool },
+    /// No entries of ours.
+    Uninstall,
+}
+
+/// What becomes of the plans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Go {
+    /// They are carried out.
+    Ahead,
+    /// They were only to be shown.
+    Shown,
+    /// Nobody agreed.
+    No,
+    /// There is nobody to ask.
+    Unasked,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    match &arguments.verb {
+        Verb::Install(install) => {
+            refuse_changing(&install.change)?;
+            let command = Command { approver: install.approver, ..command(context)? };
+            make(context, &install.change, &Purpose::Install { command, force: install.force })
+        }
+        Verb::Uninstall(change) => {
+            refuse_changing(change)?;
+            make(context, change, &Purpose::Uninstall)
+        }
+        Verb::Status(which) => status(context, which),
+    }
+}
+
+/// Refuses a change of the agents' settings to agents; they may look at what it would be.
+fn refuse_changing(change: &Change) -> anyhow::Result<()> {
+    if change.dry_run { Ok(()) } else { refuse_agents("changing the agents' hooks") }
+}
+
+/// The agents that are meant, each with its home.
+fn meant(context: &Context, which: &Which) -> anyhow::Result<Vec<(Provider, PathBuf)>> {
+    let homes = roots::homes(&context.config, &context.data)?;
+    let named = |provider: &Provider| which.provider.is_empty() || which.provider.contains(provider);
+    let mut all = Vec::new();
+    for provider in AGENTS.iter().copied().filter(named) {
+        // The first is the one the agent itself uses; the others are read only.
+        let Some(home) = homes.of(provider).first() else { continue };
+        let home = std::path::absolute(home)?;
+        if !which.provider.is_empty() || home.is_dir() {
+            all.push((provider, home));
+        }
+    }
+    if all.is_empty() {
+        let names: Vec<_> = AGENTS.iter().map(|provider| provider.as_str()).collect();
+        return Err(Failed::NotFound(format!("no agent has a home here ({})", names.join(", "))).into());
+    }
+    Ok(all)
+}
+
+/// What the agents are to run. They run it in an environment of theirs, in which nothing may lead it to
+/// another server: the data directory is named.
+fn command(context: &Context) -> anyhow::Result<Command> {
+    let program = std::env::current_exe().context("cannot find the program itself")?;
+    let data = std::path::absolute(&context.data)?;
+    Ok(Command { program, data_dir: Some(data), approver: None })
+}
+
+fn make(context: &Context, change: &Change, purpose: &Purpose) -> anyhow::Result<()> {
+    let mut all: Vec<Changed> = Vec::new();
+    let mut plans = Vec::new();
+    let search = places::agent_search();
+    for (provider, home) in meant(context, &change.which)? {
+        match plan(context, provider, &home, purpose, &search) {
+            Ok(plan) => {
+                all.push(Changed::planned(&plan));
+                plans.push((all.len() - 1, plan));
+            }
+            Err(error) => all.push(Changed::refused(provider, &error)),
+        }
+    }
+    plans.retain(|(_, plan)| plan.changes());
+    if !context.json {
+        show::plans(&all)?;
+    }
+    let go = if plans.is_empty() || change.dry_run {
+        Go::Shown
+    } else if change.yes {
+        Go::Ahead
+    } else if context.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        Go::Unasked
+    } else {
+        ask(plans.len())?
+    };
+    if go == Go::Ahead {
+        for (at, plan) in plans {
+            match plan.apply(clock::now()) {
+                Ok(done) => all[at].done(done),
+                Err(error) => all[at].failed(&error),
+            }
+        }
+    }
+    if context.json {
+        context.print_json(&show::changed(&all, change.dry_run))?;
+    } else {
+        show::done(&all, purpose)?;
+    }
+    outcome(&all, go)
+}
+
+/// What would become of one agent's settings.
+fn plan(context: &Context, provider: Provider, home: &Path, purpose: &Purpose, search: &Search) -> Result<Plan, Error> {
+    let (wish, risk) = match purpose {
+        Purpose::Uninstall => (Wish::Uninstall, None),
+        Purpose::Install { command, force } => {
+            let installed = search.installed(provider);
+            let absent = matches!(installed, Err(VersionUnknown::NotOnPath { .. })) && !was_used(home);
+            let accepted = installed
+                .map_err(|why| Unsupported::Unknown { provider, why })
+                .and_then(|installed| Ok((accepted_events(provider, &installed.version)?, installed.version)));
+            let (events, risk) = match accepted {
+                // Nothing is there that could be weakened, and what comes is compared whenever somebody looks.
+                Err(_) if absent => (catalogue(provider).to_vec(), Some(unchecked(provider))),
+                Ok((events, _)) if !force => (events, None),
+                Err(why) if !force => return Err(Error::Unsupported(why)),
+                Ok((events, version)) => {
+                    let unknown: Vec<_> = catalogue(provider).iter().filter(|event| !events.contains(event)).collect();
+                    let why = format!("{provider} {version} does not know {}", listed(&unknown));
+                    (catalogue(provider).to_vec(), (!unknown.is_empty()).then(|| forced(provider, &why)))
+                }
+                Err(why) => (catalogue(provider).to_vec(), Some(forced(provider, &why.to_string()))),
+            };
+            (Wish::Install { command: command.clone(), events }, risk)
+        }
+    };
+    let mut plan = Plan::new(provider, home, &context.data, &wish)?;
+    plan.notes.extend(risk);
+    Ok(plan)
+}
+
+/// What is said of an agent that is not installed yet.
+fn unchecked(provider: Provider) -> String {
+    format!(
+        "`{provider}` is not on the PATH and has left no conversation here, so no version was checked; run `capture \
+         hooks status` once it is installed"
+    )
+}
+
+/// Most entries of a home that are looked at for a conversation.
+const LOOKED_AT: usize = 2_000;
+
+/// Whether an agent was used with this home: one of its conversations is there. It may be started by a path,
+/// an alias or an editor then, in a version that is not known.
+fn was_used(home: &Path) -> bool {
+    let mut open: Vec<PathBuf> = ["projects", "sessions", "tmp"].iter().map(|dir| home.join(dir)).collect();
+    let mut looked_at = 0;
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            looked_at += 1;
+            let Ok(kind) = entry.file_type() else { return true };
+            let conversation = kind.is_file()
+                && entry.path().extension().is_some_and(|extension| extension == "jsonl" || extension == "json");
+            if conversation || looked_at > LOOKED_AT {
+                return true;
+            }
+            if kind.is_dir() {
+                open.push(entry.path());
+            }
+        }
+    }
+    false
+}
+
+/// The risk that somebody takes who forces an install.
+fn forced(provider: Provider, why: &str) -> String {
+    let drops = version_facts(provider).and_then(|facts| facts.reads_the_rest_since.as_ref());
+    match drops {
+        Some(since) => format!(
+            "forced: {why}. Versions before {since} ignore your whole settings file, including permission rules, when \
+             it names an event that they do not know: commands that you denied may run. `capture hooks uninstall` \
+             takes the entries out again"
+        ),
+        None => format!("forced: {why}. The versions that were tried skip what they do not know"),
+    }
+}
+
+fn listed(events: &[&&str]) -> String {
+    events.iter().map(|event| format!("`{event}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// Asks the person at the terminal.
+fn ask(files: usize) -> anyhow::Result<Go> {
+    let what = if files == 1 { "this file".into() } else { format!("these {files} files") };
+    Ok(if is_agreed(&format!("Change {what}?"))? { Go::Ahead } else { Go::No })
+}
+
+fn outcome(all: &[Changed], go: Go) -> anyhow::Result<()> {
+    let errors: Vec<_> = all.iter().filter_map(|changed| changed.error.as_deref()).collect();
+    if !errors.is_empty() {
+        return Err(Failed::Refused(errors.join("\n")).into());
+    }
+    match go {
+        Go::Ahead | Go::Shown => Ok(()),
+        Go::No => Err(Failed::Refused("nothing was changed".into()).into()),
+        Go::Unasked => {
+            let text = "nothing was changed, since nobody is there to be asked; --yes says that you agree";
+            Err(Failed::Refused(text.into()).into())
+        }
+    }
+}
+
+fn status(context: &Context, which: &Which) -> anyhow::Result<()> {
+    let command = command(context)?;
+    let (heard, search) = (heard(context), places::agent_search());
+    let all: Vec<Looked> = meant(context, which)?
+        .into_iter()
+        .map(|(provider, home)| looked(provider, &home, &command, &search).heard(heard.as_deref()))
+        .collect();
+    if context.json { context.print_json(&show::looked(&all)) } else { show::statuses(&all, clock::now()) }
+}
+
+/// Whether each agent with entries of ours accepts them, in the version that is on the PATH now: the agent,
+/// whether all is well, and how it is in words.
+pub(super) fn accepted(context: &Context) -> anyhow::Result<Vec<(Provider, bool, String)>> {
+    let (command, search) = (command(context)?, places::agent_search());
+    let homes = roots::homes(&context.config, &context.data)?;
+    let mut all = Vec::new();
+    for provider in AGENTS.iter().copied() {
+        let Some(home) = homes.of(provider).first() else { continue };
+        let Ok(status) = Status::read(provider, home, &command, || search.installed(provider)) else { continue };
+        if status.state != State::NotInstalled {
+            let version = status.version.map_or_else(String::new, |version| format!(" {version}"));
+            let words = status.fit.in_words();
+            let words = words.unwrap_or_else(|| format!("{provider}{version} knows every hook event in them"));
+            all.push((provider, !status.fit.is_harmful(), words));
+        }
+    }
+    Ok(all)
+}
+
+/// What a server that runs has heard of; `None` when none does. It is not started for that.
+fn heard(context: &Context) -> Option<Vec<Source>> {
+    let client = context.running().ok()??;
+    let Sources { sources } = client.get("/api/v1/health/sources").ok()?;
+    Some(sources)
+}
+
+fn looked(provider: Provider, home: &Path, command: &Command, search: &Search) -> Looked {
+    match Status::read(provider, home, command, || search.installed(provider)) {
+        Ok(status) => Looked::from(status),
+        Err(error) => Looked::unreadable(provider, home, &error),
+    }
+}
+
+/// The error as a person may see it.
+fn told(error: &Error) -> String {
+    safe(&error.to_string())
+}

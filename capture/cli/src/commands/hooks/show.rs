@@ -1,0 +1,333 @@
+//! What `capture hooks` prints: changes as a diff, states as lines, both as JSON.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use events::{Provider, Timestamp};
+use hooks::{Done, Error, EventState, Fit, Plan, State, Status, place};
+use serde::Serialize;
+use similar::TextDiff;
+
+use super::{Purpose, told};
+use crate::{
+    commands::{doctor::Source, style},
+    terminal::{self, safe},
+};
+use daemon::health::HOOKS;
+
+/// A change of one agent's settings: what would be done, and what was.
+#[derive(Debug, Serialize)]
+pub(super) struct Changed {
+    provider: Provider,
+    /// The settings file; `None` when it is only in the error.
+    file: Option<PathBuf>,
+    change: Change,
+    /// Whether the change was made.
+    done: bool,
+    diff: Option<String>,
+    /// The copy of what was there before.
+    backup: Option<PathBuf>,
+    notes: Vec<String>,
+    pub(super) error: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Change {
+    None,
+    Create,
+    Edit,
+    Remove,
+    Refused,
+}
+
+/// How it stands with one agent's settings.
+#[derive(Debug, Serialize)]
+pub(super) struct Looked {
+    provider: Provider,
+    file: Option<PathBuf>,
+    /// `installed`, `partly`, `out_of_date`, `not_installed`, `turned_off`, `harmful` (the agent ignores
+    /// the user's settings because of our entries, or may) or `unreadable`.
+    state: &'static str,
+    /// The version of the agent on the PATH, when it is known and something is installed.
+    version: Option<String>,
+    /// Events with entries of ours that this version does not know.
+    unknown_events: Vec<String>,
+    /// What is wrong between the entries and that version, in words.
+    mismatch: Option<String>,
+    events: Vec<Event>,
+    programs: Vec<Program>,
+    hindrances: Vec<String>,
+    remarks: Vec<String>,
+    /// Whether a server runs, which would have heard of calls.
+    server: bool,
+    /// When the agent called a hook last, as far as that server knows.
+    last_seen: Option<Timestamp>,
+    error: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Event {
+    name: &'static str,
+    state: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Program {
+    path: PathBuf,
+    exists: bool,
+}
+
+#[derive(Serialize)]
+pub(super) struct Changes<'a> {
+    dry_run: bool,
+    agents: &'a [Changed],
+}
+
+#[derive(Serialize)]
+pub(super) struct States<'a> {
+    agents: &'a [Looked],
+}
+
+/// Changes as JSON has them.
+pub(super) fn changed(agents: &[Changed], dry_run: bool) -> Changes<'_> {
+    Changes { dry_run, agents }
+}
+
+/// States as JSON has them.
+pub(super) fn looked(agents: &[Looked]) -> States<'_> {
+    States { agents }
+}
+
+impl Changed {
+    pub(super) fn planned(plan: &Plan) -> Self {
+        let change = match (plan.before(), plan.after()) {
+            (before, after) if before == after => Change::None,
+            (None, _) => Change::Create,
+            (Some(_), None) => Change::Remove,
+            (Some(_), Some(_)) => Change::Edit,
+        };
+        Self {
+            provider: plan.provider,
+            file: Some(plan.target().to_owned()),
+            change,
+            done: false,
+            diff: (change != Change::None).then(|| diff(plan)),
+            backup: None,
+            notes: plan.notes.clone(),
+            error: None,
+        }
+    }
+
+    pub(super) fn refused(provider: Provider, error: &Error) -> Self {
+        Self {
+            provider,
+            file: None,
+            change: Change::Refused,
+            done: false,
+            diff: None,
+            backup: None,
+            notes: Vec::new(),
+            error: Some(told(error)),
+        }
+    }
+
+    pub(super) fn done(&mut self, done: Done) {
+        self.done = true;
+        self.backup = done.backup;
+    }
+
+    pub(super) fn failed(&mut self, error: &Error) {
+        self.error = Some(told(error));
+    }
+
+    fn name(&self) -> String {
+        self.file.as_deref().map(shown).unwrap_or_default()
+    }
+}
+
+/// The change as `diff -u` and `patch` have it.
+fn diff(plan: &Plan) -> String {
+    let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
+    let (before, after) = (text(plan.before()), text(plan.after()));
+    let name = |there: Option<&[u8]>| match there {
+        Some(_) => plan.target().display().to_string(),
+        None => "/dev/null".into(),
+    };
+    let diff = TextDiff::from_lines(&before, &after);
+    let diff = diff.unified_diff().context_radius(3).header(&name(plan.before()), &name(plan.after())).to_string();
+    if diff.ends_with('\n') { diff } else { diff + "\n" }
+}
+
+/// What would change. On a terminal nothing of a file moves the cursor; elsewhere it is the patch.
+pub(super) fn plans(all: &[Changed]) -> anyhow::Result<()> {
+    let mut out = terminal::stdout();
+    let terminal = out.escapes();
+    let colour = style::colours();
+    for changed in all {
+        if let Some(diff) = &changed.diff {
+            if terminal {
+                for line in diff.split_terminator('\n') {
+                    let line: Vec<_> = line.split('\t').map(safe).collect();
+                    writeln!(out, "{}", coloured(&line.join("\t"), colour))?;
+                }
+            } else {
+                out.write_all(diff.as_bytes())?;
+            }
+        }
+    }
+    out.flush()?;
+    let mut err = terminal::stderr();
+    for changed in all {
+        for note in &changed.notes {
+            writeln!(err, "{}: {}", changed.provider, safe(note))?;
+        }
+    }
+    Ok(())
+}
+
+fn coloured(line: &str, colour: bool) -> String {
+    let code = match line.as_bytes().first() {
+        Some(b'+') => "32",
+        Some(b'-') => "31",
+        Some(b'@') => "36",
+        Some(_) | None => return line.to_owned(),
+    };
+    if colour { format!("\x1b[{code}m{line}\x1b[0m") } else { line.to_owned() }
+}
+
+/// What was done.
+pub(super) fn done(all: &[Changed], purpose: &Purpose) -> anyhow::Result<()> {
+    let mut err = terminal::stderr();
+    for changed in all {
+        let (provider, name) = (changed.provider, changed.name());
+        if changed.change == Change::None {
+            let how = match purpose {
+                Purpose::Install { .. } => "everything is installed already",
+                Purpose::Uninstall => "nothing of ours is installed",
+            };
+            writeln!(err, "{provider}: {how} in {name}")?;
+        } else if changed.done {
+            let how = match purpose {
+                Purpose::Install { .. } => "installed in",
+                Purpose::Uninstall => "taken out of",
+            };
+            let copy = changed
+                .backup
+                .as_deref()
+                .map_or_else(String::new, |copy| format!(" (what was there before: {})", shown(copy)));
+            writeln!(err, "{provider}: {how} {name}{copy}")?;
+        }
+    }
+    Ok(())
+}
+
+impl From<Status> for Looked {
+    fn from(status: Status) -> Self {
+        let off = !status.hindrances.is_empty() && status.state != State::NotInstalled;
+        let state = match status.state.as_str() {
+            _ if status.fit.is_harmful() => "harmful",
+            _ if off => "turned_off",
+            state => state,
+        };
+        Self {
+            provider: status.provider,
+            file: Some(status.path),
+            state,
+            version: status.version.map(|version| version.to_string()),
+            mismatch: status.fit.in_words(),
+            unknown_events: match status.fit {
+                Fit::Accepted | Fit::Unchecked { .. } => Vec::new(),
+                Fit::Skips { events, .. } | Fit::DropsSettings { events, .. } => events,
+            },
+            events: status.events.iter().map(|(name, state)| Event { name, state: state.as_str() }).collect(),
+            programs: status.programs.into_iter().map(|(path, exists)| Program { path, exists }).collect(),
+            hindrances: status.hindrances,
+            remarks: status.remarks,
+            server: false,
+            last_seen: None,
+            error: None,
+        }
+    }
+}
+
+impl Looked {
+    pub(super) fn unreadable(provider: Provider, home: &Path, error: &Error) -> Self {
+        Self {
+            provider,
+            file: place(provider, home),
+            state: "unreadable",
+            version: None,
+            unknown_events: Vec::new(),
+            mismatch: None,
+            events: Vec::new(),
+            programs: Vec::new(),
+            hindrances: Vec::new(),
+            remarks: Vec::new(),
+            server: false,
+            last_seen: None,
+            error: Some(told(error)),
+        }
+    }
+
+    /// With what a server that runs has heard.
+    pub(super) fn heard(self, sources: Option<&[Source]>) -> Self {
+        let name = format!("{} {HOOKS}", self.provider);
+        let row = sources.and_then(|sources| sources.iter().find(|source| source.name == name));
+        Self { server: sources.is_some(), last_seen: row.and_then(|row| row.last_event_at), ..self }
+    }
+
+    fn seen(&self, now: Timestamp) -> String {
+        match (self.last_seen, self.server) {
+            (Some(at), _) => format!("last seen {} ago", style::age(at, now)),
+            (None, true) => "not seen since the server started".into(),
+            (None, false) => "no server runs that would have seen a call".into(),
+        }
+    }
+
+    fn with(&self, state: EventState) -> Vec<&str> {
+        self.events.iter().filter(|event| event.state == state.as_str()).map(|event| event.name).collect()
+    }
+}
+
+/// How it stands, for people: a line for each agent, and below it what is not as it should be.
+pub(super) fn statuses(all: &[Looked], now: Timestamp) -> anyhow::Result<()> {
+    let mut out = terminal::stdout();
+    for looked in all {
+        let name = looked.file.as_deref().map(shown).unwrap_or_default();
+        let there = looked.events.len() - looked.with(EventState::Missing).len();
+        let of = if looked.events.is_empty() { "-".into() } else { format!("{there}/{}", looked.events.len()) };
+        let state = looked.state.replace('_', " ");
+        writeln!(out, "{:<8} {state:<14} {of:>5}  {name}", looked.provider.as_str())?;
+        if let Some(error) = &looked.error {
+            writeln!(out, "         {error}")?;
+        }
+        if let Some(mismatch) = &looked.mismatch {
+            writeln!(out, "         {}", safe(mismatch))?;
+        }
+        if there > 0 || looked.last_seen.is_some() {
+            writeln!(out, "         {}", looked.seen(now))?;
+        }
+        let missing = looked.with(EventState::Missing);
+        if there > 0 && !missing.is_empty() {
+            writeln!(out, "         missing: {}", missing.join(", "))?;
+        }
+        let old = looked.with(EventState::OutOfDate);
+        if !old.is_empty() {
+            writeln!(out, "         `capture hooks install` brings up to date: {}", old.join(", "))?;
+        }
+        for program in looked.programs.iter().filter(|program| !program.exists) {
+            writeln!(out, "         {} is not there, or cannot be started", shown(&program.path))?;
+        }
+        for told in looked.hindrances.iter().chain(&looked.remarks) {
+            writeln!(out, "         {}", safe(told))?;
+        }
+    }
+    Ok(())
+}
+
+fn shown(path: &Path) -> String {
+    safe(&style::path(&path.to_string_lossy()))
+}

@@ -1,0 +1,76 @@
+//! `capture run-host` and `capture run-child`: what `capture run` starts itself as. Not for people.
+
+use std::{
+    ffi::OsString,
+    fs::{File, OpenOptions},
+    io::{self, Write},
+    os::{
+        fd::AsFd,
+        unix::{fs::OpenOptionsExt, net::UnixStream},
+    },
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use anyhow::Context as _;
+use terminal::host::{child, runs, start, wire::Spec};
+
+use super::run::outside;
+use crate::terminal::{self, Screen, safe};
+use daemon::redaction::Redacting;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Child {
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+/// Becomes the program of a run.
+pub(super) fn child(arguments: &Child) -> ExitCode {
+    let error = child::become_program(&arguments.command);
+    terminal::note(&format!("capture: {}", safe(&error.to_string())));
+    ExitCode::from(error.shell_code())
+}
+
+/// Hosts a run; what to run comes over standard input.
+pub(super) fn host() -> anyhow::Result<ExitCode> {
+    let input = io::stdin();
+    let socket = input.as_fd().try_clone_to_owned().context("no standard input")?;
+    processes::seal_if_agents().context("cannot mark what an agent starts")?;
+    let null = File::open("/dev/null").context("no /dev/null")?;
+    rustix::stdio::dup2_stdin(&null).context("cannot close standard input")?;
+    start::host(UnixStream::from(socket), |spec| {
+        log_to_file(spec);
+        outside(spec)
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What goes wrong is written to a file of the run: its terminal belongs to the program.
+fn log_to_file(spec: &Spec) {
+    let path = runs::dir(&spec.data).join(format!("{}.log", spec.run));
+    let hook = path.clone();
+    std::panic::set_hook(Box::new(move |panic| {
+        // Nowhere is left to say that this failed too.
+        writeln!(Redacting(Screen::escaping(Log(hook.clone()))), "panicked: {panic}").ok();
+    }));
+    tracing_subscriber::fmt()
+        .with_writer(move || Redacting(Screen::escaping(Log(path.clone()))))
+        .with_ansi(false)
+        .with_max_level(tracing::Level::WARN)
+        .init();
+}
+
+/// A file that is made when something is written to it.
+struct Log(PathBuf);
+
+impl Write for Log {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.0)?;
+        file.write(text)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

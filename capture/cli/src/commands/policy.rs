@@ -1,0 +1,330 @@
+//! `capture policy`: the rules for what agents may do unasked.
+
+mod edit;
+
+use std::{
+    collections::BTreeMap,
+    io::{BufRead, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use approver::{Decision, Explanation, Kind, Policy, Preset, Request, Shell, Verdict, display::show};
+use events::Provider;
+use serde::{Deserialize, Serialize};
+
+use super::{Context, Failed, complain, print_line};
+use crate::terminal::{self, safe_json};
+use daemon::policy::{self, OnDisk};
+
+/// A longer line of input is malformed, bytes.
+const MAX_LINE: u64 = 1024 * 1024;
+
+#[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Edit the policy: a copy is edited, checked, shown as a diff, and put in its place.
+    Edit {
+        /// Do not ask before it is put in its place.
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Check a policy file.
+    Check {
+        /// The file [default: the one in force]
+        file: Option<PathBuf>,
+    },
+    /// Say what is decided about command lines.
+    Test(Test),
+    /// Explain what is decided about a command line, rule by rule.
+    Explain {
+        #[command(flatten)]
+        which: Which,
+        /// The command line: one word as it stands, or several words.
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Test {
+    #[command(flatten)]
+    which: Which,
+    /// Read requests as JSON lines: {"id", "cmd", "cwd"?, "agent"?}.
+    #[arg(long, conflicts_with = "command")]
+    stdin: bool,
+    /// The command line: one word as it stands, or several words.
+    #[arg(required_unless_present = "stdin", trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Which {
+    /// Judge by a preset alone.
+    #[arg(long, conflicts_with = "policy", value_parser = super::one_of(Preset::ALL, Preset::as_str))]
+    preset: Option<Preset>,
+    /// Judge by this file [default: the one in force]
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+}
+
+pub(super) use edit::append;
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    match &arguments.verb {
+        Verb::Edit { yes } => edit::run(context, *yes),
+        Verb::Check { file } => check(context, file.as_deref()),
+        Verb::Test(test) if test.stdin => lines(context, &test.which),
+        Verb::Test(test) => one(context, &test.which, &test.command),
+        Verb::Explain { which, command } => explain(context, which, command),
+    }
+}
+
+fn check(context: &Context, file: Option<&Path>) -> anyhow::Result<()> {
+    #[derive(Serialize)]
+    struct Checked<'a> {
+        file: &'a Path,
+        ok: bool,
+        error: Option<String>,
+    }
+    let usual = context.policy_file()?;
+    let path = file.unwrap_or(&usual);
+    anyhow::ensure!(file.is_none() || path.exists(), Failed::NotFound(format!("there is no file {}", path.display())));
+    let error = policy::load(path, None).err().map(|refused| refused.to_string());
+    if context.json {
+        context.print_json(&Checked { file: path, ok: error.is_none(), error: error.clone() })?;
+    } else if error.is_none() {
+        let there = if path.exists() { "is in order" } else { "is not there: everything is asked about" };
+        print_line(&format!("{} {there}", show(&path.display().to_string()).text))?;
+    }
+    match error {
+        Some(error) => Err(Failed::Refused(error).into()),
+        None => Ok(()),
+    }
+}
+
+/// What judges, for any directory.
+struct Judge {
+    facts: OnDisk,
+    rules: Rules,
+}
+
+enum Rules {
+    /// The same everywhere.
+    One(Policy),
+    /// The user's file, and what repositories add.
+    InForce(PathBuf),
+}
+
+impl Judge {
+    fn new(context: &Context, which: &Which) -> anyhow::Result<Self> {
+        let rules = match (&which.preset, &which.policy) {
+            (Some(preset), _) => Rules::One(Policy::preset(*preset)),
+            (None, Some(file)) => {
+                let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+                Rules::One(Policy::parse(&text, file)?)
+            }
+            (None, None) => Rules::InForce(context.policy_file()?),
+        };
+        Ok(Self { facts: OnDisk::recorded(&context.data), rules })
+    }
+
+    fn explain(&self, command: &str, cwd: &Path, agent: Provider) -> Explanation {
+        let workspace = policy::workspace_of(cwd);
+        let request = Request {
+            agent,
+            kind: Kind::Command,
+            tool: None,
+            command: Some(command.to_owned()),
+            cwd: cwd.to_owned(),
+            cwd_is_certain: true,
+            workspace: workspace.clone(),
+            paths: Vec::new(),
+            url: None,
+            labels: BTreeMap::new(),
+            takes_rewrite: true,
+            shell: Shell::Unknown,
+        };
+        match &self.rules {
+            Rules::One(policy) => policy.explain(&request, &self.facts),
+            Rules::InForce(file) => {
+                let found = policy::in_force(file, &workspace);
+                if let Some(refused) = &found.refused {
+                    complain(&format!("the policy is not in force, so everything is asked about: {refused}"));
+                }
+                found.policy.explain(&request, &self.facts)
+            }
+        }
+    }
+}
+
+/// A command line as it was typed: one word is a line, several are its words.
+fn typed(words: &[String]) -> anyhow::Result<String> {
+    match words {
+        [line] => Ok(line.clone()),
+        words => shlex::try_join(words.iter().map(String::as_str))
+            .map_err(|error| Failed::Usage(format!("this is no command line: {error}")).into()),
+    }
+}
+
+fn one(context: &Context, which: &Which, words: &[String]) -> anyhow::Result<()> {
+    let decision = Judge::new(context, which)?.explain(&typed(words)?, &here()?, Provider::Unknown).decision;
+    if context.json {
+        return context.print_json(&decision);
+    }
+    print_line(&told(&decision))
+}
+
+fn here() -> anyhow::Result<PathBuf> {
+    std::env::current_dir().context("cannot tell the current directory")
+}
+
+fn told(decision: &Decision) -> String {
+    let mut text = format!("{}: {} ({})", decision.verdict, show(&decision.reason).text, show(&decision.rule).text);
+    if let Some(rewrite) = &decision.rewrite {
+        text.push_str(&format!("\nas: {}", show(rewrite).text));
+    }
+    text
+}
+
+/// A request on standard input.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    id: serde_json::Value,
+    cmd: String,
+    cwd: Option<PathBuf>,
+    agent: Option<Provider>,
+}
+
+/// The answer to one.
+#[derive(Serialize)]
+struct Answered {
+    id: serde_json::Value,
+    decision: Verdict,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rewrite: Option<String>,
+    rule: String,
+    reason: String,
+}
+
+fn lines(context: &Context, which: &Which) -> anyhow::Result<()> {
+    anyhow::ensure!(context.json, Failed::Usage("--stdin answers in JSON lines: say --json".into()));
+    let judge = Judge::new(context, which)?;
+    let here = here()?;
+    let mut malformed = 0_usize;
+    let mut input = std::io::stdin().lock();
+    let mut output = terminal::stdout();
+    while let Some(line) = next_line(&mut input)? {
+        let asked = line.and_then(|line| {
+            serde_json::from_slice::<Asked>(&line).map_err(|error| {
+                let id = serde_json::from_slice::<serde_json::Value>(&line).ok();
+                (id.and_then(|mut value| value.get_mut("id").map(serde_json::Value::take)), error.to_string())
+            })
+        });
+        let answered = match asked {
+            Ok(asked) => {
+                let cwd = asked.cwd.map_or_else(|| here.clone(), |cwd| here.join(cwd));
+                let agent = asked.agent.unwrap_or(Provider::Unknown);
+                let Decision { verdict, rewrite, rule, reason } = judge.explain(&asked.cmd, &cwd, agent).decision;
+                Answered { id: asked.id, decision: verdict, rewrite, rule, reason }
+            }
+            Err((id, error)) => {
+                malformed += 1;
+                Answered {
+                    id: id.unwrap_or_default(),
+                    decision: Verdict::Ask,
+                    rewrite: None,
+                    rule: "malformed".into(),
+                    reason: format!("The line is no request: {error}."),
+                }
+            }
+        };
+        writeln!(output, "{}", safe_json(&serde_json::to_string(&answered)?))?;
+        output.flush()?;
+    }
+    if malformed > 0 {
+        return Err(Failed::Other(format!("{malformed} of the lines are no requests")).into());
+    }
+    Ok(())
+}
+
+type Line = Result<Vec<u8>, (Option<serde_json::Value>, String)>;
+
+/// The next line without its end; one that is too long is passed over to its end.
+fn next_line(input: &mut impl BufRead) -> anyhow::Result<Option<Line>> {
+    let mut line = Vec::new();
+    if input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+    } else if line.len() as u64 == MAX_LINE {
+        input.skip_until(b'\n')?;
+        return Ok(Some(Err((None, "it is longer than 1 MiB".into()))));
+    }
+    Ok(Some(Ok(line)))
+}
+
+fn explain(context: &Context, which: &Which, words: &[String]) -> anyhow::Result<()> {
+    let command = typed(words)?;
+    let account = Judge::new(context, which)?.explain(&command, &here()?, Provider::Unknown);
+    if context.json {
+        return context.print_json(&account);
+    }
+    let shown = show(&command);
+    print_line(&format!("command: {}", shown.text))?;
+    if shown.hidden > 0 || shown.non_ascii > 0 {
+        print_line(&format!(
+            "         {} characters, {} of them hidden, {} not ASCII",
+            shown.length, shown.hidden, shown.non_ascii
+        ))?;
+    }
+    if let Some(why) = &account.not_understood {
+        print_line(&format!("not understood: {}", show(why).text))?;
+    }
+    if !account.wrapper.is_empty() {
+        print_line(&format!("inside: {}", show(&account.wrapper.join(" ")).text))?;
+    }
+    for (index, part) in account.parts.iter().enumerate() {
+        let words: Vec<_> = part.words.iter().map(|word| format!("⟨{}⟩", show(word).text)).collect();
+        print_line(&format!("\n{}. {}", index + 1, words.join(" ")))?;
+        for tried in &part.tried {
+            let mark = if tried.matched { "matched" } else { "no match" };
+            let line = format!("   {} ({}), {mark}: {}", tried.rule, tried.decision, tried.why);
+            print_line(&show(&line).text)?;
+        }
+        print_line(&format!("   {}: {}", part.verdict, show(&part.reason).text))?;
+    }
+    print_line(&format!("\n{}", told(&account.decision)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_taken_one_by_one_and_too_long_ones_passed_over() {
+        let long = "x".repeat(usize::try_from(MAX_LINE).unwrap() + 7);
+        let mut input = std::io::Cursor::new(format!("a\n\n{long}\nlast"));
+        let mut taken = Vec::new();
+        while let Some(line) = next_line(&mut input).unwrap() {
+            taken.push(line.map(|line| String::from_utf8(line).unwrap()).map_err(|(_, why)| why));
+        }
+        let told = Err("it is longer than 1 MiB".to_owned());
+        assert_eq!(taken, [Ok("a".to_owned()), Ok(String::new()), told, Ok("last".to_owned())]);
+    }
+
+    #[test]
+    fn one_word_is_a_line_and_several_are_words() {
+        let words = |words: &[&str]| typed(&words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>()).unwrap();
+        assert_eq!(words(&["ls | wc"]), "ls | wc");
+        assert_eq!(words(&["grep", "a b", "x;y"]), "grep 'a b' 'x;y'");
+    }
+}

@@ -1,0 +1,141 @@
+//! `capture policy edit`: a copy is edited, checked, shown, and put in its place at once.
+
+use std::{
+    fs,
+    io::{IsTerminal, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use approver::{Policy, display::show};
+use similar::TextDiff;
+
+use super::super::{Context, Failed, complain, is_agreed, print_line, refuse_agents};
+use daemon::places;
+
+/// What a new policy begins as.
+const STARTER: &str = r#"# What agents may do unasked. `capture policy explain COMMAND` says what each rule does.
+version = 1
+
+# What is below these rules: "ask-everything", "read-only", "workspace-edits".
+preset = "ask-everything"
+
+# The first rule that matches counts; what matches none is asked about. Of several commands in a
+# line the strictest counts.
+#
+# [[rule]]
+# name = "tests"
+# decision = "allow"                          # or "deny", "ask"
+# command = ["cargo", "nextest", "run", "..."] # "*" is one plain word, a last "..." any number
+# cwd = "/home/me/project"
+#
+# [[rule]]
+# name = "no push"
+# decision = "deny"
+# command = ["git", "push"]
+# reason = "I push myself."
+"#;
+
+pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
+    refuse_agents("changing the policy")?;
+    let file = context.policy_file()?;
+    // Where a link leads is what is replaced.
+    let file = file.canonicalize().unwrap_or(file);
+    let dir = file.parent().context("the policy has no directory")?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let before = match fs::read_to_string(&file) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
+    };
+    let copy = Copy::new(dir, before.as_deref().unwrap_or(STARTER))?;
+    let after = loop {
+        open(&copy.0)?;
+        let text = fs::read_to_string(&copy.0)?;
+        match Policy::parse(&text, &file) {
+            Ok(_) => break text,
+            Err(error) => {
+                complain(&error.to_string());
+                if !agreed("Edit it again?")? {
+                    return Err(Failed::Refused("nothing was changed".into()).into());
+                }
+            }
+        }
+    };
+    if before.as_deref() == Some(after.as_str()) {
+        return print_line("nothing was changed");
+    }
+    let old = before.unwrap_or_default();
+    let diff = TextDiff::from_lines(old.as_str(), after.as_str());
+    print_line(show(&diff.unified_diff().header("in force", "edited").to_string()).text.trim_end())?;
+    if !yes && !agreed("Put it in force?")? {
+        return Err(Failed::Refused("nothing was changed".into()).into());
+    }
+    copy.replace(&file)?;
+    print_line(&format!("{} is in force", show(&file.display().to_string()).text))
+}
+
+/// Adds a rule at the end of the user's policy; gives the file.
+pub(in crate::commands) fn append(context: &Context, rule: &str) -> anyhow::Result<PathBuf> {
+    refuse_agents("changing the policy")?;
+    let file = context.policy_file()?;
+    let file = file.canonicalize().unwrap_or(file);
+    let dir = file.parent().context("the policy has no directory")?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let before = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => STARTER.to_owned(),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
+    };
+    let after = format!("{}\n\n{}\n", before.trim_end(), rule.trim());
+    Policy::parse(&after, &file)?;
+    Copy::new(dir, &after)?.replace(&file)?;
+    Ok(file)
+}
+
+/// A file that goes when it is no longer needed.
+struct Copy(PathBuf);
+
+impl Copy {
+    fn new(dir: &Path, text: &str) -> anyhow::Result<Self> {
+        let path = dir.join(format!("policy.{}.toml", std::process::id()));
+        let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let mut file = file.with_context(|| format!("cannot make {}", path.display()))?;
+        let copy = Self(path);
+        file.write_all(text.as_bytes())?;
+        Ok(copy)
+    }
+}
+
+impl Copy {
+    /// Puts it in the place of the file, whole or not at all.
+    fn replace(self, file: &Path) -> anyhow::Result<()> {
+        fs::File::open(&self.0)?.sync_all()?;
+        fs::rename(&self.0, file).with_context(|| format!("cannot replace {}", file.display()))
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Opens the user's editor, which may be a command with words of its own, and waits for it.
+fn open(file: &Path) -> anyhow::Result<()> {
+    let editor = places::variable("VISUAL").or_else(|| places::variable("EDITOR")).unwrap_or_else(|| "vi".into());
+    let script = format!("{} \"$1\"", editor.to_str().context("the name of the editor is no text")?);
+    let status = std::process::Command::new("sh").arg("-c").arg(script).arg("sh").arg(file).status();
+    let status = status.context("cannot run the editor")?;
+    anyhow::ensure!(status.success(), Failed::Refused(format!("the editor failed ({status}); nothing was changed")));
+    Ok(())
+}
+
+/// Asks the person at the terminal; nobody there is no.
+fn agreed(question: &str) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Ok(false);
+    }
+    is_agreed(question)
+}

@@ -1,0 +1,198 @@
+//! `capture ps`, `capture status`
+
+use std::time::Duration;
+
+use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Row, Table, TableStyle};
+use events::{Provider, State};
+use projections::Session;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Context,
+    doctor::Sources,
+    find, percent, style,
+    watch::{STATUS, clear, show, watch},
+};
+use crate::{
+    client::Client,
+    terminal::{self, safe},
+};
+use daemon::{clock, health::READING};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Only this session.
+    session: Option<String>,
+    /// All sessions, also those that ended or have long been silent.
+    #[arg(long, short)]
+    all: bool,
+    /// Keep the list on screen and up to date.
+    #[arg(long, short)]
+    watch: bool,
+    /// Only sessions in these states.
+    #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::one_of(State::ALL, State::as_str))]
+    state: Vec<State>,
+    /// Only sessions of these agents.
+    #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of(Provider::ALL, Provider::as_str))]
+    provider: Vec<Provider>,
+    /// Only sessions in this directory.
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<String>,
+    /// At most so many.
+    #[arg(long, default_value_t = 200)]
+    limit: usize,
+}
+
+/// A page of sessions, as the server answers it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Page {
+    pub(super) as_of: u64,
+    pub(super) sessions: Vec<Session>,
+    pub(super) next_cursor: Option<String>,
+}
+
+impl Arguments {
+    fn query(&self) -> String {
+        let mut query =
+            format!("/api/v1/sessions?limit={}&active={}", self.limit, if self.all { "all" } else { "true" });
+        let list = |values: Vec<&str>| values.join(",");
+        if !self.state.is_empty() {
+            query += &format!("&state={}", list(self.state.iter().map(|s| s.as_str()).collect()));
+        }
+        if !self.provider.is_empty() {
+            query += &format!("&provider={}", list(self.provider.iter().map(|p| p.as_str()).collect()));
+        }
+        if let Some(cwd) = &self.cwd {
+            query += &format!("&cwd={}", percent(cwd));
+        }
+        query
+    }
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let client = context.client()?;
+    let list = || -> anyhow::Result<Page> {
+        match &arguments.session {
+            Some(given) => {
+                find(&client, given).map(|session| Page { as_of: 0, sessions: vec![session], next_cursor: None })
+            }
+            None => client.get(&arguments.query()),
+        }
+    };
+    if !arguments.watch {
+        let mut page = list()?;
+        // Right after a first start there is nothing yet; what is live is read first.
+        for _ in 0..FIRST_LOOKS {
+            if !page.sessions.is_empty() || how_far(&client)?.is_none() {
+                break;
+            }
+            crossbeam_channel::after(LOOK_EVERY).recv().ok();
+            page = list()?;
+        }
+        if let Some(how_far) = how_far(&client)? {
+            terminal::note(&format!("capture: {READING}{} (older sessions appear as they are read)", safe(&how_far)));
+        }
+        return if context.json { context.print_json(&page) } else { show(&render(&page, arguments)) };
+    }
+    clear()?;
+    watch(context, &client, STATUS, list, |page| render(page, arguments))
+}
+
+/// An empty list is looked at so often again while history is read,
+const FIRST_LOOKS: u32 = 20;
+/// this far apart.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How far the reading of history is; `None` when all is read.
+fn how_far(client: &Client) -> anyhow::Result<Option<String>> {
+    let Sources { sources } = client.get("/api/v1/health/sources")?;
+    let reading = sources.iter().find_map(|s| s.detail.as_deref()?.split_once(READING));
+    Ok(reading.map(|(_, how_far)| how_far.split(';').next().unwrap_or_default().to_owned()))
+}
+
+fn render(page: &Page, arguments: &Arguments) -> String {
+    if page.sessions.is_empty() {
+        let hint = if arguments.all { "no sessions yet" } else { "no active sessions (--all shows the others)" };
+        return format!("{hint}\n");
+    }
+    let more = if page.next_cursor.is_some() { "… more; use --limit\n" } else { "" };
+    format!("{}\n{more}", table(&page.sessions).trim_fmt())
+}
+
+/// Without a terminal the list is as wide as this.
+const PAPER: u16 = 160;
+/// Below this width the directory is left out.
+const ROOM_FOR_DIRECTORY: u16 = 110;
+
+/// Sessions as people read them: what needs them first, helpers below the session they help.
+fn table(sessions: &[Session]) -> Table {
+    let (now, colour) = (clock::now(), style::colours());
+    let mut ordered: Vec<&Session> = sessions.iter().filter(|s| !has_parent_among(s, sessions)).collect();
+    ordered.sort_by_key(|s| (urgency(s.status.state), std::cmp::Reverse(s.last_event_at)));
+    let mut table = Table::new();
+    table.load_style(TableStyle::new()).set_content_arrangement(ContentArrangement::Dynamic);
+    if !colour {
+        table.force_no_tty();
+    }
+    let width = table.width().unwrap_or(PAPER);
+    table.set_width(width);
+    let directory = width >= ROOM_FOR_DIRECTORY;
+    let header = ["STATE", "FOR", "AGENT", "SESSION", "TITLE", "DIRECTORY", "NOW"];
+    table.set_header(header.into_iter().filter(|name| directory || *name != "DIRECTORY"));
+    for session in ordered {
+        add(&mut table, session, "", now, directory);
+        let mut helpers: Vec<&Session> = sessions.iter().filter(|s| s.parent_session_id == Some(session.id)).collect();
+        helpers.sort_by_key(|s| s.started_at);
+        for helper in helpers {
+            add(&mut table, helper, "└ ", now, directory);
+        }
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        // The short columns are never cut; what is left goes to the long ones.
+        if index < 4 {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+    table
+}
+
+fn add(table: &mut Table, session: &Session, indent: &str, now: events::Timestamp, directory: bool) {
+    let cut = |text: &str, limit| safe(&projections::shorten::one_line(text, limit));
+    let state = Cell::new(format!("{indent}{}", style::state(&session.status, false)));
+    let state = match session.status.state {
+        State::Running => state.fg(Color::Green),
+        State::Waiting => state.fg(Color::Yellow),
+        State::WaitingApproval => state.fg(Color::Red).add_attribute(Attribute::Bold),
+        State::Idle | State::Exited => state.add_attribute(Attribute::Dim),
+        State::Unknown => state.fg(Color::Magenta),
+    };
+    let mut rest = vec![
+        style::age(session.status.since, now),
+        session.provider.to_string(),
+        style::short(&session.id.to_string()).to_owned(),
+        cut(session.title.as_deref().unwrap_or(""), 32),
+    ];
+    if directory {
+        rest.push(cut(&session.cwd.as_deref().map(style::path).unwrap_or_default(), 28));
+    }
+    rest.push(cut(session.summary.current.as_deref().or(session.status.activity.as_deref()).unwrap_or(""), 120));
+    let mut row = Row::from(std::iter::once(state).chain(rest.into_iter().map(Cell::new)).collect::<Vec<_>>());
+    row.max_height(1);
+    table.add_row(row);
+}
+
+fn has_parent_among(session: &Session, sessions: &[Session]) -> bool {
+    session.parent_session_id.is_some_and(|parent| sessions.iter().any(|s| s.id == parent))
+}
+
+fn urgency(state: State) -> u8 {
+    match state {
+        State::WaitingApproval => 0,
+        State::Waiting => 1,
+        State::Running => 2,
+        State::Unknown => 3,
+        State::Idle => 4,
+        State::Exited => 5,
+    }
+}

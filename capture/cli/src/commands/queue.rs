@@ -1,0 +1,92 @@
+//! `capture queue`: prompts that are typed when a session waits for one.
+
+use std::fmt::Write;
+
+use events::QueuedState;
+use projections::{Prompt, shorten::one_line};
+use serde::{Deserialize, Serialize};
+
+use super::{Context, Failed, find, percent, print_line, style, watch::show};
+use crate::terminal::safe;
+use daemon::clock;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Which session: its id, or the beginning or end of it. Without a prompt, its queue is shown.
+    session: Option<String>,
+    /// The prompt; `-` reads it from standard input.
+    prompt: Option<String>,
+    /// Take the prompt with this id back.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["session", "prompt"])]
+    cancel: Option<String>,
+    /// Also those that were delivered or taken back.
+    #[arg(long, short)]
+    all: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Page {
+    prompts: Vec<Prompt>,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let client = context.client()?;
+    let shown = |prompt: &Prompt| {
+        if context.json { context.print_json(prompt) } else { print_line(row(prompt).trim_end()) }
+    };
+    if let Some(id) = &arguments.cancel {
+        let path = format!("/api/v1/prompts/{}/cancel", percent(id));
+        return shown(&client.post::<Prompt>(&path, &serde_json::json!({}))?);
+    }
+    let session = arguments.session.as_deref().map(|given| find(&client, given)).transpose()?;
+    if let (Some(session), Some(prompt)) = (&session, &arguments.prompt) {
+        let text = if prompt == "-" { std::io::read_to_string(std::io::stdin())? } else { prompt.clone() };
+        if text.trim().is_empty() {
+            return Err(Failed::Usage("the prompt is empty".into()).into());
+        }
+        let path = format!("/api/v1/sessions/{}/prompts", session.id);
+        return shown(&client.post::<Prompt>(&path, &serde_json::json!({ "text": text }))?);
+    }
+    let mut query = "/api/v1/prompts?limit=200".to_owned();
+    if !arguments.all {
+        query += "&state=queued";
+    }
+    if let Some(session) = session {
+        query += &format!("&session={}", session.id);
+    }
+    let page: Page = client.get(&query)?;
+    if context.json {
+        return context.print_json(&page);
+    }
+    if page.prompts.is_empty() {
+        return show(if arguments.all {
+            "no prompt was queued yet\n"
+        } else {
+            "no prompt waits (--all shows the others)\n"
+        });
+    }
+    show(&page.prompts.iter().map(row).collect::<String>())
+}
+
+fn row(prompt: &Prompt) -> String {
+    let (mark, code) = match prompt.state {
+        QueuedState::Queued => ("…", "36"),
+        QueuedState::Delivering => ("→", "36"),
+        QueuedState::Delivered => ("✓", "32"),
+        QueuedState::Unclear => ("?", "33"),
+        QueuedState::Cancelled => ("✗", "2"),
+    };
+    let state = style::painted(&format!("{mark} {:<10}", prompt.state), code);
+    let session = prompt.session_id.to_string();
+    let mut text = format!(
+        "{state}  {}  {}  {:>4}  {}\n",
+        style::short(&prompt.id),
+        style::short(&session),
+        style::age(prompt.queued_at, clock::now()),
+        safe(&one_line(&prompt.text, 100))
+    );
+    if let Some(why) = &prompt.why {
+        let _ = writeln!(text, "    {}", safe(why));
+    }
+    text
+}

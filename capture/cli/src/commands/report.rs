@@ -1,0 +1,160 @@
+//! `capture standup` and `capture handoff`: what sessions did, for people to read. Redacted.
+
+use std::collections::BTreeSet;
+
+use events::{Event, Timestamp};
+use export::report::{Handoff, Work, standup};
+use jiff::tz::TimeZone;
+use projections::{Session, Turn};
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::{Context, Failed, find, findings, percent, ps, style, watch::show, when};
+use crate::{client::Client, terminal::safe_lines};
+use daemon::{clock, redaction};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Standup {
+    /// Since when: how long ago (`24h`, `3d`), a time of today, or an RFC 3339 time.
+    #[arg(long, default_value = "24h", value_name = "TIME")]
+    since: String,
+    /// Only what is in or below this directory.
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct HandoffOf {
+    /// Which session: its id, or the beginning or end of it.
+    session: String,
+}
+
+#[derive(Deserialize)]
+struct Turns {
+    turns: Vec<Turn>,
+}
+
+#[derive(Deserialize)]
+struct Events {
+    events: Vec<Box<RawValue>>,
+    next_after: u64,
+}
+
+/// Turns and events are asked for in pages of this size.
+const PAGE: u32 = 1_000;
+/// Of a session so many of the last events are looked at for a note.
+const LAST_EVENTS: u64 = 20_000;
+
+pub(super) fn standup_of_all(context: &Context, arguments: &Standup) -> anyhow::Result<()> {
+    let now = clock::now();
+    let since = since(&arguments.since, now)?;
+    let client = context.client()?;
+    let mut work = Vec::new();
+    for session in sessions_since(&client, since)? {
+        let inside = |dir: &String| std::path::Path::new(session.cwd.as_deref().unwrap_or_default()).starts_with(dir);
+        if !arguments.cwd.as_ref().is_none_or(inside) {
+            continue;
+        }
+        let mut turns = turns_of(&client, &session)?;
+        turns.retain(|turn| turn.completed_at.unwrap_or(now) >= since);
+        let findings = findings_of(&client, &session)?;
+        // A session nothing was done in only counts when it needs somebody.
+        if !turns.is_empty() || !findings.is_empty() {
+            work.push(Work { session, turns, findings });
+        }
+    }
+    if context.json {
+        #[derive(serde::Serialize)]
+        struct Report {
+            since: Timestamp,
+            sessions: Vec<Work>,
+        }
+        return print_redacted(context, serde_json::to_value(Report { since, sessions: work })?);
+    }
+    let text = redaction::text(&standup(&work, since, now, &style::path)).into_owned();
+    show(&format!("# Since {}\n\n{}", style::local(since), safe_lines(&text)))
+}
+
+pub(super) fn handoff(context: &Context, arguments: &HandoffOf) -> anyhow::Result<()> {
+    let client = context.client()?;
+    let session = find(&client, &arguments.session)?;
+    let turns = turns_of(&client, &session)?;
+    let findings = findings_of(&client, &session)?;
+    let events = last_events(&client, &session)?;
+    let resume = session.provider_session_id.as_deref();
+    let resume = resume.and_then(|id| agents::resume_command(session.provider, id));
+    let note = Handoff { resume, ..Handoff::new(session, turns, &events, findings) };
+    if context.json {
+        return print_redacted(context, serde_json::to_value(&note)?);
+    }
+    show(&safe_lines(&redaction::text(&note.markdown(&style::path, &style::local))))
+}
+
+fn print_redacted(context: &Context, mut value: Value) -> anyhow::Result<()> {
+    redaction::value(&mut value);
+    context.print_json(&value)
+}
+
+fn since(given: &str, now: Timestamp) -> anyhow::Result<Timestamp> {
+    let ago = given.bytes().next().is_some_and(|b| b.is_ascii_digit()) && given.ends_with(['s', 'm', 'h', 'd']);
+    let given = if ago { format!("-{given}") } else { given.to_owned() };
+    Ok(when::past("--since", &given, now, &TimeZone::system()).map_err(Failed::Usage)?)
+}
+
+/// Sessions with an event since then, the newest first.
+fn sessions_since(client: &Client, since: Timestamp) -> anyhow::Result<Vec<Session>> {
+    let mut sessions = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let mut path = "/api/v1/sessions?active=all&limit=500".to_owned();
+        if let Some(cursor) = &cursor {
+            path += &format!("&cursor={}", percent(cursor));
+        }
+        let page: ps::Page = client.get(&path)?;
+        let before = page.sessions.len();
+        sessions.extend(page.sessions.into_iter().filter(|session| session.last_event_at >= since));
+        cursor = page.next_cursor;
+        if cursor.is_none() || sessions.last().is_none_or(|last: &Session| last.last_event_at < since) || before == 0 {
+            break;
+        }
+    }
+    let mut seen = BTreeSet::new();
+    sessions.retain(|session| session.merged_into.is_none() && seen.insert(session.id));
+    Ok(sessions)
+}
+
+fn turns_of(client: &Client, session: &Session) -> anyhow::Result<Vec<Turn>> {
+    let mut turns: Vec<Turn> = Vec::new();
+    loop {
+        let after = turns.last().map_or(0, |turn| turn.number);
+        let path = format!("/api/v1/sessions/{}/turns?after={after}&limit={PAGE}", session.id);
+        let page = client.get::<Turns>(&path)?.turns;
+        let more = page.len() == PAGE as usize;
+        turns.extend(page);
+        if !more {
+            return Ok(turns);
+        }
+    }
+}
+
+fn findings_of(client: &Client, session: &Session) -> anyhow::Result<Vec<events::Finding>> {
+    let path = format!("/api/v1/findings?session={}&limit=50", session.id);
+    Ok(client.get::<findings::Page>(&path)?.findings)
+}
+
+fn last_events(client: &Client, session: &Session) -> anyhow::Result<Vec<Event>> {
+    let mut after = session.last_sequence.saturating_sub(LAST_EVENTS);
+    let mut events = Vec::new();
+    loop {
+        let kinds = "tool.call,tool.result,assistant.message";
+        let path = format!("/api/v1/sessions/{}/events?after={after}&limit={PAGE}&kind={kinds}", session.id);
+        let page: Events = client.get(&path)?;
+        for event in &page.events {
+            events.push(Event::from_json(event.get())?);
+        }
+        if page.events.len() < PAGE as usize {
+            return Ok(events);
+        }
+        after = page.next_after;
+    }
+}

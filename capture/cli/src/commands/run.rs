@@ -1,0 +1,255 @@
+//! `capture run`: a program in a terminal that is watched.
+
+use std::{
+    ffi::OsString,
+    io::IsTerminal,
+    os::fd::{AsFd, BorrowedFd},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use anyhow::Context as _;
+use events::RunId;
+use terminal::{
+    host::{
+        child,
+        launch::{self, Outcome},
+        start::{Find, Outside},
+        supervise,
+        terminal::{Raw, Saved},
+        wire::{Notify, OnHangup, Record, Spec, Stream},
+    },
+    screen::{Rules, Size},
+};
+
+use super::Failed;
+use crate::{
+    client::{Client, Transport},
+    terminal::{self, safe},
+};
+use daemon::{clock, config::Config, endpoint::Endpoint, places, recording, redacted_only, redaction};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// A name to find the run by.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Start it without a terminal attached, print how to find it, and return.
+    #[arg(long)]
+    detach: bool,
+    /// Size of the terminal when none is attached.
+    #[arg(long, value_name = "COLUMNSxROWS", default_value = "120x40", value_parser = size)]
+    size: Size,
+    /// Give it a terminal even when our output is none.
+    #[arg(long, conflicts_with = "detach")]
+    tty: bool,
+    /// Key that detaches the terminal: ctrl-] or another ctrl- key, or none.
+    #[arg(long, value_name = "KEY", default_value = "none")]
+    detach_key: super::attach::Key,
+    /// What becomes of it when the terminal is gone.
+    #[arg(long, value_name = "WHAT", default_value = "keep")]
+    on_hangup: Hangup,
+    /// Announce in the terminal itself when an approval is needed.
+    #[arg(long, value_name = "HOW")]
+    notify: Option<How>,
+    /// Record what the terminal shows.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    record: Option<Option<PathBuf>>,
+    /// Format of the recording.
+    #[arg(long, value_name = "FORMAT", default_value = "v3", value_parser = ["v2", "v3"])]
+    record_format: String,
+    /// The recording keeps at most so much: its oldest quarter makes room, MiB.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    record_max_mib: u32,
+    /// Run it plainly, with nothing of ours in between.
+    #[arg(long)]
+    no_capture: bool,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Hangup {
+    /// It goes on, and can be attached to.
+    Keep,
+    /// It is ended.
+    End,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum How {
+    /// A notification of the terminal (OSC 9).
+    Osc9,
+    /// Its bell.
+    Bell,
+}
+
+fn size(text: &str) -> Result<Size, String> {
+    let wrong = || "a size is columns x rows, like 120x40".to_owned();
+    let (columns, rows) = text.split_once('x').ok_or_else(wrong)?;
+    let number = |text: &str| text.parse().ok().filter(|n| *n > 0).ok_or_else(wrong);
+    Ok(Size { rows: number(rows)?, columns: number(columns)? })
+}
+
+/// Exit code for a configuration that cannot be used: nothing was run.
+const USAGE: u8 = 2;
+
+pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if arguments.no_capture {
+        let error = child::replace(&arguments.command);
+        return Ok(cannot_run(&error));
+    }
+    let path = places::variable("PATH").map(PathBuf::into_os_string);
+    if let Err(error) = child::resolve(&arguments.command[0], path.as_deref()) {
+        return Ok(cannot_run(&error));
+    }
+    // What an agent starts here stays an agent's, also when it outlives whoever asked for it.
+    processes::seal_if_agents().context("cannot mark what an agent starts")?;
+    let data = places::data_dir(data)?;
+    if let Err(error) = places::config_file().and_then(|file| Config::load(&file)) {
+        super::complain(&format!("{error:#}"));
+        return Ok(ExitCode::from(USAGE));
+    }
+    let (input, output, error) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+    let terminals = [input.is_terminal(), output.is_terminal(), error.is_terminal()];
+    let spec = spec(data, &arguments, terminals)?;
+    if arguments.detach {
+        return detached(spec, json);
+    }
+    if !arguments.tty && !terminals[1] {
+        // Nothing would be seen on a screen: a part of a pipeline behaves best when it is left alone.
+        let outside = outside(&spec);
+        return Ok(match supervise::supervise(&spec, outside) {
+            Ok(exit) => ExitCode::from(exit.shell_code()),
+            Err(error) => cannot_run(&error),
+        });
+    }
+    let ours = [input.as_fd(), output.as_fd(), error.as_fd()];
+    // What is typed comes from the terminal even when standard input is a pipe: the program may
+    // ask its terminal, as a pager does.
+    let typed = if terminals[0] || arguments.tty { ours[0] } else { ours[1] };
+    let mut descriptors: Vec<BorrowedFd<'_>> = vec![typed, ours[1]];
+    descriptors.extend(ours.iter().zip(spec.streams).filter(|(_, s)| *s == Stream::Inherited).map(|(fd, _)| *fd));
+    let run = spec.run;
+    let raw = Saved::of(typed).or_else(|| Saved::of(ours[1])).map(Raw::new);
+    let started = launch::start(spec, &descriptors).context("cannot start the host of the run")?;
+    finish(started.follow(raw)?, Some(run))
+}
+
+/// Says how it ended where that is not plain, and gives the code for it.
+pub(super) fn finish(outcome: Outcome, run: Option<RunId>) -> anyhow::Result<ExitCode> {
+    Ok(match outcome {
+        Outcome::Exited(exit) => ExitCode::from(exit.shell_code()),
+        Outcome::Detached(run) => {
+            // Wherever the cursor was left.
+            terminal::note(&format!("\ncapture: detached; `capture attach {run}` attaches again"));
+            ExitCode::SUCCESS
+        }
+        Outcome::HungUp => ExitCode::from(129),
+        Outcome::Lost(exit) if run.is_some() => {
+            // Nobody knows any more what the program turned on.
+            if std::io::stderr().is_terminal() {
+                terminal::stderr().control(super::fix_tty::LEAVE).ok();
+            }
+            terminal::note("capture: the run's host is gone, and the program with its terminal");
+            ExitCode::from(exit.shell_code().max(1))
+        }
+        Outcome::Lost(_) => return Err(Failed::Other("the run's host is gone".into()).into()),
+        Outcome::Refused(why) if run.is_some() => return Err(Failed::Other(why).into()),
+        Outcome::Refused(why) => return Err(Failed::Refused(why).into()),
+    })
+}
+
+fn cannot_run(error: &agents::CannotRun) -> ExitCode {
+    super::complain(&error.to_string());
+    ExitCode::from(error.shell_code())
+}
+
+fn detached(spec: Spec, json: bool) -> anyhow::Result<ExitCode> {
+    let (run, name) = (spec.run, spec.name.clone());
+    let started = launch::start(spec, &[]).context("cannot start the host of the run")?;
+    let (pid, socket) = started.leave_alone().context("the run could not be started")?;
+    if json {
+        let value = serde_json::json!({ "run": run, "name": name, "pid": pid, "socket": socket });
+        super::print_json(&value)?;
+    } else {
+        let name = name.map(|name| format!(" ({})", safe(&name))).unwrap_or_default();
+        super::print_line(&format!("run {run}{name}"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::Result<Spec> {
+    let mut environment = Vec::new();
+    if arguments.detach && places::variable("TERM").is_none() {
+        environment.push(("TERM".to_owned(), "xterm-256color".to_owned()));
+    }
+    let own = arguments.detach || arguments.tty;
+    let record = arguments.record.as_ref().map(|file| -> anyhow::Result<Record> {
+        Ok(Record {
+            file: file.as_deref().map(std::path::absolute).transpose()?,
+            format: arguments.record_format.clone(),
+            max_mib: arguments.record_max_mib,
+        })
+    });
+    Ok(Spec {
+        run: clock::mint(clock::now()).context("the system gives no random bytes")?,
+        name: arguments.name.clone(),
+        words: arguments.command.clone(),
+        data,
+        streams: terminals.map(|is| if is || own { Stream::Terminal } else { Stream::Inherited }),
+        attached: !arguments.detach,
+        size: arguments.size,
+        environment,
+        on_hangup: match arguments.on_hangup {
+            Hangup::Keep => OnHangup::Keep,
+            Hangup::End => OnHangup::End,
+        },
+        detach_key: arguments.detach_key.0,
+        notify: arguments.notify.map(|how| match how {
+            How::Osc9 => Notify::Osc9,
+            How::Bell => Notify::Bell,
+        }),
+        record: record.transpose()?,
+    })
+}
+
+/// What a run gets from outside: the clock, the rules, the server, the recording.
+pub(super) fn outside(spec: &Spec) -> Outside {
+    Outside {
+        clock: clock::now,
+        rules: Box::new(rules),
+        find: find(spec.data.clone()),
+        record: recording::wanted(spec),
+        written: if redacted_only::is_on(&spec.data) { redaction::of_run } else { |_| () },
+    }
+}
+
+/// The rules for screens. A file of the user's that is wrong must not keep an agent from running:
+/// it is told of, here and by `capture doctor`, and the built-in rules count.
+fn rules() -> Arc<Rules> {
+    let loaded = places::screen_rules_dir().and_then(|dir| Ok(Rules::load(Some(&dir))?));
+    Arc::new(loaded.unwrap_or_else(|error| {
+        tracing::warn!(error = format!("{error:#}"), "the built-in screen rules are used");
+        Rules::load(None).unwrap_or_default()
+    }))
+}
+
+/// Finds the server's socket, and starts a server where the configuration allows it.
+fn find(data: PathBuf) -> Find {
+    Box::new(move |may_start| {
+        if !may_start {
+            return Endpoint::load(&data).ok().flatten().map(|endpoint| endpoint.socket);
+        }
+        let config = places::config_file().and_then(|file| Config::load(&file)).ok()?;
+        match Client::connect(&data, &config, Transport::Unix) {
+            Ok(client) => Some(client.endpoint().socket.clone()),
+            Err(error) => {
+                tracing::debug!(error = format!("{error:#}"), "no server");
+                Endpoint::load(&data).ok().flatten().map(|endpoint| endpoint.socket)
+            }
+        }
+    })
+}

@@ -1,0 +1,58 @@
+//! `capture screen`: what a run's terminal shows now.
+
+use std::io::Write;
+
+use terminal::screen::Picture;
+
+use super::{Context, runs, style};
+use crate::terminal::{self, safe};
+use daemon::clock;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The run, by id or name, or the session it hosts.
+    target: String,
+    /// Print the rows alone, without the frame and the lines about them.
+    #[arg(long)]
+    plain: bool,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let client = context.client()?;
+    let place = runs::place(&client, &arguments.target)?;
+    let picture: Picture = client.get(&format!("{place}/screen"))?;
+    if context.json {
+        return context.print_json(&picture);
+    }
+    let mut out = terminal::stdout();
+    let filled = picture.lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
+    if arguments.plain {
+        for line in &picture.lines[..filled] {
+            writeln!(out, "{}", safe(line))?;
+        }
+        return Ok(());
+    }
+    let title = picture.title.as_deref().map(safe).unwrap_or_default();
+    writeln!(out, "┌─ {title}")?;
+    for line in &picture.lines[..filled] {
+        writeln!(out, "│{}", safe(line))?;
+    }
+    let (rows, columns) = (picture.size.rows, picture.size.columns);
+    writeln!(out, "└─ {columns}×{rows}, last output {} ago", style::age(picture.at, clock::now()))?;
+    if picture.skipped_bytes > 0 {
+        writeln!(
+            out,
+            "   {} bytes were not parsed: the screen may be wrong until it is drawn anew",
+            picture.skipped_bytes
+        )?;
+    }
+    if let Some(claim) = &picture.claim {
+        let reason = claim.reason.map_or("", |r| r.as_str());
+        writeln!(out, "   {} {reason}: {}", claim.state, safe(&claim.words))?;
+        for option in claim.dialog.iter().flat_map(|d| &d.options) {
+            let key = option.key.as_deref().map_or_else(String::new, |key| format!(" [{}]", safe(key)));
+            writeln!(out, "   {} {}{key}", if option.selected { ">" } else { " " }, safe(&option.label))?;
+        }
+    }
+    Ok(())
+}

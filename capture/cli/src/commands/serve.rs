@@ -1,0 +1,72 @@
+//! `capture serve`
+
+use std::{io::Write as _, net::SocketAddr};
+
+use anyhow::Context as _;
+use tokio_util::sync::CancellationToken;
+
+use super::{Context, Failed};
+use crate::{client::Client, terminal};
+use daemon::{environment::Environment, places, redaction::Redacting, serve::Options};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Address and port to listen on; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Allow an address that other machines can reach.
+    #[arg(long)]
+    expose: bool,
+    /// Stop the server that runs, and wait until it has.
+    #[arg(long, conflicts_with_all = ["listen", "expose"])]
+    stop: bool,
+    /// Started by a command, with the environment that was recorded.
+    #[arg(long, hide = true)]
+    background: bool,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    if arguments.stop {
+        return stop(context);
+    }
+    let filter = places::variable("CAPTURE_LOG")
+        .and_then(|v| v.into_os_string().into_string().ok())
+        .unwrap_or_else(|| "info".into());
+    tracing_subscriber::fmt()
+        .with_writer(|| Redacting(terminal::stderr()))
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_new(&filter)
+                .with_context(|| format!("CAPTURE_LOG={filter} is not a log filter"))?,
+        )
+        .init();
+    // It goes to the log too, which holds no secrets.
+    std::panic::set_hook(Box::new(|panic| {
+        writeln!(Redacting(std::io::stderr()), "panicked: {panic}").ok();
+    }));
+    let options = Options {
+        listen: arguments.listen,
+        exposed: arguments.expose,
+        data: context.data.clone(),
+        config: context.config.clone(),
+    };
+    Environment::check(&context.data)?;
+    let taken = || Environment::record_own(&context.data, arguments.background);
+    daemon::serve::run(&options, taken, &CancellationToken::new()).map_err(in_use)
+}
+
+/// Gives a data directory that another server has taken an exit code of its own.
+fn in_use(error: anyhow::Error) -> anyhow::Error {
+    let held = error.chain().any(|cause| {
+        matches!(cause.downcast_ref(), Some(store::LockError::Held { .. }))
+            || matches!(cause.downcast_ref(), Some(store::OpenError::Lock(store::LockError::Held { .. })))
+    });
+    if held { Failed::InUse(format!("{error:#}")).into() } else { error }
+}
+
+fn stop(context: &Context) -> anyhow::Result<()> {
+    super::refuse_agents("stopping the server")?;
+    let pid = Client::stop(&context.data, context.transport)?;
+    terminal::note(&format!("capture: the server (pid {pid}) has stopped"));
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! `capture show`
+
+use std::io::Write;
+
+use projections::{Session, Turn};
+use serde::{Deserialize, Serialize};
+
+use super::{Context, find, style};
+use crate::terminal::{self, safe};
+use daemon::clock;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The session: its id as `ps` shows it, the agent's id, or the beginning of either.
+    session: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Turns {
+    turns: Vec<Turn>,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    session: &'a Session,
+    turns: &'a [Turn],
+}
+
+/// So many of the last turns are shown.
+const TURNS: u32 = 10;
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let client = context.client()?;
+    let session = find(&client, &arguments.session)?;
+    let after = session.turns.saturating_sub(TURNS);
+    let Turns { turns } = client.get(&format!("/api/v1/sessions/{}/turns?after={after}&limit={TURNS}", session.id))?;
+    if context.json {
+        return context.print_json(&Shown { session: &session, turns: &turns });
+    }
+    let mut out = terminal::stdout();
+    let now = clock::now();
+    writeln!(
+        out,
+        "{}  for {}",
+        style::state(&session.status, style::colours()),
+        style::age(session.status.since, now)
+    )?;
+    let mut line = |name: &str, value: Option<&str>| -> std::io::Result<()> {
+        match value.filter(|v| !v.is_empty()) {
+            Some(value) => writeln!(out, "{name:<12}{}", safe(value)),
+            None => Ok(()),
+        }
+    };
+    line("title", session.title.as_deref())?;
+    line("now", session.summary.current.as_deref())?;
+    line("last prompt", session.summary.last_prompt.as_deref())?;
+    line("recent", session.summary.recent.as_deref())?;
+    let agent = format!("{} {}", session.provider, session.cli_version.as_deref().unwrap_or(""));
+    line("agent", Some(agent.trim()))?;
+    line("model", session.model.as_deref())?;
+    line("directory", session.cwd.as_deref().map(style::path).as_deref())?;
+    line("branch", session.git_branch.as_deref())?;
+    line("mode", session.permission_mode.as_deref())?;
+    line("process", session.pid.map(|p| p.to_string()).as_deref())?;
+    line("id", Some(&session.id.to_string()))?;
+    line("agent's id", session.provider_session_id.as_deref())?;
+    line("started", Some(&style::local(session.started_at)))?;
+    let failures: Vec<String> = session.failures.iter().map(|(kind, n)| format!("{} {n}", kind.as_str())).collect();
+    line("failures", Some(&failures.join(", ")))?;
+    let usage = session.usage;
+    line(
+        "tokens",
+        Some(&format!(
+            "{} in, {} out, {} from cache, {} to cache",
+            usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens
+        )),
+    )?;
+    for file in &session.transcripts {
+        let issues = if file.issues > 0 { format!(", {} damaged records", file.issues) } else { String::new() };
+        line("transcript", Some(&format!("{} ({} of {} bytes read{issues})", file.path, file.offset, file.size)))?;
+    }
+    if !turns.is_empty() {
+        writeln!(out, "\nTURNS")?;
+    }
+    for turn in &turns {
+        let outcome = turn.outcome.map_or("open", |o| o.as_str());
+        let prompt = safe(&projections::shorten::one_line(turn.prompt.as_deref().unwrap_or("(by itself)"), 90));
+        writeln!(
+            out,
+            "{:>4}  {}  {outcome:<11} {:>3} calls  {prompt}",
+            turn.number,
+            style::local(turn.started_at),
+            turn.tool_calls
+        )?;
+        if let Some(text) = &turn.text {
+            writeln!(out, "      → {}", safe(&projections::shorten::one_line(text, 100)))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! Words and colours for people.
+
+use events::{Reason, State, Timestamp};
+use projections::Status;
+
+/// A state with its mark and colour; colours only where the terminal shows them.
+pub(super) fn state(status: &Status, colour: bool) -> String {
+    let (mark, code) = match status.state {
+        State::Running => ("●", "32"),
+        State::Waiting => ("◆", "33"),
+        State::WaitingApproval => ("▲", "1;31"),
+        State::Idle => ("○", "2"),
+        State::Exited => ("·", "2"),
+        State::Unknown => ("?", "35"),
+    };
+    let text = match status.reason {
+        Some(reason) if !said_by_state(status.state, reason) => format!("{mark} {} {reason}", status.state),
+        Some(_) | None => format!("{mark} {}", status.state),
+    };
+    if colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text }
+}
+
+fn said_by_state(state: State, reason: Reason) -> bool {
+    matches!(
+        (state, reason),
+        (State::Idle, Reason::Quiet) | (State::Waiting, Reason::TurnComplete) | (State::Exited, Reason::Clean)
+    )
+}
+
+/// A text in a colour, where the terminal shows colours.
+pub(super) fn painted(text: &str, code: &str) -> String {
+    if colours() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+/// How long ago, in the largest unit that fits.
+pub(super) fn age(then: Timestamp, now: Timestamp) -> String {
+    let seconds = now.since_ms(then).max(0) / 1000;
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// The moment in local time.
+pub(super) fn local(at: Timestamp) -> String {
+    match jiff::Timestamp::from_millisecond(at.as_millisecond()) {
+        Ok(t) => t.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Err(_) => at.to_string(),
+    }
+}
+
+/// A path with the home directory as `~`.
+pub(super) fn path(path: &str) -> String {
+    let home = daemon::places::home().ok();
+    match home.as_deref().and_then(|home| path.strip_prefix(home.to_str()?)) {
+        Some("") => "~".into(),
+        Some(rest) if rest.starts_with('/') => format!("~{rest}"),
+        Some(_) | None => path.to_owned(),
+    }
+}
+
+/// Whether standard output shows colours.
+pub(super) fn colours() -> bool {
+    use std::io::IsTerminal;
+    std::io::stdout().is_terminal()
+        && daemon::places::variable("NO_COLOR").is_none()
+        && daemon::places::variable("TERM").is_none_or(|t| t.as_os_str() != "dumb")
+}
+
+/// The last eight characters of an id: enough to name it.
+pub(super) fn short(id: &str) -> &str {
+    &id[id.len().saturating_sub(8)..]
+}

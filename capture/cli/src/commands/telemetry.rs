@@ -1,0 +1,126 @@
+//! `capture telemetry`
+
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use events::Provider;
+use protocols::telemetry::settings::{Settings, settings};
+use serde::Serialize;
+
+use super::{Context, Failed, print_line};
+use daemon::endpoint;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Print the settings that make an agent send its telemetry to the running server.
+    ///
+    /// They hold a token that opens nothing but handing in events, and the address the server has
+    /// now: give `capture serve` a fixed port with `--listen` if they are to last.
+    Env {
+        /// The agent.
+        agent: Agent,
+        /// The shell that is to read the variables.
+        #[arg(long, default_value = "sh")]
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Agent {
+    Claude,
+    Codex,
+    Gemini,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Shell {
+    Sh,
+    Fish,
+}
+
+impl Agent {
+    const fn provider(self) -> Provider {
+        match self {
+            Self::Claude => Provider::Claude,
+            Self::Codex => Provider::Codex,
+            Self::Gemini => Provider::Gemini,
+        }
+    }
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let Verb::Env { agent, shell } = arguments.verb;
+    let client = context.client()?;
+    let path = endpoint::ingest_token_file(&context.data);
+    let token = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let settings = settings(agent.provider(), &client.endpoint().url, token.trim())
+        .ok_or_else(|| Failed::Other("this agent sends no telemetry".into()))?;
+    if context.json {
+        return context.print_json(&Shown::of(&settings));
+    }
+    print_line(text(&settings, shell).trim_end())
+}
+
+/// As JSON: the variables as an object.
+#[derive(Serialize)]
+struct Shown<'a> {
+    environment: std::collections::BTreeMap<&'a str, &'a str>,
+    file: Option<&'a protocols::telemetry::settings::Snippet>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(settings: &'a Settings) -> Self {
+        Self {
+            environment: settings.environment.iter().map(|(name, value)| (*name, value.as_str())).collect(),
+            file: settings.file.as_ref(),
+        }
+    }
+}
+
+/// What a shell can evaluate. A snippet for a file stands by itself, or as a comment before the
+/// variables that go with it.
+fn text(settings: &Settings, shell: Shell) -> String {
+    let mut out = String::new();
+    if let Some(file) = &settings.file {
+        let quiet = !settings.environment.is_empty();
+        let _ = writeln!(out, "# add to {}", file.path);
+        for line in file.content.lines() {
+            let _ = writeln!(out, "{}{line}", if quiet { "#   " } else { "" });
+        }
+    }
+    for (name, value) in &settings.environment {
+        // The values are ours: an address, a token of hexadecimal digits, words.
+        let quoted = format!("'{}'", value.replace('\'', "'\\''"));
+        let _ = match shell {
+            Shell::Sh => writeln!(out, "export {name}={quoted}"),
+            Shell::Fish => writeln!(out, "set -gx {name} {quoted}"),
+        };
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_can_read_it() {
+        let of = |provider, shell| text(&settings(provider, "http://127.0.0.1:9", "t0k3n").unwrap(), shell);
+        let sh = of(Provider::Claude, Shell::Sh);
+        assert!(sh.contains("export OTEL_EXPORTER_OTLP_HEADERS='Authorization=Bearer t0k3n'\n"), "{sh}");
+        assert!(sh.lines().all(|line| line.starts_with("export ")), "{sh}");
+        let fish = of(Provider::Claude, Shell::Fish);
+        assert!(fish.contains("set -gx OTEL_EXPORTER_OTLP_ENDPOINT 'http://127.0.0.1:9'\n"), "{fish}");
+        let gemini = of(Provider::Gemini, Shell::Sh);
+        assert!(gemini.lines().all(|line| line.starts_with('#') || line.starts_with("export ")), "{gemini}");
+        let codex = of(Provider::Codex, Shell::Sh);
+        assert!(codex.contains("\n[otel]\n") && !codex.contains("export "), "{codex}");
+    }
+}

@@ -1,0 +1,209 @@
+//! `capture hook`: what an agent's hooks call. It must cost the agent nothing: no command line
+//! parser, no configuration, no waiting for the server, and no word on any output, whatever goes
+//! wrong. The delivery is in the spool before the server is told of it, without its secrets where nothing else may be
+//! written (`redacted_only`); whoever waits for a decision tells the server of it as it was.
+//!
+//! With `--approver SECONDS`, which the user put into the agent's settings, a request for permission
+//! waits for a decision, and is answered on standard output. Without one, or when anything goes wrong,
+//! there is no word either, and the agent asks its user itself.
+
+use std::{
+    ffi::OsString,
+    io::{self, Read, Write},
+    net::Shutdown,
+    os::unix::net::UnixStream,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use agents::{Answer, DRIVEN, RUN_VARIABLE};
+use events::{Provider, RunId, Source};
+use hooks::{
+    APPROVER,
+    delivery::{
+        Agent, Delivery, PAYLOAD_BYTES,
+        answer::{answer, asks_before_rules, is_asked, takes_allowance},
+    },
+};
+use processes::{is_started_by, nearest_agent};
+use serde_json::value::RawValue;
+
+use daemon::{clock, places, redacted_only};
+
+/// The server has so long to take the call, and so long to answer it.
+const WITHIN: Duration = Duration::from_millis(80);
+
+/// What the policy says is waited for at most so long.
+const POLICY_WITHIN: Duration = Duration::from_secs(2);
+/// A server that ended is asked again this often: it may have been started anew.
+const AGAIN: Duration = Duration::from_millis(500);
+/// A decision is no longer than this, bytes.
+const ANSWER_BYTES: u64 = 1 << 20;
+
+/// The word it is called by.
+pub const VERB: &str = "hook";
+
+/// Delivers what stands on standard input. Never fails, as far as the agent can see.
+#[must_use]
+pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    // Nobody is there to be told: the agent must not notice, and the server tells of hooks that stay away.
+    deliver(arguments).ok();
+    ExitCode::SUCCESS
+}
+
+fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> {
+    let provider: Provider = arguments
+        .next()
+        .and_then(|word| word.into_string().ok())
+        .and_then(|word| word.parse().ok())
+        .ok_or_else(|| anyhow::anyhow!("no provider"))?;
+    let mut data: Option<PathBuf> = None;
+    let mut approver: Option<u64> = None;
+    while let Some(word) = arguments.next() {
+        if word == "--data-dir" {
+            data = arguments.next().map(PathBuf::from);
+        } else if word == APPROVER {
+            approver = arguments.next().and_then(|word| word.to_str()?.parse().ok());
+        }
+    }
+    let data = places::data_dir(data.as_deref())?;
+    let mut payload = String::new();
+    io::stdin().lock().take(PAYLOAD_BYTES).read_to_string(&mut payload)?;
+    let payload = RawValue::from_string(payload)?;
+    let at = clock::now();
+    let agent = rustix::process::getppid()
+        .and_then(|parent| nearest_agent(parent.as_raw_nonzero().get().unsigned_abs()))
+        .map(|(pid, start_ticks, shared)| Agent { pid, start_ticks, shared });
+    let run = places::variable(RUN_VARIABLE).and_then(|run| run.to_str()?.parse().ok());
+    let search_path = places::variable("PATH").and_then(|path| path.to_str().map(str::to_owned));
+    if is_driven(agent) && takes_allowance(provider) && is_asked(provider, &payload) {
+        // The agent asks whoever speaks with it too, who tells of it: once is enough.
+        return Ok(());
+    }
+    let id = clock::mint(at)?;
+    let delivery =
+        Delivery { id, provider, source: Source::Hook, at, agent, run, search_path, redacted_from: None, payload };
+    redacted_only::put(&data, &delivery)?;
+    let told = tell(&data, delivery.id);
+    if let Some(seconds) = approver.filter(|_| is_asked(provider, &delivery.payload)) {
+        // Nobody is asked before the agent's own rules are.
+        let patience = if asks_before_rules(provider) { 0 } else { seconds };
+        if let Some(text) = wait(&data, &delivery, Duration::from_secs(patience)) {
+            io::stdout().lock().write_all(text.as_bytes())?;
+        }
+        return Ok(());
+    }
+    told?;
+    Ok(())
+}
+
+/// Whether somebody speaks with this agent over its protocol: its environment names who, and between
+/// the two there is nothing but the agent. An agent that another one started is not meant.
+fn is_driven(agent: Option<Agent>) -> bool {
+    let driver = places::variable(DRIVEN).and_then(|pid| pid.to_str()?.parse().ok());
+    agent.zip(driver).is_some_and(|(agent, driver)| is_started_by(agent.pid, driver))
+}
+
+/// Waits for the decision on a request; gives the agent's own words for it.
+fn wait(data: &Path, delivery: &Delivery, patience: Duration) -> Option<String> {
+    let people = !patience.is_zero();
+    let patience = if people { patience } else { POLICY_WITHIN };
+    match decision(data, delivery, patience, people) {
+        Waited::Decided(decided) => answer(delivery.provider, &delivery.payload, &decided),
+        Waited::Undecided | Waited::Nobody => None,
+    }
+}
+
+/// What came of waiting for a decision.
+#[derive(Debug)]
+pub(crate) enum Waited {
+    /// It was decided.
+    Decided(Answer),
+    /// Nobody decided, or not in time.
+    Undecided,
+    /// Nobody was there from the start.
+    Nobody,
+}
+
+/// Waits for the decision on a request that was delivered.
+pub(crate) fn decision(data: &Path, delivery: &Delivery, patience: Duration, people: bool) -> Waited {
+    let until = Instant::now() + patience;
+    let mut heard = false;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Waited::Undecided;
+        }
+        match asked(data, delivery, left, people, &mut heard) {
+            Ok(decided) => {
+                let decided = decided.and_then(|decided| serde_json::from_slice(&decided).ok());
+                return decided.map_or(Waited::Undecided, Waited::Decided);
+            }
+            // Nobody there from the start is nobody who would decide.
+            Err(_) if !heard => return Waited::Nobody,
+            // Nobody sends on this channel: it is a wait.
+            Err(_) => drop(crossbeam_channel::after(AGAIN.min(left)).recv()),
+        }
+    }
+}
+
+/// Asks the server for the decision; `None` when it says that there is none. Notes when somebody was
+/// there to be asked.
+fn asked(
+    data: &Path,
+    delivery: &Delivery,
+    left: Duration,
+    people: bool,
+    heard: &mut bool,
+) -> io::Result<Option<Vec<u8>>> {
+    #[derive(serde::Serialize)]
+    struct Patience<'a> {
+        wait_ms: u128,
+        people: bool,
+        /// What is asked is what was delivered.
+        digest: String,
+        /// Of an agent that asks before its own rules do; nothing else tells of it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        whole: Option<&'a Delivery>,
+    }
+    let whole = (delivery.source == Source::Hook && asks_before_rules(delivery.provider)).then_some(delivery);
+    let body =
+        serde_json::to_string(&Patience { wait_ms: left.as_millis(), people, digest: delivery.digest(), whole })?;
+    let path = format!("/api/v1/deliveries/{}/answer", delivery.id);
+    let stream = post(data, &path, &body, left + WITHIN)?;
+    *heard = true;
+    let mut text = Vec::new();
+    stream.take(ANSWER_BYTES).read_to_end(&mut text)?;
+    let head = text.windows(4).position(|w| w == b"\r\n\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
+    // Whether the body is whole shows when it is parsed.
+    match text.get(9..12) {
+        Some(b"200") => Ok(Some(text.split_off(head + 4))),
+        Some(b"204") => Ok(None),
+        _ => Err(io::ErrorKind::ConnectionRefused.into()),
+    }
+}
+
+/// Tells the server that there is a delivery; it finds it by itself otherwise, a little later.
+pub(crate) fn tell(data: &Path, id: RunId) -> io::Result<()> {
+    let mut stream = post(data, "/api/v1/deliveries", &format!("{{\"id\":\"{id}\"}}"), WITHIN)?;
+    // The first bytes of the answer say that it was heard.
+    let heard = stream.read(&mut [0; 64]);
+    stream.shutdown(Shutdown::Both).ok();
+    heard.map(|_| ())
+}
+
+/// Sends a request to the server's socket; the answer is to come within this time.
+fn post(data: &Path, path: &str, body: &str, within: Duration) -> io::Result<UnixStream> {
+    // A server that does not come to accepting must not hold up the agent, and a listener of another
+    // user decides nothing.
+    let (mut stream, _) = processes::local_socket::connect(&data.join("capture.sock"), WITHIN)?;
+    stream.set_read_timeout(Some(within))?;
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes())?;
+    Ok(stream)
+}

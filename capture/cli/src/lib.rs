@@ -1,0 +1,20 @@
+//! The program: what people type ([`commands`]), what agents' hooks call ([`hook`]), and the client of the
+//! server ([`client`]). What serves is `daemon`.
+
+#![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
+
+pub mod client;
+pub mod commands;
+pub mod hook;
+pub mod terminal;
+
+/// The program.
+#[must_use]
+pub fn main() -> std::process::ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    // Agents wait for their hooks: no command line is parsed for them.
+    if arguments.next().is_some_and(|verb| verb == hook::VERB) {
+        return hook::main(arguments);
+    }
+    commands::main()
+}

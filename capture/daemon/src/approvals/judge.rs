@@ -1,0 +1,135 @@
+//! What the user's policy says of an approval.
+
+use std::path::{Path, PathBuf};
+
+use approver::{Kind, Request, Shell, Verdict, rule_for};
+use events::{ApprovalKind, Source};
+use projections::{Approval, Session};
+use serde_json::{Map, Value};
+
+use hooks::delivery::answer::{takes_rewrite, tells_directory};
+use protocols as protocol;
+
+use crate::policy::{OnDisk, in_force, workspace_of};
+
+/// Decides by rules. Whatever is not known for certain is asked.
+pub trait Judge: Send + Sync {
+    /// What the rules say of this request of this session.
+    fn judge(&self, approval: &Approval, session: Option<&Session>) -> Judged;
+
+    /// The rule that would allow just this again, to be reviewed and saved by the user.
+    fn rule_for(&self, approval: &Approval, session: Option<&Session>) -> Option<String>;
+}
+
+/// What a rule says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    /// Allowed or denied; `None` when a person is to be asked.
+    pub allow: Option<bool>,
+    /// The command to run in place of the one that was asked for.
+    pub rewrite: Option<String>,
+    /// The rule.
+    pub rule: String,
+    /// Why, in one sentence.
+    pub reason: String,
+}
+
+impl Judged {
+    fn ask(rule: &str, reason: impl Into<String>) -> Self {
+        Self { allow: None, rewrite: None, rule: rule.to_owned(), reason: reason.into() }
+    }
+}
+
+/// The policy on the disk. The file is read for each request: what the user saved is in force.
+#[derive(Debug)]
+pub struct OnPolicy {
+    /// Where the user's rules are.
+    pub file: PathBuf,
+    /// What has to be looked up, with the PATH of the start.
+    pub facts: OnDisk,
+}
+
+impl Judge for OnPolicy {
+    fn judge(&self, approval: &Approval, session: Option<&Session>) -> Judged {
+        let Some(request) = request(approval, session) else {
+            return Judged::ask("incomplete", "it is not known to the byte what is asked for, or where");
+        };
+        let in_force = in_force(&self.file, &request.workspace);
+        if let Some(refused) = in_force.refused {
+            tracing::warn!(%refused, "the policy is not in force: everything is asked about");
+            return Judged::ask("refused", refused.to_string());
+        }
+        let decision = match &approval.search_path {
+            Some(path) => in_force.policy.decide(&request, &self.facts.also_on(path)),
+            None => in_force.policy.decide(&request, &self.facts),
+        };
+        if decision.verdict == Verdict::Allow && approval.kind == Some(ApprovalKind::Command) && !is_plain(approval) {
+            return Judged::ask("incomplete", "the agent asks for more than to run the command: look at all of it");
+        }
+        Judged {
+            allow: match decision.verdict {
+                Verdict::Allow => Some(true),
+                Verdict::Deny => Some(false),
+                Verdict::Ask => None,
+            },
+            rewrite: decision.rewrite,
+            rule: decision.rule,
+            reason: decision.reason,
+        }
+    }
+
+    fn rule_for(&self, approval: &Approval, session: Option<&Session>) -> Option<String> {
+        rule_for(&request(approval, session).filter(|_| approval.exact)?)
+    }
+}
+
+/// What is asked for, as the policy understands it; `None` when nobody told.
+fn request(approval: &Approval, session: Option<&Session>) -> Option<Request> {
+    // What is too long to be kept may still be denied; nothing is allowed that is not exact.
+    let cwd = PathBuf::from(approval.cwd.as_deref().filter(|_| approval.delivery.is_some())?);
+    // The workspace is where the session began; nothing that came later moves it.
+    let began = Path::new(session?.began_in.as_deref()?);
+    if !cwd.is_absolute() || !began.is_absolute() {
+        return None;
+    }
+    Some(Request {
+        agent: approval.provider,
+        kind: kind_of(approval.kind?),
+        tool: approval.tool.clone(),
+        command: approval.command.clone(),
+        workspace: workspace_of(began),
+        cwd,
+        // Where a protocol does not tell it, the request is not exact.
+        cwd_is_certain: approval.source == Source::Protocol || tells_directory(approval.provider),
+        paths: approval.paths.iter().map(PathBuf::from).collect(),
+        url: approval.url.clone(),
+        labels: session.map(|session| session.labels.clone()).unwrap_or_default(),
+        takes_rewrite: takes_rewrite(approval.provider),
+        // It is the user's login shell, which nobody tells.
+        shell: Shell::Unknown,
+    })
+}
+
+/// Whether the input of a shell's call says nothing but the command, why, and for how long it may run.
+fn is_plain(approval: &Approval) -> bool {
+    if approval.source == Source::Protocol {
+        return approval.input.as_deref().is_some_and(|input| protocol::is_plain(approval.provider, input));
+    }
+    const KNOWN: [&str; 3] = ["command", "description", "timeout"];
+    let input = approval.input.as_deref().and_then(|input| serde_json::from_str::<Map<String, Value>>(input).ok());
+    input.is_some_and(|input| input.keys().all(|key| KNOWN.contains(&key.as_str())))
+}
+
+const fn kind_of(kind: ApprovalKind) -> Kind {
+    match kind {
+        ApprovalKind::Command => Kind::Command,
+        ApprovalKind::Edit => Kind::Edit,
+        ApprovalKind::Plan => Kind::Plan,
+        ApprovalKind::Mcp => Kind::Mcp,
+        ApprovalKind::Fetch => Kind::Fetch,
+        ApprovalKind::Trust => Kind::Trust,
+        ApprovalKind::Write => Kind::Write,
+        ApprovalKind::Question => Kind::Question,
+        ApprovalKind::Read => Kind::Read,
+    }
+}

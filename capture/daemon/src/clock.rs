@@ -1,0 +1,35 @@
+//! The clocks, and chance; nowhere else is one read or drawn.
+
+use std::{
+    sync::OnceLock,
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+use events::{RunId, Timestamp};
+use rustix::rand::{GetRandomFlags, getrandom};
+use transcripts::tail::Now;
+
+/// Now, by the wall clock.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "the home of the wall clock")]
+pub fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millisecond(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// An id made from a moment and chance: of a run, a delivery, a prompt.
+///
+/// # Errors
+/// When the system gives no random bytes.
+pub fn mint(at: Timestamp) -> std::io::Result<RunId> {
+    let mut random = [0_u8; 10];
+    getrandom(&mut random, GetRandomFlags::empty())?;
+    Ok(RunId::mint(at, random))
+}
+
+/// Now, by both clocks.
+#[must_use]
+pub fn both() -> Now {
+    static START: OnceLock<Instant> = OnceLock::new();
+    Now { wall: now(), steady: START.get_or_init(Instant::now).elapsed() }
+}

@@ -1,0 +1,55 @@
+//! What agents' daemons say on its way to ingest, and how that source does.
+
+use std::path::PathBuf;
+
+use crossbeam_channel::Sender;
+use events::Provider;
+use protocols::codex_daemon::{Daemons, HealthHandle, Timing, Told};
+use server::SourceHealth;
+use transcripts::collect::Stopped;
+
+use crate::{
+    clock,
+    ingest::{Input, ProtocolInput},
+};
+
+/// Follows the daemons of Codex's homes.
+///
+/// # Errors
+/// When a thread or a descriptor cannot be had.
+pub fn follow(homes: Vec<PathBuf>, inputs: Sender<Input>) -> std::io::Result<Daemons> {
+    Daemons::start(homes, Timing::default(), clock::now, move |told| {
+        let input = match told {
+            Told::Claims(events, strangers) => {
+                let stored = Box::new(move |unknown: Vec<_>| unknown.into_iter().for_each(|id| strangers.tell(id)));
+                ProtocolInput::Claims { events, stored }
+            }
+            Told::Only(threads) => {
+                ProtocolInput::Only { provider: Provider::Codex, sessions: threads.into_iter().collect() }
+            }
+        };
+        inputs.send(Input::Protocol(input)).map_err(|_| Stopped)
+    })
+}
+
+/// A row, once there was a daemon.
+#[must_use]
+pub fn health(handle: &HealthHandle) -> Option<SourceHealth> {
+    let health = handle.get();
+    if !health.seen {
+        return None;
+    }
+    let detail = format!("{} connected, {} messages", health.connected, health.messages);
+    Some(SourceHealth {
+        name: "codex daemon".into(),
+        active: health.connected > 0,
+        lag_ms: 0,
+        last_event_at: health.last_at,
+        dropped: 0,
+        coalesced: 0,
+        errors: health.errors,
+        files: 0,
+        detail: Some(detail),
+        trouble: health.trouble,
+    })
+}

@@ -1,0 +1,108 @@
+//! Takes deliveries of hooks out of the spool and hands them to ingest; what is stored is removed.
+
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
+use events::RunId;
+use hooks::delivery::{Delivery, Spool};
+
+use crate::{
+    clock,
+    ingest::{HookInput, Input},
+    redacted_only,
+};
+
+/// The spool is looked through this often for deliveries nobody told of.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// The way of deliveries to ingest. A handle: clones share it.
+#[derive(Clone)]
+pub struct Deliveries {
+    data: PathBuf,
+    spool: Spool,
+    inputs: Sender<Input>,
+    /// Those that are with ingest.
+    under_way: Arc<Mutex<HashSet<RunId>>>,
+}
+
+impl Deliveries {
+    /// The deliveries of a data directory.
+    #[must_use]
+    pub fn new(data: &Path, inputs: Sender<Input>) -> Self {
+        Self { data: data.to_owned(), spool: Spool::of(data), inputs, under_way: Arc::default() }
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, HashSet<RunId>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands a delivery to ingest; waits while ingest takes nothing. False when ingest is gone.
+    pub fn take(&self, id: RunId) -> bool {
+        if !self.under_way().insert(id) {
+            return true;
+        }
+        let delivery = match self.spool.get(id) {
+            Ok(Some(delivery)) => delivery,
+            Ok(None) => {
+                self.under_way().remove(&id);
+                return true;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a delivery of a hook cannot be read and is put aside");
+                self.put_aside(id);
+                self.under_way().remove(&id);
+                return true;
+            }
+        };
+        let (own, under_way) = (self.clone(), Arc::clone(&self.under_way));
+        let stored = Box::new(move |outcome: Result<(), String>| {
+            match outcome {
+                Ok(()) => own.spool.remove(id),
+                Err(error) => {
+                    tracing::warn!(%id, %error, "a delivery of a hook is not understood and is put aside");
+                    own.put_aside(id);
+                }
+            }
+            under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        });
+        self.give(delivery, stored)
+    }
+
+    /// Keeps what is no delivery for a person to look at, without its secrets where nothing else may be written.
+    fn put_aside(&self, id: RunId) {
+        if redacted_only::is_noted(&self.data) {
+            redacted_only::put_aside(&self.spool, id);
+        } else {
+            self.spool.reject(id);
+        }
+    }
+
+    fn give(&self, delivery: Delivery, stored: Box<dyn FnOnce(Result<(), String>) + Send>) -> bool {
+        self.inputs.send(Input::Delivery(Box::new(HookInput::new(delivery, clock::now(), stored)))).is_ok()
+    }
+
+    /// Starts the thread that finds what nobody told of: from before the start, or from hooks that
+    /// did not reach us. It ends when the sender is dropped.
+    ///
+    /// # Errors
+    /// When the thread cannot be made.
+    pub fn watch(self) -> std::io::Result<(Sender<()>, JoinHandle<()>)> {
+        let (stop, stopped) = bounded::<()>(1);
+        let thread = std::thread::Builder::new().name("spool".into()).spawn(move || {
+            let mut wait = Duration::ZERO;
+            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(wait) {
+                wait = LOOK_EVERY;
+                if !self.spool.waiting().into_iter().all(|id| self.take(id)) {
+                    return;
+                }
+            }
+        })?;
+        Ok((stop, thread))
+    }
+}

@@ -1,0 +1,173 @@
+//! Where a running server is: `endpoint.json` and the tokens, in the data directory.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{Read, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use server::{Token, Tokens};
+
+/// What `endpoint.json` says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Endpoint {
+    /// `http://127.0.0.1:PORT`.
+    pub url: String,
+    /// The server's process.
+    pub pid: u32,
+    /// When that process started, in clock ticks since boot; 0 in files of releases that did not
+    /// write it. Together with `pid` it names one process, also after the pid was used again.
+    #[serde(default)]
+    pub start_ticks: u64,
+    /// Names this life of the server.
+    pub epoch: String,
+    /// The Unix socket.
+    pub socket: PathBuf,
+    /// The file with the owner's token.
+    pub token_file: PathBuf,
+}
+
+/// The file that says where the server is.
+#[must_use]
+pub fn file(data: &Path) -> PathBuf {
+    data.join("endpoint.json")
+}
+
+impl Endpoint {
+    /// Reads it; `None` when no server said where it is.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is not what it should be.
+    pub fn load(data: &Path) -> anyhow::Result<Option<Self>> {
+        let path = file(data);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        };
+        serde_json::from_str(&text).map(Some).with_context(|| format!("{} is damaged", path.display()))
+    }
+
+    /// Writes it, whole or not at all.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn store(&self, data: &Path) -> anyhow::Result<()> {
+        write_private(&file(data), serde_json::to_string_pretty(self)?.as_bytes())
+    }
+
+    /// Whether the process it names is alive. A file that outlived its server (SIGKILL, power cut)
+    /// may name a pid that another process has by now.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        processes::is_alive(self.pid, self.start_ticks)
+    }
+
+    /// Takes it away, if it is still ours.
+    pub fn remove(&self, data: &Path) {
+        if matches!(Self::load(data), Ok(Some(found)) if found == *self) {
+            fs::remove_file(file(data)).ok();
+        }
+    }
+}
+
+/// Writes a file only its owner can read: beside its place, then renamed there.
+pub(crate) fn write_private(path: &Path, content: &[u8]) -> anyhow::Result<()> {
+    let beside = path.with_extension(format!("new-{}", std::process::id()));
+    fs::remove_file(&beside).ok();
+    let failed = || format!("cannot write {}", path.display());
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).with_context(failed)?;
+    file.write_all(content).and_then(|()| file.sync_all()).with_context(failed)?;
+    fs::rename(&beside, path).with_context(failed)
+}
+
+/// The owner's token file.
+#[must_use]
+pub fn token_file(data: &Path) -> PathBuf {
+    data.join("tokens/owner")
+}
+
+/// The file with the token that opens nothing but handing in events; it may be in an agent's
+/// environment.
+#[must_use]
+pub fn ingest_token_file(data: &Path) -> PathBuf {
+    data.join("tokens/ingest")
+}
+
+/// The tokens of this installation; made at the first start, 256 bits each from the system.
+///
+/// # Errors
+/// When they cannot be read or made.
+pub fn tokens(data: &Path) -> anyhow::Result<Tokens> {
+    let dir = data.join("tokens");
+    fs::create_dir_all(&dir)
+        .and_then(|()| fs::set_permissions(&dir, std::os::unix::fs::PermissionsExt::from_mode(0o700)))
+        .with_context(|| format!("cannot make {}", dir.display()))?;
+    let token = |scope: &str| -> anyhow::Result<Token> {
+        let path = dir.join(scope);
+        if !path.exists() {
+            let mut bits = [0_u8; 32];
+            File::open("/dev/urandom")
+                .and_then(|mut f| f.read_exact(&mut bits))
+                .context("the system gives no random bytes")?;
+            let text: String = bits.iter().map(|b| format!("{b:02x}")).collect();
+            write_private(&path, text.as_bytes())?;
+        }
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Token::new(text.trim())
+            .with_context(|| format!("{} does not hold a token; remove it to get a new one", path.display()))
+    };
+    Ok(Tokens {
+        owner: token("owner")?,
+        ingest: token("ingest")?,
+        read: token("read")?,
+        control: token("control")?,
+        admin: token("admin")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn tokens_are_made_once_and_are_private() {
+        let dir = tempfile::tempdir().unwrap();
+        tokens(dir.path()).unwrap();
+        let path = token_file(dir.path());
+        let first = fs::read_to_string(&path).unwrap();
+        assert_eq!(first.len(), 64);
+        tokens(dir.path()).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), first);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let others: Vec<String> = ["ingest", "read", "control", "admin"]
+            .iter()
+            .map(|s| fs::read_to_string(dir.path().join("tokens").join(s)).unwrap())
+            .collect();
+        assert!(!others.contains(&first));
+    }
+
+    #[test]
+    fn the_endpoint_is_written_and_only_taken_away_by_its_owner() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Endpoint::load(dir.path()).unwrap(), None);
+        let mine = Endpoint {
+            url: "http://127.0.0.1:1".into(),
+            pid: 1,
+            start_ticks: 7,
+            epoch: "a".into(),
+            socket: "s".into(),
+            token_file: "t".into(),
+        };
+        mine.store(dir.path()).unwrap();
+        assert_eq!(Endpoint::load(dir.path()).unwrap(), Some(mine.clone()));
+        Endpoint { epoch: "b".into(), ..mine.clone() }.remove(dir.path());
+        assert!(file(dir.path()).exists());
+        mine.remove(dir.path());
+        assert!(!file(dir.path()).exists());
+    }
+}

@@ -1,0 +1,198 @@
+//! The environment of a server: who starts it decides nothing.
+//!
+//! What a server reads and whom it believes follows from variables: where the configuration and the
+//! policy are, where the agents keep their files, on which PATH a command is looked for. The user
+//! decides them: by `capture serve`, or by the first command that starts a server for a data directory.
+//! They are recorded there, and a server that a command starts later, an agent's among them, gets what
+//! was recorded and nothing else.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use events::Timestamp;
+use processes::descends_from_agent;
+use serde::{Deserialize, Serialize};
+
+use crate::{clock, endpoint::write_private, places};
+
+/// The variables that count. The environment of a server in the background has no other.
+const VARIABLES: [&str; 20] = [
+    "HOME",
+    "PATH",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "XDG_RUNTIME_DIR",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "GEMINI_CLI_HOME",
+    "PI_CODING_AGENT_DIR",
+    "CAPTURE_LOG",
+];
+
+/// PATH of a server whose user recorded none.
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// An agent, or what one started, may not do this.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(String);
+
+/// The variables a server runs with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Environment {
+    /// When it was recorded; `None` for one that is not.
+    recorded_at: Option<Timestamp>,
+    variables: BTreeMap<String, String>,
+}
+
+/// The file in which a data directory keeps it.
+#[must_use]
+pub fn file(data: &Path) -> PathBuf {
+    data.join("environment.json")
+}
+
+impl Environment {
+    /// That of this process.
+    #[must_use]
+    pub fn of_process() -> Self {
+        let variable = |name: &str| Some((name.to_owned(), places::variable(name)?.to_str()?.to_owned()));
+        Self { recorded_at: None, variables: VARIABLES.into_iter().filter_map(variable).collect() }
+    }
+
+    /// That of this user's account, whatever the environment of this process says.
+    ///
+    /// # Errors
+    /// When the account has no home directory.
+    fn of_account() -> anyhow::Result<Self> {
+        let user = nix::unistd::User::from_uid(nix::unistd::Uid::effective())
+            .ok()
+            .flatten()
+            .context("the account database does not know this user")?;
+        let home = user.dir.to_str().context("the home directory of this account is not UTF-8")?.to_owned();
+        let mut variables = BTreeMap::from([
+            ("HOME".to_owned(), home),
+            ("PATH".to_owned(), DEFAULT_PATH.to_owned()),
+            ("USER".to_owned(), user.name.clone()),
+            ("LOGNAME".to_owned(), user.name),
+            ("LANG".to_owned(), "C.UTF-8".to_owned()),
+        ]);
+        let runtime = format!("/run/user/{}", user.uid);
+        if Path::new(&runtime).is_dir() {
+            variables.insert("XDG_RUNTIME_DIR".into(), runtime);
+        }
+        Ok(Self { recorded_at: None, variables })
+    }
+
+    /// What was recorded for a data directory; `None` when nothing was.
+    ///
+    /// # Errors
+    /// When the record cannot be read or is damaged.
+    pub fn recorded(data: &Path) -> anyhow::Result<Option<Self>> {
+        let path = file(data);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        };
+        serde_json::from_str(&text)
+            .map(Some)
+            .with_context(|| format!("{} is damaged; remove it and run `capture serve`", path.display()))
+    }
+
+    /// That of a server which this process is to start in the background: the recorded one, else the
+    /// user's own, else, when an agent started this process, that of the account.
+    ///
+    /// # Errors
+    /// When an agent started this process and no server was ever started for this data directory, which
+    /// is not the account's own.
+    pub fn of_background(data: &Path) -> anyhow::Result<Self> {
+        if let Some(recorded) = Self::recorded(data)? {
+            return Ok(recorded);
+        }
+        if !descends_from_agent(std::process::id()) {
+            return Ok(Self::of_process());
+        }
+        let account = Self::of_account()?;
+        if account.data_dir().as_deref() == Some(data) {
+            return Ok(account);
+        }
+        Err(Refused(format!(
+            "an agent, or what it started, cannot start a server for {}: run `capture serve` there from a terminal \
+             of yours first",
+            data.display()
+        ))
+        .into())
+    }
+
+    /// Checks that a server may run with the environment of this process.
+    ///
+    /// # Errors
+    /// When an agent started this process and it has another environment than the recorded one, or the
+    /// record cannot be read.
+    pub fn check(data: &Path) -> anyhow::Result<()> {
+        if !descends_from_agent(std::process::id())
+            || Self::of_background(data)?.variables == Self::of_process().variables
+        {
+            return Ok(());
+        }
+        Err(Refused(
+            "an agent, or what it started, cannot start a server with an environment of its own; `capture ps` starts \
+             one with the recorded environment"
+                .into(),
+        )
+        .into())
+    }
+
+    /// Records the environment of this process, when the user started it: in the foreground, or for the
+    /// first time. To be called when the data directory is ours.
+    ///
+    /// # Errors
+    /// When the record cannot be read or written.
+    pub fn record_own(data: &Path, background: bool) -> anyhow::Result<()> {
+        if descends_from_agent(std::process::id()) || background && Self::recorded(data)?.is_some() {
+            return Ok(());
+        }
+        Self::of_process().record(data)
+    }
+
+    fn record(&self, data: &Path) -> anyhow::Result<()> {
+        let recorded = Self { recorded_at: Some(clock::now()), ..self.clone() };
+        write_private(&file(data), serde_json::to_string_pretty(&recorded)?.as_bytes())
+    }
+
+    /// The variables, by name.
+    pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    fn variable(&self, name: &str) -> Option<PathBuf> {
+        self.variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+    }
+
+    /// The data directory that follows from it alone.
+    fn data_dir(&self) -> Option<PathBuf> {
+        places::data_dir_in(&|name| self.variable(name)).ok()
+    }
+
+    /// The directory of configuration and policy.
+    ///
+    /// # Errors
+    /// When neither XDG_CONFIG_HOME nor HOME is set.
+    pub fn config_dir(&self) -> anyhow::Result<PathBuf> {
+        places::config_dir_in(&|name| self.variable(name))
+    }
+}

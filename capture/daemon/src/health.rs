@@ -1,0 +1,305 @@
+//! How the sources do: what the server tells of them when it is asked. Looks, and changes nothing.
+
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::Ordering},
+    time::UNIX_EPOCH,
+};
+
+use agents::Homes;
+use events::{ApprovalState, FindingKind, Provider, Timestamp};
+use hooks::{AGENTS, Command, Fit, Search, State, Status, delivery::Spool};
+use protocols::codex_daemon::HealthHandle;
+use server::{Health, SourceHealth};
+use transcripts::collect::Control;
+
+use crate::{clock, daemons, heard::Hearing, ingest::Gauges, notices::Notices, runs::Runs, telemetry::Telemeter};
+
+/// What a source's detail says while history is read, before how far it is.
+pub const READING: &str = "reading history:";
+/// What the row of an agent's hooks is called, behind the agent's name.
+pub const HOOKS: &str = "hooks";
+/// What the row of the policy in force is called.
+pub const POLICY: &str = "policy";
+/// Files that changed lately are looked at this often when hints arrive, milliseconds.
+const POLL_MS: u64 = 1000;
+/// A delivery that waits longer than this in the spool is not taken, ms.
+const WAITS_MS: i64 = 30_000;
+
+/// The parts that are asked.
+pub struct Observed {
+    /// The files.
+    pub control: Control,
+    /// What ingest counts.
+    pub gauges: Arc<Gauges>,
+    /// Telemetry.
+    pub telemeter: Telemeter,
+    /// The runs.
+    pub runs: Runs,
+    /// The hooks.
+    pub hooks: Hooks,
+    /// The daemons of Codex.
+    pub daemons: HealthHandle,
+    /// Who tells people.
+    pub notices: Notices,
+    /// The user's policy.
+    pub policy: PathBuf,
+}
+
+/// Where hooks are installed, and where they deliver.
+pub struct Hooks {
+    spool: Spool,
+    /// The agents and their homes.
+    agents: Vec<(Provider, PathBuf)>,
+    command: Command,
+    search: Search,
+}
+
+impl Hooks {
+    /// The hooks of these homes; `program` is what they would run, `search` finds the agents that run them.
+    #[must_use]
+    pub fn new(data: &Path, homes: &Homes, program: PathBuf, search: Search) -> Self {
+        let home = |provider: Provider| {
+            let home = homes.of(provider).first()?;
+            Some((provider, std::path::absolute(home).ok()?))
+        };
+        let agents = AGENTS.iter().copied().filter_map(home).collect();
+        Self {
+            spool: Spool::of(data),
+            agents,
+            command: Command { program, data_dir: Some(data.to_owned()), approver: None },
+            search,
+        }
+    }
+
+    /// A row for the spool, and one for each agent that has a home here or was heard of.
+    fn rows(&self, gauges: &Gauges, now: Timestamp) -> Vec<SourceHealth> {
+        let mut rows = vec![self.spool_row(now)];
+        for (provider, home) in &self.agents {
+            let hearing = gauges.heard.of(*provider);
+            if home.is_dir() || hearing.deliveries > 0 {
+                rows.push(self.agent_row(*provider, home, &hearing, now));
+            }
+        }
+        rows
+    }
+
+    fn spool_row(&self, now: Timestamp) -> SourceHealth {
+        let contents = self.spool.contents();
+        let lag = contents.oldest.map_or(0, |oldest| now.since_ms(oldest).max(0));
+        let dir = self.spool.dir().display();
+        let mut troubles = Vec::new();
+        if lag > WAITS_MS {
+            troubles.push(format!("{} deliveries wait in {dir} and are not taken", contents.waiting));
+        }
+        if contents.aside > 0 {
+            troubles.push(format!(
+                "{} deliveries were not understood and are put aside: {dir}/*.bad (remove them when you have seen them)",
+                contents.aside
+            ));
+        }
+        SourceHealth {
+            lag_ms: lag.unsigned_abs(),
+            detail: Some(format!("{} deliveries wait, {} put aside", contents.waiting, contents.aside)),
+            trouble: (!troubles.is_empty()).then(|| troubles.join("; ")),
+            ..row(HOOKS.into())
+        }
+    }
+
+    fn agent_row(&self, provider: Provider, home: &Path, hearing: &Hearing, now: Timestamp) -> SourceHealth {
+        let row = row(format!("{provider} {HOOKS}"));
+        let row = SourceHealth { last_event_at: hearing.last_delivery, ..row };
+        // Nothing is run: an agent that replaced the program would have it run by the server.
+        let installed = || self.search.installed_by_files(provider);
+        let status = match Status::read(provider, home, &self.command, installed) {
+            Ok(status) => status,
+            Err(error) => return SourceHealth { active: false, detail: Some(error.to_string()), ..row },
+        };
+        let off = !status.hindrances.is_empty();
+        let (there, state) = match status.state {
+            State::NotInstalled => (false, "not installed"),
+            State::Partly if off => (true, "installed in part, but turned off"),
+            State::Partly => (true, "installed in part"),
+            // Which command is the right one is for `capture hooks status` to say.
+            State::Installed | State::OutOfDate if off => (true, "installed, but turned off"),
+            State::Installed | State::OutOfDate => (true, "installed"),
+        };
+        let active = there && !off;
+        let calls = match hearing.deliveries {
+            0 => "no call since the server started".into(),
+            n => format!("{n} calls"),
+        };
+        let detail = if there || hearing.deliveries > 0 { format!("{state}, {calls}") } else { state.to_owned() };
+        let gone = status.programs.iter().find(|(_, starts)| !starts).map(|(program, _)| program);
+        let silent = hearing.silent_since(modified(&status.path), now);
+        // An agent that cannot be found or asked from here may be found from where its user is.
+        let harm = match &status.fit {
+            fit @ Fit::DropsSettings { .. } => fit.in_words(),
+            Fit::Accepted | Fit::Skips { .. } | Fit::Unchecked { .. } => None,
+        };
+        let trouble = match (gone, silent) {
+            _ if harm.is_some() => harm,
+            _ if !active => None,
+            (Some(program), _) => Some(format!("{} is not there, or cannot be started", program.display())),
+            (None, Some(since)) => Some(format!(
+                "installed, but nothing arrives: turns go on since {since} and no hook was called; start agents anew \
+                 that ran before the hooks were installed, and see `capture hooks status`"
+            )),
+            (None, None) => None,
+        };
+        SourceHealth { active, detail: Some(detail), trouble, ..row }
+    }
+}
+
+/// What the server is to tell.
+#[must_use]
+pub fn health(observed: Observed) -> Health {
+    let observed = Arc::new(observed);
+    let (ready, for_sources) = (Arc::clone(&observed.gauges), Arc::clone(&observed));
+    Health {
+        ready: Arc::new(move || !ready.stuck.load(Ordering::Relaxed)),
+        sources: Arc::new(move || for_sources.sources(clock::now())),
+        metrics: Arc::new(move |out| observed.metrics(out)),
+    }
+}
+
+impl Observed {
+    fn sources(&self, now: Timestamp) -> Vec<SourceHealth> {
+        let mut sources = self.files();
+        sources.extend(self.hooks.rows(&self.gauges, now));
+        sources.push(self.runs_row());
+        sources.push(policy_row(&self.policy));
+        sources.extend(self.telemeter.health());
+        sources.extend(daemons::health(&self.daemons));
+        sources
+    }
+
+    fn files(&self) -> Vec<SourceHealth> {
+        let health = self.control.health();
+        let progress = self.control.progress();
+        let (done, total) = (progress.bytes_done.load(Ordering::Relaxed), progress.bytes_total.load(Ordering::Relaxed));
+        let mut detail = health.watch.to_string();
+        if !progress.is_done() {
+            write!(detail, "; {READING} {} of {} MB", done / 1_000_000, total / 1_000_000).ok();
+        }
+        for trouble in health.errors.iter().take(3) {
+            write!(detail, "; {}", trouble.message).ok();
+        }
+        // What is not read yet is at least one poll old.
+        let lag_ms = |bytes: u64| if bytes > 0 { POLL_MS } else { 0 };
+        let mut sources = vec![SourceHealth {
+            lag_ms: lag_ms(health.lag_bytes),
+            errors: health.errors_total,
+            files: health.files,
+            detail: Some(detail),
+            ..row("files".into())
+        }];
+        for root in &health.roots {
+            let last = self.gauges.last_event_at.get(usize::from(root.provider.code()));
+            let last = last.map_or(0, |at| at.load(Ordering::Relaxed));
+            sources.push(SourceHealth {
+                lag_ms: lag_ms(root.lag_bytes),
+                last_event_at: (last > 0).then(|| Timestamp::from_millisecond(last)),
+                files: root.files,
+                detail: (root.lag_bytes > 0).then(|| format!("{} bytes not read yet", root.lag_bytes)),
+                ..row(root.provider.to_string())
+            });
+        }
+        sources
+    }
+
+    fn runs_row(&self) -> SourceHealth {
+        let census = self.runs.census();
+        let mut detail = format!("{} hosts connected", census.connected);
+        if census.unreachable > 0 {
+            write!(detail, ", {} went away without an end", census.unreachable).ok();
+        }
+        SourceHealth { dropped: census.frames_lost, detail: Some(detail), ..row("runs".into()) }
+    }
+
+    fn metrics(&self, out: &mut String) {
+        let gauges = &self.gauges;
+        for (name, about, value) in [
+            ("capture_ingest_events_total", "Events committed since the start.", &gauges.events),
+            ("capture_ingest_repeated_total", "Records that were known already.", &gauges.repeated),
+            ("capture_ingest_commits_total", "Commits.", &gauges.commits),
+            ("capture_ingest_commits_failed_total", "Commits that failed.", &gauges.failed),
+        ] {
+            writeln!(out, "# HELP {name} {about}\n# TYPE {name} counter\n{name} {}", value.load(Ordering::Relaxed))
+                .ok();
+        }
+        let name = "capture_hook_deliveries_total";
+        writeln!(out, "# HELP {name} Calls of hooks that were taken in.\n# TYPE {name} counter").ok();
+        for provider in AGENTS {
+            writeln!(out, "{name}{{provider=\"{provider}\"}} {}", gauges.heard.of(*provider).deliveries).ok();
+        }
+        let asked = gauges.approvals_asked.load(Ordering::Relaxed);
+        let name = "capture_approvals_asked_total";
+        writeln!(out, "# HELP {name} Approvals asked for since the start.\n# TYPE {name} counter\n{name} {asked}").ok();
+        let name = "capture_approvals_closed_total";
+        writeln!(out, "# HELP {name} Approvals that were closed, by how.\n# TYPE {name} counter").ok();
+        for state in ApprovalState::ALL.iter().filter(|state| **state != ApprovalState::Pending) {
+            let closed = gauges.approvals_closed.get(usize::from(state.code()));
+            writeln!(out, "{name}{{state=\"{state}\"}} {}", closed.map_or(0, |n| n.load(Ordering::Relaxed))).ok();
+        }
+        let waited = gauges.approvals_waited.load(Ordering::Relaxed) as f64 / 1000.0;
+        let name = "capture_approval_wait_seconds_total";
+        writeln!(
+            out,
+            "# HELP {name} How long closed approvals were waited for.\n# TYPE {name} counter\n{name} {waited}"
+        )
+        .ok();
+        let name = "capture_findings_total";
+        writeln!(out, "# HELP {name} Findings that were raised since the start, by kind.\n# TYPE {name} counter").ok();
+        for kind in FindingKind::ALL {
+            let raised = gauges.findings.get(usize::from(kind.code()));
+            writeln!(out, "{name}{{kind=\"{kind}\"}} {}", raised.map_or(0, |n| n.load(Ordering::Relaxed))).ok();
+        }
+        self.notices.metrics(out);
+        self.telemeter.metrics(out);
+    }
+}
+
+/// The policy that is in force: which file, and which content of it.
+fn policy_row(file: &Path) -> SourceHealth {
+    let shown = file.display();
+    let detail = match std::fs::read(file) {
+        Ok(content) => format!("{shown} (blake3 {})", blake3::hash(&content)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            format!("{shown} (does not exist: every request is asked about)")
+        }
+        Err(error) => format!("{shown} ({error})"),
+    };
+    let trouble = crate::policy::load(file, None).err();
+    SourceHealth {
+        detail: Some(detail),
+        trouble: trouble.map(|refused| format!("{refused}; every request is asked about")),
+        ..row(POLICY.into())
+    }
+}
+
+/// A source of which all is well.
+fn row(name: String) -> SourceHealth {
+    SourceHealth {
+        name,
+        active: true,
+        lag_ms: 0,
+        last_event_at: None,
+        dropped: 0,
+        coalesced: 0,
+        errors: 0,
+        files: 0,
+        detail: None,
+        trouble: None,
+    }
+}
+
+/// When a file was last changed.
+fn modified(path: &Path) -> Option<Timestamp> {
+    let since = std::fs::metadata(path).ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok().map(Timestamp::from_millisecond)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! The rows of hooks, as their settings, spool and calls stand.
+
+use std::fs;
+
+use hooks::{Plan, Search, Wish, catalogue};
+
+use super::*;
+
+const NOW: i64 = 1_795_149_432_000;
+
+struct Place {
+    dir: tempfile::TempDir,
+    hooks: Hooks,
+    gauges: Gauges,
+    now: Timestamp,
+}
+
+impl Place {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |below: &str| dir.path().join(below);
+        fs::create_dir_all(at(".claude")).unwrap();
+        let homes = Homes {
+            claude: vec![at(".claude")],
+            codex: vec![at(".codex")],
+            gemini: vec![at(".gemini")],
+            ..Homes::default()
+        };
+        let hooks = Hooks::new(&at("data"), &homes, "/bin/sh".into(), Search::new(at("bin").into(), Vec::new()));
+        Self { hooks, gauges: Gauges::default(), now: Timestamp::from_millisecond(NOW), dir }
+    }
+
+    fn install(&self) {
+        let (command, events) = (self.hooks.command.clone(), catalogue(Provider::Claude).to_vec());
+        let wish = Wish::Install { command, events };
+        let (home, data) = (self.dir.path().join(".claude"), self.dir.path().join("data"));
+        let plan = Plan::new(Provider::Claude, &home, &data, &wish).unwrap();
+        plan.apply(self.now).unwrap();
+    }
+
+    fn rows(&self, seconds: i64) -> Vec<SourceHealth> {
+        self.hooks.rows(&self.gauges, self.now.plus_ms(seconds * 1000))
+    }
+
+    fn claude(&self, seconds: i64) -> SourceHealth {
+        let rows = self.rows(seconds);
+        assert_eq!(rows.iter().map(|r| r.name.as_str()).collect::<Vec<_>>(), ["hooks", "claude hooks"]);
+        rows.into_iter().nth(1).unwrap()
+    }
+}
+
+#[test]
+fn one_row_for_each_agent_that_is_here() {
+    let mut place = Place::new();
+    let row = place.claude(0);
+    assert_eq!((row.active, row.detail.as_deref(), row.trouble), (false, Some("not installed"), None));
+
+    place.install();
+    let settings = place.dir.path().join(".claude/settings.json");
+    place.now = modified(&settings).unwrap();
+    let row = place.claude(0);
+    assert!(row.active && row.detail.unwrap().starts_with("installed, no call since"));
+
+    place.gauges.heard.delivery(Provider::Claude, place.now);
+    let row = place.claude(3);
+    assert_eq!((row.last_event_at, row.detail.as_deref()), (Some(place.now), Some("installed, 1 calls")));
+
+    fs::write(&settings, fs::read_to_string(&settings).unwrap().replace("/bin/sh", "/gone/sh")).unwrap();
+    assert!(place.claude(3).trouble.unwrap().contains("/gone/sh is not there"));
+    fs::write(&settings, "{").unwrap();
+    let row = place.claude(3);
+    assert!(!row.active && row.detail.unwrap().contains("settings.json"));
+
+    place.gauges.heard.delivery(Provider::Codex, place.now);
+    assert_eq!(place.rows(3).len(), 3, "one that was heard of is told of");
+}
+
+#[test]
+fn installed_and_not_heard_of_is_a_trouble() {
+    let mut place = Place::new();
+    place.install();
+    place.now = modified(&place.dir.path().join(".claude/settings.json")).unwrap();
+    let turn = |seconds: i64| {
+        let at = place.now.plus_ms(seconds * 1000);
+        place.gauges.heard.turn(Provider::Claude, at);
+    };
+    turn(10);
+    turn(60);
+    assert_eq!(place.claude(100).trouble, None);
+    let trouble = place.claude(200).trouble.unwrap();
+    assert!(trouble.starts_with("installed, but nothing arrives"), "{trouble}");
+    place.gauges.heard.delivery(Provider::Claude, place.now.plus_ms(150_000));
+    assert_eq!(place.claude(200).trouble, None);
+}
+
+#[test]
+fn what_stays_in_the_spool_is_told() {
+    let place = Place::new();
+    let spool = place.dir.path().join("data/spool");
+    fs::create_dir_all(&spool).unwrap();
+    let row = place.rows(0).remove(0);
+    assert_eq!((row.detail.as_deref(), row.trouble), (Some("0 deliveries wait, 0 put aside"), None));
+    let file = spool.join("01K7A2B3C4D5E6F7G8H9J0K1M2.json");
+    fs::write(&file, "{}").unwrap();
+    let since = modified(&file).unwrap();
+    let row = |ms: i64| place.hooks.rows(&place.gauges, since.plus_ms(ms)).remove(0);
+    assert_eq!((row(30_000).lag_ms, row(30_000).trouble), (30_000, None));
+    assert!(row(30_001).trouble.unwrap().contains("1 deliveries wait"));
+    fs::rename(&file, file.with_extension("bad")).unwrap();
+    assert!(row(0).trouble.unwrap().contains("put aside"));
+}

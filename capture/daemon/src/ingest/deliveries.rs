@@ -1,0 +1,94 @@
+//! What agents' hooks hand over, and what their protocols told: claims, and which process runs which session.
+
+use std::sync::Arc;
+
+use events::{Annotation, Claim, Confidence, Signal, Source, Timestamp, Topic};
+use hooks::delivery::{
+    Agent, Delivery,
+    decode::{self, Decoded},
+};
+use protocols::told;
+
+use super::{Failure, Ingest, LATE_MS};
+
+/// What an agent's hook hands over, or what its protocol told.
+pub struct HookInput {
+    delivery: Delivery,
+    /// What it says, or why nobody understands it.
+    decoded: Result<Decoded, String>,
+    /// Is told when it is stored, or that nobody understands it.
+    stored: Box<dyn FnOnce(Result<(), String>) + Send>,
+}
+
+impl HookInput {
+    /// Understands a delivery.
+    #[must_use]
+    pub fn new(delivery: Delivery, now: Timestamp, stored: Box<dyn FnOnce(Result<(), String>) + Send>) -> Self {
+        let decoded = match delivery.source {
+            Source::Protocol => told::decode(&delivery, now),
+            _ => decode::decode(&delivery, now),
+        };
+        Self { delivery, decoded, stored }
+    }
+}
+
+impl Ingest {
+    /// The delivery is committed.
+    pub(super) fn delivered(&self, told: HookInput) {
+        if told.delivery.source == Source::Hook {
+            self.gauges.heard.delivery(told.delivery.provider, told.delivery.at);
+        }
+        (told.stored)(told.decoded.map(|_| ()));
+    }
+
+    pub(super) fn apply_delivery(&mut self, told: &HookInput) -> Result<(), Failure> {
+        let now = (self.clock)();
+        let delivery = &told.delivery;
+        // What is not understood is told to whoever handed it in, at the commit.
+        let Ok(decoded) = &told.decoded else { return Ok(()) };
+        let known = self.sessions.find_by_provider(delivery.provider, &decoded.session);
+        let slot = match known {
+            Some(slot) => slot,
+            None => {
+                let session = Arc::clone(&decoded.session);
+                self.sessions.resolve(&mut self.writer, delivery.provider, &session, delivery.at.min(now))?
+            }
+        };
+        if let Some(cwd) = &decoded.cwd {
+            self.turn_off_if_ignored(slot, cwd)?;
+        }
+        if !self.sessions.known(slot).capture {
+            return Ok(());
+        }
+        let late = now.since_ms(delivery.at) > LATE_MS;
+        if let Some(agent) = delivery.agent.filter(|_| !late) {
+            self.run_by(slot, agent, delivery.source)?;
+        }
+        if let Some(cwd) = &decoded.cwd
+            && self.sessions.state(&self.writer, slot)?.session.cwd.is_none()
+        {
+            let cwd = Annotation { topic: Topic::Cwd, value: cwd.clone() };
+            self.inject(slot, delivery.source, now, "hook-cwd", cwd.into())?;
+        }
+        let row = self.sessions.known(slot).row;
+        for new in &decoded.events {
+            if self.writer.learn(new.identity, row)? {
+                self.add(slot, new, late)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The agent that called the hook, or that is spoken to, runs the session.
+    fn run_by(&mut self, slot: usize, agent: Agent, source: Source) -> Result<(), Failure> {
+        let known = self.sessions.state(&self.writer, slot)?.process();
+        if known == Some((agent.pid, agent.start_ticks)) || known.is_some() && agent.shared {
+            return Ok(());
+        }
+        let claim = Claim::ProcessAlive { pid: agent.pid, start_ticks: agent.start_ticks };
+        let did = if source == Source::Protocol { "is spoken to" } else { "called a hook" };
+        let words = Some(format!("process {} {did} for it", agent.pid));
+        let signal = Signal::new(claim, Confidence::High, words);
+        self.inject(slot, Source::Process, (self.clock)(), "hook-process", signal.into())
+    }
+}

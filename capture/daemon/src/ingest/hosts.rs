@@ -1,0 +1,373 @@
+//! What the hosts of runs tell: which session a run hosts, what its screen claims, that it ended.
+//!
+//! A run has a session from its first moment on, named by the run until the agent names it. When
+//! the agent's own session turns up, by its process or by its place, the run's is merged into it;
+//! when the agent goes on to another (`/clear`, resume), the run moves along.
+
+use std::sync::Arc;
+
+use events::{
+    Annotation, Claim, Confidence, Identity, NewEvent, Origin, Payload, Provider, Reason, Repeat, RunId, SessionExited,
+    SessionId, SessionStarted, Signal, Source, State, Timestamp, Topic,
+};
+use processes::AgentProcess;
+use terminal::host::frame::{Frame, Hello, ScreenClaim, Told};
+
+use super::{Failure, Ingest, LATE_MS, link::AWAITED_RUN};
+
+/// A session that began this much before its run may still be the run's, ms.
+const BEFORE_MS: i64 = 2_000;
+/// The screen shows work this close to the prompt that began it, ms.
+const TOGETHER_MS: i64 = 3_000;
+
+/// What ingest is told of hosts.
+pub enum HostInput {
+    /// A host connected, or something of it changed.
+    Hello(Box<Hello>),
+    /// Something happened in a run.
+    Frame {
+        /// Which.
+        run: RunId,
+        /// What.
+        frame: Frame,
+        /// Is called with the frame's number when it is stored.
+        stored: Box<dyn Fn(u64) + Send>,
+    },
+    /// A host went and did not come back.
+    Lost(RunId),
+}
+
+/// A run whose host is there.
+#[derive(Debug)]
+pub(super) struct Host {
+    hello: Hello,
+    session: Option<SessionId>,
+    /// What its screen claims.
+    claim: Option<ScreenClaim>,
+    /// When its screen last began to show work.
+    running_at: Timestamp,
+    exited: bool,
+}
+
+impl Ingest {
+    pub(super) fn apply_host(&mut self, input: &HostInput) -> Result<(), Failure> {
+        match input {
+            HostInput::Hello(hello) => self.apply_hello(hello),
+            HostInput::Frame { run, frame, .. } => self.apply_frame(*run, frame),
+            HostInput::Lost(run) => {
+                if let Some(host) = self.hosts.remove(run)
+                    && let (Some(session), Some(_)) = (host.session, host.claim)
+                {
+                    self.withdraw_screen(session, "the host of its run is gone")?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn apply_hello(&mut self, hello: &Hello) -> Result<(), Failure> {
+        let run = hello.run;
+        let before = self.hosts.remove(&run);
+        let (session, claim, running_at, exited) = match before {
+            Some(host) if host.hello.provider == hello.provider => {
+                (host.session, host.claim, host.running_at, host.exited)
+            }
+            Some(host) => (None, host.claim, host.running_at, host.exited),
+            None => (None, None, Timestamp::MIN, false),
+        };
+        let seated = session.is_some_and(|id| self.sessions.find(id).is_some());
+        self.hosts.insert(run, Host { hello: hello.clone(), session, claim, running_at, exited });
+        if seated { Ok(()) } else { self.seat(run, hello.provider) }
+    }
+
+    /// Finds the session a run hosts, or makes one that is named by the run.
+    fn seat(&mut self, run: RunId, provider: Provider) -> Result<(), Failure> {
+        let Some(hello) = self.hosts.get(&run).map(|host| host.hello.clone()) else { return Ok(()) };
+        let process = (hello.pid, hello.start_ticks);
+        let name = run.to_string();
+        let known = self.sessions.all_loaded().filter(|(_, s)| {
+            s.session.provider == provider
+                && s.session.merged_into.is_none()
+                && s.session.parent_session_id.is_none()
+                && s.session.status.state != State::Exited
+        });
+        let known = known.filter(|(_, s)| s.process() == Some(process) || s.session.run_id.as_deref() == Some(&name));
+        // A session the agent named counts more than one that was named by the run or the process.
+        let known =
+            known.max_by_key(|(_, s)| (!is_awaited(s.session.provider_session_id.as_deref()), s.session.last_event_at));
+        if let Some((slot, _)) = known {
+            return self.host_session(run, slot);
+        }
+        let now = (self.clock)();
+        let id: Arc<str> = Arc::from(format!("{AWAITED_RUN}{run}"));
+        let fresh = self.sessions.find_by_provider(provider, &id).is_none();
+        let slot = self.sessions.resolve(&mut self.writer, provider, &id, hello.started_at.min(now))?;
+        if fresh {
+            self.turn_off_if_ignored(slot, &hello.cwd)?;
+        }
+        if !self.sessions.known(slot).capture {
+            return Ok(());
+        }
+        if fresh {
+            let started = SessionStarted {
+                cwd: Some(hello.cwd.clone()),
+                cli_version: hello.version.clone(),
+                ..SessionStarted::default()
+            };
+            self.inject(slot, Source::Process, now, "run", started.into())?;
+            let title = Annotation {
+                topic: Topic::Title,
+                value: hello.name.clone().unwrap_or_else(|| hello.command.join(" ")),
+            };
+            self.inject(slot, Source::Process, now, "run-title", title.into())?;
+            let claim = Claim::ProcessAlive { pid: hello.pid, start_ticks: hello.start_ticks };
+            let words = Some(format!("process {} of run {run}", hello.pid));
+            let signal = Signal::new(claim, Confidence::High, words);
+            self.inject(slot, Source::Process, now, "run-process", signal.into())?;
+            if provider == Provider::Unknown {
+                let claim = Claim::State { state: State::Running, reason: Some(Reason::Tool) };
+                let words = Some("the program runs; it is no agent whose screen could be read".into());
+                let signal = Signal::new(claim, Confidence::Low, words);
+                self.inject(slot, Source::Pty, now, "run-alive", signal.into())?;
+            }
+        }
+        self.host_session(run, slot)
+    }
+
+    /// After a rollback: what the hosts' sessions were is found again.
+    pub(super) fn forget_hosts(&mut self) {
+        self.hosts.values_mut().for_each(|host| host.session = None);
+    }
+
+    /// Seats the hosts whose session was forgotten and not found again.
+    pub(super) fn seat_hosts(&mut self) -> Result<(), Failure> {
+        let lost: Vec<(RunId, Provider)> = self
+            .hosts
+            .iter()
+            .filter(|(_, host)| host.session.is_none() && !host.exited)
+            .map(|(run, host)| (*run, host.hello.provider))
+            .collect();
+        for (run, provider) in lost {
+            self.seat(run, provider)?;
+        }
+        Ok(())
+    }
+
+    /// The run hosts this session from now on.
+    fn host_session(&mut self, run: RunId, slot: usize) -> Result<(), Failure> {
+        let known = self.sessions.known(slot).clone();
+        let Some(host) = self.hosts.get_mut(&run) else { return Ok(()) };
+        let before = host.session.replace(known.id);
+        if before == Some(known.id) {
+            return Ok(());
+        }
+        let claim = host.claim.clone();
+        let now = (self.clock)();
+        let name = run.to_string();
+        if self.sessions.state(&self.writer, slot)?.session.run_id.as_deref() != Some(&name) {
+            self.inject(slot, Source::Process, now, "run-id", Annotation { topic: Topic::Run, value: name }.into())?;
+        }
+        if let Some(claim) = &claim {
+            self.inject(slot, Source::Pty, now, "run-claim", signal_of(claim).into())?;
+        }
+        self.onlooker.hosts(run, known.id);
+        let Some(before) = before.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
+        let left = self.sessions.known(before).clone();
+        if left.provider == known.provider && is_awaited(Some(&left.provider_session_id)) {
+            let note = Annotation { topic: Topic::MergedInto, value: known.id.to_string() };
+            return self.inject(before, Source::Runtime, now, "merged", note.into());
+        }
+        if claim.is_some() {
+            self.withdraw_screen(left.id, "its run went on to another session")?;
+        }
+        Ok(())
+    }
+
+    fn withdraw_screen(&mut self, session: SessionId, why: &str) -> Result<(), Failure> {
+        let Some(slot) = self.sessions.find(session) else { return Ok(()) };
+        self.inject(slot, Source::Pty, (self.clock)(), "screen-gone", withdrawn(why).into())
+    }
+
+    fn apply_frame(&mut self, run: RunId, frame: &Frame) -> Result<(), Failure> {
+        let Some(host) = self.hosts.get_mut(&run) else { return Ok(()) };
+        match &frame.told {
+            Told::Claim(claim) => {
+                if claim.state == State::Running && host.claim.as_ref().is_none_or(|c| c.state != State::Running) {
+                    host.running_at = frame.at;
+                }
+                host.claim = Some(claim.clone());
+            }
+            Told::Withdrawn => host.claim = None,
+            Told::Exited { .. } => {
+                host.claim = None;
+                host.exited = true;
+            }
+            Told::Notification { .. } | Told::Bell | Told::Answered { .. } | Told::Gap { .. } | Told::Unknown => {}
+        }
+        let (session, pid) = (host.session, host.hello.pid);
+        let Some(slot) = session.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
+        let annotation = |topic, value: &str| Some(Annotation { topic, value: value.to_owned() }.into());
+        let (source, payload): (Source, Option<Payload>) = match &frame.told {
+            Told::Claim(claim) => (Source::Pty, Some(signal_of(claim).into())),
+            Told::Withdrawn => (Source::Pty, Some(withdrawn("the screen says nothing").into())),
+            Told::Notification { text } => (Source::Pty, annotation(Topic::Notice, text)),
+            Told::Answered { meaning } => (Source::Input, annotation(Topic::Input, meaning)),
+            Told::Gap { frames } => {
+                (Source::Pty, annotation(Topic::Notice, &format!("{frames} things the terminal told were lost")))
+            }
+            Told::Exited { code, signal } => {
+                let runs_it = self.sessions.state(&self.writer, slot)?.process().is_none_or(|(known, _)| known == pid);
+                if runs_it {
+                    let reason = Some(match (code, signal) {
+                        (_, Some(_)) => Reason::Killed,
+                        (Some(0) | None, None) => Reason::Clean,
+                        (Some(_), None) => Reason::Failed,
+                    });
+                    (Source::Process, Some(SessionExited { reason, code: *code }.into()))
+                } else {
+                    // Another process runs the session, a daemon, and goes on with it.
+                    (Source::Pty, Some(withdrawn("its terminal is gone").into()))
+                }
+            }
+            Told::Bell | Told::Unknown => (Source::Pty, None),
+        };
+        let Some(payload) = payload else { return Ok(()) };
+        self.deliver(slot, run, frame, source, payload)
+    }
+
+    /// Adds what a host told to the log, once.
+    fn deliver(
+        &mut self,
+        slot: usize,
+        run: RunId,
+        frame: &Frame,
+        source: Source,
+        payload: Payload,
+    ) -> Result<(), Failure> {
+        let known = self.sessions.known(slot).clone();
+        if !known.capture {
+            return Ok(());
+        }
+        let identity = Identity::of(Provider::Capture, "host", &[&run.to_bytes(), &frame.n.to_le_bytes()]);
+        if !self.writer.learn(identity, known.row)? {
+            return Ok(());
+        }
+        let now = (self.clock)();
+        let new = NewEvent {
+            provider: known.provider,
+            provider_session_id: Arc::clone(&known.provider_session_id),
+            identity,
+            repeat: Repeat::Unique,
+            source,
+            created_at: Some(frame.at),
+            observed_at: now,
+            parent: None,
+            agent_id: None,
+            confidence: Confidence::High,
+            severity: None,
+            text: None,
+            payload,
+            origin: Origin::Delivery { id: Arc::from(format!("{run}/{}", frame.n)) },
+        };
+        self.add(slot, &new, now.since_ms(frame.at) > LATE_MS)
+    }
+
+    /// A session's process is known: when a run started it, the run hosts the session.
+    pub(super) fn link_host(&mut self, slot: usize, pid: u32) -> Result<(), Failure> {
+        if self.hosts.is_empty() || self.sessions.loaded(slot).is_some_and(|s| s.session.parent_session_id.is_some()) {
+            return Ok(());
+        }
+        if is_awaited(Some(&self.sessions.known(slot).provider_session_id)) {
+            return Ok(());
+        }
+        let run = self.hosts.iter().find(|(_, host)| host.hello.pid == pid).map(|(run, _)| *run);
+        let run = run.or_else(|| self.processes.run_of(pid)).filter(|run| self.hosts.contains_key(run));
+        match run {
+            Some(run) => self.host_session(run, slot),
+            None => Ok(()),
+        }
+    }
+
+    /// An agent that runs inside a run and has named no session yet: gives whether that is so.
+    pub(super) fn seat_agent(&mut self, agent: &AgentProcess) -> Result<bool, Failure> {
+        let Some((run, host)) = agent.run.and_then(|run| self.hosts.get(&run).map(|host| (run, host))) else {
+            return Ok(false);
+        };
+        let seated = host.session.and_then(|id| self.sessions.find(id)).map(|slot| self.sessions.known(slot).provider);
+        if seated != Some(agent.provider) && !host.exited {
+            self.seat(run, agent.provider)?;
+        }
+        Ok(true)
+    }
+
+    /// Runs whose agent works in another process (a daemon) find their session by place and time:
+    /// the same directory, begun or gone on since the run started, and when several runs would do,
+    /// the one whose screen began to show work when the prompt was given.
+    pub(super) fn link_hosts_by_place(&mut self) -> Result<(), Failure> {
+        let waiting: Vec<(RunId, Provider, String, Timestamp, Timestamp)> = self
+            .hosts
+            .iter()
+            .filter(|(_, host)| {
+                !host.exited
+                    && host
+                        .session
+                        .and_then(|id| self.sessions.find(id))
+                        .is_some_and(|slot| is_awaited(Some(&self.sessions.known(slot).provider_session_id)))
+            })
+            .map(|(run, h)| (*run, h.hello.provider, h.hello.cwd.clone(), h.hello.started_at, h.running_at))
+            .collect();
+        let mut links = Vec::new();
+        for (slot, state) in self.sessions.all_loaded() {
+            let session = &state.session;
+            if session.run_id.is_some()
+                || session.parent_session_id.is_some()
+                || session.merged_into.is_some()
+                || session.status.state == State::Exited
+                || is_awaited(session.provider_session_id.as_deref())
+            {
+                continue;
+            }
+            let prompted = session.last_user_prompt_at.unwrap_or(session.last_event_at);
+            let fits = |run: &&(RunId, Provider, String, Timestamp, Timestamp)| {
+                run.1 == session.provider
+                    && session.cwd.as_deref() == Some(&run.2)
+                    && prompted.plus_ms(BEFORE_MS) >= run.3
+            };
+            let mut fitting: Vec<_> = waiting.iter().filter(fits).collect();
+            if fitting.len() > 1 {
+                fitting.retain(|run| run.4.since_ms(prompted).abs() <= TOGETHER_MS);
+            }
+            if let [run] = fitting.as_slice() {
+                links.push((run.0, slot, prompted));
+            }
+        }
+        // Of several sessions for one run the last prompted one counts.
+        links.sort_by_key(|(run, _, prompted)| (*run, std::cmp::Reverse(*prompted)));
+        links.dedup_by_key(|(run, ..)| *run);
+        for (run, slot, _) in links {
+            self.host_session(run, slot)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a session is named by its run or process, because the agent has not named it yet.
+fn is_awaited(name: Option<&str>) -> bool {
+    name.is_some_and(|name| name.starts_with(AWAITED_RUN) || name.starts_with(super::link::AWAITED))
+}
+
+fn withdrawn(words: &str) -> Signal {
+    Signal::new(Claim::Withdrawn, Confidence::Medium, Some(words.to_owned()))
+}
+
+fn signal_of(claim: &ScreenClaim) -> Signal {
+    Signal {
+        claim: Claim::State { state: claim.state, reason: claim.reason },
+        strength: claim.strength,
+        valid_until: None,
+        words: Some(claim.words.clone()),
+        dialog: claim.dialog.clone(),
+        key: None,
+        holds_from: None,
+    }
+}

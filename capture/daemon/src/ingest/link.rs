@@ -1,0 +1,91 @@
+//! Which process runs which session, where the agent does not say so itself.
+
+use std::collections::HashMap;
+
+use events::{Confidence, State, Timestamp};
+use processes::AgentProcess;
+use projections::SessionState;
+
+/// Names of sessions whose agent has not named them yet begin so.
+pub(super) const AWAITED: &str = "process-";
+/// Names of sessions of runs whose agent has not named them yet begin so.
+pub(super) const AWAITED_RUN: &str = "run-";
+
+/// A session and the process found for it.
+#[derive(Debug)]
+pub(super) struct Found<'a> {
+    pub slot: usize,
+    pub process: &'a AgentProcess,
+    /// High when it has the transcript open, medium when only the directory is the same.
+    pub strength: Confidence,
+    /// Sessions the process ran before and has left.
+    pub left: Vec<usize>,
+}
+
+/// A session silent for longer than this is not linked by its directory, ms.
+const RECENT_MS: i64 = 10 * 60 * 1000;
+
+/// Finds processes for the sessions that have none.
+pub(super) fn link<'s, 'a>(
+    sessions: impl Iterator<Item = (usize, &'s SessionState)>,
+    agents: &'a [AgentProcess],
+    now: Timestamp,
+) -> Vec<Found<'a>> {
+    let sessions: Vec<(usize, &SessionState)> = sessions
+        .filter(|(_, s)| {
+            s.session.parent_session_id.is_none()
+                && !s
+                    .session
+                    .provider_session_id
+                    .as_deref()
+                    .is_some_and(|id| id.starts_with(AWAITED) || id.starts_with(AWAITED_RUN))
+        })
+        .collect();
+    let has_open = |state: &SessionState, process: &AgentProcess| {
+        state.session.transcripts.iter().any(|t| process.open_files.iter().any(|f| f.as_os_str() == t.path.as_str()))
+    };
+    let mut found: Vec<Found<'a>> = Vec::new();
+    for process in agents {
+        let own = || sessions.iter().filter(|(_, s)| s.session.provider == process.provider);
+        let linked: Vec<usize> = own()
+            .filter(|(_, s)| s.process() == Some((process.pid, process.start_ticks)))
+            .map(|(slot, _)| *slot)
+            .collect();
+        let opened: Vec<usize> = own()
+            .filter(|(_, s)| s.process().is_none() && s.session.status.state != State::Exited && has_open(s, process))
+            .map(|(slot, _)| *slot)
+            .collect();
+        for slot in &opened {
+            let left = if process.shared {
+                Vec::new()
+            } else {
+                linked.iter().copied().filter(|l| !own().any(|(s, state)| s == l && has_open(state, process))).collect()
+            };
+            found.push(Found { slot: *slot, process, strength: Confidence::High, left });
+        }
+        if process.shared || !linked.is_empty() || !opened.is_empty() {
+            continue;
+        }
+        let here = own()
+            .filter(|(_, s)| {
+                s.process().is_none()
+                    && s.session.status.state != State::Exited
+                    && now.since_ms(s.session.last_event_at) < RECENT_MS
+            })
+            .filter(|(_, s)| s.session.cwd.as_deref().is_some_and(|cwd| process.cwd.as_os_str() == cwd))
+            .max_by_key(|(_, s)| s.session.last_event_at);
+        if let Some((slot, _)) = here {
+            found.push(Found { slot: *slot, process, strength: Confidence::Medium, left: Vec::new() });
+        }
+    }
+    // Of several processes for one session the surest counts, and of those the one that began
+    // first: a launcher begins before its child.
+    found.sort_by_key(|f| (f.slot, std::cmp::Reverse(f.strength), f.process.start_ticks, f.process.pid));
+    let mut best: HashMap<usize, Found<'a>> = HashMap::new();
+    for candidate in found {
+        best.entry(candidate.slot).or_insert(candidate);
+    }
+    let mut best: Vec<Found<'a>> = best.into_values().collect();
+    best.sort_by_key(|f| f.slot);
+    best
+}

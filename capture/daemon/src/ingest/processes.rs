@@ -1,0 +1,136 @@
+//! What the process table says: who runs which session, and that it ended.
+
+use std::sync::Arc;
+
+use events::{Annotation, Claim, Confidence, SessionId, SessionStarted, Signal, Source, State, Timestamp, Topic};
+use processes::{AgentProcess, Ended};
+
+use super::{
+    Failure, Ingest,
+    link::{AWAITED, link},
+};
+
+impl Ingest {
+    /// A process ended: so did every session it ran.
+    pub(super) fn apply_end(&mut self, ended: Ended) -> Result<(), Failure> {
+        let now = (self.clock)();
+        let mut slots: Vec<usize> = self
+            .sessions
+            .all_loaded()
+            .filter(|(_, s)| s.process() == Some((ended.pid, ended.start_ticks)))
+            .map(|(slot, _)| slot)
+            .collect();
+        // Helpers run in the process of the session they help, and end with it.
+        let ids: Vec<SessionId> = slots.iter().map(|slot| self.sessions.known(*slot).id).collect();
+        let helpers = self.sessions.all_loaded().filter(|(_, s)| {
+            s.session.status.state != State::Exited && s.session.parent_session_id.is_some_and(|id| ids.contains(&id))
+        });
+        let helpers: Vec<usize> = helpers.map(|(slot, _)| slot).filter(|slot| !slots.contains(slot)).collect();
+        slots.extend(helpers);
+        for slot in slots {
+            let signal = Signal::new(
+                Claim::ProcessGone { pid: ended.pid, clean: false },
+                Confidence::High,
+                Some(format!("process {} ended", ended.pid)),
+            );
+            self.inject(slot, Source::Process, now, "ended", signal.into())?;
+        }
+        Ok(())
+    }
+
+    /// The agents that run now: finds the sessions they run.
+    pub(super) fn apply_agents(&mut self, agents: &[AgentProcess]) -> Result<(), Failure> {
+        let now = (self.clock)();
+        let links = link(self.sessions.all_loaded(), agents, now);
+        for found in links {
+            let (pid, start_ticks) = (found.process.pid, found.process.start_ticks);
+            for slot in found.left {
+                let words = Some(format!("process {pid} went on to another session"));
+                let signal = Signal::new(Claim::ProcessGone { pid, clean: true }, Confidence::Medium, words);
+                self.inject(slot, Source::Process, now, "left", signal.into())?;
+            }
+            let words = Some(match found.strength {
+                Confidence::High => format!("process {pid} has its transcript open"),
+                Confidence::Medium | Confidence::Low => format!("process {pid} runs in its directory"),
+            });
+            let claim = Claim::ProcessAlive { pid, start_ticks };
+            self.inject(found.slot, Source::Process, now, "linked", Signal::new(claim, found.strength, words).into())?;
+        }
+        self.merge_wrappers(agents)?;
+        self.await_sessions(agents, now)?;
+        self.link_hosts_by_place()
+    }
+
+    /// A program that only starts the agent proper, as npm's entry of Codex does, has no session of its
+    /// own: one it was given before that was known is the agent's.
+    fn merge_wrappers(&mut self, agents: &[AgentProcess]) -> Result<(), Failure> {
+        for agent in agents.iter().filter(|agent| agent.child) {
+            let runs =
+                |(_, s): &(usize, &projections::SessionState)| s.process() == Some((agent.pid, agent.start_ticks));
+            let slot = self.sessions.all_loaded().find(runs).map(|(slot, _)| slot);
+            let wrapper = agents.iter().find(|a| Some(a.pid) == agent.parent && a.provider == agent.provider);
+            if let (Some(slot), Some(wrapper)) = (slot, wrapper) {
+                self.merge_awaited(slot, wrapper.pid, wrapper.start_ticks)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An agent that runs and has told nothing yet has a session all the same: it waits for its
+    /// first prompt, or shows a dialog that comes before it. It is named by its process until the
+    /// agent names it.
+    fn await_sessions(&mut self, agents: &[AgentProcess], now: Timestamp) -> Result<(), Failure> {
+        let before = std::mem::take(&mut self.lonely);
+        for agent in agents.iter().filter(|a| !a.shared && !a.child) {
+            // Its session is not captured, so none here has it: it is not without one.
+            if self.ignored.holds(&agent.cwd) {
+                continue;
+            }
+            let name = (agent.pid, agent.start_ticks);
+            let started = |a: &&AgentProcess| a.child && a.parent == Some(agent.pid) && a.provider == agent.provider;
+            let family: Vec<(u32, u64)> = agents.iter().filter(started).map(|a| (a.pid, a.start_ticks)).collect();
+            let runs = |process| process == name || family.contains(&process);
+            if self.sessions.all_loaded().any(|(_, s)| s.process().is_some_and(runs)) {
+                continue;
+            }
+            if self.seat_agent(agent)? {
+                continue;
+            }
+            self.lonely.push(name);
+            if !before.contains(&name) {
+                continue;
+            }
+            let id: Arc<str> = Arc::from(format!("{AWAITED}{}-{}", agent.pid, agent.start_ticks));
+            let slot = self.sessions.resolve(&mut self.writer, agent.provider, &id, now)?;
+            let started =
+                SessionStarted { cwd: Some(agent.cwd.to_string_lossy().into_owned()), ..SessionStarted::default() };
+            self.inject(slot, Source::Process, now, "awaited", started.into())?;
+            let claim = Claim::ProcessAlive { pid: agent.pid, start_ticks: agent.start_ticks };
+            let words = Some(format!("process {} runs and has said nothing yet", agent.pid));
+            self.inject(
+                slot,
+                Source::Process,
+                now,
+                "awaited-process",
+                Signal::new(claim, Confidence::Medium, words).into(),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// A session turned out to be run by this process: the one that was named by the process is
+    /// the same.
+    pub(super) fn merge_awaited(&mut self, slot: usize, pid: u32, start_ticks: u64) -> Result<(), Failure> {
+        let known = self.sessions.known(slot).clone();
+        if known.provider_session_id.starts_with(AWAITED) {
+            return Ok(());
+        }
+        let id: Arc<str> = Arc::from(format!("{AWAITED}{pid}-{start_ticks}"));
+        let Some(awaited) = self.sessions.find_by_provider(known.provider, &id) else { return Ok(()) };
+        if self.sessions.state(&self.writer, awaited)?.session.merged_into.is_some() {
+            return Ok(());
+        }
+        let note = Annotation { topic: Topic::MergedInto, value: known.id.to_string() };
+        self.inject(awaited, Source::Runtime, (self.clock)(), "merged", note.into())
+    }
+}

@@ -1,0 +1,255 @@
+//! Runs: what their hosts tell, and which session it is about.
+
+use std::{path::Path, sync::atomic::AtomicU64};
+
+use events::{Choice, Dialog, Topic};
+use terminal::host::frame::{Frame, Hello, ScreenClaim, Told};
+
+use super::*;
+
+const PID: u32 = 900;
+
+fn run(n: u128) -> RunId {
+    RunId::from_bits(n)
+}
+
+fn hello(n: u128, provider: Provider, cwd: &str) -> Hello {
+    Hello {
+        run: run(n),
+        name: None,
+        command: vec![provider.to_string()],
+        provider,
+        version: None,
+        cwd: cwd.into(),
+        pid: PID + n as u32,
+        start_ticks: 7,
+        host_pid: 1,
+        started_at: at(0.0),
+        terminal: true,
+        size: Some((40, 120)),
+        socket: None,
+        recording: None,
+        answers: true,
+    }
+}
+
+fn name(n: u128) -> String {
+    format!("run-{}", run(n))
+}
+
+fn says(state: State, reason: Option<Reason>, subject: Option<&str>) -> Told {
+    let dialog = subject.map(|subject| {
+        let options = vec![Choice { label: "Yes".into(), key: Some("1".into()), selected: true, ..Choice::default() }];
+        Box::new(Dialog { subject: Some(subject.into()), options, ..Dialog::default() })
+    });
+    Told::Claim(ScreenClaim {
+        state,
+        reason,
+        strength: Confidence::High,
+        words: format!("a rule says {state}"),
+        dialog,
+    })
+}
+
+impl World {
+    fn hello(&mut self, hello: Hello) {
+        self.take(Input::Host(HostInput::Hello(Box::new(hello))));
+        self.commit();
+    }
+
+    /// A frame of a run, told at that moment; gives the number that was acknowledged.
+    fn frame(&mut self, n: u128, number: u64, seconds: f64, told: Told) -> u64 {
+        let acked = Arc::new(AtomicU64::new(0));
+        let stored = {
+            let acked = Arc::clone(&acked);
+            Box::new(move |n| acked.store(n, Ordering::Relaxed))
+        };
+        let frame = Frame { n: number, at: at(seconds), told };
+        self.take(Input::Host(HostInput::Frame { run: run(n), frame, stored }));
+        assert_eq!(acked.load(Ordering::Relaxed), 0, "not acknowledged before its commit");
+        self.commit();
+        acked.load(Ordering::Relaxed)
+    }
+
+    fn registered(&mut self, session: &str, record: &str, seconds: f64, pid: u32) {
+        let claim = Claim::ProcessAlive { pid, start_ticks: 7 };
+        self.live(session, vec![registry(session, record, seconds, claim)]);
+        self.commit();
+    }
+}
+
+#[test]
+fn a_run_has_a_session_from_its_first_moment() {
+    let mut world = World::new();
+    world.hello(hello(1, Provider::Codex, "/p"));
+    let session = world.session(&name(1));
+    assert_eq!(
+        (session.run_id, session.pid, session.cwd.as_deref()),
+        (Some(run(1).to_string()), Some(901), Some("/p"))
+    );
+    assert_eq!(world.status(&name(1)), "waiting new_session");
+    assert_eq!(world.frame(1, 1, 0.5, says(State::WaitingApproval, Some(Reason::Trust), Some("/p"))), 1);
+    assert_eq!(world.status(&name(1)), "waiting_approval trust");
+    assert_eq!(world.session(&name(1)).status.activity.as_deref(), Some("/p"));
+    assert_eq!(world.session(&name(1)).pending_approvals.len(), 1);
+    world.frame(1, 2, 0.6, Told::Exited { code: Some(3), signal: None });
+    assert_eq!(world.status(&name(1)), "exited failed");
+    world.assert_sound();
+}
+
+#[test]
+fn a_frame_delivered_twice_is_one_event() {
+    let mut world = World::new();
+    world.hello(hello(1, Provider::Codex, "/p"));
+    world.frame(1, 1, 0.5, says(State::Running, None, None));
+    let before = world.log().len();
+    assert_eq!(world.frame(1, 1, 0.5, says(State::Running, None, None)), 1, "acknowledged again");
+    assert_eq!(world.log().len(), before);
+    // The host registers again after a restart of the server.
+    world.start();
+    world.hello(hello(1, Provider::Codex, "/p"));
+    world.frame(1, 1, 0.5, says(State::Running, None, None));
+    assert_eq!(world.log().len(), before);
+    assert_eq!(world.status(&name(1)), "running thinking");
+    world.assert_sound();
+}
+
+#[test]
+fn one_dialog_after_another_are_two_approvals() {
+    let mut world = World::new();
+    world.hello(hello(1, Provider::Claude, "/p"));
+    world.frame(1, 1, 0.5, says(State::WaitingApproval, Some(Reason::Tool), Some("touch a")));
+    let first = world.session(&name(1)).pending_approvals;
+    world.frame(1, 2, 0.9, says(State::WaitingApproval, Some(Reason::Tool), Some("touch b")));
+    let second = world.session(&name(1));
+    assert_ne!(first, second.pending_approvals);
+    assert_eq!(second.status.activity.as_deref(), Some("touch b"));
+}
+
+#[test]
+fn the_session_the_agent_names_takes_the_place_of_the_runs_own() {
+    let mut world = World::new();
+    world.hello(hello(1, Provider::Claude, "/p"));
+    world.frame(1, 1, 0.5, says(State::Running, Some(Reason::Thinking), None));
+    world.registered("s", "alive", 1.0, 901);
+    let (own, named) = (world.session(&name(1)), world.session("s"));
+    assert_eq!((own.merged_into, named.run_id), (Some(named.id), Some(run(1).to_string())));
+    assert_eq!(world.status("s"), "running thinking", "what the screen says is the session's now");
+    world.frame(1, 2, 1.5, says(State::WaitingApproval, Some(Reason::Tool), None));
+    assert_eq!(world.status("s"), "waiting_approval tool");
+    world.assert_sound();
+}
+
+#[test]
+fn a_process_inside_the_run_belongs_to_it() {
+    let mut world = World::new();
+    world.hello(hello(1, Provider::Unknown, "/p"));
+    assert_eq!(world.status(&name(1)), "running tool", "a program nobody knows runs while it lives");
+    world.asked.runs.lock().unwrap().insert(950, run(1));
+    world.registered("s", "alive", 1.0, 950);
+    assert_eq!(world.session("s").run_id, Some(run(1).to_string()));
+    assert_eq!(world.session(&name(1)).merged_into, None, "the shell is not the agent it started");
+    world.registered("other", "alive", 1.0, 951);
+    assert_eq!(world.session("other").run_id, None);
+}
+
+#[test]
+fn a_run_moves_along_to_the_next_session() {
+    let mut world = World::new();
+    world.hello(hello(1, Provider::Claude, "/p"));
+    world.registered("s", "alive", 1.0, 901);
+    world.frame(1, 1, 1.1, says(State::Waiting, Some(Reason::TurnComplete), None));
+    world.registered("t", "moved", 2.0, 901);
+    assert_eq!(world.session("t").run_id, Some(run(1).to_string()));
+    world.frame(1, 2, 2.1, says(State::Running, Some(Reason::Thinking), None));
+    assert_eq!(world.status("t"), "running thinking");
+    assert_ne!(world.status("s"), "running thinking", "the one that was left is not what the screen shows");
+    world.assert_sound();
+}
+
+fn daemon(open: &str) -> AgentProcess {
+    AgentProcess {
+        provider: Provider::Claude,
+        pid: 500,
+        start_ticks: 3,
+        parent: None,
+        child: false,
+        cwd: Path::new("/").into(),
+        shared: true,
+        run: None,
+        open_files: vec![PathBuf::from(open)],
+    }
+}
+
+#[test]
+fn a_daemon_outlives_the_terminal_of_its_run() {
+    let mut world = World::new();
+    world.hello(hello(1, Provider::Claude, "/p"));
+    world.hello(hello(2, Provider::Claude, "/p"));
+    world.until(5.0);
+    world.frame(2, 1, 5.0, says(State::Running, Some(Reason::Thinking), None));
+    let here = SessionStarted { cwd: Some("/p".into()), ..SessionStarted::default() };
+    world.live("s", vec![started("s", 5.1, here), prompt("s", "go", 5.1)]);
+    world.take(Input::Agents(vec![daemon(&path_of("s"))]));
+    world.commit();
+    let session = world.session("s");
+    assert_eq!((session.pid, session.run_id), (Some(500), Some(run(2).to_string())), "the one that began to work then");
+    world.until(6.0);
+    world.frame(2, 2, 6.0, Told::Exited { code: None, signal: Some(9) });
+    world.take(Input::Ended(Ended { pid: 902, start_ticks: 7 }));
+    world.commit();
+    assert_eq!(world.status("s"), "running thinking", "its daemon goes on");
+    world.take(Input::Ended(Ended { pid: 500, start_ticks: 3 }));
+    world.commit();
+    assert!(world.status("s").starts_with("exited"));
+    world.assert_sound();
+}
+
+#[test]
+fn what_was_told_late_keeps_its_time() {
+    let mut world = World::new();
+    world.hello(hello(1, Provider::Codex, "/p"));
+    world.until(60.0);
+    world.frame(1, 1, 10.0, says(State::Running, None, None));
+    world.frame(1, 2, 20.0, says(State::Waiting, Some(Reason::TurnComplete), None));
+    assert_eq!(world.status(&name(1)), "waiting turn_complete");
+    assert_eq!(world.session(&name(1)).status.since, at(20.0));
+    world.assert_sound();
+}
+
+#[test]
+fn a_host_that_stays_away_leaves_no_claim_behind() {
+    let mut world = World::new();
+    world.hello(hello(1, Provider::Codex, "/p"));
+    world.frame(1, 1, 0.5, says(State::WaitingApproval, Some(Reason::Tool), None));
+    world.take(Input::Host(HostInput::Lost(run(1))));
+    world.commit();
+    assert_eq!(world.status(&name(1)), "waiting new_session");
+}
+
+#[test]
+fn keys_and_notifications_are_remarks() {
+    let mut world = World::new();
+    world.hello(hello(1, Provider::Codex, "/p"));
+    world.frame(1, 1, 0.5, Told::Answered { meaning: "Yes".into() });
+    world.frame(1, 2, 0.6, Told::Notification { text: "done".into() });
+    assert_eq!(world.frame(1, 3, 0.7, Told::Bell), 3);
+    let remarks: Vec<(Source, Topic, String)> = world
+        .log()
+        .into_iter()
+        .filter_map(|event| match event.payload {
+            Payload::Annotation(note) => Some((event.source, note.topic, note.value)),
+            _ => None,
+        })
+        .filter(|(_, topic, _)| matches!(topic, Topic::Input | Topic::Notice))
+        .collect();
+    assert_eq!(remarks, [(Source::Input, Topic::Input, "Yes".into()), (Source::Pty, Topic::Notice, "done".into())]);
+}
+
+#[test]
+fn a_run_in_a_directory_that_is_not_captured_leaves_nothing() {
+    let mut world = World::new();
+    world.hello(hello(1, Provider::Codex, "/secret/x"));
+    assert_eq!(world.frame(1, 1, 0.5, says(State::Running, None, None)), 1);
+    assert!(world.log().is_empty());
+}

@@ -1,0 +1,145 @@
+//! Directories whose sessions are not captured: nothing of them is stored, whoever tells of them.
+
+use std::os::unix::fs::symlink;
+
+use hooks::delivery::Delivery;
+use serde_json::value::RawValue;
+use terminal::host::frame::Hello;
+
+use super::*;
+
+fn agent(cwd: &str) -> Input {
+    Input::Agents(vec![AgentProcess {
+        provider: Provider::Claude,
+        pid: 821,
+        start_ticks: 7,
+        parent: None,
+        child: false,
+        cwd: cwd.into(),
+        shared: false,
+        run: None,
+        open_files: Vec::new(),
+    }])
+}
+
+fn here(session: &str, cwd: &str) -> NewEvent {
+    started(session, 1.0, SessionStarted { cwd: Some(cwd.into()), ..SessionStarted::default() })
+}
+
+fn hook(seconds: f64, cwd: Option<&str>) -> Input {
+    let cwd = cwd.map(|cwd| format!(",\"cwd\":\"{cwd}\"")).unwrap_or_default();
+    let payload = format!("{{\"session_id\":\"s\",\"hook_event_name\":\"UserPromptSubmit\",\"prompt\":\"x\"{cwd}}}");
+    let delivery = Delivery {
+        id: RunId::mint(at(seconds), [seconds as u8; 10]),
+        provider: Provider::Claude,
+        source: Source::Hook,
+        at: at(seconds),
+        agent: None,
+        run: None,
+        search_path: None,
+        redacted_from: None,
+        payload: RawValue::from_string(payload).unwrap(),
+    };
+    Input::Delivery(Box::new(HookInput::new(delivery, at(seconds), Box::new(|_| ()))))
+}
+
+#[test]
+fn a_directory_is_known_by_where_it_really_is() {
+    let mut world = World::new();
+    let root = world.dir.path().canonicalize().unwrap();
+    std::fs::create_dir_all(root.join("real/secret/plans")).unwrap();
+    symlink(root.join("real"), root.join("link")).unwrap();
+    for (session, below) in [("s", "real/secret/plans"), ("t", "link/secret"), ("u", "real/secret")] {
+        world.live(session, vec![here(session, root.join(below).to_str().unwrap()), prompt(session, "one", 1.0)]);
+    }
+    world.live("v", vec![here("v", root.join("real").to_str().unwrap()), prompt("v", "one v", 1.0)]);
+    world.commit();
+    assert!(!world.told("v").is_empty());
+    let captured = world.log().into_iter().filter(|e| e.session_id != world.id("v")).count();
+    assert_eq!(captured, 0);
+}
+
+#[test]
+fn an_agent_in_an_ignored_directory_has_no_session() {
+    let mut world = World::new();
+    for seconds in [1.0, 3.0, 5.0] {
+        world.until(seconds);
+        world.take(agent("/secret/plans"));
+        world.commit();
+    }
+    assert_eq!(world.log().len(), 0);
+    let filter = store::SessionFilter { before: None, limit: 9 };
+    assert_eq!(world.read().views(&filter).unwrap().len(), 0);
+    // Elsewhere it has one.
+    for seconds in [7.0, 9.0] {
+        world.until(seconds);
+        world.take(agent("/secretary"));
+        world.commit();
+    }
+    assert_eq!(world.read().views(&filter).unwrap().len(), 1);
+}
+
+#[test]
+fn a_session_that_was_named_before_is_turned_off_when_its_directory_is_known() {
+    let mut world = World::new();
+    // Named as the parent of a helper that works elsewhere; its state is not in memory after a start.
+    world.past("helper", vec![started("helper", 1.5, helper_of("s")), prompt("helper", "task", 1.5)]);
+    world.commit();
+    world.start();
+    world
+        .live("s", vec![prompt("s", "before it says where", 2.0), here("s", "/secret/plans"), prompt("s", "one", 3.0)]);
+    world.commit();
+    assert_eq!(world.told("s"), [""; 0]);
+    // What was captured before goes on, wherever it goes.
+    world.live("t", vec![here("t", "/p"), prompt("t", "one t", 4.0)]);
+    world.commit();
+    world.start();
+    world.live("t", vec![here("t", "/secret"), prompt("t", "two t", 5.0)]);
+    world.commit();
+    assert!(world.told("t").iter().any(|told| told.contains("two t")), "{:?}", world.told("t"));
+}
+
+#[test]
+fn a_hook_that_says_later_where_its_session_is_turns_it_off() {
+    let mut world = World::new();
+    world.until(1.0);
+    world.take(hook(1.0, None));
+    world.commit();
+    let before = world.log().len();
+    world.until(2.0);
+    world.take(hook(2.0, Some("/secret/plans")));
+    world.until(3.0);
+    world.take(hook(3.0, None));
+    world.commit();
+    assert_eq!(world.log().len(), before);
+}
+
+#[test]
+fn a_run_in_an_ignored_directory_stores_nothing() {
+    let mut world = World::new();
+    let hello = Hello {
+        run: RunId::from_bits(1),
+        name: Some("plans".into()),
+        command: vec!["claude".into()],
+        provider: Provider::Claude,
+        version: None,
+        cwd: "/secret/plans".into(),
+        pid: 821,
+        start_ticks: 7,
+        host_pid: 1,
+        started_at: at(0.0),
+        terminal: true,
+        size: Some((40, 120)),
+        socket: None,
+        recording: None,
+        answers: true,
+    };
+    for seconds in [1.0, 3.0, 5.0] {
+        world.until(seconds);
+        world.take(Input::Host(HostInput::Hello(Box::new(hello.clone()))));
+        world.take(agent("/secret/plans"));
+        world.live("s", vec![here("s", "/secret/plans"), prompt("s", &format!("p{seconds}"), seconds)]);
+        world.commit();
+    }
+    assert_eq!(world.log().len(), 0);
+}

@@ -1,0 +1,34 @@
+//! The service: configuration, wiring, ingest, approvals, runs, prompts, findings, notices, health.
+//!
+//! The only crate but the command line that sees the clock and the environment. [`ingest`] is the heart:
+//! the one thread that commits. [`serve`] puts everything together and takes it apart again in order.
+
+#![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
+
+pub mod actions;
+pub mod approvals;
+pub mod clock;
+pub mod config;
+pub mod daemons;
+pub mod deliveries;
+pub mod endpoint;
+pub mod environment;
+pub mod findings;
+pub mod handing;
+pub mod health;
+pub mod heard;
+pub mod ignored;
+pub mod ingest;
+pub mod linker;
+pub mod notices;
+pub mod open_files;
+pub mod places;
+pub mod policy;
+pub mod prompts;
+pub mod recording;
+pub mod redacted_only;
+pub mod redaction;
+pub mod roots;
+pub mod runs;
+pub mod serve;
+pub mod telemetry;

@@ -1,0 +1,112 @@
+//! Looks for agents' processes when ingest asks for them, and watches those it knows.
+
+use std::{
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use agents::Homes;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
+use processes::{Table, Watcher, run_of};
+
+use events::RunId;
+
+use crate::ingest::{Input, Processes};
+
+/// For a session that has just begun, the process table is searched after this.
+const SOONEST: Duration = Duration::from_millis(300);
+
+/// Owns the two threads that look at processes.
+pub struct Linker {
+    watcher: Watcher,
+    ask: Option<Sender<bool>>,
+    search: Option<JoinHandle<()>>,
+}
+
+impl Linker {
+    /// Starts the threads; what they find goes to ingest.
+    ///
+    /// # Errors
+    /// When a thread cannot be made.
+    pub fn start(homes: Homes, inputs: Sender<Input>) -> std::io::Result<Self> {
+        let ended = inputs.clone();
+        let watcher = Watcher::start(move |process| {
+            // Only a stopped ingest takes nothing more.
+            ended.send(Input::Ended(process)).ok();
+        })?;
+        let (ask, asked) = bounded(1);
+        let search = std::thread::Builder::new()
+            .name("search-agents".into())
+            .spawn(move || search(Table::new(homes), &asked, &inputs))?;
+        Ok(Self { watcher, ask: Some(ask), search: Some(search) })
+    }
+}
+
+impl Processes for Linker {
+    fn watch(&mut self, pid: u32, start_ticks: u64) {
+        self.watcher.watch(pid, start_ticks);
+    }
+
+    fn wanted(&mut self, fresh: bool) {
+        if let Some(ask) = &self.ask {
+            match ask.try_send(fresh) {
+                Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+            }
+        }
+    }
+
+    fn run_of(&mut self, pid: u32) -> Option<RunId> {
+        run_of(pid)
+    }
+}
+
+impl Drop for Linker {
+    fn drop(&mut self) {
+        self.ask = None;
+        if let Some(thread) = self.search.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+/// Agents without a session yet are looked for this often.
+const ROUND: Duration = Duration::from_secs(3);
+/// One that was seen for the first time is looked at again after this.
+const AGAIN: Duration = Duration::from_millis(1500);
+
+fn search(mut table: Table, asked: &Receiver<bool>, inputs: &Sender<Input>) {
+    let mut last_told: Vec<(u32, u64)> = Vec::new();
+    let mut wanted = false;
+    let mut tellings = 0;
+    let mut next = Instant::now();
+    loop {
+        match asked.recv_deadline(next) {
+            Ok(fresh) => {
+                wanted = true;
+                if fresh {
+                    next = next.min(Instant::now() + SOONEST);
+                }
+                continue;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        let found = table.scan();
+        let names: Vec<(u32, u64)> = found.iter().map(|a| (a.pid, a.start_ticks)).collect();
+        // What is new is told twice: the second time tells that it stayed.
+        if names != last_told {
+            tellings = 2;
+        } else if wanted {
+            tellings = tellings.max(1);
+        }
+        wanted = false;
+        last_told = names;
+        next = Instant::now() + if tellings > 1 { AGAIN } else { ROUND };
+        if tellings > 0 {
+            tellings -= 1;
+            if inputs.send(Input::Agents(found)).is_err() {
+                return;
+            }
+        }
+    }
+}

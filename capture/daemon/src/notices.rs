@@ -1,0 +1,375 @@
+//! Telling people: findings become notices, notices messages (`notifier`), and what came of each message
+//! an event of its session.
+//!
+//! Two threads: `notices` makes notices of committed findings and keeps receipts, `notify` plans and asks
+//! where the user is. Neither keeps ingest waiting. Everything told is redacted.
+
+use std::{
+    fmt::Write,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use events::{Finding, FindingState, Notification, RunId, SendOutcome, Severity, Timestamp};
+use jiff::tz::TimeZone;
+use notifier::{
+    Delivery, INBOX_CAPACITY, Moment, Notice, Outcome, Planner, Presence, Receipt, Settings, SinkError, Surroundings,
+    TerminalSink, World,
+};
+use projections::Session;
+use server::Refusal;
+use store::{KeptFilter, Reader};
+use terminal::host::frame::Presence as Seen;
+use tokio::sync::oneshot;
+
+use crate::{
+    clock,
+    handing::as_json,
+    ingest::{Aside, Input, Noted},
+    places, redaction,
+    runs::Runs,
+};
+
+/// Findings and receipts that may wait.
+const TOLD: usize = 1_024;
+/// Causes that are remembered at the start, so that nobody is told of one twice.
+const REMEMBERED: usize = 20_000;
+/// A finding that nobody was told of before the last end is told of at the start if it is not older, ms.
+const NOT_TOLD_YET_MS: i64 = 5 * 60 * 1000;
+/// Who typed within this time is at the terminal, when the terminal does not say whether it has the
+/// focus, ms. Short: who has just sent a prompt may be gone when it asks for something.
+const TYPED_MS: u64 = 1_000;
+/// Who typed within this time is at the terminal that says that it has the focus, ms.
+const FOCUSED_MS: u64 = 120_000;
+/// A message that is tried out is waited for so long.
+const TEST_WITHIN: Duration = Duration::from_secs(8);
+/// What waits at the end has so long to be sent.
+const STOP_WITHIN: Duration = Duration::from_secs(2);
+
+/// A handle on the two threads; clones share it.
+#[derive(Clone)]
+pub struct Notices {
+    told: Sender<Told>,
+    delivery: Arc<OnceLock<Delivered>>,
+}
+
+/// The channels, while they are there.
+type Delivered = Mutex<Option<Arc<Delivery>>>;
+
+enum Told {
+    Finding(Box<Finding>),
+    Receipt(Box<Receipt>),
+    Stop,
+}
+
+/// What the threads work with.
+pub struct Parts {
+    /// The way to ingest.
+    pub inputs: Sender<Input>,
+    /// What is stored.
+    pub reader: Reader,
+    /// The terminals.
+    pub runs: Runs,
+    /// Runs what takes time.
+    pub runtime: tokio::runtime::Handle,
+    /// The user's settings.
+    pub settings: Settings,
+}
+
+/// What waits for the threads to begin.
+pub struct Waiting {
+    told: Receiver<Told>,
+    back: Sender<Told>,
+    delivery: Arc<OnceLock<Delivered>>,
+}
+
+impl Notices {
+    /// A handle on threads that are not at work yet.
+    #[must_use]
+    pub fn new() -> (Self, Waiting) {
+        let (told, inbox) = bounded(TOLD);
+        let delivery = Arc::new(OnceLock::new());
+        let waiting = Waiting { told: inbox, back: told.clone(), delivery: Arc::clone(&delivery) };
+        (Self { told, delivery }, waiting)
+    }
+
+    /// A finding changed; it is committed. Never waits.
+    pub fn finding(&self, finding: Finding) {
+        if let Err(TrySendError::Full(_)) = self.told.try_send(Told::Finding(Box::new(finding))) {
+            tracing::warn!("findings come faster than people can be told: nobody is told of one");
+        }
+    }
+
+    /// Sends a message over a channel, to try it.
+    pub fn test(&self, channel: String, reply: oneshot::Sender<Result<String, Refusal>>) {
+        let Some(delivery) = self.delivery() else { return };
+        let tried = std::thread::Builder::new().name("notify-test".into()).spawn(move || {
+            let receipt = delivery.test(&channel, TEST_WITHIN);
+            let answer = receipt.ok_or_else(|| {
+                Refusal::Conflict(format!("channel `{channel}` has not taken it within {} s", TEST_WITHIN.as_secs()))
+            });
+            // The client may have gone away meanwhile.
+            reply.send(answer.and_then(|receipt| as_json(&receipt))).ok();
+        });
+        if let Err(error) = tried {
+            tracing::warn!(%error, "a channel cannot be tried");
+        }
+    }
+
+    /// Metrics of the channels.
+    pub fn metrics(&self, out: &mut String) {
+        let name = "capture_notifications_total";
+        writeln!(out, "# HELP {name} Messages to people, by channel and what came of them.\n# TYPE {name} counter")
+            .ok();
+        for counts in self.delivery().map(|delivery| delivery.counts()).unwrap_or_default() {
+            for (outcome, n) in [("sent", counts.sent), ("failed", counts.failed), ("dropped", counts.dropped)] {
+                let channel = counts.channel.replace(['\\', '"', '\n'], "_");
+                writeln!(out, "{name}{{channel=\"{channel}\",outcome=\"{outcome}\"}} {n}").ok();
+            }
+        }
+    }
+
+    fn delivery(&self) -> Option<Arc<Delivery>> {
+        self.delivery.get()?.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends the threads.
+    pub fn stop(&self) {
+        self.told.send(Told::Stop).ok();
+    }
+}
+
+impl Waiting {
+    /// Begins.
+    ///
+    /// # Errors
+    /// When a channel's settings cannot be used, or a thread cannot be made.
+    pub fn start(self, parts: Parts) -> anyhow::Result<JoinHandle<()>> {
+        let Self { told, back, delivery: shared } = self;
+        let mut around = Surroundings::new(
+            Arc::new(|name| places::variable(name).and_then(|value| value.into_os_string().into_string().ok())),
+            Arc::new(clock::now),
+        );
+        around.terminals = Some(Arc::new(Terminals { runs: parts.runs.clone(), runtime: parts.runtime.clone() }));
+        let mut settings = parts.settings.clone();
+        if settings == Settings::default() && !has_desktop() {
+            // Nobody asked for it, and there is none: that is no failure to tell of each time.
+            tracing::info!(
+                "there is no desktop here, and no other channel: nobody is told of findings but by `capture findings`"
+            );
+            settings.channels.clear();
+        }
+        for (channel, trouble) in notifier::delivery::troubles(&settings, &around) {
+            tracing::warn!(channel, trouble, "a channel cannot be used");
+        }
+        let hear = move |receipt| {
+            if back.try_send(Told::Receipt(Box::new(receipt))).is_err() {
+                tracing::warn!("what came of a message is not noted: too much waits");
+            }
+        };
+        let delivery = Arc::new(Delivery::start(&settings, around, Arc::new(hear))?);
+        shared.get_or_init(|| Mutex::new(Some(Arc::clone(&delivery))));
+        let notified = parts.reader.notified(REMEMBERED)?;
+        let mut planner = Planner::new(settings, notified.iter().cloned());
+        let (plan, inbox) = bounded(INBOX_CAPACITY);
+        let place = Place { runs: parts.runs.clone(), runtime: parts.runtime.clone() };
+        let planning = {
+            let delivery = Arc::clone(&delivery);
+            std::thread::Builder::new()
+                .name("notify".into())
+                .spawn(move || notifier::drive(&mut planner, &inbox, &place, &delivery))?
+        };
+        let mut teller = Teller { parts, plan };
+        Ok(std::thread::Builder::new().name("notices".into()).spawn(move || {
+            teller.take_up(&notified);
+            for told in &told {
+                match told {
+                    Told::Finding(finding) => teller.tell(&finding),
+                    Told::Receipt(receipt) => teller.note(&receipt),
+                    Told::Stop => break,
+                }
+            }
+            drop(teller.plan);
+            planning.join().ok();
+            if let Some(shared) = shared.get() {
+                shared.lock().unwrap_or_else(PoisonError::into_inner).take();
+            }
+            // One that is tried out at this moment has the channels still: they end with the program.
+            if let Ok(delivery) = Arc::try_unwrap(delivery) {
+                delivery.stop(STOP_WITHIN);
+            }
+        })?)
+    }
+}
+
+/// Whether there is a session bus, by the variables that name one and by its usual place.
+fn has_desktop() -> bool {
+    places::variable("DBUS_SESSION_BUS_ADDRESS").is_some()
+        || places::variable("XDG_RUNTIME_DIR").is_some_and(|dir| dir.join("bus").exists())
+}
+
+/// Makes notices of findings.
+struct Teller {
+    parts: Parts,
+    plan: Sender<notifier::Input>,
+}
+
+impl Teller {
+    /// What was found right before the last end, and nobody was told of.
+    fn take_up(&mut self, notified: &[String]) {
+        let filter = KeptFilter { states: Some(FindingState::Open..=FindingState::Open), session: None, limit: 1_000 };
+        match self.parts.reader.kept::<Finding>(&filter) {
+            Ok(open) => {
+                let fresh =
+                    |f: &&Finding| clock::now().since_ms(f.first_at) < NOT_TOLD_YET_MS && !notified.contains(&f.id);
+                open.iter().filter(fresh).for_each(|finding| self.tell(finding));
+            }
+            Err(error) => tracing::warn!(%error, "findings cannot be read: nobody is told of those before the start"),
+        }
+    }
+
+    fn tell(&mut self, finding: &Finding) {
+        let input = match finding.state {
+            FindingState::Open => match self.parts.reader.session(finding.session_id) {
+                Ok(session) => notifier::Input::Notice(Box::new(notice(finding, session.as_ref()))),
+                Err(error) => return tracing::warn!(%error, "nobody is told of a finding: its session cannot be read"),
+            },
+            FindingState::Acknowledged | FindingState::Resolved => notifier::Input::Withdraw(finding.id.clone()),
+        };
+        self.plan.send(input).ok();
+    }
+
+    /// What came of a message is an event of each session it told of.
+    fn note(&self, receipt: &Receipt) {
+        let (outcome, error, attempts) = match &receipt.outcome {
+            Outcome::Sent => (SendOutcome::Sent, None, 1),
+            Outcome::Failed { error, attempts } => (SendOutcome::Failed, Some(error.clone()), *attempts),
+            Outcome::Dropped { why } => {
+                let why = serde_json::to_value(why).ok().and_then(|why| why.as_str().map(str::to_owned));
+                (SendOutcome::Dropped, why, 0)
+            }
+        };
+        if outcome != SendOutcome::Sent {
+            tracing::warn!(channel = receipt.channel, ?error, attempts, "a message was not sent");
+        }
+        let mut sessions = std::collections::BTreeMap::new();
+        for id in &receipt.causes {
+            if let Ok(Some(finding)) = self.parts.reader.one::<Finding>(id) {
+                sessions.entry(finding.session_id).or_insert_with(Vec::new).push(finding.id);
+            }
+        }
+        for (session, findings) in sessions {
+            let told = Notification {
+                message_id: receipt.message_id.clone(),
+                channel: receipt.channel.clone(),
+                findings,
+                outcome,
+                error: error.clone(),
+                attempts,
+            };
+            self.parts.inputs.send(Input::Aside(Aside::new(session, Noted::Notification(Box::new(told))))).ok();
+        }
+    }
+}
+
+fn notice(finding: &Finding, session: Option<&Session>) -> Notice {
+    let title = session.and_then(|s| s.title.clone());
+    let cwd = session.and_then(|s| s.began_in.as_deref().or(s.cwd.as_deref()));
+    let project = cwd.and_then(|cwd| cwd.rsplit('/').find(|part| !part.is_empty())).unwrap_or_default();
+    let agent = session.map_or("session", |s| s.provider.as_str());
+    let label = title.unwrap_or_else(|| agent.to_owned());
+    let body = match &finding.subject {
+        Some(subject) if !finding.what.contains(subject.as_str()) => format!("{}\n{subject}", finding.why),
+        Some(_) | None => finding.why.clone(),
+    };
+    Notice {
+        cause: finding.id.clone(),
+        kind: finding.kind.to_string(),
+        severity: match finding.severity {
+            Severity::Info => notifier::Severity::Info,
+            Severity::Warning => notifier::Severity::Warning,
+            Severity::Error => notifier::Severity::Urgent,
+        },
+        session: finding.session_id.to_string(),
+        session_label: redaction::text(&label).into_owned(),
+        project: redaction::text(project).into_owned(),
+        title: redaction::text(&finding.what).into_owned(),
+        body: redaction::text(&body).into_owned(),
+        url: None,
+        run: session.and_then(|s| s.run_id.clone()),
+        at: finding.first_at,
+    }
+}
+
+/// Says where the user is.
+struct Place {
+    runs: Runs,
+    runtime: tokio::runtime::Handle,
+}
+
+impl World for Place {
+    fn now(&self) -> Moment {
+        let at = clock::now();
+        Moment { at, utc_offset_s: utc_offset_s(at) }
+    }
+
+    fn presence(&self, notice: &Notice) -> Presence {
+        let Some(run) = notice.run.as_deref().and_then(|run| run.parse::<RunId>().ok()) else {
+            return Presence::Unknown;
+        };
+        self.runtime.block_on(self.runs.presence(run)).map_or(Presence::Unknown, presence)
+    }
+}
+
+fn presence(seen: Seen) -> Presence {
+    let within = |ms| seen.typed_ms.is_some_and(|typed| typed < ms);
+    let there = match (seen.attached, seen.focused) {
+        (false, _) | (true, Some(false)) => false,
+        (true, Some(true)) => within(FOCUSED_MS),
+        (true, None) => within(TYPED_MS),
+    };
+    if there { Presence::AtTerminal } else { Presence::Away }
+}
+
+fn utc_offset_s(at: Timestamp) -> i32 {
+    let at = jiff::Timestamp::from_millisecond(at.as_millisecond()).unwrap_or_default();
+    TimeZone::system().to_offset(at).seconds()
+}
+
+/// The terminals of runs.
+struct Terminals {
+    runs: Runs,
+    runtime: tokio::runtime::Handle,
+}
+
+impl TerminalSink for Terminals {
+    fn write(&self, run: &str, bytes: &[u8]) -> Result<(), SinkError> {
+        let run: RunId = run.parse().map_err(|_| SinkError::NoTerminal)?;
+        let text = String::from_utf8(bytes.to_vec()).map_err(|error| SinkError::Busy(error.to_string()))?;
+        // On a thread of the channel's own.
+        self.runtime.block_on(self.runs.announce(run, text)).map_err(|refusal| SinkError::Busy(refusal.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_typed_a_moment_ago_is_there() {
+        let seen = |attached, focused, typed_ms| presence(Seen { attached, focused, typed_ms });
+        assert_eq!(seen(true, None, Some(500)), Presence::AtTerminal);
+        assert_eq!(seen(true, None, Some(10_000)), Presence::Away);
+        assert_eq!(seen(true, None, None), Presence::Away);
+        assert_eq!(seen(true, Some(true), Some(60_000)), Presence::AtTerminal);
+        assert_eq!(
+            seen(true, Some(true), Some(600_000)),
+            Presence::Away,
+            "the window has the focus, and nobody is there"
+        );
+        assert_eq!(seen(true, Some(false), Some(10)), Presence::Away, "typed, and went to another window");
+        assert_eq!(seen(false, None, Some(10)), Presence::Away);
+    }
+}

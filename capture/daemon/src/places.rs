@@ -1,0 +1,107 @@
+//! Where things are: the environment is read here and nowhere else.
+
+use std::path::{Path, PathBuf};
+
+use hooks::Search;
+
+/// A variable of the environment; `None` when unset or empty.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "the home of the environment")]
+pub fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from)
+}
+
+/// Where agents' programs are looked for, and the environment in which one is asked for its version: what
+/// a program, or the version manager in front of it, needs to be found, and nothing that tells it what to do.
+#[must_use]
+pub fn agent_search() -> Search {
+    const PASSED_ON: [&str; 11] = [
+        "HOME",
+        "USER",
+        "LANG",
+        "TMPDIR",
+        "VOLTA_HOME",
+        "ASDF_DIR",
+        "ASDF_DATA_DIR",
+        "MISE_DATA_DIR",
+        "MISE_CONFIG_DIR",
+        "NODENV_ROOT",
+        "PNPM_HOME",
+    ];
+    let passed = PASSED_ON.iter().filter_map(|name| Some((name.into(), variable(name)?.into_os_string())));
+    Search::new(variable("PATH").unwrap_or_default().into_os_string(), passed.collect())
+}
+
+/// The user's home directory.
+///
+/// # Errors
+/// When HOME is not set.
+pub fn home() -> anyhow::Result<PathBuf> {
+    home_in(&variable)
+}
+
+fn home_in(variable: &dyn Fn(&str) -> Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    variable("HOME")
+        .ok_or_else(|| anyhow::anyhow!("HOME is not set, so neither configuration nor agents' files can be found"))
+}
+
+/// `$XDG_CONFIG_HOME/capture/config.toml`.
+///
+/// # Errors
+/// When neither XDG_CONFIG_HOME nor HOME is set.
+pub fn config_file() -> anyhow::Result<PathBuf> {
+    Ok(config_dir()?.join("config.toml"))
+}
+
+/// `$XDG_CONFIG_HOME/capture/screen-rules`: the user's rules for reading screens.
+///
+/// # Errors
+/// When neither XDG_CONFIG_HOME nor HOME is set.
+pub fn screen_rules_dir() -> anyhow::Result<PathBuf> {
+    Ok(config_dir()?.join("screen-rules"))
+}
+
+/// `$XDG_CONFIG_HOME/capture/policy.toml`: the user's rules for approvals.
+///
+/// # Errors
+/// When neither XDG_CONFIG_HOME nor HOME is set.
+pub fn policy_file() -> anyhow::Result<PathBuf> {
+    Ok(policy_file_in(&config_dir()?))
+}
+
+/// The user's rules for approvals in a directory of configuration.
+#[must_use]
+pub fn policy_file_in(config_dir: &Path) -> PathBuf {
+    config_dir.join("policy.toml")
+}
+
+fn config_dir() -> anyhow::Result<PathBuf> {
+    config_dir_in(&variable)
+}
+
+/// The directory of the configuration in an environment.
+pub(crate) fn config_dir_in(variable: &dyn Fn(&str) -> Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    let base = match variable("XDG_CONFIG_HOME") {
+        Some(dir) if dir.is_absolute() => dir,
+        _ => home_in(variable)?.join(".config"),
+    };
+    Ok(base.join("capture"))
+}
+
+/// The data directory: what was typed, else CAPTURE_DATA_DIR, else `$XDG_DATA_HOME/capture`.
+///
+/// # Errors
+/// When none of them, nor HOME, is set.
+pub fn data_dir(typed: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let chosen = typed.map(Path::to_path_buf).or_else(|| variable("CAPTURE_DATA_DIR"));
+    chosen.map_or_else(|| data_dir_in(&variable), |dir| Ok(std::path::absolute(dir)?))
+}
+
+/// The data directory in an environment, when none was named.
+pub(crate) fn data_dir_in(variable: &dyn Fn(&str) -> Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    let dir = match variable("XDG_DATA_HOME") {
+        Some(dir) if dir.is_absolute() => dir.join("capture"),
+        _ => home_in(variable)?.join(".local/share/capture"),
+    };
+    Ok(std::path::absolute(dir)?)
+}

@@ -1,0 +1,127 @@
+//! Recordings of runs: the thread that records what a terminal shows hands it on to an asciicast, without secrets where
+//! nothing else may be written.
+
+mod redacting;
+
+use std::{
+    collections::BTreeMap,
+    fs::DirBuilder,
+    io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context;
+use events::Timestamp;
+use export::asciicast::{Header, RecordError, Recorder, Settings, Version};
+use redacting::Redacting;
+use terminal::{
+    host::{
+        sink::Sink,
+        start::{self, Recording},
+        wire::{Record, Spec},
+    },
+    screen::Size,
+};
+
+use crate::{clock, places, redacted_only, redaction};
+
+/// A recording has at most so many parts; the oldest makes room.
+const PARTS: u32 = 4;
+
+/// The directory of the recordings nobody gave a file for.
+#[must_use]
+pub fn dir(data: &Path) -> PathBuf {
+    data.join("recordings")
+}
+
+/// What begins the recording of a run, where one is wanted.
+#[must_use]
+pub fn wanted(spec: &Spec) -> Option<start::Record> {
+    let (spec, record) = (spec.clone(), spec.record.clone()?);
+    Some(Box::new(move |size| begin(&spec, &record, size).map_err(|error| io::Error::other(format!("{error:#}")))))
+}
+
+/// Fails when the file cannot be made, also when there is one of that name.
+fn begin(spec: &Spec, record: &Record, size: Size) -> anyhow::Result<Recording> {
+    let path = match &record.file {
+        Some(file) => file.clone(),
+        None => {
+            let dir = dir(&spec.data);
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(&dir)
+                .with_context(|| format!("cannot make {}", dir.display()))?;
+            dir.join(format!("{}.cast", spec.run))
+        }
+    };
+    let version = if record.format == "v2" { Version::V2 } else { Version::V3 };
+    let max_bytes = (u64::from(record.max_mib) << 20) / u64::from(PARTS);
+    let settings = Settings { path: path.clone(), version, max_bytes: max_bytes.max(64 << 10), keep: PARTS };
+    let env: BTreeMap<String, String> = ["TERM", "SHELL"]
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), places::variable(name)?.to_str()?.to_owned())))
+        .collect();
+    let words: Vec<String> = spec.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let is_redacted = redacted_only::is_on(&spec.data);
+    let shown = |text: &str| if is_redacted { redaction::text(text).into_owned() } else { text.to_owned() };
+    let header = Header {
+        columns: size.columns,
+        rows: size.rows,
+        command: Some(shown(&words.join(" "))),
+        title: spec.name.as_deref().map(shown),
+        env,
+        ..Header::default()
+    };
+    let recorder = Recorder::create(settings, header, clock::now())?;
+    let cast = Cast { recorder: Some(recorder) };
+    let sink: Box<dyn Sink> = if is_redacted { Box::new(Redacting::new(cast)) } else { Box::new(cast) };
+    Ok((sink, path.display().to_string()))
+}
+
+/// An asciicast that is being written.
+struct Cast {
+    /// `None` when the recording ended, by an error or because the program did.
+    recorder: Option<Recorder>,
+}
+
+impl Cast {
+    fn with(&mut self, write: impl FnOnce(&mut Recorder) -> Result<(), RecordError>) {
+        let Some(recorder) = &mut self.recorder else { return };
+        if let Err(error) = write(recorder) {
+            tracing::error!(%error, "the recording ends here; the run goes on");
+            self.recorder = None;
+        }
+    }
+}
+
+impl Sink for Cast {
+    fn output(&mut self, at: Timestamp, bytes: &[u8]) {
+        self.with(|recorder| recorder.output(at, bytes));
+    }
+
+    fn resize(&mut self, at: Timestamp, size: Size) {
+        self.with(|recorder| recorder.resize(at, size.columns, size.rows));
+    }
+
+    fn mark(&mut self, at: Timestamp, text: &str) {
+        self.with(|recorder| recorder.mark(at, text));
+    }
+
+    fn gap(&mut self, at: Timestamp, bytes: u64) {
+        self.with(|recorder| recorder.mark(at, &format!("{bytes} bytes are missing here")));
+    }
+
+    fn quiet(&mut self) {
+        self.with(|recorder| recorder.advance(clock::now()));
+    }
+
+    fn end(&mut self, at: Timestamp, code: Option<i32>) {
+        if let Some(recorder) = self.recorder.take()
+            && let Err(error) = recorder.finish(at, code)
+        {
+            tracing::error!(%error, "the end of the recording is missing");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Secrets out of what leaves: summaries, findings, notifications, exports, reports, logs. The one set of
+//! rules of the program, made when it is needed first. What is stored is not touched, unless the user
+//! wants nothing else stored.
+
+use std::{borrow::Cow, sync::OnceLock};
+
+use events::{Finding, Payload};
+use projections::{Prompt, Session, Turn};
+use redact::Redactor;
+use serde_json::Value;
+use terminal::host::runs::Description;
+
+/// What stands in the place of a text when the rules cannot be had: nothing leaves unlooked at.
+const UNREADABLE: &str = "[redacted:rules-unavailable]";
+
+fn rules() -> Option<&'static Redactor> {
+    static RULES: OnceLock<Option<Redactor>> = OnceLock::new();
+    // Not told in the log, which is redacted too: whatever is to be told says that the rules are missing.
+    RULES.get_or_init(|| Redactor::new().ok()).as_ref()
+}
+
+/// The text without secrets.
+#[must_use]
+pub fn text(text: &str) -> Cow<'_, str> {
+    rules().map_or_else(|| Cow::Owned(UNREADABLE.to_owned()), |rules| rules.redact(text).text)
+}
+
+/// Bytes without secrets.
+#[must_use]
+pub fn of_bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
+    rules().map_or_else(|| Cow::Owned(UNREADABLE.into()), |rules| rules.redact_bytes(bytes).bytes)
+}
+
+/// Redacts every string of a value.
+pub fn value(value: &mut Value) {
+    match rules() {
+        Some(rules) => {
+            rules.redact_json(value);
+        }
+        None => *value = Value::String(UNREADABLE.into()),
+    }
+}
+
+fn own(given: &mut String) {
+    if let Cow::Owned(redacted) = text(given) {
+        *given = redacted;
+    }
+}
+
+fn maybe(given: &mut Option<String>) {
+    if let Some(text) = given {
+        own(text);
+    }
+}
+
+/// A finding without secrets.
+#[must_use]
+pub fn of_finding(mut finding: Finding) -> Finding {
+    own(&mut finding.what);
+    own(&mut finding.why);
+    maybe(&mut finding.subject);
+    maybe(&mut finding.resolution);
+    finding
+}
+
+/// What is told of a session, without secrets.
+#[must_use]
+pub fn of_session(session: &Session) -> Session {
+    let mut session = session.clone();
+    maybe(&mut session.title);
+    maybe(&mut session.status.activity);
+    for evidence in session.status.evidence.iter_mut().chain(&mut session.status.disagreements) {
+        own(&mut evidence.claim);
+    }
+    if let Some(turn) = &mut session.turn {
+        maybe(&mut turn.prompt);
+    }
+    let summary = &mut session.summary;
+    [&mut summary.current, &mut summary.recent, &mut summary.last_prompt].into_iter().for_each(maybe);
+    session
+}
+
+/// What is told of a turn, without secrets.
+#[must_use]
+pub fn of_turn(turn: &Turn) -> Turn {
+    let mut turn = turn.clone();
+    maybe(&mut turn.prompt);
+    maybe(&mut turn.text);
+    turn
+}
+
+/// Pieces of one text without secrets, also those that lie across pieces: such a one is named in the piece it
+/// begins in.
+pub fn of_pieces(pieces: &mut [String]) {
+    let Some(rules) = rules() else {
+        return pieces.iter_mut().for_each(|piece| UNREADABLE.clone_into(piece));
+    };
+    let whole = pieces.concat();
+    let found = rules.redact(&whole).found;
+    if found.is_empty() {
+        return;
+    }
+    let mut begins = 0;
+    for piece in pieces {
+        let (from, to) = (begins, begins + piece.len());
+        begins = to;
+        let mut kept = String::with_capacity(piece.len());
+        let mut at = from;
+        for one in found.iter().filter(|one| one.range.start < to && one.range.end > from) {
+            kept.push_str(whole.get(at..one.range.start.max(at)).unwrap_or_default());
+            if one.range.start >= from {
+                kept.push_str(&format!("[redacted:{}]", one.kind));
+            }
+            at = one.range.end.min(to);
+        }
+        kept.push_str(whole.get(at..to).unwrap_or_default());
+        *piece = kept;
+    }
+}
+
+/// Pieces of one output without secrets, as [`of_pieces`], up to a place in the whole; what stands behind it is only looked
+/// at.
+pub fn of_byte_pieces(pieces: &mut [Vec<u8>], cut: usize) {
+    let Some(rules) = rules() else {
+        return pieces.iter_mut().for_each(|piece| piece.clear());
+    };
+    let whole = pieces.concat();
+    let found = rules.redact_bytes(&whole).found;
+    let mut begins = 0;
+    for piece in pieces {
+        let (from, to) = (begins, begins + piece.len());
+        begins = to;
+        let end = to.min(cut);
+        let mut kept = Vec::with_capacity(piece.len());
+        let mut at = from;
+        for one in found.iter().filter(|one| one.range.start < end && one.range.end > from) {
+            kept.extend_from_slice(&whole[at..one.range.start.max(at)]);
+            if one.range.start >= from {
+                kept.extend_from_slice(format!("[redacted:{}]", one.kind).as_bytes());
+            }
+            at = one.range.end.min(to);
+        }
+        kept.extend_from_slice(whole.get(at..end).unwrap_or_default());
+        *piece = kept;
+    }
+}
+
+/// A writer of the log: each line without secrets.
+#[derive(Debug)]
+pub struct Redacting<W: std::io::Write>(pub W);
+
+impl<W: std::io::Write> std::io::Write for Redacting<W> {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        // A record of the log comes whole.
+        match rules() {
+            Some(rules) => self.0.write_all(&rules.redact_bytes(line).bytes)?,
+            None => self.0.write_all(UNREADABLE.as_bytes())?,
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// An event's text and data without secrets, for a store that is to hold none. A request for permission
+/// that is changed by it is not known to the byte any more, and no rule allows it.
+pub fn of_event(text_of: &mut Option<String>, payload: &mut Payload) {
+    maybe(text_of);
+    let Ok(mut data) = serde_json::to_value(&*payload) else { return };
+    if !of_strings(&mut data) {
+        return;
+    }
+    if let Ok(mut redacted) = Payload::from_json(payload.kind(), &data.to_string()) {
+        if let Payload::ApprovalRequested(asked) = &mut redacted {
+            asked.cut = true;
+        }
+        *payload = redacted;
+    }
+}
+
+/// Takes the secrets out of what is written of a run.
+pub fn of_run(run: &mut Description) {
+    maybe(&mut run.name);
+    own(&mut run.cwd);
+    // A word of a command says what the next one is.
+    let mut command = Value::from(std::mem::take(&mut run.command));
+    value(&mut command);
+    run.command = serde_json::from_value(command).unwrap_or_default();
+}
+
+/// A prompt without secrets, which says so when it held some.
+#[must_use]
+pub fn of_prompt(prompt: &Prompt) -> Prompt {
+    let mut prompt = prompt.clone();
+    if let Cow::Owned(redacted) = text(&prompt.text) {
+        prompt.text = redacted;
+        prompt.redacted = true;
+    }
+    maybe(&mut prompt.why);
+    prompt
+}
+
+/// Redacts the strings of a value by themselves: names of fields are ours here, and say nothing. Tells whether there was
+/// a secret.
+pub fn of_strings(value: &mut Value) -> bool {
+    match value {
+        Value::String(string) => match text(string) {
+            Cow::Owned(redacted) => {
+                *string = redacted;
+                true
+            }
+            Cow::Borrowed(_) => false,
+        },
+        Value::Array(values) => values.iter_mut().fold(false, |changed, value| of_strings(value) | changed),
+        Value::Object(fields) => fields.values_mut().fold(false, |changed, value| of_strings(value) | changed),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// Of a form the rules know, and of nobody's: put together here, so that no file holds it whole.
+    fn secret() -> String {
+        ["ghp_", "x7Kd93LmQp2RtYv8", "WzAc5EfGh1Jk4NbS6uXo"].concat()
+    }
+
+    #[test]
+    fn a_secret_across_pieces_is_taken_out_of_all_of_them() {
+        let secret = secret();
+        let text = format!("export TOKEN={secret}\r\nand on");
+        for size in 1..text.len() {
+            let mut pieces: Vec<String> =
+                text.as_bytes().chunks(size).map(|piece| String::from_utf8(piece.to_vec()).unwrap()).collect();
+            let count = pieces.len();
+            of_pieces(&mut pieces);
+            let left = pieces.concat();
+            assert!(left.starts_with("export TOKEN=[redacted:") && left.ends_with("]\r\nand on"), "{size}: {left}");
+            assert_eq!((pieces.len(), left.matches("redacted").count()), (count, 1));
+        }
+    }
+
+    #[test]
+    fn the_log_has_no_secrets() {
+        let mut log = Redacting(Vec::new());
+        writeln!(log, "INFO cannot push: token={} refused", secret()).unwrap();
+        let written = String::from_utf8(log.0).unwrap();
+        assert!(written.contains("[redacted:") && !written.contains("x7Kd93"), "{written}");
+    }
+}

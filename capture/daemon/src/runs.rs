@@ -1,0 +1,532 @@
+//! The runs whose hosts are connected: takes their frames in, passes questions on to them.
+//!
+//! One task a connection. What a host tells goes to ingest like everything else that is known; an
+//! acknowledgement goes back after the commit. The table here only says which hosts can be asked
+//! at the moment, and what became of those that went.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use crossbeam_channel::Sender;
+use events::{RunId, SessionId, State, Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+use server::{HostConnection, HostStream, Peer, Refusal, RunAsk, RunTarget};
+use terminal::host::frame::{Answered, Ask, DialogAnswer, Down, Frame, Hello, Presence, Told, Up};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    sync::{mpsc, oneshot, watch},
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    handing::{as_json, give},
+    ingest::{HostInput, Input},
+};
+
+/// Questions that may wait for one host.
+const ASKS: usize = 32;
+/// A line of a host may have so many bytes: a picture of a large screen fits.
+const LINE_BYTES: u64 = 4 << 20;
+/// A host answers within this, or counts as busy.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// A host that went may come back within this before its screen counts as unseen.
+const BACK_WITHIN: Duration = Duration::from_secs(3);
+/// Between a text and the Enter behind it: agents take what comes in one piece for a paste.
+const BEFORE_ENTER: Duration = Duration::from_millis(300);
+/// So often Enter is tried behind a prompt.
+const SUBMIT_TRIES: u32 = 5;
+/// So many runs that ended are remembered.
+const ENDED: usize = 100;
+
+/// The runs. A handle: clones share them.
+#[derive(Clone)]
+pub struct Runs {
+    table: Arc<Mutex<Table>>,
+    inputs: Sender<Input>,
+}
+
+#[derive(Default)]
+struct Table {
+    live: HashMap<RunId, Live>,
+    ended: VecDeque<Described>,
+    connections: u64,
+}
+
+struct Live {
+    described: Described,
+    asks: mpsc::Sender<Question>,
+    /// Tells a connection from the one before it.
+    connection: u64,
+    /// The dialog on its screen.
+    dialog: Option<Box<events::Dialog>>,
+}
+
+struct Question {
+    ask: Ask,
+    reply: oneshot::Sender<Result<Value, String>>,
+}
+
+/// A run as it is shown.
+#[derive(Debug, Clone, Serialize)]
+struct Described {
+    id: RunId,
+    #[serde(flatten)]
+    hello: Hello,
+    /// `running`, `exited`, or `unreachable` while its host is away.
+    state: &'static str,
+    exit_code: Option<i32>,
+    exit_signal: Option<i32>,
+    ended_at: Option<Timestamp>,
+    /// The session it hosts now.
+    session_id: Option<SessionId>,
+    /// Frames its host could not keep while no server took them.
+    frames_lost: u64,
+    /// What its screen says.
+    screen_state: Option<State>,
+}
+
+/// Why a prompt was not delivered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotPrompted {
+    /// Why.
+    pub why: String,
+    /// Whether its text was typed.
+    pub typed: bool,
+}
+
+/// How many runs there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Census {
+    /// Whose hosts are connected.
+    pub connected: usize,
+    /// Whose hosts went away without telling of an end.
+    pub unreachable: usize,
+    /// Frames the hosts could not keep while no server took them.
+    pub frames_lost: u64,
+}
+
+impl Described {
+    fn new(hello: Hello) -> Self {
+        Self {
+            id: hello.run,
+            hello,
+            state: "running",
+            exit_code: None,
+            exit_signal: None,
+            ended_at: None,
+            session_id: None,
+            frames_lost: 0,
+            screen_state: None,
+        }
+    }
+
+    fn is(&self, given: &str) -> bool {
+        self.id.to_string().eq_ignore_ascii_case(given) || self.hello.name.as_deref() == Some(given)
+    }
+}
+
+impl Runs {
+    /// No runs yet; what they tell goes to `inputs`.
+    #[must_use]
+    pub fn new(inputs: Sender<Input>) -> Self {
+        Self { table: Arc::default(), inputs }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes which session a run hosts.
+    pub fn hosts(&self, run: RunId, session: SessionId) {
+        let mut table = self.table();
+        if let Some(live) = table.live.get_mut(&run) {
+            live.described.session_id = Some(session);
+        } else if let Some(ended) = table.ended.iter_mut().find(|d| d.id == run) {
+            ended.session_id = Some(session);
+        }
+    }
+
+    /// The runs as JSON: those that live first, newest first.
+    ///
+    /// # Errors
+    /// When they cannot be written as JSON.
+    pub fn list(&self) -> Result<String, Refusal> {
+        #[derive(Serialize)]
+        struct List {
+            runs: Vec<Described>,
+        }
+        let table = self.table();
+        let mut runs: Vec<Described> = table.live.values().map(|live| live.described.clone()).collect();
+        runs.sort_by_key(|run| std::cmp::Reverse(run.id));
+        runs.extend(table.ended.iter().rev().cloned());
+        drop(table);
+        as_json(&List { runs })
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn census(&self) -> Census {
+        let table = self.table();
+        let all = || table.live.values().map(|live| &live.described).chain(&table.ended);
+        Census {
+            connected: table.live.len(),
+            unreachable: table.ended.iter().filter(|run| run.state == "unreachable").count(),
+            frames_lost: all().map(|run| run.frames_lost).sum(),
+        }
+    }
+
+    /// Asks something of a run.
+    ///
+    /// # Errors
+    /// When there is none, it is gone, or its host says no.
+    pub async fn ask(&self, target: RunTarget, what: RunAsk) -> Result<String, Refusal> {
+        let (described, asks) = self.find(&target)?;
+        let ask = match what {
+            RunAsk::Describe => return as_json(&described),
+            RunAsk::Screen => Ask::Screen,
+            RunAsk::Explain => Ask::Explain,
+            RunAsk::Input(input) => return type_into(&described, asks.as_ref(), input).await,
+        };
+        as_json(&question(&described, asks.as_ref(), ask).await?)
+    }
+
+    /// The run that hosts a session and lives, the newest of several.
+    #[must_use]
+    pub fn run_of(&self, session: SessionId) -> Option<RunId> {
+        let table = self.table();
+        let hosts = table.live.values().filter(|live| live.described.session_id == Some(session));
+        hosts.map(|live| live.described.id).max()
+    }
+
+    /// Answers the dialog with this mark by keys; the host does it, if the dialog still stands.
+    ///
+    /// # Errors
+    /// Why nothing was typed; but when the host does not answer in time, whether something was is not
+    /// known. It is not tried again: what the screen shows next says what came of it.
+    pub async fn answer(&self, run: RunId, mark: String, answer: DialogAnswer) -> Result<Answered, Refusal> {
+        // By its id alone: a name may be like another's id.
+        let live = self.table().live.get(&run).map(|live| (live.described.clone(), live.asks.clone()));
+        let Some((described, asks)) = live else {
+            return Err(Refusal::Conflict(format!("run {run} has ended, or its host is away")));
+        };
+        if !described.hello.answers {
+            return Err(Refusal::Conflict("the host of this run is of an older version: it answers no dialogs".into()));
+        }
+        let told = question(&described, Some(&asks), Ask::Answer { mark, answer }).await?;
+        serde_json::from_value(told).map_err(|error| Refusal::Failed(error.to_string()))
+    }
+
+    /// Whether a prompt would be typed now into the run that hosts a session.
+    pub async fn takes_prompt(&self, session: SessionId) -> bool {
+        let Ok((described, asks)) = self.find(&RunTarget::Session(session)) else { return false };
+        question(&described, asks.as_ref(), Ask::Prompt { text: String::new() }).await.is_ok()
+    }
+
+    /// Types a prompt into the run that hosts a session and submits it, if it waits for one.
+    ///
+    /// # Errors
+    /// Why not, and whether something of it was typed.
+    pub async fn prompt(&self, session: SessionId, text: &str) -> Result<(), NotPrompted> {
+        let not = |refusal: Refusal| NotPrompted { why: refusal.to_string(), typed: false };
+        let (described, asks) = self.find(&RunTarget::Session(session)).map_err(not)?;
+        question(&described, asks.as_ref(), Ask::Prompt { text: text.to_owned() }).await.map_err(not)?;
+        let mut why = String::new();
+        // The program draws what was typed, and its screen is not read meanwhile.
+        for _ in 0..SUBMIT_TRIES {
+            tokio::time::sleep(BEFORE_ENTER).await;
+            match question(&described, asks.as_ref(), Ask::Submit).await {
+                Ok(_) => return Ok(()),
+                Err(refusal) => why = refusal.to_string(),
+            }
+        }
+        Err(NotPrompted { why: format!("it was typed, but not submitted: {why}"), typed: true })
+    }
+
+    /// Whether somebody is at the terminal of a run.
+    ///
+    /// # Errors
+    /// When the run has ended, or its host does not answer.
+    pub async fn presence(&self, run: RunId) -> Result<Presence, Refusal> {
+        let (described, asks) = self.find(&RunTarget::Run(run.to_string()))?;
+        let told = question(&described, asks.as_ref(), Ask::Presence).await?;
+        serde_json::from_value(told).map_err(|error| Refusal::Failed(error.to_string()))
+    }
+
+    /// Writes bytes to the terminals of those who look on at the run.
+    ///
+    /// # Errors
+    /// When the run has ended, or its host does not answer.
+    pub async fn announce(&self, run: RunId, bytes: String) -> Result<(), Refusal> {
+        let (described, asks) = self.find(&RunTarget::Run(run.to_string()))?;
+        question(&described, asks.as_ref(), Ask::Announce { bytes }).await.map(|_| ())
+    }
+
+    fn find(&self, target: &RunTarget) -> Result<(Described, Option<mpsc::Sender<Question>>), Refusal> {
+        let table = self.table();
+        let fits = |run: &Described| match target {
+            RunTarget::Session(session) => run.session_id == Some(*session),
+            RunTarget::Run(given) => run.is(given),
+        };
+        if let Some(live) = table.live.values().filter(|live| fits(&live.described)).max_by_key(|l| l.described.id) {
+            return Ok((live.described.clone(), Some(live.asks.clone())));
+        }
+        let ended = table.ended.iter().rev().find(|run| fits(run)).cloned();
+        ended.map(|run| (run, None)).ok_or_else(|| match target {
+            RunTarget::Session(session) => {
+                Refusal::Conflict(format!("session {session} is only observed: no run of capture hosts it"))
+            }
+            RunTarget::Run(given) => {
+                Refusal::NotFound(format!("there is no run `{}`", given.chars().take(64).collect::<String>()))
+            }
+        })
+    }
+
+    /// The dialog that stands on the screen of a run.
+    #[must_use]
+    pub fn dialog_of(&self, run: RunId) -> Option<events::Dialog> {
+        self.table().live.get(&run)?.dialog.as_deref().cloned()
+    }
+
+    /// Talks with a host until it goes, or the server ends.
+    pub async fn attend(self, connection: HostConnection, peer: Peer, cancel: CancellationToken) {
+        tokio::select! {
+            run = self.converse(connection.0, peer) => {
+                let Some((run, connection)) = run else { return };
+                tokio::select! {
+                    () = tokio::time::sleep(BACK_WITHIN) => self.lost(run, connection).await,
+                    () = cancel.cancelled() => {}
+                }
+            }
+            () = cancel.cancelled() => {}
+        }
+    }
+
+    /// The host did not come back.
+    async fn lost(&self, run: RunId, connection: u64) {
+        {
+            let mut table = self.table();
+            if table.live.get(&run).is_none_or(|live| live.connection != connection) {
+                return;
+            }
+            if let Some(mut live) = table.live.remove(&run) {
+                if live.described.ended_at.is_none() {
+                    live.described.state = "unreachable";
+                }
+                table.ended.push_back(live.described);
+                if table.ended.len() > ENDED {
+                    table.ended.pop_front();
+                }
+            }
+        }
+        give(&self.inputs, Input::Host(HostInput::Lost(run))).await;
+    }
+
+    async fn converse(&self, stream: Box<dyn HostStream>, peer: Peer) -> Option<(RunId, u64)> {
+        let (read, mut write) = tokio::io::split(stream);
+        let mut lines = Lines { read: BufReader::new(read), line: Vec::new() };
+        let hello = match lines.next().await? {
+            Up::Hello(hello) => *hello,
+            Up::Frame(_) | Up::Answer { .. } => {
+                tracing::warn!(pid = peer.pid, "a host did not say hello first");
+                return None;
+            }
+        };
+        let run = hello.run;
+        // Who speaks is known from the kernel, whatever it says.
+        if peer.pid.and_then(|pid| u32::try_from(pid).ok()) != Some(hello.host_pid) {
+            tracing::warn!(%run, pid = peer.pid, said = hello.host_pid, "a host claims to be another process");
+            return None;
+        }
+        let (asks, mut asked) = mpsc::channel(ASKS);
+        let (acked, mut acks) = watch::channel(0_u64);
+        let acked = Arc::new(acked);
+        let connection = self.register(&hello, asks);
+        give(&self.inputs, Input::Host(HostInput::Hello(Box::new(hello)))).await.then_some(())?;
+        let mut waiting: HashMap<u64, oneshot::Sender<Result<Value, String>>> = HashMap::new();
+        let mut next = 0;
+        loop {
+            let down = tokio::select! {
+                line = lines.next() => {
+                    match line {
+                        None => break,
+                        Some(Up::Hello(hello)) if hello.run == run => {
+                            self.renew(&hello);
+                            if !give(&self.inputs, Input::Host(HostInput::Hello(hello))).await { break }
+                        }
+                        Some(Up::Hello(_)) => break,
+                        Some(Up::Frame(frame)) => {
+                            self.note(run, &frame);
+                            let acked = Arc::clone(&acked);
+                            let stored = Box::new(move |n| { acked.send_if_modified(|last| n > *last && { *last = n; true }); });
+                            if !give(&self.inputs, Input::Host(HostInput::Frame { run, frame, stored })).await { break }
+                        }
+                        Some(Up::Answer { id, answer }) => if let Some(reply) = waiting.remove(&id) {
+                            // The one who asked may have gone away.
+                            reply.send(answer).ok();
+                        },
+                    }
+                    continue;
+                }
+                question = asked.recv() => {
+                    let Question { ask, reply } = question?;
+                    waiting.retain(|_, reply| !reply.is_closed());
+                    next += 1;
+                    waiting.insert(next, reply);
+                    Down::Ask { id: next, ask }
+                }
+                changed = acks.changed() => {
+                    if changed.is_err() { break }
+                    Down::Ack { n: *acks.borrow_and_update() }
+                }
+            };
+            let Ok(mut text) = serde_json::to_string(&down) else { continue };
+            text.push('\n');
+            match timeout(ANSWER_WITHIN, write.write_all(text.as_bytes())).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) | Err(_) => break,
+            }
+        }
+        Some((run, connection))
+    }
+
+    fn register(&self, hello: &Hello, asks: mpsc::Sender<Question>) -> u64 {
+        let mut table = self.table();
+        table.connections += 1;
+        let connection = table.connections;
+        let before = table.live.remove(&hello.run).map(|live| live.described);
+        let before = before.or_else(|| {
+            let at = table.ended.iter().position(|run| run.id == hello.run)?;
+            table.ended.remove(at)
+        });
+        let mut described = Described::new(hello.clone());
+        if let Some(before) = before {
+            described = Described { hello: described.hello, state: "running", ..before };
+        }
+        table.live.insert(hello.run, Live { described, asks, connection, dialog: None });
+        connection
+    }
+
+    fn renew(&self, hello: &Hello) {
+        if let Some(live) = self.table().live.get_mut(&hello.run) {
+            live.described.hello = hello.clone();
+        }
+    }
+
+    fn note(&self, run: RunId, frame: &Frame) {
+        let mut table = self.table();
+        let Some(live) = table.live.get_mut(&run) else { return };
+        let described = &mut live.described;
+        match &frame.told {
+            Told::Claim(claim) => {
+                described.screen_state = Some(claim.state);
+                live.dialog.clone_from(&claim.dialog);
+            }
+            Told::Withdrawn => {
+                described.screen_state = None;
+                live.dialog = None;
+            }
+            Told::Gap { frames } => described.frames_lost += frames,
+            Told::Exited { code, signal } => {
+                described.state = "exited";
+                described.exit_code = *code;
+                described.exit_signal = *signal;
+                described.ended_at = Some(frame.at);
+                described.screen_state = None;
+                live.dialog = None;
+            }
+            Told::Notification { .. } | Told::Bell | Told::Answered { .. } | Told::Unknown => {}
+        }
+    }
+}
+
+async fn question(run: &Described, asks: Option<&mpsc::Sender<Question>>, ask: Ask) -> Result<Value, Refusal> {
+    let name = run.hello.name.clone().unwrap_or_else(|| run.id.to_string());
+    let asks = asks.filter(|_| run.ended_at.is_none()).ok_or_else(|| {
+        Refusal::Conflict(if run.ended_at.is_some() {
+            format!("run {name} has ended")
+        } else {
+            format!("the host of run {name} is away")
+        })
+    })?;
+    let (reply, answer) = oneshot::channel();
+    let busy = || Refusal::Conflict(format!("the host of run {name} does not answer"));
+    asks.try_send(Question { ask, reply }).map_err(|_| busy())?;
+    match timeout(ANSWER_WITHIN, answer).await {
+        Ok(Ok(Ok(value))) => Ok(value),
+        Ok(Ok(Err(why))) => Err(Refusal::Conflict(why)),
+        Ok(Err(_)) | Err(_) => Err(busy()),
+    }
+}
+
+/// Types into a run. Text is for a prompt: while a dialog is open it is refused, because a letter
+/// or an Enter of it may be an answer. Keys are for dialogs: whoever names keys knows what they do.
+async fn type_into(
+    run: &Described,
+    asks: Option<&mpsc::Sender<Question>>,
+    input: server::Input,
+) -> Result<String, Refusal> {
+    let server::Input { text, submit, keys, interrupt, force } = input;
+    if let Some(text) = text {
+        if run.screen_state == Some(State::WaitingApproval) && !force {
+            return Err(Refusal::Conflict(
+                "a dialog waits for an answer, and text may answer it; send `keys`, or `force` the text".into(),
+            ));
+        }
+        let body = text.strip_suffix("\r\n").or_else(|| text.strip_suffix(['\n', '\r'])).unwrap_or(&text);
+        let enter = submit || body.len() < text.len();
+        if !body.is_empty() {
+            let paste = body.contains(['\n', '\r']);
+            question(run, asks, Ask::Type { text: body.to_owned(), paste }).await?;
+        }
+        if enter {
+            if submit && !body.is_empty() {
+                tokio::time::sleep(BEFORE_ENTER).await;
+            }
+            question(run, asks, Ask::Keys { keys: vec!["enter".into()] }).await?;
+        }
+    } else if let Some(keys) = keys {
+        question(run, asks, Ask::Keys { keys }).await?;
+    } else if interrupt {
+        question(run, asks, Ask::Interrupt).await?;
+    }
+    #[derive(Serialize)]
+    struct Sent {
+        run: RunId,
+        sent: bool,
+    }
+    as_json(&Sent { run: run.id, sent: true })
+}
+
+/// Lines of a host, each of bounded length.
+struct Lines<R> {
+    read: BufReader<R>,
+    line: Vec<u8>,
+}
+
+impl<R: tokio::io::AsyncRead + Unpin> Lines<R> {
+    /// The next line that is understood; `None` when there is none any more. May be dropped half
+    /// way and called again.
+    async fn next(&mut self) -> Option<Up> {
+        loop {
+            let room = LINE_BYTES.saturating_sub(self.line.len() as u64);
+            let read = (&mut self.read).take(room).read_until(b'\n', &mut self.line).await.ok()?;
+            if self.line.last() != Some(&b'\n') {
+                if read == 0 {
+                    return None;
+                }
+                continue;
+            }
+            let understood = serde_json::from_slice(&self.line);
+            self.line.clear();
+            match understood {
+                Ok(up) => return Some(up),
+                Err(error) => tracing::debug!(%error, "a line of a host is not understood"),
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Telemetry on its way from the server to ingest: it is read on a thread that may block, handed
+//! over, and answered when it is stored. What came of each agent is counted here.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use crossbeam_channel::{SendTimeoutError, Sender};
+use events::{Provider, Timestamp};
+use protocols::telemetry::{self, Encoding, Received, Signal};
+use server::{SourceHealth, Telemetry, TelemetryKind, TelemetryRefusal};
+use tokio::sync::oneshot;
+
+use crate::{
+    clock,
+    ingest::{Gauges, Input, Stored, TelemetryInput},
+};
+
+/// So long a message waits for a place among the inputs of ingest.
+const WAIT: Duration = Duration::from_secs(2);
+
+/// Takes telemetry in. A handle: clones share it.
+#[derive(Clone)]
+pub struct Telemeter {
+    inputs: Sender<Input>,
+    gauges: Arc<Gauges>,
+    counts: Arc<Mutex<BTreeMap<Provider, Counts>>>,
+}
+
+/// What came of one agent since the start.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    /// Log records, spans and metrics.
+    records: u64,
+    /// Of them, those over a limit or damaged.
+    rejected: u64,
+    /// Events of sessions nobody knows.
+    strange: u64,
+    /// When something came last.
+    last: Timestamp,
+}
+
+/// What a sender is answered.
+type Answer = Result<Vec<u8>, TelemetryRefusal>;
+
+impl Telemeter {
+    /// Hands what comes to ingest.
+    #[must_use]
+    pub fn new(inputs: Sender<Input>, gauges: Arc<Gauges>) -> Self {
+        Self { inputs, gauges, counts: Arc::default() }
+    }
+
+    /// Takes one message in; the answer comes when what it tells is stored. Blocks.
+    pub fn take(&self, message: &Telemetry, reply: oneshot::Sender<Answer>) {
+        // The sender may have gone away meanwhile; what it sent is taken all the same.
+        match self.read(message) {
+            Err(refusal) => {
+                reply.send(Err(refusal)).ok();
+            }
+            Ok((received, answer)) if received.events.is_empty() => {
+                reply.send(Ok(answer)).ok();
+            }
+            Ok((received, answer)) => self.hand_over(received, answer, reply),
+        }
+    }
+
+    fn read(&self, message: &Telemetry) -> Result<(Received, Vec<u8>), TelemetryRefusal> {
+        if self.gauges.stuck.load(Ordering::Relaxed) {
+            return Err(TelemetryRefusal::Stuck);
+        }
+        let signal = match message.kind {
+            TelemetryKind::Logs => Signal::Logs,
+            TelemetryKind::Traces => Signal::Traces,
+            TelemetryKind::Metrics => Signal::Metrics,
+        };
+        let encoding = if message.protobuf { Encoding::Protobuf } else { Encoding::Json };
+        let now = clock::now();
+        let received = telemetry::receive(signal, encoding, &message.body, now)
+            .map_err(|malformed| TelemetryRefusal::Malformed(malformed.to_string()))?;
+        for (provider, tally) in &received.tallies {
+            self.count(*provider, |counts| {
+                counts.records += tally.records;
+                counts.rejected += tally.rejected;
+                counts.last = now;
+            });
+        }
+        if let Some(why) = &received.why {
+            tracing::warn!(rejected = received.rejected(), %why, "telemetry was rejected");
+        }
+        let answer = telemetry::answer(signal, encoding, &received);
+        Ok((received, answer))
+    }
+
+    fn hand_over(&self, received: Received, answer: Vec<u8>, reply: oneshot::Sender<Answer>) {
+        let telemeter = self.clone();
+        // Shared, because the input is lost when there is no place for it.
+        let reply = Arc::new(Mutex::new(Some(reply)));
+        let tell = {
+            let reply = Arc::clone(&reply);
+            move |answer: Answer| {
+                if let Some(reply) = reply.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                    reply.send(answer).ok();
+                }
+            }
+        };
+        let stored = {
+            let tell = tell.clone();
+            Box::new(move |stored: Stored| {
+                for (provider, events) in stored.strange {
+                    telemeter.count(provider, |counts| counts.strange += events);
+                }
+                tell(Ok(answer));
+            })
+        };
+        let input = Input::Telemetry(TelemetryInput { events: received.events, stored });
+        match self.inputs.send_timeout(input, WAIT) {
+            Ok(()) => {}
+            Err(SendTimeoutError::Timeout(_)) => tell(Err(TelemetryRefusal::Busy)),
+            Err(SendTimeoutError::Disconnected(_)) => tell(Err(TelemetryRefusal::Stuck)),
+        }
+    }
+
+    fn count(&self, provider: Provider, change: impl FnOnce(&mut Counts)) {
+        change(self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(provider).or_default());
+    }
+
+    /// A row for each agent that sent anything.
+    #[must_use]
+    pub fn health(&self) -> Vec<SourceHealth> {
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts
+            .iter()
+            .map(|(provider, counts)| SourceHealth {
+                name: format!("{provider} telemetry"),
+                active: true,
+                lag_ms: 0,
+                last_event_at: Some(counts.last),
+                dropped: counts.rejected + counts.strange,
+                coalesced: 0,
+                errors: 0,
+                files: 0,
+                detail: Some(format!(
+                    "{} records, {} rejected; {} events of unknown sessions dropped",
+                    counts.records, counts.rejected, counts.strange
+                )),
+                trouble: None,
+            })
+            .collect()
+    }
+
+    /// The same as metrics in Prometheus text form.
+    pub fn metrics(&self, out: &mut String) {
+        use std::fmt::Write;
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for (name, about, of) in [
+            (
+                "capture_telemetry_records_total",
+                "Log records, spans and metrics agents sent.",
+                (|counts| counts.records) as fn(&Counts) -> u64,
+            ),
+            ("capture_telemetry_rejected_total", "Of them, those over a limit or damaged.", |counts| counts.rejected),
+            ("capture_telemetry_unknown_session_total", "Events of sessions nobody knows.", |counts| counts.strange),
+        ] {
+            writeln!(out, "# HELP {name} {about}\n# TYPE {name} counter").ok();
+            for (provider, counts) in &counts {
+                writeln!(out, "{name}{{provider=\"{provider}\"}} {}", of(counts)).ok();
+            }
+        }
+    }
+}
