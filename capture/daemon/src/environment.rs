@@ -163,10 +163,12 @@ impl Environment {
     /// # Errors
     /// When the record cannot be read or written.
     pub fn record_own(data: &Path, background: bool) -> anyhow::Result<()> {
-        if descends_from_agent(std::process::id()) || background && Self::recorded(data)?.is_some() {
+        if descends_from_agent(std::process::id()) {
             return Ok(());
         }
-        Self::of_process().record(data)
+        let (own, recorded) = (Self::of_process(), Self::recorded(data)?);
+        let settled = recorded.is_some_and(|recorded| background || recorded.variables == own.variables);
+        if settled { Ok(()) } else { own.record(data) }
     }
 
     fn record(&self, data: &Path) -> anyhow::Result<()> {
