@@ -2,14 +2,14 @@
 
 use std::{io::IsTerminal, os::fd::AsFd, path::Path, process::ExitCode, str::FromStr};
 
-use anyhow::Context as _;
-use terminal::host::{
+use ::terminal::host::{
     keys::DetachKey,
     launch,
     runs::{self, Found},
     terminal::{Raw, Saved},
     wire::Attach,
 };
+use anyhow::Context as _;
 
 use super::{Failed, run::finish};
 use crate::terminal::safe;

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
+use ::terminal::screen::Rules;
 use events::Timestamp;
 use serde::{Deserialize, Serialize};
-use terminal::screen::Rules;
 
 use super::{Context, Failed, hooks, style};
 use crate::terminal::{self, safe};

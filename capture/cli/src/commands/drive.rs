@@ -18,12 +18,12 @@ mod talk;
 
 use std::{ffi::OsString, io::IsTerminal, path::PathBuf, process::ExitCode, time::Duration};
 
+use ::terminal::host::child::resolve;
 use anyhow::Context as _;
 use events::Provider;
 use processes::nearest_agent;
 use protocols as protocol;
 use protocols::program;
-use terminal::host::child::resolve;
 
 use super::{Context, Failed};
 use crate::terminal;

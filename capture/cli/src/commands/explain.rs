@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
+use ::terminal::screen::{Explanation, Need, Outcome};
 use events::{Confidence, Reason, State, Timestamp};
 use jiff::tz::TimeZone;
 use projections::{Session, Status, Weighed, status::Standing};
 use serde::{Deserialize, Serialize};
 use server::Moment;
-use terminal::screen::{Explanation, Need, Outcome};
 
 use super::{Context, Failed, find, style, when};
 use crate::{

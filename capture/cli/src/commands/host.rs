@@ -12,8 +12,8 @@ use std::{
     process::ExitCode,
 };
 
+use ::terminal::host::{child, runs, start, wire::Spec};
 use anyhow::Context as _;
-use terminal::host::{child, runs, start, wire::Spec};
 
 use super::run::outside;
 use crate::terminal::{self, Screen, safe};

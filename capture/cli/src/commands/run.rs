@@ -9,9 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use anyhow::Context as _;
-use events::RunId;
-use terminal::{
+use ::terminal::{
     host::{
         child,
         launch::{self, Outcome},
@@ -22,6 +20,8 @@ use terminal::{
     },
     screen::{Rules, Size},
 };
+use anyhow::Context as _;
+use events::RunId;
 
 use super::Failed;
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use terminal::screen::Picture;
+use ::terminal::screen::Picture;
 
 use super::{Context, runs, style};
 use crate::terminal::{self, safe};

@@ -5,13 +5,13 @@ use std::{
     os::unix::net::UnixStream,
 };
 
+use ::terminal::host::signals::Signals;
 use crossbeam_channel::Sender;
 use protocols::{Line, Lines};
 use rustix::{
     event::{PollFd, PollFlags, poll},
     process::Signal,
 };
-use terminal::host::signals::Signals;
 
 use crate::{
     hook::Waited,
