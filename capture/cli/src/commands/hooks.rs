@@ -204,7 +204,7 @@ fn plan(context: &Context, provider: Provider, home: &Path, purpose: &Purpose, s
                 .and_then(|installed| Ok((accepted_events(provider, &installed.version)?, installed.version)));
             let (events, risk) = match accepted {
                 // Nothing is there that could be weakened, and what comes is compared whenever somebody looks.
-                Err(_) if absent => (catalogue(provider).to_vec(), Some(unchecked(provider))),
+                Err(_) if absent && !force => (catalogue(provider).to_vec(), Some(unchecked(provider))),
                 Ok((events, _)) if !force => (events, None),
                 Err(why) if !force => return Err(Error::Unsupported(why)),
                 Ok((events, version)) => {
