@@ -2,7 +2,7 @@
 //!
 //! Requests go over the server's Unix socket, or over TCP when the user asked for that. The owner's
 //! token is sent only to a server that proved itself: the process that `endpoint.json` names, with the
-//! start time it gives, of our own user ([`transport`]). [`start`] starts a server when there is none.
+//! start time it gives, of our own user (`transport`). `start` starts a server when there is none.
 
 mod start;
 mod stop;
