@@ -24,10 +24,8 @@ impl HookInput {
     /// Understands a delivery.
     #[must_use]
     pub fn new(delivery: Delivery, now: Timestamp, stored: Box<dyn FnOnce(Result<(), String>) + Send>) -> Self {
-        let decoded = match delivery.source {
-            Source::Protocol => told::decode(&delivery, now),
-            _ => decode::decode(&delivery, now),
-        };
+        let protocol = delivery.source == Source::Protocol;
+        let decoded = if protocol { told::decode(&delivery, now) } else { decode::decode(&delivery, now) };
         Self { delivery, decoded, stored }
     }
 }
