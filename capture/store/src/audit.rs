@@ -2,7 +2,7 @@
 //! before, so that a row that was changed, taken out or put in is noticed.
 //!
 //! Who can write the database can also make the whole chain anew: it shows accidents and clumsy
-//! hands, and, against a head that was kept elsewhere, all of them. [`verify`] looks for both.
+//! hands, and, against a head that was kept elsewhere, all of them. `verify` looks for both.
 
 mod head;
 mod verify;
