@@ -4,7 +4,7 @@
 //! One file says what is peculiar to an agent ([`claude`], [`codex`], [`gemini`]: settings, start,
 //! calls, screens, keys), three what is done with each of them ([`scenarios`], [`approvals`], and without a screen [`owned`]). A [`stage::Stage`] is
 //! where a scenario is played: machine, server, model and somebody at the terminal. A further scenario
-//! is a function and a line in [`scenarios::ALL`] or [`approvals::ALL`]; a further agent a file and a line in [`agents`].
+//! is a function and a line in [`scenarios::ALL`] or [`approvals::ALL`]; a further agent a file and a line in [`agents()`].
 //!
 //! [`deny`] asks another question, of many versions of the agents: whether what the user has denied stays
 //! denied once capture's hooks are installed. `tests/live/versions` runs it.

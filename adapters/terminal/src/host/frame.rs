@@ -93,7 +93,7 @@ pub enum Ask {
     /// Answer a dialog by keys, if it still stands: an [`Answered`]. An error means that nothing was
     /// typed. Never done twice: who gets no reply does not know whether it was done, and looks.
     Answer {
-        /// Which dialog: [`Dialog::mark`].
+        /// Which dialog: [`Dialog::mark`](events::Dialog::mark).
         mark: String,
         /// How.
         answer: DialogAnswer,
