@@ -3,12 +3,15 @@
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
+pub mod agent;
 pub mod borrowed;
 
 use std::{collections::BTreeMap, ffi::OsStr, io, path::PathBuf};
 
 use events::Provider;
 use serde::{Deserialize, Serialize};
+
+pub use agent::{Agent, HookAnswers};
 
 /// The hidden verb of the host of a run.
 pub const HOST: &str = "run-host";
@@ -52,18 +55,6 @@ impl Homes {
             Provider::Capture => &self.capture,
             Provider::Unknown => &[],
         }
-    }
-}
-
-/// The command line that takes a session up again, for a person to type. None for Gemini CLI: after
-/// its `--resume` the next start in that directory deletes the session's file (0.61.0).
-#[must_use]
-pub fn resume_command(provider: Provider, session: &str) -> Option<String> {
-    let plain = !session.is_empty() && session.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    match provider {
-        Provider::Claude => plain.then(|| format!("claude --resume {session}")),
-        Provider::Codex => plain.then(|| format!("codex resume {session}")),
-        Provider::Gemini | Provider::Pi | Provider::Capture | Provider::Unknown => None,
     }
 }
 

@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use agents::Agent;
 use events::Provider;
 use rustix::process::{Pid, Signal, kill_process_group};
 use semver::Version;
@@ -202,12 +203,7 @@ fn version_in(provider: Provider, answer: &str) -> Option<Version> {
 /// The version as the files around the program tell it.
 fn version_beside(provider: Provider, program: &Path) -> Option<Version> {
     let real = program.canonicalize().ok()?;
-    let package = match provider {
-        Provider::Claude => "@anthropic-ai/claude-code",
-        Provider::Codex => "@openai/codex",
-        Provider::Gemini => "@google/gemini-cli",
-        Provider::Pi | Provider::Capture | Provider::Unknown => return None,
-    };
+    let package = Agent::of(provider)?.package?;
     // Claude Code's own installer: ~/.local/share/claude/versions/2.1.330
     if provider == Provider::Claude
         && real.parent().is_some_and(|dir| dir.ends_with("claude/versions"))

@@ -18,12 +18,7 @@ use std::{fmt, fs, io, os::unix::fs::MetadataExt};
 use rustix::process::{Pid, Resource, Rlimit, getpid, getrlimit, prlimit, setrlimit};
 
 use super::{GENERATIONS, agent_named, parent, start_ticks};
-use agents::{DRIVEN, HOST};
-
-/// Variables that agents set for what they run. Seen in Claude Code 2.1.328, Codex 0.169.0 and Gemini
-/// CLI 0.61.0.
-const VARIABLES: [&str; 6] =
-    ["CLAUDECODE", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "CODEX_CI", "GEMINI_CLI"];
+use agents::{DRIVEN, HOST, agent::ALL};
 
 /// Why a process counts as started by an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +56,8 @@ pub fn agent_descent(pid: u32) -> Option<Descent> {
         let set = |entry: &[u8]| entry.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="));
         environment.split(|byte| *byte == 0).any(set)
     };
-    if let Some(name) = VARIABLES.iter().chain(&[DRIVEN]).find(|name| has(name)) {
+    let mut variables = ALL.iter().flat_map(|agent| agent.descent_variables).chain(&[DRIVEN]);
+    if let Some(name) = variables.find(|name| has(name)) {
         return Some(Descent::Variable(name));
     }
     let Ok(mark) = mark_of(pid) else { return Some(Descent::Unreadable) };

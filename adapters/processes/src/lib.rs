@@ -25,7 +25,7 @@ use std::{
 use crossbeam_channel::{Receiver, Sender, bounded};
 use events::{Provider, RunId};
 
-use agents::{Homes, RUN_CHILD, RUN_VARIABLE};
+use agents::{Agent, Homes, RUN_CHILD, RUN_VARIABLE, agent::ALL};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid},
@@ -181,22 +181,10 @@ fn variable_in<'a>(environment: &'a [u8], name: &str) -> Option<&'a str> {
     std::str::from_utf8(value).ok().filter(|v| !v.is_empty())
 }
 
-/// Where an agent with this environment may keep its sessions: one place, but for pi and oh-my-pi, which are one to us.
-/// Nothing else of it is looked at.
+/// Where an agent with this environment may keep its sessions. Nothing else of it is looked at.
 fn homes_in(provider: Provider, environment: &[u8]) -> Vec<PathBuf> {
     let variable = |name: &str| variable_in(environment, name).map(PathBuf::from);
-    let below_home = |name: &str| Some(variable("HOME")?.join(name));
-    let home = match provider {
-        Provider::Claude => variable("CLAUDE_CONFIG_DIR").or_else(|| below_home(".claude")),
-        Provider::Codex => variable("CODEX_HOME").or_else(|| below_home(".codex")),
-        Provider::Gemini => variable("GEMINI_CLI_HOME").or_else(|| variable("HOME")).map(|home| home.join(".gemini")),
-        Provider::Pi => match variable("PI_CODING_AGENT_DIR") {
-            None => return [".pi/agent", ".omp/agent"].into_iter().filter_map(below_home).collect(),
-            told => told,
-        },
-        Provider::Capture | Provider::Unknown => None,
-    };
-    home.into_iter().collect()
+    Agent::of(provider).map_or_else(Vec::new, |agent| agent.home.directories(variable))
 }
 
 /// Words after an agent's name with which it holds no conversation.
@@ -219,11 +207,11 @@ const NO_CONVERSATION: &[&str] = &[
 
 /// Tells an agent that holds a conversation by its command line; with whether it serves others.
 fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
-    let (provider, word) = agent_named(arguments)?;
+    let (agent, word) = agent_named(arguments)?;
     if word.is_some_and(|w| NO_CONVERSATION.contains(&w)) {
         return None;
     }
-    Some((provider, word == Some("app-server")))
+    Some((agent.provider, word.is_some() && word == agent.daemon_word))
 }
 
 /// Options of Node.js that take the next word as their value (`node --help`, 24).
@@ -232,12 +220,16 @@ const OPTIONS_WITH_VALUE: [&str; 7] =
 
 /// Tells an agent by its command line, the program or the script an interpreter runs, and gives the
 /// word behind its name.
-fn agent_named(arguments: &[u8]) -> Option<(Provider, Option<&str>)> {
+fn agent_named(arguments: &[u8]) -> Option<(&'static Agent, Option<&str>)> {
     let mut words = arguments.split(|b| *b == 0).map(|w| std::str::from_utf8(w).unwrap_or_default());
     let first = words.next()?;
     let base = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
-    let mut name = base(first);
-    if matches!(name.as_str(), "node" | "bun" | "deno") || name.starts_with("python") {
+    let name = base(first);
+    let by_name = |name: &str| {
+        let name = name.trim_end_matches(".js");
+        ALL.into_iter().find(|agent| agent.programs.contains(&name))
+    };
+    let agent = if matches!(name.as_str(), "node" | "bun" | "deno") || name.starts_with("python") {
         let script = loop {
             match words.next()? {
                 option if OPTIONS_WITH_VALUE.contains(&option) => drop(words.next()),
@@ -245,17 +237,13 @@ fn agent_named(arguments: &[u8]) -> Option<(Provider, Option<&str>)> {
                 script => break script,
             }
         };
-        // Started by the path of its package, and not by its name.
-        name = if script.contains("/pi-coding-agent/") { "pi".into() } else { base(script) };
-    }
-    let provider = match name.trim_end_matches(".js") {
-        "claude" => Provider::Claude,
-        "codex" => Provider::Codex,
-        "gemini" => Provider::Gemini,
-        "pi" | "omp" => Provider::Pi,
-        _ => return None,
+        // Some are started by the path of their package, and not by their name.
+        let below = |agent: &&Agent| agent.script_below.is_some_and(|part| script.contains(part));
+        ALL.into_iter().find(below).or_else(|| by_name(&base(script)))?
+    } else {
+        by_name(&name)?
     };
-    Some((provider, words.next()))
+    Some((agent, words.next()))
 }
 
 /// The agent a command starts; `None` when it starts none.

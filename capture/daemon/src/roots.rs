@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use agents::Homes;
+use agents::{
+    Agent, Homes,
+    agent::{CLAUDE, CODEX, GEMINI, PI},
+};
 
 use crate::{config::Config, places};
 
@@ -11,31 +14,27 @@ use crate::{config::Config, places};
 /// # Errors
 /// When neither HOME nor the agents' own variables are set.
 pub fn homes(config: &Config, data: &Path) -> anyhow::Result<Homes> {
-    let usual = |name: &str| places::home().map(|home| home.join(name));
-    let with = |own: PathBuf, extra: &[PathBuf]| {
-        let mut all = vec![own];
-        all.extend(extra.iter().filter(|dir| **dir != all[0]).cloned().collect::<Vec<_>>());
-        all
-    };
-    let claude = places::variable("CLAUDE_CONFIG_DIR").map_or_else(|| usual(".claude"), Ok)?;
-    let codex = places::variable("CODEX_HOME").map_or_else(|| usual(".codex"), Ok)?;
-    let gemini =
-        places::variable("GEMINI_CLI_HOME").map_or_else(|| usual(".gemini"), |home| Ok(home.join(".gemini")))?;
-    let mut pi = match places::variable("PI_CODING_AGENT_DIR") {
-        Some(dir) => vec![dir],
-        // oh-my-pi looks at the same variable.
-        None => vec![usual(".pi/agent")?, usual(".omp/agent")?],
-    };
-    for extra in &config.roots.pi {
-        if !pi.contains(extra) {
-            pi.push(extra.clone());
+    let all = |agent: &Agent, extra: &[PathBuf]| {
+        let mut all = agent.home.directories(places::variable);
+        anyhow::ensure!(
+            !all.is_empty(),
+            "neither HOME nor {} is set, so the files of {} cannot be found",
+            agent.home.variable,
+            agent.provider
+        );
+        for dir in extra {
+            if !all.contains(dir) {
+                all.push(dir.clone());
+            }
         }
-    }
+        Ok(all)
+    };
+    let roots = &config.roots;
     Ok(Homes {
-        claude: with(claude, &config.roots.claude),
-        codex: with(codex, &config.roots.codex),
-        gemini: with(gemini, &config.roots.gemini),
-        pi,
+        claude: all(&CLAUDE, &roots.claude)?,
+        codex: all(&CODEX, &roots.codex)?,
+        gemini: all(&GEMINI, &roots.gemini)?,
+        pi: all(&PI, &roots.pi)?,
         capture: vec![data.join("agent")],
     })
 }

@@ -3,7 +3,7 @@
 //! Shapes: tried with Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0. What an agent does not
 //! take is not said: then it asks the user itself.
 
-use agents::Answer;
+use agents::{Agent, Answer, HookAnswers};
 use events::Provider;
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
@@ -23,12 +23,12 @@ const DENIED: &str = "denied through capture";
 
 /// The event whose hook can answer a request for permission.
 #[must_use]
-pub const fn asking_event(provider: Provider) -> Option<&'static str> {
-    match provider {
-        Provider::Claude | Provider::Codex => Some("PermissionRequest"),
-        Provider::Gemini => Some("BeforeTool"),
-        Provider::Pi | Provider::Capture | Provider::Unknown => None,
-    }
+pub fn asking_event(provider: Provider) -> Option<&'static str> {
+    answers(provider).map(|answers| answers.asking_event)
+}
+
+fn answers(provider: Provider) -> Option<HookAnswers> {
+    Agent::of(provider)?.hooks
 }
 
 /// Whether this call of a hook asks for a decision that its answer can give.
@@ -46,14 +46,14 @@ fn asked(provider: Provider, payload: &RawValue) -> Option<Asked> {
 /// Whether the directory a hook is told is the one the command would run in. Codex names that of the turn,
 /// and a call may have another.
 #[must_use]
-pub const fn tells_directory(provider: Provider) -> bool {
-    matches!(provider, Provider::Claude | Provider::Gemini)
+pub fn tells_directory(provider: Provider) -> bool {
+    answers(provider).is_some_and(|answers| answers.tells_directory)
 }
 
 /// Whether the agent shows its dialog while its hook waits. Otherwise nothing of it tells that it waits.
 #[must_use]
-pub const fn shows_dialog_meanwhile(provider: Provider) -> bool {
-    matches!(provider, Provider::Claude)
+pub fn shows_dialog_meanwhile(provider: Provider) -> bool {
+    answers(provider).is_some_and(|answers| answers.dialog_meanwhile)
 }
 
 /// Whether the agent has words for this decision on such a call: its tool, and the tool's input as JSON.
@@ -66,20 +66,20 @@ pub fn has_words(provider: Provider, tool: Option<&str>, input: Option<&str>, gi
 
 /// Whether the agent's hook is called for every tool, before the agent's own rules are asked.
 #[must_use]
-pub const fn asks_before_rules(provider: Provider) -> bool {
-    matches!(provider, Provider::Gemini)
+pub fn asks_before_rules(provider: Provider) -> bool {
+    answers(provider).is_some_and(|answers| answers.before_rules)
 }
 
 /// Whether the agent takes an allowance from a hook; otherwise only a denial.
 #[must_use]
-pub const fn takes_allowance(provider: Provider) -> bool {
-    matches!(provider, Provider::Claude | Provider::Codex)
+pub fn takes_allowance(provider: Provider) -> bool {
+    answers(provider).is_some_and(|answers| answers.allowance)
 }
 
 /// Whether the agent takes another command in place of the one it asked for.
 #[must_use]
-pub const fn takes_rewrite(provider: Provider) -> bool {
-    matches!(provider, Provider::Claude)
+pub fn takes_rewrite(provider: Provider) -> bool {
+    answers(provider).is_some_and(|answers| answers.rewrite)
 }
 
 /// The text for the hook's standard output; `None` when the agent has no words for this decision.
@@ -87,18 +87,21 @@ pub const fn takes_rewrite(provider: Provider) -> bool {
 pub fn answer(provider: Provider, payload: &RawValue, answer: &Answer) -> Option<String> {
     let asked = asked(provider, payload)?;
     let message = answer.message.as_deref().filter(|m| !m.is_empty()).unwrap_or(DENIED);
-    if provider == Provider::Gemini {
+    if asks_before_rules(provider) {
         // An allowance is ignored there, so none is given.
         return (!answer.allow).then(|| json!({ "decision": "deny", "reason": message }).to_string());
     }
-    let decision = match (answer.allow, provider) {
-        (false, _) => json!({ "behavior": "deny", "message": message }),
-        (true, Provider::Claude) => match asked.changed(answer)? {
+    let decision = if !answer.allow {
+        json!({ "behavior": "deny", "message": message })
+    } else if takes_rewrite(provider) {
+        match asked.changed(answer)? {
             Some(input) => json!({ "behavior": "allow", "updatedInput": input }),
             None => json!({ "behavior": "allow" }),
-        },
-        (true, _) if answer.rewrite.is_some() || answer.answers.is_some() => return None,
-        (true, _) => json!({ "behavior": "allow" }),
+        }
+    } else if answer.rewrite.is_some() || answer.answers.is_some() {
+        return None;
+    } else {
+        json!({ "behavior": "allow" })
     };
     let told = json!({ "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": decision } });
     Some(told.to_string())

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use agents::Agent;
 use events::{Event, Timestamp};
 use export::report::{Handoff, Work, standup};
 use jiff::tz::TimeZone;
@@ -82,7 +83,7 @@ pub(super) fn handoff(context: &Context, arguments: &HandoffOf) -> anyhow::Resul
     let findings = findings_of(&client, &session)?;
     let events = last_events(&client, &session)?;
     let resume = session.provider_session_id.as_deref();
-    let resume = resume.and_then(|id| agents::resume_command(session.provider, id));
+    let resume = resume.and_then(|id| Agent::of(session.provider)?.resume_command(id));
     let note = Handoff { resume, ..Handoff::new(session, turns, &events, findings) };
     if context.json {
         return print_redacted(context, serde_json::to_value(&note)?);
