@@ -93,13 +93,14 @@ pub enum Told {
 
 /// Takes the threads that nobody knows; they are told of again for a while.
 #[derive(Debug, Clone)]
-pub struct Strangers(Sender<Arc<str>>);
+pub struct Strangers(Sender<Arc<str>>, wake::Wake);
 
 impl Strangers {
     /// Nobody knows this thread.
     pub fn tell(&self, thread: Arc<str>) {
         // When there is no room it is not told of again.
         self.0.try_send(thread).ok();
+        self.1.wake();
     }
 }
 
@@ -166,7 +167,8 @@ impl Daemons {
             settled: false,
             waiting: Vec::new(),
             strange,
-            strangers: Strangers(strangers),
+            strangers: Strangers(strangers, wake.clone()),
+            offer_due: start,
             health: health.clone(),
             stop: Arc::clone(&stop),
             woken,
@@ -201,6 +203,8 @@ struct Follower<C, S> {
     waiting: Vec<Arc<str>>,
     strange: Receiver<Arc<str>>,
     strangers: Strangers,
+    /// When those that wait are told of again.
+    offer_due: Instant,
     health: HealthHandle,
     stop: Arc<AtomicBool>,
     woken: wake::Woken,
@@ -227,7 +231,7 @@ where
     /// Waits until a socket is ready, something is due, or somebody wants the end.
     fn wait(&self, more: bool) {
         let now = Instant::now();
-        let again = if self.waiting.is_empty() { None } else { Some(now + AGAIN_EVERY) };
+        let again = if self.waiting.is_empty() { None } else { Some(self.offer_due) };
         let due = self.links.iter().map(Link::due).chain(again).min();
         let wait = if more { Some(Duration::ZERO) } else { due.map(|due| due.saturating_duration_since(now)) };
         // A poll counts in milliseconds; rounding down would turn the last one into a busy wait.
@@ -271,6 +275,11 @@ where
     /// A thread is told of before its transcript is found: what is still so is offered again.
     fn offer_again(&mut self, now: Timestamp, events: &mut Vec<NewEvent>) {
         self.waiting.extend(self.strange.try_iter());
+        let instant = Instant::now();
+        if self.waiting.is_empty() || instant < self.offer_due {
+            return;
+        }
+        self.offer_due = instant + AGAIN_EVERY;
         for thread in std::mem::take(&mut self.waiting) {
             let told = events.iter().any(|event| event.provider_session_id == thread);
             let event = self.links.iter().find_map(|link| link.again(&thread));
