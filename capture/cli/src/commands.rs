@@ -39,6 +39,7 @@ use std::{
 };
 
 use clap::{CommandFactory, Parser, Subcommand};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::{
     client::{Client, Transport},
@@ -395,17 +396,12 @@ where
         .try_map(|text| text.parse::<T>().map_err(|error| std::io::Error::other(error.to_string())))
 }
 
+/// What stands for itself in a path segment or a query value: RFC 3986's unreserved characters.
+const RESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
 /// A path segment or query value, percent-encoded.
 fn percent(text: &str) -> String {
-    text.bytes()
-        .map(|b| {
-            if b.is_ascii_alphanumeric() || b"-_.~".contains(&b) {
-                char::from(b).to_string()
-            } else {
-                format!("%{b:02X}")
-            }
-        })
-        .collect()
+    utf8_percent_encode(text, &RESERVED).to_string()
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! Where a running server is: `endpoint.json` and the tokens, in the data directory.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{Read, Write},
+    fs::{self, OpenOptions},
+    io::Write,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
 use anyhow::Context;
+use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 use server::{Token, Tokens};
 
@@ -110,9 +111,7 @@ pub fn tokens(data: &Path) -> anyhow::Result<Tokens> {
         let path = dir.join(scope);
         if !path.exists() {
             let mut bits = [0_u8; 32];
-            File::open("/dev/urandom")
-                .and_then(|mut f| f.read_exact(&mut bits))
-                .context("the system gives no random bytes")?;
+            getrandom(&mut bits, GetRandomFlags::empty()).context("the system gives no random bytes")?;
             let text: String = bits.iter().map(|b| format!("{b:02x}")).collect();
             write_private(&path, text.as_bytes())?;
         }

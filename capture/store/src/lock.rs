@@ -1,7 +1,7 @@
 //! One writer at a time: a lock file beside the database, held for the life of the process.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{File, OpenOptions, TryLockError},
     io::{Read, Seek, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
@@ -55,14 +55,15 @@ impl InstanceLock {
             .mode(0o600)
             .open(path)
             .map_err(io)?;
-        if let Err(error) = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-            if error == rustix::io::Errno::WOULDBLOCK {
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
                 let mut pid = String::new();
                 file.read_to_string(&mut pid).ok();
                 let pid = if pid.trim().is_empty() { "unknown".to_owned() } else { pid.trim().to_owned() };
                 return Err(LockError::Held { path: path.to_owned(), pid });
             }
-            return Err(io(error.into()));
+            Err(TryLockError::Error(error)) => return Err(io(error)),
         }
         file.set_len(0)
             .and_then(|()| file.rewind())
@@ -76,7 +77,7 @@ impl InstanceLock {
 #[must_use]
 pub fn is_held(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
-    matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock))
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
 #[cfg(test)]
