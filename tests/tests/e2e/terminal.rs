@@ -5,7 +5,7 @@
 
 mod attach;
 mod bytes;
-mod dialogs;
+pub(super) mod dialogs;
 mod ending;
 mod job_control;
 mod server;

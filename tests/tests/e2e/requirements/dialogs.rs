@@ -7,36 +7,7 @@ use serde_json::Value;
 use tests::{eventually, program::Server};
 
 use super::Here;
-
-/// How the screen of the program below is read. It may be answered by keys in version 1.0.0.
-const RULES: &str = r#"
-provider = "unknown"
-tested = ["=1.0.0"]
-version = { in = "screen", has = 'asker v(\d+\.\d+\.\d+)' }
-[regions]
-box = { from = '^\+--' }
-[[rules]]
-name = "ask"
-priority = 990
-state = "waiting_approval"
-reason = "tool"
-debounce_ms = 30
-all = [{ in = "box", has = '(?m)^Proceed\?' }, { in = "box", has = '(?m)^> ' }]
-[rules.dialog]
-about = "command"
-subject = [{ in = "box", has = '(?m)^\$ (.*)' }]
-options = { in = "box", has = '(?m)^(?P<cursor>>)? *(?P<digit>\d)\. (?P<label>.*)$' }
-whole = "box"
-answerable = true
-deny_key = "esc"
-answers = { allow_once = ['^Yes$'], deny = ['^No$'] }
-[[rules]]
-name = "rest"
-priority = 10
-state = "waiting"
-debounce_ms = 30
-all = [{ in = "screen", has = '(?m)^input:' }]
-"#;
+use crate::e2e::terminal::dialogs::RULES;
 
 /// Asks whether it may run `ls`, and writes down the first key it gets. `$0` is its version, `$1` the file.
 const ASKER: &str = r#"stty raw -echo

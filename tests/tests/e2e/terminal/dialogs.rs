@@ -10,7 +10,8 @@ use tests::PATIENCE;
 
 use super::Here;
 
-const RULES: &str = r#"
+/// How the screen of such a program is read. It may be answered by keys in version 1.0.0.
+pub(in crate::e2e) const RULES: &str = r#"
 provider = "unknown"
 tested = ["=1.0.0"]
 version = { in = "screen", has = 'asker v(\d+\.\d+\.\d+)' }
