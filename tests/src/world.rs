@@ -436,7 +436,9 @@ impl World {
     pub fn end(self) -> (tempfile::TempDir, Vec<Kept>) {
         let Self { dir, ingest, reader, .. } = self;
         drop(ingest);
-        let writer = Writer::open(&dir.path().join("data")).unwrap();
+        // A process that another test is starting in the same program may hold the lock until it has become
+        // another one.
+        let writer = crate::eventually("the store is free", || Writer::open(&dir.path().join("data")).ok());
         let kept = writer
             .sessions()
             .unwrap()
