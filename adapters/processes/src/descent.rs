@@ -7,8 +7,8 @@
 //! - the **mark**: whatever runs below `capture run` has a hard limit on file locks, which Linux keeps
 //!   for compatibility and does not use since 2.4.25 (getrlimit(2), `RLIMIT_LOCKS`). The kernel hands it
 //!   to every child, and a process without `CAP_SYS_RESOURCE` can lower it but not raise it, so neither a
-//!   cleaned environment nor a double fork nor a new session sheds it. It holds the start time of the
-//!   program it was given to: a process that has the mark, but no longer the program among its
+//!   cleaned environment nor a double fork nor a new session sheds it. It names the program
+//!   it was given to, by its start time and pid: a process that has the mark, but no longer the program among its
 //!   ancestors, was cut loose.
 //!
 //! What an agent that is only observed cuts loose with a cleaned environment is not recognised.
@@ -66,8 +66,8 @@ pub fn agent_descent(pid: u32) -> Option<Descent> {
     let (mut at, mut below) = (pid, None);
     for _ in 0..GENERATIONS {
         if at <= 1 {
-            let begins_there = highest_marked.and_then(start_ticks);
-            let cut_loose = mark.is_some_and(|mark| begins_there.map(|start| start & START_BITS) != start_of(mark));
+            let begins_there = highest_marked.and_then(name_of);
+            let cut_loose = mark.is_some_and(|mark| begins_there.is_none() || begins_there != named_by(mark));
             return cut_loose.then_some(Descent::CutLoose);
         }
         let Ok(arguments) = fs::read(format!("/proc/{at}/cmdline")) else { return Some(Descent::Unreadable) };
@@ -136,12 +136,19 @@ fn program_of(host: u32) -> Option<u32> {
 
 /// The upper bits of a mark, which tell it from a limit that somebody set for another purpose.
 const SIGNATURE: u64 = 0x4341 << 48;
-/// The lower bits: the start of the program the mark was given to, in clock ticks since boot.
-const START_BITS: u64 = (1 << 48) - 1;
+/// The lower bits: the program the mark was given to.
+const NAME_BITS: u64 = (1 << 48) - 1;
 
-/// The start time in a mark; `None` for one that no program was given: sealed, or lowered.
-fn start_of(mark: u64) -> Option<u64> {
-    (mark & !START_BITS == SIGNATURE && mark & START_BITS != 0).then_some(mark & START_BITS)
+/// The program in a mark; `None` for one that names none: sealed, or lowered.
+fn named_by(mark: u64) -> Option<u64> {
+    (mark & !NAME_BITS == SIGNATURE && mark & NAME_BITS != 0).then_some(mark & NAME_BITS)
+}
+
+/// A process in 48 bits: its start in clock ticks since boot, and of those that start within one tick the pid.
+/// A process can lower its mark and not raise it, so it can take the name of no process that started later.
+fn name_of(pid: u32) -> Option<u64> {
+    let start = start_ticks(pid)?;
+    Some((start & 0xffff_ffff) << 16 | u64::from(pid & 0xffff))
 }
 
 /// The hard limit on file locks of a process; `None` for unlimited, which is what every process has that
@@ -175,7 +182,7 @@ pub fn mark_child(program: Pid) -> io::Result<()> {
     if mark_of(pid)?.is_some() {
         return Ok(());
     }
-    let mark = SIGNATURE | start_ticks(pid).ok_or(io::ErrorKind::NotFound)? & START_BITS;
+    let mark = SIGNATURE | name_of(pid).ok_or(io::ErrorKind::NotFound)?;
     prlimit(Some(program), Resource::Locks, limit(mark))?;
     Ok(())
 }
@@ -271,10 +278,16 @@ mod tests {
     }
 
     #[test]
-    fn only_a_mark_with_a_start_names_a_program() {
-        assert_eq!(start_of(SIGNATURE | 77), Some(77));
-        assert_eq!(start_of(SIGNATURE), None, "sealed");
-        assert_eq!(start_of(5), None, "lowered by somebody");
-        assert_eq!(mark_of(std::process::id()).unwrap(), getrlimit(Resource::Locks).maximum);
+    fn only_a_whole_mark_names_a_program() {
+        assert_eq!(named_by(SIGNATURE | 77), Some(77));
+        assert_eq!(named_by(SIGNATURE), None, "sealed");
+        assert_eq!(named_by(5), None, "lowered by somebody");
+        let own = std::process::id();
+        assert_eq!(mark_of(own).unwrap(), getrlimit(Resource::Locks).maximum);
+        // A child that starts within the same tick has another name, and a higher one.
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        assert_ne!(name_of(child.id()), name_of(own));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }

@@ -224,6 +224,17 @@ fn an_agent_starts_no_server_elsewhere() {
     assert!(!elsewhere.join("endpoint.json").exists());
 }
 
+#[test]
+fn an_agent_opens_no_server_to_others() {
+    let machine = Machine::new(PROGRAM);
+    for words in ["serve --expose --listen 0.0.0.0:0", "serve --listen 127.0.0.1:1"] {
+        let (code, text) = said(machine.agents_shell("claude", &format!("capture {words}")).output().unwrap());
+        assert_eq!(code, Some(5), "{words}: {text}");
+        assert!(text.contains("choosing where the server listens is refused"), "{words}: {text}");
+    }
+    assert_eq!(machine.endpoint(), None);
+}
+
 /// The hash of a file as `b3sum` gives it.
 fn blake3(file: &std::path::Path) -> String {
     blake3::hash(&fs::read(file).unwrap()).to_hex().to_string()

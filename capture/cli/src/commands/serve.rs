@@ -1,6 +1,9 @@
 //! `capture serve`
 
-use std::{io::Write as _, net::SocketAddr};
+use std::{
+    io::Write as _,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+};
 
 use anyhow::Context as _;
 use tokio_util::sync::CancellationToken;
@@ -9,10 +12,13 @@ use super::{Context, Failed};
 use crate::{client::Client, terminal};
 use daemon::{environment::Environment, places, redaction::Redacting, serve::Options};
 
+/// A free port that only this machine reaches.
+const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Address and port to listen on; port 0 takes a free one.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDRESS", default_value_t = ANY_PORT)]
     listen: SocketAddr,
     /// Allow an address that other machines can reach.
     #[arg(long)]
@@ -28,6 +34,9 @@ pub(super) struct Arguments {
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.stop {
         return stop(context);
+    }
+    if arguments.expose || arguments.listen != ANY_PORT {
+        super::refuse_agents("choosing where the server listens")?;
     }
     let filter = places::variable("CAPTURE_LOG")
         .and_then(|v| v.into_os_string().into_string().ok())
