@@ -17,7 +17,7 @@ use std::{fmt, fs, io, os::unix::fs::MetadataExt};
 
 use rustix::process::{Pid, Resource, Rlimit, getpid, getrlimit, prlimit, setrlimit};
 
-use super::{GENERATIONS, agent_named, parent, start_ticks};
+use super::{GENERATIONS, agent_named, parent, start_ticks, verb};
 use agents::{DRIVEN, HOST, agent::ALL};
 
 /// Why a process counts as started by an agent.
@@ -111,7 +111,7 @@ fn is_driver(arguments: &[u8]) -> bool {
 
 /// Whether a process is the host of a run, as its words say.
 fn is_host(arguments: &[u8]) -> bool {
-    arguments.split(|byte| *byte == 0).nth(1) == Some(HOST.as_bytes())
+    verb(arguments) == Some(HOST.as_bytes())
 }
 
 /// Whether a process is a server that a host started: this very program, and its verb.
@@ -120,8 +120,7 @@ fn is_own_server(pid: u32) -> bool {
     let own = file("/proc/self/exe");
     own.is_some()
         && own == file(&format!("/proc/{pid}/exe"))
-        && fs::read(format!("/proc/{pid}/cmdline"))
-            .is_ok_and(|arguments| arguments.split(|byte| *byte == 0).nth(1) == Some(b"serve"))
+        && fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|arguments| verb(&arguments) == Some(b"serve"))
 }
 
 /// The program of a host: its first child. What that cuts loose becomes a later one.
@@ -209,17 +208,16 @@ fn limit(mark: u64) -> Rlimit {
 mod tests {
     use super::*;
 
-    /// Starts a shell under this name, with a child that waits; gives both.
-    fn family(name: &str, words: &[&str]) -> (std::process::Child, u32, tempfile::TempDir) {
+    /// Starts a shell under this name with this word behind it, and a child of it that waits; gives both.
+    fn family(name: &str, word: &str) -> (std::process::Child, u32, tempfile::TempDir) {
         let dir = tempfile::tempdir().unwrap();
         let agent = dir.path().join(name);
         std::os::unix::fs::symlink("/bin/sh", &agent).unwrap();
-        let script = dir.path().join("script");
-        fs::write(&script, "sleep 1000 & echo $!; wait\n").unwrap();
+        // The shell takes the word for its script.
+        fs::write(dir.path().join(word), "sleep 1000 & echo $!; wait\n").unwrap();
         let mut child = std::process::Command::new(&agent)
-            .args(if words.is_empty() { vec!["-c", ". \"$0\""] } else { vec![] })
-            .args(words)
-            .arg(&script)
+            .arg(word)
+            .current_dir(dir.path())
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
             .stdout(std::process::Stdio::piped())
@@ -238,7 +236,7 @@ mod tests {
 
     #[test]
     fn what_an_agent_started_descends_from_it() {
-        let (child, grandchild, _dir) = family("claude", &[]);
+        let (child, grandchild, _dir) = family("claude", "script");
         assert_eq!(agent_descent(child.id()), Some(Descent::Agent { pid: child.id() }));
         // Until it has become `sleep`, the grandchild looks like the agent itself.
         let started = agent_descent(grandchild);
@@ -252,22 +250,7 @@ mod tests {
 
     #[test]
     fn an_agent_that_holds_no_conversation_is_an_agent_all_the_same() {
-        // A shell that takes its second word for the script: `codex mcp-server`.
-        let dir = tempfile::tempdir().unwrap();
-        let agent = dir.path().join("codex");
-        std::os::unix::fs::symlink("/bin/sh", &agent).unwrap();
-        fs::write(dir.path().join("mcp-server"), "sleep 1000 & echo $!; wait\n").unwrap();
-        let mut child = std::process::Command::new(&agent)
-            .arg("mcp-server")
-            .current_dir(dir.path())
-            .env_clear()
-            .env("PATH", "/usr/bin:/bin")
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
-        let grandchild = line.trim().parse().unwrap();
+        let (child, grandchild, _dir) = family("codex", "mcp-server");
         // Until it has become `sleep`, the grandchild looks like the agent itself.
         let started = agent_descent(grandchild);
         assert!(

@@ -34,6 +34,7 @@ use rustix::{
 pub use descent::{Descent, agent_descent, descends_from_agent, mark_child, mark_program, seal_if_agents};
 pub use tcp::{holders_of_tcp, listener_of_tcp};
 pub use tcp_user::user_of_tcp;
+use wake::{Wake, Woken};
 
 /// A process that looks like an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -254,12 +255,17 @@ pub fn agent_of_words(words: &[OsString]) -> Option<Provider> {
     which_agent(&words.join(&0)).map(|(provider, _)| provider)
 }
 
+/// The first word behind a program's name.
+fn verb(arguments: &[u8]) -> Option<&[u8]> {
+    arguments.split(|byte| *byte == 0).nth(1)
+}
+
 /// The agent a process is, [`Provider::Unknown`] when it is none; `None` when it cannot be looked
 /// at, or is one of ours that is about to become another program.
 #[must_use]
 pub fn agent_of(pid: u32) -> Option<Provider> {
     let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|words| !words.is_empty())?;
-    if arguments.split(|b| *b == 0).nth(1) == Some(RUN_CHILD.as_bytes()) {
+    if verb(&arguments) == Some(RUN_CHILD.as_bytes()) {
         return None;
     }
     Some(which_agent(&arguments).map_or(Provider::Unknown, |(provider, _)| provider))
@@ -385,7 +391,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Waits for processes to end, on a thread of its own.
 pub struct Watcher {
     requests: Option<Sender<Ended>>,
-    wake: OwnedFd,
+    wake: Wake,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -396,10 +402,9 @@ impl Watcher {
     /// When the thread or its wake-up descriptor cannot be made.
     pub fn start(ended: impl FnMut(Ended) + Send + 'static) -> std::io::Result<Self> {
         let (requests, incoming) = bounded(REQUESTS);
-        let (read, wake) =
-            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)?;
+        let (wake, woken) = wake::pair()?;
         let thread =
-            std::thread::Builder::new().name("processes".into()).spawn(move || watch(&incoming, &read, ended))?;
+            std::thread::Builder::new().name("processes".into()).spawn(move || watch(&incoming, &woken, ended))?;
         Ok(Self { requests: Some(requests), wake, thread: Some(thread) })
     }
 
@@ -410,27 +415,22 @@ impl Watcher {
             if requests.try_send(Ended { pid, start_ticks }).is_err() {
                 tracing::warn!(pid, "too many processes to watch; the end of this one is not noticed");
             }
-            self.wake();
+            self.wake.wake();
         }
-    }
-
-    fn wake(&self) {
-        // A full pipe has woken the thread already.
-        rustix::io::write(&self.wake, &[1]).ok();
     }
 }
 
 impl Drop for Watcher {
     fn drop(&mut self) {
         self.requests = None;
-        self.wake();
+        self.wake.wake();
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
         }
     }
 }
 
-fn watch(incoming: &Receiver<Ended>, wake: &OwnedFd, mut ended: impl FnMut(Ended)) {
+fn watch(incoming: &Receiver<Ended>, woken: &Woken, mut ended: impl FnMut(Ended)) {
     let mut watched: HashMap<Ended, Option<OwnedFd>> = HashMap::new();
     loop {
         let mut stopped = false;
@@ -460,13 +460,12 @@ fn watch(incoming: &Receiver<Ended>, wake: &OwnedFd, mut ended: impl FnMut(Ended
             return;
         }
         let blind = watched.values().any(Option::is_none);
-        let mut fds: Vec<PollFd<'_>> = vec![PollFd::new(wake, PollFlags::IN)];
+        let mut fds: Vec<PollFd<'_>> = vec![PollFd::from_borrowed_fd(woken.as_fd(), PollFlags::IN)];
         fds.extend(watched.values().flatten().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)));
         let timeout = blind.then(|| Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY.as_nanos() as i64 });
         let result = poll(&mut fds, timeout.as_ref());
         drop(fds);
-        let mut drain = [0_u8; 64];
-        while matches!(rustix::io::read(wake, &mut drain), Ok(n) if n > 0) {}
+        woken.drain();
         if result.is_err() {
             continue;
         }

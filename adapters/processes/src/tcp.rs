@@ -26,54 +26,56 @@ pub fn holders_of_tcp(local: SocketAddr, remote: SocketAddr) -> Vec<u32> {
 /// to it can reach no other process.
 #[must_use]
 pub fn listener_of_tcp(address: SocketAddr, pid: u32) -> bool {
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
-    let inodes: Vec<u64> = tables.iter().flat_map(|table| listeners_in(table, address)).collect();
+    let wanted = address.ip().to_canonical();
+    let takes = |row: &TableRow| {
+        let ip = row.local.ip().to_canonical();
+        let reaches = ip == wanted || ip.is_unspecified() || wanted.is_unspecified();
+        row.listens && row.local.port() == address.port() && reaches
+    };
+    let inodes_in = |table: String| rows(&table).filter(takes).map(|row| row.inode).collect::<Vec<_>>();
+    let inodes: Vec<u64> = tables().flat_map(inodes_in).collect();
     let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
     let held: Vec<_> = descriptors.flatten().filter_map(|fd| fs::read_link(fd.path()).ok()).collect();
     let holds = |inode: &u64| held.iter().any(|target| target.as_os_str() == format!("socket:[{inode}]").as_str());
     !inodes.is_empty() && inodes.iter().all(holds)
 }
 
-/// The state of a listening socket in `/proc/net/tcp`.
-const LISTEN: &str = "0A";
-
-/// The sockets of a table that listen on this address, or on its port at any address.
-fn listeners_in(table: &str, address: SocketAddr) -> impl Iterator<Item = u64> {
-    table.lines().skip(1).filter_map(move |line| {
-        let mut fields = line.split_ascii_whitespace().skip(1);
-        let local = address_of(fields.next()?)?;
-        let (ip, wanted) = (local.ip().to_canonical(), address.ip().to_canonical());
-        let meant = local.port() == address.port() && (ip == wanted || ip.is_unspecified() || wanted.is_unspecified());
-        let listens = fields.nth(1)? == LISTEN;
-        let inode = fields.nth(5)?.parse().ok()?;
-        (meant && listens).then_some(inode)
-    })
-}
-
-/// A socket in the kernel's tables that a process holds.
+/// A socket in the kernel's tables.
 pub(super) struct TableRow {
+    local: SocketAddr,
+    remote: SocketAddr,
+    listens: bool,
     /// Its user.
     pub(super) uid: u32,
+    /// 0 when no process holds it any more.
     inode: u64,
 }
 
-/// The socket with these addresses.
+/// The socket with these addresses, while a process holds it.
 pub(super) fn find_in_tables(local: SocketAddr, remote: SocketAddr) -> Option<TableRow> {
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
-    tables.iter().find_map(|table| find_in(&fs::read_to_string(table).ok()?, local, remote))
+    let same = |a: SocketAddr, b: SocketAddr| (a.ip().to_canonical(), a.port()) == (b.ip().to_canonical(), b.port());
+    let is_it = |row: &TableRow| same(row.local, local) && same(row.remote, remote) && row.inode != 0;
+    tables().find_map(|table| rows(&table).find(is_it))
 }
 
-/// The socket with these addresses in a table as `/proc/net/tcp` has it (proc_net_tcp(5)):
-/// addresses are 32-bit words in the machine's order, ports hexadecimal.
-fn find_in(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<TableRow> {
-    table.lines().skip(1).find_map(|line| {
+/// The kernel's tables, each read when it is needed.
+fn tables() -> impl Iterator<Item = String> {
+    ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().map(|table| fs::read_to_string(table).unwrap_or_default())
+}
+
+/// The state of a listening socket.
+const LISTEN: &str = "0A";
+
+/// The rows of a table as `/proc/net/tcp` has it (proc_net_tcp(5)): addresses are 32-bit words in the
+/// machine's order, ports hexadecimal.
+fn rows(table: &str) -> impl Iterator<Item = TableRow> {
+    table.lines().skip(1).filter_map(|line| {
         let mut fields = line.split_ascii_whitespace().skip(1);
-        let (from, to) = (address_of(fields.next()?)?, address_of(fields.next()?)?);
-        let uid: u32 = fields.nth(4)?.parse().ok()?;
-        let inode: u64 = fields.nth(1)?.parse().ok()?;
-        let same =
-            |a: SocketAddr, b: SocketAddr| (a.ip().to_canonical(), a.port()) == (b.ip().to_canonical(), b.port());
-        (same(from, local) && same(to, remote) && inode != 0).then_some(TableRow { uid, inode })
+        let (local, remote) = (address_of(fields.next()?)?, address_of(fields.next()?)?);
+        let listens = fields.next()? == LISTEN;
+        let uid = fields.nth(3)?.parse().ok()?;
+        let inode = fields.nth(1)?.parse().ok()?;
+        Some(TableRow { local, remote, listens, uid, inode })
     })
 }
 

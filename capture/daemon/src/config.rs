@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde::Deserialize;
 
+use crate::endpoint::read_if_there;
+
 /// All settings.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -108,11 +110,7 @@ impl Config {
     /// # Errors
     /// When it cannot be read, is not TOML, has an unknown key or a value out of range.
     pub fn load(path: &Path) -> anyhow::Result<Self> {
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-        };
+        let Some(text) = read_if_there(path)? else { return Ok(Self::default()) };
         let config: Self = toml::from_str(&text).with_context(|| format!("{} is not valid", path.display()))?;
         config.check().with_context(|| format!("{} is not valid", path.display()))?;
         Ok(config)

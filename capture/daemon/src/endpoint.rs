@@ -44,11 +44,7 @@ impl Endpoint {
     /// When the file cannot be read or is not what it should be.
     pub fn load(data: &Path) -> anyhow::Result<Option<Self>> {
         let path = file(data);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-        };
+        let Some(text) = read_if_there(&path)? else { return Ok(None) };
         serde_json::from_str(&text).map(Some).with_context(|| format!("{} is damaged", path.display()))
     }
 
@@ -72,6 +68,18 @@ impl Endpoint {
         if matches!(Self::load(data), Ok(Some(found)) if found == *self) {
             fs::remove_file(file(data)).ok();
         }
+    }
+}
+
+/// The text of a file; `None` when there is none.
+///
+/// # Errors
+/// When it is there and cannot be read.
+pub fn read_if_there(path: &Path) -> anyhow::Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
 }
 

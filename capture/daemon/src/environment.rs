@@ -8,19 +8,24 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
+use agents::agent::ALL;
 use anyhow::Context as _;
 use events::Timestamp;
 use processes::descends_from_agent;
 use serde::{Deserialize, Serialize};
 
-use crate::{clock, endpoint::write_private, places};
+use crate::{
+    clock,
+    endpoint::{read_if_there, write_private},
+    places,
+};
 
-/// The variables that count. The environment of a server in the background has no other.
-const VARIABLES: [&str; 20] = [
+/// The variables that count, and those that name the agents' homes. The environment of a server in the
+/// background has no other.
+const VARIABLES: [&str; 16] = [
     "HOME",
     "PATH",
     "USER",
@@ -36,10 +41,6 @@ const VARIABLES: [&str; 20] = [
     "DBUS_SESSION_BUS_ADDRESS",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
-    "GEMINI_CLI_HOME",
-    "PI_CODING_AGENT_DIR",
     "CAPTURE_LOG",
 ];
 
@@ -70,7 +71,8 @@ impl Environment {
     #[must_use]
     pub fn of_process() -> Self {
         let variable = |name: &str| Some((name.to_owned(), places::variable(name)?.to_str()?.to_owned()));
-        Self { recorded_at: None, variables: VARIABLES.into_iter().filter_map(variable).collect() }
+        let names = VARIABLES.into_iter().chain(ALL.iter().map(|agent| agent.home.variable));
+        Self { recorded_at: None, variables: names.filter_map(variable).collect() }
     }
 
     /// That of this user's account, whatever the environment of this process says.
@@ -103,11 +105,7 @@ impl Environment {
     /// When the record cannot be read or is damaged.
     pub fn recorded(data: &Path) -> anyhow::Result<Option<Self>> {
         let path = file(data);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-        };
+        let Some(text) = read_if_there(&path)? else { return Ok(None) };
         serde_json::from_str(&text)
             .map(Some)
             .with_context(|| format!("{} is damaged; remove it and run `capture serve`", path.display()))

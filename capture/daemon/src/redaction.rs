@@ -2,11 +2,11 @@
 //! rules of the program, made when it is needed first. What is stored is not touched, unless the user
 //! wants nothing else stored.
 
-use std::{borrow::Cow, sync::OnceLock};
+use std::{borrow::Cow, ops::Range, sync::OnceLock};
 
 use events::{Finding, Payload};
 use projections::{Prompt, Session, Turn};
-use redact::Redactor;
+use redact::{Found, Redactor};
 use serde_json::Value;
 use terminal::host::runs::Description;
 
@@ -29,6 +29,12 @@ pub fn text(text: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn of_bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
     rules().map_or_else(|| Cow::Owned(UNREADABLE.into()), |rules| rules.redact_bytes(bytes).bytes)
+}
+
+/// Whether bytes hold what looks like a secret. Without the rules everything does.
+#[must_use]
+pub fn holds_secret(bytes: &[u8]) -> bool {
+    rules().is_none_or(|rules| !rules.redact_bytes(bytes).found.is_empty())
 }
 
 /// Redacts every string of a value.
@@ -102,20 +108,27 @@ pub fn of_pieces(pieces: &mut [String]) {
     }
     let mut begins = 0;
     for piece in pieces {
-        let (from, to) = (begins, begins + piece.len());
-        begins = to;
-        let mut kept = String::with_capacity(piece.len());
-        let mut at = from;
-        for one in found.iter().filter(|one| one.range.start < to && one.range.end > from) {
-            kept.push_str(whole.get(at..one.range.start.max(at)).unwrap_or_default());
-            if one.range.start >= from {
-                kept.push_str(&format!("[redacted:{}]", one.kind));
-            }
-            at = one.range.end.min(to);
-        }
-        kept.push_str(whole.get(at..to).unwrap_or_default());
-        *piece = kept;
+        let range = begins..begins + piece.len();
+        begins = range.end;
+        // Pieces and secrets begin and end with whole characters.
+        *piece = String::from_utf8_lossy(&kept_of(whole.as_bytes(), &found, range, whole.len())).into_owned();
     }
+}
+
+/// What is left of a piece of a whole, up to `cut`, when what was found is taken out of it.
+fn kept_of(whole: &[u8], found: &[Found], piece: Range<usize>, cut: usize) -> Vec<u8> {
+    let end = piece.end.min(cut);
+    let mut kept = Vec::with_capacity(piece.len());
+    let mut at = piece.start;
+    for one in found.iter().filter(|one| one.range.start < end && one.range.end > piece.start) {
+        kept.extend_from_slice(whole.get(at..one.range.start.max(at)).unwrap_or_default());
+        if one.range.start >= piece.start {
+            kept.extend_from_slice(format!("[redacted:{}]", one.kind).as_bytes());
+        }
+        at = one.range.end.min(piece.end);
+    }
+    kept.extend_from_slice(whole.get(at..end).unwrap_or_default());
+    kept
 }
 
 /// Pieces of one output without secrets, as [`of_pieces`], up to a place in the whole; what stands behind it is only looked
@@ -128,20 +141,9 @@ pub fn of_byte_pieces(pieces: &mut [Vec<u8>], cut: usize) {
     let found = rules.redact_bytes(&whole).found;
     let mut begins = 0;
     for piece in pieces {
-        let (from, to) = (begins, begins + piece.len());
-        begins = to;
-        let end = to.min(cut);
-        let mut kept = Vec::with_capacity(piece.len());
-        let mut at = from;
-        for one in found.iter().filter(|one| one.range.start < end && one.range.end > from) {
-            kept.extend_from_slice(&whole[at..one.range.start.max(at)]);
-            if one.range.start >= from {
-                kept.extend_from_slice(format!("[redacted:{}]", one.kind).as_bytes());
-            }
-            at = one.range.end.min(to);
-        }
-        kept.extend_from_slice(whole.get(at..end).unwrap_or_default());
-        *piece = kept;
+        let range = begins..begins + piece.len();
+        begins = range.end;
+        *piece = kept_of(&whole, &found, range, cut);
     }
 }
 

@@ -9,10 +9,9 @@ use std::{
 };
 
 use approver::{Below, Content, Entry, Facts, Look, Search};
-use redact::Redactor;
 use rustix::fs::OFlags;
 
-use crate::places;
+use crate::{places, redaction};
 
 mod reach;
 
@@ -27,8 +26,6 @@ pub struct OnDisk {
     agents_path: Option<Vec<PathBuf>>,
     private: Vec<PathBuf>,
     home: Option<PathBuf>,
-    /// What knows secrets in texts. Without it every file is taken for one.
-    redactor: Option<Redactor>,
 }
 
 impl OnDisk {
@@ -53,25 +50,18 @@ impl OnDisk {
     pub fn new(path: Vec<PathBuf>, private: impl IntoIterator<Item = PathBuf>, home: Option<PathBuf>) -> Self {
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
         let private = private.into_iter().map(real).collect();
-        let redactor =
-            Redactor::new().inspect_err(|error| tracing::error!(%error, "nothing can be searched for secrets")).ok();
-        Self { path, agents_path: None, private, home: home.map(real), redactor }
+        Self { path, agents_path: None, private, home: home.map(real) }
     }
 }
 
 impl OnDisk {
-    /// Whether a text holds what looks like a secret.
-    fn holds_secret(&self, bytes: &[u8]) -> bool {
-        self.redactor.as_ref().is_none_or(|redactor| !redactor.redact_bytes(bytes).found.is_empty())
-    }
-
     /// A look into a file of at most `cap` bytes.
     fn look_at(&self, path: &Path, cap: usize) -> Look {
         match self.read(path, cap) {
             Content::Missing => Look::NoFile,
             Content::Unreadable if path.is_dir() => Look::NoFile,
             Content::Unreadable => Look::Unknown,
-            Content::Bytes(bytes) if self.holds_secret(&bytes) => Look::Secret,
+            Content::Bytes(bytes) if redaction::holds_secret(&bytes) => Look::Secret,
             Content::Bytes(_) => Look::Plain,
         }
     }

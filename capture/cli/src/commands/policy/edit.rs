@@ -12,7 +12,7 @@ use approver::{Policy, display::show};
 use similar::TextDiff;
 
 use super::super::{Context, Failed, complain, is_agreed, print_line, refuse_agents};
-use daemon::places;
+use daemon::{endpoint::read_if_there, places};
 
 /// What a new policy begins as.
 const STARTER: &str = r#"# What agents may do unasked. `capture policy explain COMMAND` says what each rule does.
@@ -38,18 +38,8 @@ preset = "ask-everything"
 "#;
 
 pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
-    refuse_agents("changing the policy")?;
-    let file = context.policy_file()?;
-    // Where a link leads is what is replaced.
-    let file = file.canonicalize().unwrap_or(file);
-    let dir = file.parent().context("the policy has no directory")?;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    let before = match fs::read_to_string(&file) {
-        Ok(text) => Some(text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
-    };
-    let copy = Copy::new(dir, before.as_deref().unwrap_or(STARTER))?;
+    let (file, before) = in_force(context)?;
+    let copy = Copy::new(&file, before.as_deref().unwrap_or(STARTER))?;
     let after = loop {
         open(&copy.0)?;
         let text = fs::read_to_string(&copy.0)?;
@@ -78,28 +68,33 @@ pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
 
 /// Adds a rule at the end of the user's policy; gives the file.
 pub(in crate::commands) fn append(context: &Context, rule: &str) -> anyhow::Result<PathBuf> {
+    let (file, before) = in_force(context)?;
+    let before = before.unwrap_or_else(|| STARTER.to_owned());
+    let after = format!("{}\n\n{}\n", before.trim_end(), rule.trim());
+    Policy::parse(&after, &file)?;
+    Copy::new(&file, &after)?.replace(&file)?;
+    Ok(file)
+}
+
+/// The user's policy, which is about to be changed by a person, and what it says; its directory is there.
+fn in_force(context: &Context) -> anyhow::Result<(PathBuf, Option<String>)> {
     refuse_agents("changing the policy")?;
     let file = context.policy_file()?;
+    // Where a link leads is what is replaced.
     let file = file.canonicalize().unwrap_or(file);
     let dir = file.parent().context("the policy has no directory")?;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    let before = match fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => STARTER.to_owned(),
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
-    };
-    let after = format!("{}\n\n{}\n", before.trim_end(), rule.trim());
-    Policy::parse(&after, &file)?;
-    Copy::new(dir, &after)?.replace(&file)?;
-    Ok(file)
+    let before = read_if_there(&file)?;
+    Ok((file, before))
 }
 
 /// A file that goes when it is no longer needed.
 struct Copy(PathBuf);
 
 impl Copy {
-    fn new(dir: &Path, text: &str) -> anyhow::Result<Self> {
-        let path = dir.join(format!("policy.{}.toml", std::process::id()));
+    /// A copy with this text, beside the file.
+    fn new(file: &Path, text: &str) -> anyhow::Result<Self> {
+        let path = file.with_file_name(format!("policy.{}.toml", std::process::id()));
         let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let mut file = file.with_context(|| format!("cannot make {}", path.display()))?;
         let copy = Self(path);
