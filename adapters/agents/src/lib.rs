@@ -9,6 +9,7 @@ pub mod borrowed;
 use std::{collections::BTreeMap, ffi::OsStr, io, path::PathBuf};
 
 use events::Provider;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use agent::{Agent, HookAnswers};
@@ -59,7 +60,8 @@ impl Homes {
 }
 
 /// A decision, for whoever waits for it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "HookAnswer")]
 pub struct Answer {
     /// Allowed or denied.
     pub allow: bool,

@@ -1,6 +1,7 @@
 //! What is told of a run: what its screen claims, and what else happened to it.
 
 use events::{Confidence, Dialog, Reason, State};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The things a host tells.
@@ -43,7 +44,7 @@ pub enum Told {
 }
 
 /// A claim read from a screen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScreenClaim {
     /// The state.
     pub state: State,

@@ -25,6 +25,7 @@ mod view;
 use std::{fmt, sync::Arc};
 
 use events::{Confidence, Provider, State, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use explain::{Check, Explanation, FileUsed, Need, Outcome, RegionText, RuleOutcome};
@@ -54,7 +55,8 @@ const VERSION_MS: i64 = 2_000;
 const MAX_TOLD: usize = 1024;
 
 /// Rows and columns of a terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "TerminalSize")]
 pub struct Size {
     /// Rows.
     pub rows: u16,
@@ -63,7 +65,8 @@ pub struct Size {
 }
 
 /// The screen as it stands.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Screen")]
 pub struct Picture {
     /// Rows and columns.
     pub size: Size,

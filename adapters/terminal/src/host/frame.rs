@@ -9,6 +9,7 @@
 //! round, so both may be of another version.
 
 use events::{Provider, RunId, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::claim::{ScreenClaim, Told};
@@ -140,7 +141,8 @@ pub struct Answered {
 }
 
 /// A run and its host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "RunDescription")]
 pub struct Hello {
     /// The run.
     pub run: RunId,

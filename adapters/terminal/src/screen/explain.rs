@@ -2,13 +2,15 @@
 //! not. The answer of `capture explain`.
 
 use events::{Confidence, Provider, Reason, State, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{form::Pattern, judge::Judge, view::View};
 use crate::claim::ScreenClaim;
 
 /// Why the screen is read the way it is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ScreenExplanation")]
 pub struct Explanation {
     /// Whose rules.
     pub provider: Provider,
@@ -31,7 +33,8 @@ pub struct Explanation {
 }
 
 /// A file of rules.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "RuleFile")]
 pub struct FileUsed {
     /// Its name.
     pub name: String,
@@ -40,7 +43,7 @@ pub struct FileUsed {
 }
 
 /// A region of the screen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RegionText {
     /// Its name.
     pub name: String,
@@ -49,7 +52,7 @@ pub struct RegionText {
 }
 
 /// What a rule says of the screen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleOutcome {
     /// Its name.
     pub name: String,
@@ -68,8 +71,9 @@ pub struct RuleOutcome {
 }
 
 /// Whether a rule matches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
+#[schemars(rename = "RuleMatch")]
 pub enum Outcome {
     /// It does, and its claim is made.
     Chosen,
@@ -87,7 +91,8 @@ pub enum Outcome {
 }
 
 /// One expression of a rule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "RuleCheck")]
 pub struct Check {
     /// Whether it had to match.
     pub need: Need,
@@ -102,8 +107,9 @@ pub struct Check {
 }
 
 /// How an expression counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "RuleNeed")]
 pub enum Need {
     /// It must match.
     All,

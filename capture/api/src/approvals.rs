@@ -1,0 +1,122 @@
+//! Approvals: permission requests of agents, and people's decisions.
+
+use std::collections::BTreeMap;
+
+use events::{ApprovalState, DecidedVia};
+use projections::Approval;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::list::Limit;
+
+/// Which approvals to list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ApprovalsQuery {
+    /// Only approvals in this state.
+    pub state: Option<ApprovalState>,
+    /// Only approvals of this session; any of its ids.
+    pub session: Option<String>,
+    /// The `next_cursor` of the page before.
+    pub cursor: Option<String>,
+    /// Approvals on a page (default 100, at most 1000).
+    pub limit: Option<Limit>,
+}
+
+/// A page of approvals.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalPage {
+    /// The position of the log the page reflects.
+    #[serde(default)]
+    pub as_of: u64,
+    /// The approvals.
+    pub approvals: Vec<ApprovalView>,
+    /// Continues the list; `null` on the last page.
+    #[serde(default)]
+    pub next_cursor: Option<String>,
+}
+
+/// An approval with everything needed to decide it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalView {
+    /// The approval.
+    #[serde(flatten)]
+    pub approval: Approval,
+    /// How a decision made here would reach the agent; absent when it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<DecidedVia>,
+    /// The files the command would run or change, as they were when it was requested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileView>,
+    /// Whether it may run or change files that are not listed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more_files: bool,
+    /// What the user's policy says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyView>,
+    /// A rule that would allow exactly this from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggested_rule: Option<String>,
+}
+
+/// A file as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct FileView {
+    /// Its path.
+    pub path: String,
+    /// Its size, bytes; absent when there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// The BLAKE3 hash of its content, hexadecimal; absent when it could not be read or is too large.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+}
+
+/// What the user's policy says about an approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyView {
+    /// `allow`, `deny` or `ask`.
+    pub decision: String,
+    /// The rule that decided.
+    pub rule: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// A decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DecisionRequest {
+    /// `allow` or `deny`.
+    pub decision: Verdict,
+    /// What the agent is told when it is denied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// `once` (default), or `session` for the same request again in the same session.
+    #[serde(default)]
+    pub scope: DecisionScope,
+    /// The answers to questions, by question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<BTreeMap<String, String>>,
+}
+
+/// Which way a person decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The request is allowed.
+    Allow,
+    /// The request is denied.
+    Deny,
+}
+
+/// What a decision covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionScope {
+    /// This request.
+    #[default]
+    Once,
+    /// The same request again in the same session, until the server stops.
+    Session,
+}

@@ -1,0 +1,117 @@
+//! The errors of the interface: a status, a stable code, and a message for people.
+
+use http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+macro_rules! error_codes {
+    ($($(#[doc = $about:literal])+ $name:ident = $text:literal, $status:ident;)*) => {
+        /// What went wrong, for programs. Codes are stable; messages are not.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum ErrorCode {
+            $($(#[doc = $about])+ $name,)*
+        }
+
+        impl ErrorCode {
+            /// All codes.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// The code on the wire.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            /// The status it comes with.
+            #[must_use]
+            pub const fn status(self) -> StatusCode {
+                match self { $(Self::$name => StatusCode::$status,)* }
+            }
+
+            /// What it means, in a sentence.
+            #[must_use]
+            pub const fn about(self) -> &'static str {
+                match self { $(Self::$name => concat!($($about),+).trim_ascii(),)* }
+            }
+        }
+    };
+}
+
+error_codes! {
+    /// The session was merged into another; `Location` names it.
+    Merged = "merged", PERMANENT_REDIRECT;
+    /// The request target is not a path.
+    BadTarget = "bad_target", BAD_REQUEST;
+    /// A query parameter or a part of the path is not valid; the message names it.
+    BadParameter = "bad_parameter", BAD_REQUEST;
+    /// The body is not valid; the message says where.
+    BadBody = "bad_body", BAD_REQUEST;
+    /// A token is required, or the token is wrong.
+    Unauthorized = "unauthorized", UNAUTHORIZED;
+    /// The `Host` header does not name this server.
+    WrongHost = "wrong_host", FORBIDDEN;
+    /// A web page of another origin sent the request.
+    ForeignOrigin = "foreign_origin", FORBIDDEN;
+    /// A web page of another network sent the request.
+    PrivateNetwork = "private_network", FORBIDDEN;
+    /// The token does not permit this route.
+    WrongScope = "wrong_scope", FORBIDDEN;
+    /// The caller is an agent, was started by one, or cannot be examined.
+    AgentsPeer = "agents_peer", FORBIDDEN;
+    /// The route is available on the Unix socket only.
+    UnixOnly = "unix_only", FORBIDDEN;
+    /// The route or the object does not exist.
+    NotFound = "not_found", NOT_FOUND;
+    /// The path exists, with another method; `Allow` names it.
+    MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED;
+    /// The request or the state waited for did not arrive in time.
+    Timeout = "timeout", REQUEST_TIMEOUT;
+    /// The request conflicts with the present state; the message says how.
+    Conflict = "conflict", CONFLICT;
+    /// A shortened id fits several objects.
+    Ambiguous = "ambiguous", CONFLICT;
+    /// The body has no `Content-Length`.
+    LengthRequired = "length_required", LENGTH_REQUIRED;
+    /// The body is too long.
+    BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE;
+    /// The body is not declared as JSON.
+    NotJson = "not_json", UNSUPPORTED_MEDIA_TYPE;
+    /// The body is neither declared as OTLP/JSON nor as OTLP/protobuf.
+    NotOtlp = "not_otlp", UNSUPPORTED_MEDIA_TYPE;
+    /// The body has an unsupported `Content-Encoding`.
+    UnknownCoding = "unknown_coding", UNSUPPORTED_MEDIA_TYPE;
+    /// The route requires an `Upgrade`.
+    UpgradeRequired = "upgrade_required", UPGRADE_REQUIRED;
+    /// The WebSocket version is not supported.
+    WebSocketVersion = "websocket_version", UPGRADE_REQUIRED;
+    /// The client sent too many wrong tokens.
+    TooManyWrongTokens = "too_many_wrong_tokens", TOO_MANY_REQUESTS;
+    /// Too much is waiting to be stored; send it again later.
+    Busy = "busy", TOO_MANY_REQUESTS;
+    /// The server failed; its log says why.
+    Internal = "internal", INTERNAL_SERVER_ERROR;
+    /// Temporarily unavailable; retry.
+    Unavailable = "unavailable", SERVICE_UNAVAILABLE;
+    /// Too many streams are open.
+    TooManyStreams = "too_many_streams", SERVICE_UNAVAILABLE;
+}
+
+/// The body of every answer that reports an error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Error")]
+pub struct ErrorBody {
+    /// The error.
+    pub error: ErrorText,
+}
+
+/// An error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorText {
+    /// What went wrong, for programs: one of the codes listed with each route.
+    pub code: String,
+    /// What went wrong, for people.
+    pub message: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}

@@ -1,0 +1,38 @@
+//! How the server and its sources are doing.
+
+use events::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// All sources.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sources {
+    /// The sources.
+    pub sources: Vec<SourceHealth>,
+}
+
+/// One source and how it is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SourceHealth {
+    /// Which: `claude transcripts`, `hooks`.
+    pub name: String,
+    /// Whether it is being read.
+    pub active: bool,
+    /// How far behind its newest bytes it is, ms.
+    pub lag_ms: u64,
+    /// When its last event happened.
+    pub last_event_at: Option<Timestamp>,
+    /// Events lost.
+    pub dropped: u64,
+    /// Events merged into others under load.
+    pub coalesced: u64,
+    /// Failures so far.
+    pub errors: u64,
+    /// Files it follows.
+    pub files: u64,
+    /// Details, in one line.
+    pub detail: Option<String>,
+    /// What needs attention, in one line; absent while all is well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+}

@@ -1,0 +1,180 @@
+//! What happened in a session: events, turns, changes of status, texts, and tokens.
+
+use std::borrow::Cow;
+
+use events::{Confidence, Event, Provider, Reason, State, Timestamp, WireError};
+use projections::{Turn, Usage};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::list::{CommaList, Limit};
+
+/// Which events of a session to list, oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct EventsQuery {
+    /// Only events with a higher sequence (default 0).
+    pub after: Option<u64>,
+    /// The `next_cursor` of the page before.
+    pub cursor: Option<u64>,
+    /// Events on a page (default 200, at most 1000).
+    pub limit: Option<Limit>,
+    /// Only events of these kinds.
+    #[serde(skip_serializing_if = "CommaList::is_empty")]
+    pub kind: CommaList<events::Kind>,
+}
+
+/// A page of events, as the server sends it and a client reads it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct EventPage {
+    /// The position of the log the page reflects.
+    #[serde(default)]
+    pub as_of: u64,
+    /// The events.
+    pub events: Vec<RawEvent>,
+    /// Continues the list; `null` on the last page.
+    #[serde(default)]
+    pub next_cursor: Option<String>,
+    /// The sequence of the last event, for `after`.
+    pub next_after: u64,
+}
+
+/// An event as JSON: the kinds of events a newer version sends are passed on unread.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RawEvent(Box<RawValue>);
+
+impl RawEvent {
+    /// Writes an event.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON.
+    pub fn new(event: &Event) -> Result<Self, serde_json::Error> {
+        serde_json::value::to_raw_value(event).map(Self)
+    }
+
+    /// The JSON text.
+    #[must_use]
+    pub fn json(&self) -> &str {
+        self.0.get()
+    }
+
+    /// Reads the event.
+    ///
+    /// # Errors
+    /// When this version does not know its kind or form.
+    pub fn event(&self) -> Result<Event, WireError> {
+        Event::from_json(self.0.get())
+    }
+}
+
+impl JsonSchema for RawEvent {
+    fn schema_name() -> Cow<'static, str> {
+        EVENT.into()
+    }
+
+    // The whole schema is put in its place by the document.
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object" })
+    }
+}
+
+/// The name of the schema of events.
+pub(crate) const EVENT: &str = "Event";
+
+/// Which turns of a session, or changes of its status, to list, oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct HistoryQuery {
+    /// Only what comes behind: of turns the number, of changes of status the sequence of their event.
+    pub after: Option<u64>,
+    /// The `next_cursor` of the page before.
+    pub cursor: Option<u64>,
+    /// Items on a page (at most 1000).
+    pub limit: Option<Limit>,
+}
+
+impl HistoryQuery {
+    /// Where the page begins.
+    #[must_use]
+    pub fn begins_after(&self) -> Option<u64> {
+        self.cursor.or(self.after)
+    }
+}
+
+impl EventsQuery {
+    /// Where the page begins.
+    #[must_use]
+    pub fn begins_after(&self) -> u64 {
+        self.cursor.or(self.after).unwrap_or_default()
+    }
+}
+
+/// A page of turns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnPage {
+    /// The position of the log the page reflects.
+    #[serde(default)]
+    pub as_of: u64,
+    /// The turns.
+    pub turns: Vec<Turn>,
+    /// Continues the list; `null` on the last page.
+    #[serde(default)]
+    pub next_cursor: Option<String>,
+    /// The number of the last turn, for `after`.
+    pub next_after: u32,
+}
+
+/// One change of a session's status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusChange {
+    /// When, by the clock of the evidence.
+    pub at: Timestamp,
+    /// When capture saw it.
+    pub observed_at: Timestamp,
+    /// The state before; `null` for the first.
+    pub from: Option<State>,
+    /// The state from then on.
+    pub to: State,
+    /// Why.
+    pub reason: Option<Reason>,
+    /// How sure capture was.
+    pub confidence: Confidence,
+    /// The claims that decided, in their sources' words.
+    pub evidence: Vec<String>,
+    /// The sequence of the event that records the change.
+    #[serde(default)]
+    pub sequence: u64,
+}
+
+/// A page of changes of a session's status, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusChangePage {
+    /// The position of the log the page reflects.
+    pub as_of: u64,
+    /// The changes.
+    pub changes: Vec<StatusChange>,
+    /// Continues the list; `null` on the last page.
+    pub next_cursor: Option<String>,
+}
+
+/// The tokens of all sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageReport {
+    /// The sum.
+    pub total: Usage,
+    /// By agent and model.
+    pub usage: Vec<UsageRow>,
+}
+
+/// The tokens of one model of one agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageRow {
+    /// The agent.
+    pub provider: Provider,
+    /// The model.
+    pub model: Option<String>,
+    /// The tokens.
+    #[serde(flatten)]
+    pub usage: Usage,
+}

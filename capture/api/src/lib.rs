@@ -1,0 +1,30 @@
+//! The HTTP interface, once: routes, request and answer types, errors, the OpenAPI document, and a client.
+//!
+//! The table in [`routes`] states every route: path, method, scope, and the types of its query, body and
+//! answer. The server builds its router from it, [`openapi`] writes the document from it, and
+//! [`client::Client`] sends typed requests by it. Additions to the wire form are additive: fields may be
+//! added, and clients ignore what they do not know.
+
+pub mod approvals;
+pub mod client;
+pub mod compat;
+pub mod endpoint;
+pub mod error;
+pub mod findings;
+pub mod health;
+pub mod history;
+pub mod hooks;
+pub mod list;
+pub mod openapi;
+pub mod prompts;
+pub mod query;
+pub mod routes;
+pub mod runs;
+pub mod scope;
+pub mod sessions;
+
+pub use client::{Client, ClientError, Connection};
+pub use endpoint::Endpoint;
+pub use error::{ErrorBody, ErrorCode, ErrorText};
+pub use routes::{Operation, OperationId, Route};
+pub use scope::Scope;

@@ -1,0 +1,87 @@
+//! Reading and writing query strings.
+
+use std::{borrow::Cow, collections::HashSet};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+/// A query parameter that is not valid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name}: {reason}")]
+pub struct BadParameter {
+    /// The parameter.
+    pub name: String,
+    /// Why it is not valid.
+    pub reason: String,
+}
+
+/// Reads a query string. Unknown parameters and empty values are ignored; of several with the same name the
+/// first counts.
+///
+/// # Errors
+/// When a parameter is not valid or a required one is missing.
+pub fn read<T: DeserializeOwned>(query: Option<&str>) -> Result<T, BadParameter> {
+    let given = query.unwrap_or_default();
+    let mut names: HashSet<Cow<'_, str>> = HashSet::new();
+    let pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> = parse(given)
+        .filter(|(name, value)| !value.is_empty() && names.insert(name.clone()))
+        .collect();
+    let text = serde_urlencoded::to_string(pairs)
+        .map_err(|error| BadParameter { name: "query".into(), reason: error.to_string() })?;
+    let deserializer = serde_urlencoded::Deserializer::new(parse(&text));
+    serde_path_to_error::deserialize(deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        let reason = error.into_inner().to_string();
+        match missing(&reason) {
+            Some(name) => BadParameter { name, reason: "is required".into() },
+            None => BadParameter { name: if path == "." { "query".into() } else { path }, reason },
+        }
+    })
+}
+
+fn parse(text: &str) -> form_urlencoded::Parse<'_> {
+    form_urlencoded::parse(text.as_bytes())
+}
+
+/// The field that serde says is missing.
+fn missing(reason: &str) -> Option<String> {
+    Some(reason.strip_prefix("missing field `")?.strip_suffix('`')?.to_owned())
+}
+
+/// A query string, with its `?`; empty when there are no parameters.
+#[must_use]
+pub fn write(query: &impl Serialize) -> String {
+    match serde_urlencoded::to_string(query) {
+        Ok(text) if !text.is_empty() => format!("?{text}"),
+        Ok(_) | Err(_) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::list::Limit;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Query {
+        needed: u8,
+        limit: Option<Limit>,
+        text: Option<String>,
+    }
+
+    #[test]
+    fn the_first_that_says_something_counts() {
+        let query: Query = read(Some("needed=&needed=1&needed=2&other=x&text=a%20b%26")).unwrap();
+        assert_eq!(query, Query { needed: 1, limit: None, text: Some("a b&".into()) });
+        assert_eq!(read::<Query>(Some(&write(&query)[1..])), Ok(query));
+    }
+
+    #[test]
+    fn errors_name_the_parameter() {
+        let error = |query| read::<Query>(Some(query)).unwrap_err().to_string();
+        assert_eq!(error("needed=1&limit=0"), "limit: must be at least 1");
+        assert_eq!(error("needed=x"), "needed: invalid digit found in string");
+        assert_eq!(error("limit=1"), "needed: is required");
+    }
+}

@@ -1,0 +1,478 @@
+//! The table of routes: every way into the server is one row, with the scope it requires and the types it
+//! takes and answers with.
+//!
+//! Adding a route is adding a row; the server then does not compile until it has a handler for it.
+
+use http::Method;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ErrorCode, Scope, approvals::*, compat::*, findings::*, health::*, history::*, hooks::*, prompts::*, runs::*,
+    sessions::*,
+};
+
+/// Writes the schema of a type.
+pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// One route.
+#[derive(Debug, Clone)]
+pub struct Route {
+    /// Its operation.
+    pub operation: OperationId,
+    /// Its method; GET includes HEAD.
+    pub method: Method,
+    /// Its path; at most one segment is in braces and stands for any segment.
+    pub path: &'static str,
+    /// The scope it requires.
+    pub scope: Scope,
+    /// What it does, in one line.
+    pub about: &'static str,
+    /// Its query parameters: an object with one property each.
+    pub query: SchemaOf,
+    /// Its body.
+    pub body: RequestBody,
+    /// Its answer when all is well.
+    pub answer: Answer,
+    /// Error codes that are particular to it.
+    pub errors: &'static [ErrorCode],
+}
+
+/// What a route takes as its body. A browser sends none of these to another origin without asking first.
+#[derive(Debug, Clone, Copy)]
+pub enum RequestBody {
+    /// Nothing; a body is ignored.
+    None,
+    /// JSON with a `Content-Length`, at most 64 KiB.
+    Json(SchemaOf),
+    /// OpenTelemetry: JSON or protobuf, optionally compressed with gzip, chunked or whole, at most 20 MiB when
+    /// decompressed.
+    Telemetry,
+}
+
+/// What a route answers with.
+#[derive(Debug, Clone, Copy)]
+pub enum Answer {
+    /// JSON.
+    Json(SchemaOf),
+    /// JSON, or 204 when there is nothing to say.
+    JsonOrNothing(SchemaOf),
+    /// The answer of OTLP, in the encoding of the request.
+    Telemetry,
+    /// Text of this media type.
+    Text(&'static str),
+    /// Server-sent events.
+    Events,
+    /// A WebSocket.
+    WebSocket,
+    /// Another protocol after an upgrade.
+    Upgrade,
+}
+
+/// A route as a type: what it takes and what it answers with.
+pub trait Operation {
+    /// Its query parameters.
+    type Query: Serialize + for<'de> Deserialize<'de> + JsonSchema;
+    /// Its body.
+    type Body: BodyForm;
+    /// Its answer.
+    type Answer: AnswerForm;
+    /// Names it.
+    const ID: OperationId;
+}
+
+/// A body, or none.
+pub trait BodyForm {
+    /// What the route takes.
+    const BODY: RequestBody;
+}
+
+/// An answer.
+pub trait AnswerForm {
+    /// What the route answers with.
+    const ANSWER: Answer;
+}
+
+/// No query parameters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NoQuery {}
+
+/// Where to take up a stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct StreamQuery {
+    /// Only these sessions, separated by commas; any of their ids.
+    pub session: Option<String>,
+    /// Resume behind this position, as `Last-Event-ID` does.
+    pub after: Option<u64>,
+    /// The epoch that position was seen in; another one gives a snapshot.
+    pub epoch: Option<String>,
+}
+
+/// No body.
+#[derive(Debug, Clone, Copy)]
+pub struct NoBody;
+
+/// A body of OTLP.
+#[derive(Debug, Clone, Copy)]
+pub struct TelemetryBody;
+
+/// An answer of OTLP.
+#[derive(Debug, Clone, Copy)]
+pub struct TelemetryAnswer;
+
+/// Plain text.
+#[derive(Debug, Clone, Copy)]
+pub struct PlainText;
+
+/// A web page.
+#[derive(Debug, Clone, Copy)]
+pub struct Page;
+
+/// A document without a fixed schema.
+#[derive(Debug, Clone, Copy)]
+pub struct Document;
+
+/// Server-sent events.
+#[derive(Debug, Clone, Copy)]
+pub struct EventStream;
+
+/// A WebSocket.
+#[derive(Debug, Clone, Copy)]
+pub struct WebSocketStream;
+
+/// Another protocol after an upgrade.
+#[derive(Debug, Clone, Copy)]
+pub struct Upgraded;
+
+impl BodyForm for NoBody {
+    const BODY: RequestBody = RequestBody::None;
+}
+
+impl BodyForm for TelemetryBody {
+    const BODY: RequestBody = RequestBody::Telemetry;
+}
+
+impl<T: JsonSchema> BodyForm for T {
+    const BODY: RequestBody = RequestBody::Json(schema_of::<T>);
+}
+
+impl AnswerForm for TelemetryAnswer {
+    const ANSWER: Answer = Answer::Telemetry;
+}
+
+impl AnswerForm for PlainText {
+    const ANSWER: Answer = Answer::Text("text/plain");
+}
+
+impl AnswerForm for Page {
+    const ANSWER: Answer = Answer::Text("text/html");
+}
+
+impl AnswerForm for Document {
+    const ANSWER: Answer = Answer::Json(object);
+}
+
+impl AnswerForm for EventStream {
+    const ANSWER: Answer = Answer::Events;
+}
+
+impl AnswerForm for WebSocketStream {
+    const ANSWER: Answer = Answer::WebSocket;
+}
+
+impl AnswerForm for Upgraded {
+    const ANSWER: Answer = Answer::Upgrade;
+}
+
+/// JSON, or nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Maybe<T>(std::marker::PhantomData<T>);
+
+impl<T: JsonSchema> AnswerForm for Maybe<T> {
+    const ANSWER: Answer = Answer::JsonOrNothing(schema_of::<T>);
+}
+
+impl<T: JsonSchema> AnswerForm for T {
+    const ANSWER: Answer = Answer::Json(schema_of::<T>);
+}
+
+fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+fn object(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({ "type": "object" })
+}
+
+macro_rules! operations {
+    ($(
+        #[doc = $about:literal]
+        $name:ident = $method:ident $path:literal $scope:ident ($query:ty, $body:ty) -> $answer:ty $(, $error:ident)*;
+    )*) => {
+        /// Every operation.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum OperationId {
+            $(#[doc = $about] $name,)*
+        }
+
+        impl OperationId {
+            /// The name in the OpenAPI document.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+
+            /// Its row of the table.
+            #[must_use]
+            pub fn route(self) -> &'static Route {
+                // The rows stand in the order of the variants.
+                &ROUTES[self as usize]
+            }
+        }
+
+        $(
+            #[doc = $about]
+            #[derive(Debug, Clone, Copy)]
+            pub struct $name;
+
+            impl Operation for $name {
+                type Query = $query;
+                type Body = $body;
+                type Answer = $answer;
+                const ID: OperationId = OperationId::$name;
+            }
+        )*
+
+        /// Every route.
+        pub static ROUTES: &[Route] = &[$(
+            Route {
+                operation: OperationId::$name,
+                method: Method::$method,
+                path: $path,
+                scope: Scope::$scope,
+                about: $about.trim_ascii(),
+                query: schema_of::<$query>,
+                body: <$body as BodyForm>::BODY,
+                answer: <$answer as AnswerForm>::ANSWER,
+                errors: &[$(ErrorCode::$error),*],
+            },
+        )*];
+    };
+}
+
+operations! {
+    /// 200 while everything is up, else 503.
+    Healthz = GET "/healthz" Open (NoQuery, NoBody) -> PlainText;
+    /// A page that points here.
+    Index = GET "/" Read (NoQuery, NoBody) -> Page;
+    /// Metrics in Prometheus text form.
+    Metrics = GET "/metrics" Read (NoQuery, NoBody) -> PlainText;
+    /// This document.
+    Openapi = GET "/openapi.json" Read (NoQuery, NoBody) -> Document;
+
+    /// The sources and how they are doing.
+    HealthSources = GET "/api/v1/health/sources" Read (NoQuery, NoBody) -> Sources;
+    /// The tokens of all sessions, by agent and model.
+    UsageOfAll = GET "/api/v1/usage" Read (NoQuery, NoBody) -> UsageReport;
+    /// The whole text an event's `text_ref` points to.
+    GetText = GET "/api/v1/texts/{hash}" Read (NoQuery, NoBody) -> PlainText;
+
+    /// The host of a run connects (Unix socket only).
+    ConnectHost = GET "/api/v1/host" Ingest (NoQuery, NoBody) -> Upgraded, UnixOnly, UpgradeRequired, TooManyStreams;
+    /// A hook put a delivery in the spool.
+    AnnounceDelivery = POST "/api/v1/deliveries" Ingest (NoQuery, DeliveryNotice) -> DeliveryTaken, Unavailable;
+    /// A hook waits for the decision on its delivery; 204 when there is none.
+    AwaitDecision = POST "/api/v1/deliveries/{id}/answer" Ingest (NoQuery, HookWait) -> Maybe<HookAnswer>, UnixOnly, Unavailable;
+
+    /// Permission requests, newest first.
+    ListApprovals = GET "/api/v1/approvals" Read (ApprovalsQuery, NoBody) -> ApprovalPage, Unavailable;
+    /// One of them, with everything needed to decide it.
+    GetApproval = GET "/api/v1/approvals/{id}" Read (NoQuery, NoBody) -> ApprovalView, Ambiguous, Unavailable;
+    /// Allows or denies one; 409 when it is closed or cannot be answered from here.
+    DecideApproval = POST "/api/v1/approvals/{id}/decision" Control (NoQuery, DecisionRequest) -> ApprovalView, Conflict, Ambiguous, Unavailable;
+
+    /// What the monitor noticed, newest first.
+    ListFindings = GET "/api/v1/findings" Read (FindingsQuery, NoBody) -> FindingPage;
+    /// One finding.
+    GetFinding = GET "/api/v1/findings/{id}" Read (NoQuery, NoBody) -> events::Finding, Ambiguous;
+    /// Acknowledges a finding: it is not reported again.
+    AcknowledgeFinding = POST "/api/v1/findings/{id}/ack" Control (NoQuery, EmptyBody) -> events::Finding, Conflict, Ambiguous, Unavailable;
+
+    /// Queued prompts and what became of them, newest first.
+    ListPrompts = GET "/api/v1/prompts" Read (PromptsQuery, NoBody) -> PromptPage;
+    /// Takes a queued prompt back.
+    CancelPrompt = POST "/api/v1/prompts/{id}/cancel" Control (NoQuery, EmptyBody) -> projections::Prompt, Conflict, Ambiguous, Unavailable;
+    /// Queues a prompt: it is typed when the session's run waits for one.
+    QueuePrompt = POST "/api/v1/sessions/{id}/prompts" Control (NoQuery, PromptRequest) -> projections::Prompt, Conflict, Unavailable;
+    /// Sends a message over a notification channel, to try it out.
+    TestChannel = POST "/api/v1/notify/test" Control (NoQuery, ChannelTest) -> Receipt, Unavailable;
+
+    /// The processes that `capture run` started.
+    ListRuns = GET "/api/v1/runs" Read (NoQuery, NoBody) -> RunPage, Unavailable;
+    /// One of them, by its id or name.
+    GetRun = GET "/api/v1/runs/{id}" Read (NoQuery, NoBody) -> Run, Ambiguous, Unavailable;
+    /// The screen of its terminal.
+    RunScreen = GET "/api/v1/runs/{id}/screen" Read (NoQuery, NoBody) -> Picture, Conflict, Ambiguous, Unavailable;
+    /// Which rule reads its screen, and why the others do not.
+    ExplainRun = GET "/api/v1/runs/{id}/explain" Read (NoQuery, NoBody) -> Explanation, Conflict, Ambiguous, Unavailable;
+    /// Types into its terminal: text, keys or an interrupt.
+    RunInput = POST "/api/v1/runs/{id}/input" Control (NoQuery, Input) -> InputSent, Conflict, Ambiguous, Unavailable;
+
+    /// Sessions, newest last event first.
+    ListSessions = GET "/api/v1/sessions" Read (SessionsQuery, NoBody) -> SessionPage;
+    /// A session, by any of its ids.
+    GetSession = GET "/api/v1/sessions/{id}" Read (NoQuery, NoBody) -> projections::Session;
+    /// The events of a session, in order.
+    ListEvents = GET "/api/v1/sessions/{id}/events" Read (EventsQuery, NoBody) -> EventPage;
+    /// The turns of a session, in order.
+    ListTurns = GET "/api/v1/sessions/{id}/turns" Read (HistoryQuery, NoBody) -> TurnPage;
+    /// What a session is about.
+    SummarizeSession = GET "/api/v1/sessions/{id}/summary" Read (NoQuery, NoBody) -> SessionSummary;
+    /// The tokens of a session.
+    UsageOfSession = GET "/api/v1/sessions/{id}/usage" Read (NoQuery, NoBody) -> SessionUsage;
+    /// A session's status now or at a past time, the claims that stood then, and the rule that decided.
+    GetStatus = GET "/api/v1/sessions/{id}/status" Read (StatusQuery, NoBody) -> StatusAt;
+    /// Changes of a session's status, oldest first; without `after`, the last ones.
+    StatusHistory = GET "/api/v1/sessions/{id}/status/history" Read (HistoryQuery, NoBody) -> Vec<StatusChange>;
+    /// Changes of a session's status in pages, oldest first.
+    ListStatusChanges = GET "/api/v1/sessions/{id}/status/changes" Read (HistoryQuery, NoBody) -> StatusChangePage;
+    /// Answers when a session reaches a state.
+    WaitForState = GET "/api/v1/sessions/{id}/wait" Read (WaitQuery, NoBody) -> projections::Session, Timeout, Unavailable;
+    /// The screen of the run that hosts a session.
+    SessionScreen = GET "/api/v1/sessions/{id}/screen" Read (NoQuery, NoBody) -> Picture, Conflict, Unavailable;
+    /// Which rule reads that screen, and why the others do not.
+    ExplainSession = GET "/api/v1/sessions/{id}/explain" Read (NoQuery, NoBody) -> Explanation, Conflict, Unavailable;
+    /// Types into the run that hosts a session.
+    SessionInput = POST "/api/v1/sessions/{id}/input" Control (NoQuery, Input) -> InputSent, Conflict, Unavailable;
+    /// Puts labels on a session, which policies may name, and takes them off.
+    LabelSession = PUT "/api/v1/sessions/{id}/labels" Control (NoQuery, Labels) -> Labels, Unavailable;
+    /// Turns the capture of a session on or off.
+    CaptureSession = PUT "/api/v1/sessions/{id}/capture" Admin (NoQuery, CaptureRequest) -> CaptureAnswer, Unavailable;
+
+    /// A snapshot, then events, statuses, approvals and findings as they come.
+    Stream = GET "/api/v1/stream" Read (StreamQuery, NoBody) -> EventStream, TooManyStreams;
+    /// The same frames over a WebSocket.
+    StreamOverWebSocket = GET "/api/v1/ws" Read (StreamQuery, NoBody) -> WebSocketStream, UpgradeRequired, WebSocketVersion, TooManyStreams;
+
+    /// OTLP/HTTP: log records of an agent.
+    TelemetryLogs = POST "/v1/logs" Ingest (NoQuery, TelemetryBody) -> TelemetryAnswer;
+    /// OTLP/HTTP: spans of an agent; accepted, not stored.
+    TelemetryTraces = POST "/v1/traces" Ingest (NoQuery, TelemetryBody) -> TelemetryAnswer;
+    /// OTLP/HTTP: metrics of an agent; accepted, not stored.
+    TelemetryMetrics = POST "/v1/metrics" Ingest (NoQuery, TelemetryBody) -> TelemetryAnswer;
+
+    /// Older name: the status of all sessions in the older form.
+    CompatStatusStream = GET "/api/stream/status" Read (NoQuery, NoBody) -> EventStream, TooManyStreams;
+    /// Older name: one session in the older form.
+    CompatSessionStream = GET "/api/sessions/{id}/stream" Read (NoQuery, NoBody) -> EventStream, TooManyStreams;
+    /// Older name of /api/v1/sessions/{id}/summary.
+    CompatSummary = GET "/api/sessions/{id}/summary" Read (NoQuery, NoBody) -> SessionSummary;
+    /// Older name: the last prompts and answers of a session.
+    CompatMessages = GET "/api/session/messages" Read (MessagesQuery, NoBody) -> Messages;
+}
+
+/// An empty object.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EmptyBody {}
+
+impl Route {
+    /// The name of the path's variable segment.
+    #[must_use]
+    pub fn segment(&self) -> Option<&'static str> {
+        let (_, rest) = self.path.split_once('{')?;
+        Some(rest.split_once('}')?.0)
+    }
+
+    /// The path with this value in its variable segment, percent-encoded.
+    #[must_use]
+    pub fn path_of(&self, value: &str) -> String {
+        use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+        /// What stands for itself: the unreserved characters of RFC 3986.
+        const ENCODED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+        match (self.path.split_once('{'), self.path.split_once('}')) {
+            (Some((before, _)), Some((_, behind))) => {
+                format!("{before}{}{behind}", utf8_percent_encode(value, &ENCODED))
+            }
+            _ => self.path.to_owned(),
+        }
+    }
+
+    /// Whether the path names a session.
+    #[must_use]
+    pub fn is_of_session(&self) -> bool {
+        self.path.contains("/sessions/{id}")
+    }
+
+    /// Every error it may answer with.
+    #[must_use]
+    pub fn all_errors(&self) -> Vec<ErrorCode> {
+        use ErrorCode as E;
+        let mut errors = vec![E::BadTarget, E::WrongHost, E::ForeignOrigin, E::Internal];
+        if self.scope != Scope::Open {
+            errors.extend([E::Unauthorized, E::TooManyWrongTokens, E::WrongScope, E::Unavailable]);
+        }
+        if matches!(self.scope, Scope::Control | Scope::Admin) {
+            errors.push(E::AgentsPeer);
+        }
+        if self.segment().is_some() {
+            errors.extend([E::BadParameter, E::NotFound]);
+        } else if self.operation_has_query() {
+            errors.push(E::BadParameter);
+        }
+        if self.is_of_session() {
+            errors.extend([E::Merged, E::Ambiguous]);
+        }
+        match self.body {
+            RequestBody::None => {}
+            RequestBody::Json(_) => {
+                errors.extend([E::BadBody, E::LengthRequired, E::BodyTooLarge, E::NotJson, E::Timeout]);
+            }
+            RequestBody::Telemetry => {
+                errors.extend([E::BadBody, E::BodyTooLarge, E::NotOtlp, E::UnknownCoding, E::Busy, E::Timeout]);
+            }
+        }
+        errors.extend(self.errors);
+        errors.sort_by_key(|code| (code.status().as_u16(), code.as_str()));
+        errors.dedup();
+        errors
+    }
+
+    fn operation_has_query(&self) -> bool {
+        let schema = (self.query)(&mut SchemaGenerator::default());
+        // A type without properties is written in place or as a reference to one; only `NoQuery` has none.
+        !schema.as_object().is_some_and(|schema| {
+            schema.get("$ref").and_then(|name| name.as_str()).is_some_and(|name| name.ends_with("/NoQuery"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_in_the_order_of_their_operations() {
+        for route in ROUTES {
+            assert_eq!(route.operation.route().path, route.path);
+            assert!(route.path.matches('{').count() <= 1, "{}", route.path);
+        }
+    }
+
+    #[test]
+    fn values_of_segments_are_encoded() {
+        let route = OperationId::WaitForState.route();
+        assert_eq!(route.path_of("a/b c?é"), "/api/v1/sessions/a%2Fb%20c%3F%C3%A9/wait");
+        assert_eq!((route.segment(), OperationId::Metrics.route().segment()), (Some("id"), None));
+    }
+
+    #[test]
+    fn a_decision_may_be_refused_in_these_ways() {
+        let codes: Vec<_> = OperationId::DecideApproval.route().all_errors().iter().map(|code| code.as_str()).collect();
+        for code in ["unauthorized", "agents_peer", "conflict", "ambiguous", "bad_body", "not_found"] {
+            assert!(codes.contains(&code), "{code}: {codes:?}");
+        }
+        let healthz = OperationId::Healthz.route().all_errors();
+        assert!(!healthz.contains(&ErrorCode::Unauthorized) && !healthz.contains(&ErrorCode::BadParameter));
+    }
+}

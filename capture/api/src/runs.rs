@@ -1,0 +1,88 @@
+//! Runs: processes that `capture run` started, and their terminals.
+
+use events::{RunId, SessionId, State, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+pub use terminal::{
+    host::frame::Hello,
+    screen::{Explanation, Picture},
+};
+
+/// The runs: first those that live, newest first, then those that ended lately.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunPage {
+    /// The position of the log the page reflects.
+    #[serde(default)]
+    pub as_of: u64,
+    /// The runs.
+    pub runs: Vec<Run>,
+    /// Continues the list; always `null`: all runs are on one page.
+    #[serde(default)]
+    pub next_cursor: Option<String>,
+}
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Its id.
+    pub id: RunId,
+    /// What its host said about it.
+    #[serde(flatten)]
+    pub hello: Hello,
+    /// Whether it runs.
+    pub state: RunState,
+    /// Its exit code.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub exit_signal: Option<i32>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// The session it hosts now.
+    pub session_id: Option<SessionId>,
+    /// Frames its host could not keep while no server took them.
+    pub frames_lost: u64,
+    /// What its screen shows.
+    pub screen_state: Option<State>,
+}
+
+/// Whether a run runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// Its program runs.
+    Running,
+    /// Its program has ended.
+    Exited,
+    /// Its host is away.
+    Unreachable,
+}
+
+/// Input for a run: exactly one of `text`, `keys` and `interrupt`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// Typed as it is; a newline at its end presses Enter, one within it makes it a paste.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Presses Enter after the text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub submit: bool,
+    /// Keys by name, pressed one after another: `enter`, `esc`, `ctrl-c`, `up`, `y`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Vec<String>>,
+    /// Interrupts the program.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupt: bool,
+    /// Types the text even while a dialog is open, where it may answer the dialog.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub force: bool,
+}
+
+/// Input that was typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InputSent {
+    /// The run.
+    pub run: RunId,
+    /// Always true.
+    pub sent: bool,
+}

@@ -1,0 +1,146 @@
+//! Sessions: how they stand, and what may be changed about them.
+
+use std::collections::BTreeMap;
+
+use events::{Provider, Reason, SessionId, State, Timestamp};
+use projections::{Account, Session, Status, Usage};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::list::{CommaList, Limit};
+
+/// Which sessions to list, newest last event first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SessionsQuery {
+    /// Only sessions in these states. Without `active`, looks among all sessions.
+    #[serde(skip_serializing_if = "CommaList::is_empty")]
+    pub state: CommaList<State>,
+    /// Only sessions of these agents.
+    #[serde(skip_serializing_if = "CommaList::is_empty")]
+    pub provider: CommaList<Provider>,
+    /// Only sessions with exactly this working directory.
+    pub cwd: Option<String>,
+    /// `true` (default): sessions that have not exited and were not idle or unknown for long; `all`: every session.
+    pub active: Option<ActiveFilter>,
+    /// The `next_cursor` of the page before.
+    pub cursor: Option<String>,
+    /// Sessions on a page (default 100, at most 1000).
+    pub limit: Option<Limit>,
+}
+
+/// Which sessions count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ActiveFilter {
+    /// Those that are active.
+    #[serde(rename = "true")]
+    Active,
+    /// Every session.
+    #[serde(rename = "all")]
+    All,
+}
+
+/// A page of sessions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionPage {
+    /// The position of the log the page reflects.
+    pub as_of: u64,
+    /// The sessions.
+    pub sessions: Vec<Session>,
+    /// Continues the list; `null` on the last page.
+    pub next_cursor: Option<String>,
+}
+
+/// What a session is about, in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionSummary {
+    /// The session.
+    pub id: SessionId,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its state.
+    pub state: State,
+    /// Why it is in that state.
+    pub reason: Option<Reason>,
+    /// What it is doing, in one word.
+    pub activity: Option<String>,
+    /// What it is doing, in one line.
+    pub current: Option<String>,
+    /// What it did last, in one line.
+    pub recent: Option<String>,
+    /// The last prompt, shortened.
+    pub last_prompt: Option<String>,
+    /// Several lines for a tooltip.
+    pub tooltip: String,
+    /// When its last event happened.
+    pub last_event_at: Timestamp,
+}
+
+/// The tokens of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionUsage {
+    /// The session.
+    pub id: SessionId,
+    /// Its model.
+    pub model: Option<String>,
+    /// The tokens.
+    #[serde(flatten)]
+    pub usage: Usage,
+}
+
+/// When a session's status is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct StatusQuery {
+    /// The status at this time (RFC 3339); without it, the present status. A future time gives the status the
+    /// session will have if nothing happens until then.
+    pub at: Option<Timestamp>,
+}
+
+/// A session's status at a time, and what it was decided from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusAt {
+    /// The session.
+    pub session_id: SessionId,
+    /// The time asked for; `null` for the present.
+    pub at: Option<Timestamp>,
+    /// The status then.
+    pub status: Status,
+    /// Every claim that stood then, and the rule that decided.
+    pub account: Account,
+}
+
+/// Which state to wait for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitQuery {
+    /// States to wait for; the first that is reached ends the wait.
+    pub until: CommaList<State>,
+    /// Answer 408 after this time, ms (default 30000, at most 3600000).
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+}
+
+/// Turns the capture of a session on or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CaptureRequest {
+    /// Whether the session is to be captured.
+    pub enabled: bool,
+}
+
+/// Whether a session is captured from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CaptureAnswer {
+    /// The session.
+    pub id: SessionId,
+    /// Whether it is captured.
+    pub enabled: bool,
+}
+
+/// Labels to put on a session or to take off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Labels {
+    /// Values by key; `null` removes a label. At most 32, each key and value at most 100 characters.
+    pub labels: BTreeMap<String, Option<String>>,
+}
