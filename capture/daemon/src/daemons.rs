@@ -6,7 +6,7 @@ use crossbeam_channel::Sender;
 use events::Provider;
 use protocols::codex_daemon::{Daemons, HealthHandle, Timing, Told};
 use server::SourceHealth;
-use transcripts::collect::Stopped;
+use tailer::collect::Stopped;
 
 use crate::{
     clock,

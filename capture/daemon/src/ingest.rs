@@ -36,7 +36,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 use events::{Event, Provider, RunId, SessionId, Timestamp};
 use server::{Board, Json, SessionEntry};
 use store::{CommitError, PackedText, ReadError, Writer};
-use transcripts::collect::Batch;
+use tailer::collect::Batch;
 
 use crate::{heard::Heard, ignored::Ignored, redaction};
 
