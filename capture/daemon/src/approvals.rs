@@ -1,147 +1,358 @@
-//! Approvals at work: who waits for which decision, what the policy says, and how an answer reaches
-//! the agent.
+//! Pending approvals: which there are, who waits for a decision on them, what the policy says, and how
+//! a decision reaches the agent.
 //!
-//! One thread, the desk, owns the pending approvals and the hooks that wait. It is told of approvals
-//! after their commit, asks the policy only when somebody waits for the answer, and answers only what
-//! was committed with its row of the record. Whatever goes wrong ends in no answer: then the agent
-//! asks its user itself.
+//! The [`ApprovalBroker`] owns the approvals that are pending and the hooks that wait. Ingest announces
+//! approvals to it after their commit; the policy is asked only while a hook waits; every decision, of
+//! a person, a rule or a grant, takes the one path in [`decision`]: claim, commit, answer, record.
+//! Whatever goes wrong ends without an answer: then the agent asks its user itself.
+//!
+//! Its table stands behind one mutex that is never held while anything is awaited, read or hashed.
+//! Reading the store, judging and hashing files happen on a few blocking threads ([`blocking`]).
 
-mod desk;
+mod answer;
+mod blocking;
+mod decision;
+mod dialog;
 mod files;
+mod grants;
+mod hook;
 mod judge;
+mod pending;
+#[cfg(test)]
+mod tests;
+mod view;
 
-use std::{sync::Arc, thread::JoinHandle, time::Duration};
+use std::{
+    future::Future,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
-use events::RunId;
-use projections::Approval;
+use agents::Answer;
+use events::{ApprovalState, DecidedVia, RunId, SessionId};
+use projections::{Approval, Session};
 use serde_json::value::RawValue;
-use server::{ApprovalAsk, Refusal};
-use store::Reader;
-use tokio::sync::oneshot;
-
-use terminal::host::frame::Answered;
+use server::{Decision, Refusal};
+use store::{KeptFilter, Reader};
+use tokio::{sync::Notify, time::timeout};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    ingest::{IngestHandle, Undecided},
+    ingest::{IngestHandle, Input},
     runs::Runs,
 };
 
+use answer::{accepts_decisions, route_of};
+use blocking::BlockingPool;
+use dialog::dialog_of;
+use files::{Files, has_more_files, marks};
+use pending::{Known, PendingApprovals, Standing};
+
 pub use judge::{Judge, Judged, OnPolicy};
+pub use view::{ApprovalView, FileView, PolicyDecision, PolicyView};
 
-/// Things the desk may be told and has not taken up yet.
-const TOLD: usize = 4_096;
-/// Hooks that went away are looked for this often.
-const SWEEP_EVERY: Duration = Duration::from_secs(1);
+/// Approvals that were pending before the start and are still decided from here.
+const TAKEN_UP: usize = 1_000;
+/// How many of the last approvals are searched for a part of an id.
+const SEARCHED: usize = 1_000;
+/// How long a view of one approval waits for its files to be hashed.
+const HASHED_WITHIN: Duration = Duration::from_secs(1);
+/// How long decisions that are under way may take to end when the broker stops.
+const FINISHED_WITHIN: Duration = Duration::from_secs(2);
 
-/// A handle on the desk; clones share it.
+/// Holds the pending approvals and routes decisions. A handle: clones share it.
 #[derive(Clone)]
-pub struct Approvals {
-    told: Sender<Told>,
+pub struct ApprovalBroker {
+    shared: Arc<Shared>,
 }
 
-/// A hook that waits.
-#[derive(Debug)]
-pub struct Held {
-    /// For the decision on this delivery.
-    pub delivery: RunId,
-    /// For a person's too, and not only for a rule's.
-    pub people: bool,
-    /// The BLAKE3 hash of what it was called with: only a decision on just that is its answer.
-    pub digest: String,
-    /// Takes the answer, JSON, or `None`. Closed when it waits no longer.
-    pub reply: oneshot::Sender<Option<String>>,
-}
-
-/// What the desk is told.
-enum Told {
-    /// An approval was opened or closed; it is committed.
-    Changed(Box<Approval>),
-    /// A hook waits for the decision on its delivery.
-    Hold(Held),
-    /// A hook asks before the agent's own rules do; this is the delivery.
-    Before(Held, Box<RawValue>),
-    /// Somebody asks, or decides.
-    Asked { ask: ApprovalAsk, reply: oneshot::Sender<Result<String, Refusal>> },
-    /// A decision is committed, or there was nothing to decide.
-    Decided { id: String, outcome: Result<Box<Approval>, Undecided>, way: Box<desk::Way> },
-    /// A person's decision is recorded; keys may be pressed.
-    Press { id: String, pressing: Box<desk::Pressing> },
-    /// Keys were pressed, or not.
-    Pressed { id: String, pressing: Box<desk::Pressing>, outcome: Result<Answered, Refusal> },
-    /// The server ends.
-    Stop,
-}
-
-/// What the desk works with.
+/// What [`ApprovalBroker`] works with.
 pub struct Parts {
-    /// The way to ingest, which commits decisions.
+    /// Commits decisions.
     pub inputs: IngestHandle,
-    /// What is stored.
+    /// Reads what is stored.
     pub reader: Reader,
-    /// Where dialogs of runs can be answered.
+    /// The runs, whose dialogs can be answered by keys.
     pub runs: Runs,
-    /// Runs the keys that are pressed.
+    /// Runs the broker's tasks.
     pub runtime: tokio::runtime::Handle,
-    /// What the user's policy says.
+    /// The user's policy.
     pub judge: Arc<dyn Judge>,
 }
 
-impl Approvals {
-    /// A desk that is not at work yet: what it is told meanwhile waits.
+/// A hook, or the driver of an agent, that waits for the decision on what it delivered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookWait {
+    /// The delivery.
+    pub delivery: RunId,
+    /// Whether it waits for a person, and not only for a rule.
+    pub people: bool,
+    /// The BLAKE3 hash of what it was called with: only a decision on exactly that answers it.
+    pub digest: String,
+}
+
+/// Which approvals to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListFilter {
+    /// Only those in this state.
+    pub state: Option<ApprovalState>,
+    /// Only those of this session.
+    pub session: Option<SessionId>,
+    /// At most this many, the newest first.
+    pub limit: usize,
+}
+
+struct Shared {
+    inputs: IngestHandle,
+    reader: Reader,
+    runs: Runs,
+    judge: Arc<dyn Judge>,
+    runtime: tokio::runtime::Handle,
+    pending: Mutex<PendingApprovals>,
+    /// Something changed that a session's status shows of its approvals.
+    waits_changed: Notify,
+    /// Reads the store and asks the policy.
+    lookups: BlockingPool,
+    /// Hashes files, which a slow file system may delay.
+    hashing: BlockingPool,
+    /// Decisions under way.
+    decisions: TaskTracker,
+    stopping: CancellationToken,
+}
+
+impl ApprovalBroker {
+    /// Starts with the approvals that were pending when the server last ended.
     #[must_use]
-    pub fn new() -> (Self, Waiting) {
-        let (told, inbox) = bounded(TOLD);
-        (Self { told }, Waiting { inbox })
+    pub fn start(parts: Parts) -> Self {
+        let Parts { inputs, reader, runs, runtime, judge } = parts;
+        let shared = Shared {
+            inputs,
+            reader,
+            runs,
+            judge,
+            runtime,
+            pending: Mutex::default(),
+            waits_changed: Notify::new(),
+            lookups: BlockingPool::new(),
+            hashing: BlockingPool::new(),
+            decisions: TaskTracker::new(),
+            stopping: CancellationToken::new(),
+        };
+        let broker = Self { shared: Arc::new(shared) };
+        broker.take_up();
+        broker.spawn(broker.clone().announce_waits());
+        broker
     }
 
-    /// An approval was opened or closed. Never waits: an approval that gets lost here is one that
-    /// nobody decides from here.
+    /// Lists approvals, the newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn list(&self, filter: ListFilter) -> Result<Vec<ApprovalView>, Refusal> {
+        let ListFilter { state, session, limit } = filter;
+        let filter = KeptFilter { states: state.map(|state| state..=state), session, limit };
+        let approvals = self.read(move |reader| reader.kept::<Approval>(&filter)).await?;
+        Ok(approvals.into_iter().map(|approval| self.view(approval)).collect())
+    }
+
+    /// Finds one approval by its id, or by the end or beginning of it, with all that is needed to decide.
+    ///
+    /// # Errors
+    /// When there is none, several fit, or the store cannot be read.
+    pub async fn get(&self, id: &str) -> Result<ApprovalView, Refusal> {
+        let approval = self.find(id).await?;
+        // A file system that hangs must not hide the request.
+        timeout(HASHED_WITHIN, self.mark_files(&approval)).await.ok();
+        let mut view = self.view(approval);
+        // A rule would not be bound to the content of a file.
+        let files = self.pending().get(&view.approval.id).and_then(|pending| pending.files.get().cloned());
+        let shows_rule = files.is_some_and(|files| files.is_empty());
+        if shows_rule {
+            let (shared, approval) = (Arc::clone(&self.shared), view.approval.clone());
+            let rule = move || shared.judge.rule_for(&approval, shared.session(approval.session_id).as_ref());
+            view.suggested_rule = self.shared.lookups.run(rule).await?;
+        }
+        Ok(view)
+    }
+
+    /// Decides an approval for a person, found as by [`get`](Self::get). Dropped before the approval is
+    /// claimed, nothing is decided; once it is claimed, the decision is carried out to its end.
+    ///
+    /// # Errors
+    /// Why nothing was decided, or why the agent was not answered.
+    pub async fn decide(&self, id: &str, decision: Decision) -> Result<ApprovalView, Refusal> {
+        let approval = self.find(id).await?;
+        let claimed = self.claim_for_person(&approval, decision).await?;
+        let decided = self.shared.decisions.spawn(self.clone().carry_out(claimed));
+        let approval = decided.await.map_err(|error| Refusal::Failed(error.to_string()))??;
+        Ok(self.view(approval))
+    }
+
+    /// Waits for the decision on a delivery; `None` when the agent is to ask its user itself. With the
+    /// whole delivery, the hook was called before the agent's own rules, and only a denial by a rule
+    /// answers it. Dropping the future tells that the hook went away.
+    pub async fn hold(&self, wait: HookWait, whole: Option<Box<RawValue>>) -> Option<Answer> {
+        match whole {
+            Some(whole) => self.forbid(wait.delivery, whole).await,
+            None => self.wait_for_decision(wait).await,
+        }
+    }
+
+    /// Takes in an approval that was opened or closed and is committed. Never waits.
     pub fn changed(&self, approval: Approval) {
-        self.tell(Told::Changed(Box::new(approval)));
+        if approval.state != ApprovalState::Pending {
+            self.pending().close(&approval);
+        } else if self.pending().open(&approval, Known::SinceAsked) {
+            self.start_marking(approval);
+        }
     }
 
-    /// A hook waits for a decision; it is told `None` when there is none. With the whole delivery, it
-    /// asks before the agent's own rules do, and only whether something is forbidden.
-    pub fn hold(&self, held: Held, whole: Option<Box<RawValue>>) {
-        self.tell(match whole {
-            Some(whole) => Told::Before(held, whole),
-            None => Told::Hold(held),
+    /// Stops: nothing more is decided, and whoever waits without a decision under way gets no answer.
+    pub fn stop(&self) {
+        let mut pending = self.pending();
+        // Under the lock: nothing is claimed and no hook is taken in after this.
+        self.shared.stopping.cancel();
+        pending.dismiss_unclaimed();
+        drop(pending);
+        self.shared.decisions.close();
+    }
+
+    /// Waits, after [`stop`](Self::stop), for the decisions under way to end; what takes too long is not
+    /// answered.
+    pub async fn stopped(&self) {
+        if timeout(FINISHED_WITHIN, self.shared.decisions.wait()).await.is_err() {
+            tracing::warn!("stopping while a decision on an approval is under way: its agent is not answered");
+        }
+        self.pending().dismiss_all();
+    }
+
+    fn pending(&self) -> MutexGuard<'_, PendingApprovals> {
+        self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a task until it ends or the broker stops.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let stopping = self.shared.stopping.clone();
+        self.shared.runtime.spawn(stopping.run_until_cancelled_owned(task));
+    }
+
+    /// Takes up what was pending before the start.
+    fn take_up(&self) {
+        let pending = ApprovalState::Pending;
+        let filter = KeptFilter::<Approval> { states: Some(pending..=pending), session: None, limit: TAKEN_UP };
+        match self.shared.reader.kept(&filter) {
+            Ok(approvals) => {
+                for approval in approvals {
+                    // The status may still show that a hook waits. Those that do come back.
+                    self.pending().open(&approval, Known::SinceStart);
+                    self.start_marking(approval);
+                }
+                self.shared.waits_changed.notify_one();
+            }
+            Err(error) => tracing::warn!(%error, "cannot read the pending approvals: they are not decided from here"),
+        }
+    }
+
+    /// Shows in the status of sessions which approvals a hook waits for, where the agent itself shows
+    /// nothing. One task compares what is with what was announced, so that no order of events can leave
+    /// a wrong claim behind.
+    async fn announce_waits(self) {
+        loop {
+            self.shared.waits_changed.notified().await;
+            loop {
+                let change = self.pending().next_wait_change();
+                let Some((session, approval, waits)) = change else { break };
+                give(&self.shared.inputs, Input::Waits(session, approval, waits)).await;
+            }
+        }
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Reader) -> Result<T, store::ReadError> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let reader = self.shared.reader.clone();
+        let read = self.shared.lookups.run(move || read(&reader)).await?;
+        read.map_err(|error| Refusal::Failed(error.to_string()))
+    }
+
+    /// The approval a person means: its id, or the end or beginning of it, among the pending ones first
+    /// and then among the last that were closed.
+    async fn find(&self, given: &str) -> Result<Approval, Refusal> {
+        let wanted = given.to_ascii_uppercase();
+        let id = wanted.clone();
+        if let Some(approval) = self.read(move |reader| reader.one::<Approval>(&id)).await? {
+            return Ok(approval);
+        }
+        let fits = |id: &str| wanted.len() >= 4 && (id.starts_with(&wanted) || id.ends_with(&wanted));
+        let mut fitting = self.pending().matching(fits);
+        if fitting.is_empty() {
+            let filter = KeptFilter { states: None, session: None, limit: SEARCHED };
+            fitting = self.read(move |reader| reader.kept::<Approval>(&filter)).await?;
+            fitting.retain(|approval| fits(&approval.id));
+        }
+        let shown = given.chars().take(64).collect::<String>();
+        match (fitting.pop(), fitting.is_empty()) {
+            (Some(approval), true) => Ok(approval),
+            (Some(_), false) => Err(Refusal::Conflict(format!("`{shown}` fits several approvals"))),
+            (None, _) => Err(Refusal::NotFound(format!("there is no approval `{shown}`"))),
+        }
+    }
+
+    /// Hashes the files of a request, as they are when it is asked.
+    fn start_marking(&self, approval: Approval) {
+        let broker = self.clone();
+        self.spawn(async move {
+            if let Err(error) = broker.mark_files(&approval).await {
+                tracing::warn!(%error, approval = approval.id, "cannot look at the files of an approval");
+            }
         });
     }
 
-    /// Somebody asks, or decides.
-    pub fn ask(&self, ask: ApprovalAsk, reply: oneshot::Sender<Result<String, Refusal>>) {
-        self.tell(Told::Asked { ask, reply });
+    /// Waits until the files of a pending approval are hashed; whoever comes first has it done.
+    async fn mark_files(&self, approval: &Approval) -> Result<Files, Refusal> {
+        let files = self.pending().get(&approval.id).map(|pending| Arc::clone(&pending.files));
+        let Some(files) = files else { return Ok(Files::default()) };
+        let marked = files.get_or_try_init(|| self.marks_now(approval)).await?;
+        Ok(Arc::clone(marked))
     }
 
-    /// Ends the desk: whoever waits gets no answer.
-    pub fn stop(&self) {
-        // It takes up all it is told, so there is room in the end.
-        self.told.send(Told::Stop).ok();
+    async fn marks_now(&self, approval: &Approval) -> Result<Files, Refusal> {
+        let approval = approval.clone();
+        self.shared.hashing.run(move || Arc::new(marks(&approval))).await
     }
 
-    fn tell(&self, told: Told) {
-        if let Err(TrySendError::Full(_)) = self.told.try_send(told) {
-            tracing::warn!(
-                "the desk of approvals does not keep up: one thing it was told is lost, and nothing is answered for it"
-            );
+    /// An approval as it is shown. A suggested rule has to be looked up.
+    fn view(&self, approval: Approval) -> ApprovalView {
+        let standing = self.pending().standing(&approval);
+        let answer = self.route_now(&approval, &standing);
+        let Standing { files, judged, is_pending, .. } = standing;
+        // Files that are not hashed yet may be any.
+        let more_files = is_pending && files.as_ref().is_none_or(|files| has_more_files(&approval, files));
+        ApprovalView {
+            approval,
+            answer,
+            files: files.iter().flat_map(|files| files.iter()).map(FileView::from).collect(),
+            more_files,
+            policy: judged.as_ref().map(PolicyView::from),
+            suggested_rule: None,
         }
     }
+
+    /// How a decision made now would reach the agent.
+    fn route_now(&self, approval: &Approval, standing: &Standing) -> Option<DecidedVia> {
+        if approval.state != ApprovalState::Pending {
+            return None;
+        }
+        if standing.waits_for_person {
+            return accepts_decisions(approval).then(|| route_of(approval));
+        }
+        dialog_of(&self.shared.runs, approval, standing.is_alone).ok().map(|_| DecidedVia::Keys)
+    }
 }
 
-/// What waits for the desk to begin.
-pub struct Waiting {
-    inbox: Receiver<Told>,
-}
-
-impl Waiting {
-    /// Begins.
-    ///
-    /// # Errors
-    /// When the thread cannot be made.
-    pub fn start(self, approvals: &Approvals, parts: Parts) -> std::io::Result<JoinHandle<()>> {
-        let desk = desk::Desk::new(parts, approvals.clone());
-        std::thread::Builder::new().name("approvals".into()).spawn(move || desk.run(&self.inbox, SWEEP_EVERY))
+impl Shared {
+    fn session(&self, id: SessionId) -> Option<Session> {
+        self.reader.session(id).ok().flatten()
     }
 }

@@ -550,7 +550,7 @@ impl Ingest {
                 Input::Delivery(told) => self.delivered(*told),
                 Input::Decide(decide) => decide.tell(),
                 Input::Aside(aside) => (aside.done)(self.sessions.find(aside.session).is_some()),
-                Input::Record(record) => (record.done)(),
+                Input::Record(record) => drop(record.done.send(())),
                 Input::Telemetry(told) => (told.stored)(self.strange(&told.events)),
                 Input::Protocol(ProtocolInput::Claims { events, stored }) => stored(self.unknown(&events)),
                 Input::Protocol(ProtocolInput::Only { .. })

@@ -14,20 +14,21 @@ use events::{RunId, SessionId};
 use processes::{descends_from_agent, holders_of_tcp, user_of_tcp};
 use protocols::codex_daemon::Daemons;
 use rustix::process::{Resource, Rlimit, setrlimit};
-use server::{Board, Command, Refusal};
+use server::{ApprovalAsk, Board, Command, Refusal};
 use store::Writer;
 use tailer::collect::{Batch, Collector, Stopped};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     actions::Actions,
-    approvals::{self, Approvals},
+    approvals::{self, ApprovalBroker, HookWait, ListFilter},
     clock,
     config::Config,
     daemons,
     deliveries::Deliveries,
     endpoint::{self, Endpoint},
     findings::{self, Findings},
+    handing::as_json,
     health,
     ingest::{self, Gauges, Ingest, IngestHandle, Input, Prepared},
     linker::Linker,
@@ -114,7 +115,7 @@ async fn signalled() {
 /// Who is told what ingest commits.
 struct Onlookers {
     runs: Runs,
-    approvals: Approvals,
+    approvals: ApprovalBroker,
     findings: Findings,
     notices: Notices,
 }
@@ -149,7 +150,7 @@ struct Service {
     checkpoints: Option<(Sender<()>, JoinHandle<()>)>,
     spool: Option<(Sender<()>, JoinHandle<()>)>,
     daemons: Daemons,
-    approvals: (Approvals, JoinHandle<()>),
+    approvals: ApprovalBroker,
     findings: (Findings, JoinHandle<()>),
     notices: (Notices, JoinHandle<()>),
 }
@@ -182,7 +183,13 @@ impl Service {
         let program = std::env::current_exe().context("cannot find the program itself")?;
         let hooks = health::Hooks::new(data, &homes, program, places::agent_search());
         let linker = Linker::start(homes, inputs.clone()).context("cannot start a thread")?;
-        let (approvals, desk) = Approvals::new();
+        let approvals = ApprovalBroker::start(approvals::Parts {
+            inputs: inputs.clone(),
+            reader: reader.clone(),
+            runs: runs.clone(),
+            runtime: runtime.handle().clone(),
+            judge: Arc::new(approvals::OnPolicy { file: places::policy_file()?, facts: OnDisk::recorded(data) }),
+        });
         let (findings, monitor) = Findings::new();
         let (notices, told) = Notices::new();
         let ingest = Ingest::new(ingest::Parts {
@@ -226,17 +233,6 @@ impl Service {
         }));
         config.tcp_user = Some(Arc::new(user_of_tcp));
         config.limits.clients = config.limits.clients.within(open_files::raise_limit());
-        let desk = desk.start(
-            &approvals,
-            approvals::Parts {
-                inputs: inputs.clone(),
-                reader: reader.clone(),
-                runs: runs.clone(),
-                runtime: runtime.handle().clone(),
-                judge: Arc::new(approvals::OnPolicy { file: places::policy_file()?, facts: OnDisk::recorded(data) }),
-            },
-        );
-        let desk = desk.context("cannot start a thread")?;
         let telemeter = Telemeter::new(inputs.clone(), Arc::clone(&gauges));
         let daemons = daemons::follow(codex_homes, inputs.clone()).context("cannot start a thread")?;
         let health = health::health(health::Observed {
@@ -315,7 +311,7 @@ impl Service {
             checkpoints,
             spool,
             daemons,
-            approvals: (approvals, desk),
+            approvals,
             findings: (findings, monitor),
             notices: (notices, told),
         })
@@ -331,9 +327,8 @@ impl Service {
             drop(stop);
             thread.join().ok();
         }
-        let (approvals, desk) = self.approvals;
-        approvals.stop();
-        desk.join().ok();
+        self.approvals.stop();
+        runtime.block_on(self.approvals.stopped());
         let (findings, monitor) = self.findings;
         findings.stop();
         monitor.join().ok();
@@ -369,7 +364,7 @@ struct Hands {
     runs: Runs,
     deliveries: Deliveries,
     telemeter: Telemeter,
-    approvals: Approvals,
+    approvals: ApprovalBroker,
     prompts: Prompts,
     findings: Findings,
     notices: Notices,
@@ -401,10 +396,28 @@ async fn carry_out(mut asked: tokio::sync::mpsc::Receiver<Command>, hands: Hands
                     reply.send(if taken.unwrap_or(false) { Ok(()) } else { Err(gone()) }).ok();
                 });
             }
-            Command::Hold { delivery, people, digest, whole, reply } => {
-                approvals.hold(approvals::Held { delivery, people, digest, reply }, whole);
+            Command::Hold { delivery, people, digest, whole, mut reply } => {
+                let approvals = approvals.clone();
+                tasks.spawn(async move {
+                    let answer = tokio::select! {
+                        answer = approvals.hold(HookWait { delivery, people, digest }, whole) => answer,
+                        // The broker learns that the hook went away from the future being dropped.
+                        () = reply.closed() => return,
+                    };
+                    reply.send(answer.and_then(|answer| serde_json::to_string(&answer).ok())).ok();
+                });
             }
-            Command::Approvals { ask, reply } => approvals.ask(ask, reply),
+            Command::Approvals { ask, mut reply } => {
+                let approvals = approvals.clone();
+                tasks.spawn(async move {
+                    let answer = tokio::select! {
+                        answer = approvals_json(&approvals, ask) => answer,
+                        // Nothing is decided for a client that went away before the approval was claimed.
+                        () = reply.closed() => return,
+                    };
+                    reply.send(answer).ok();
+                });
+            }
             Command::Findings { ask, reply } => findings.ask(ask, reply),
             Command::TestChannel { channel, reply } => notices.test(channel, reply),
             Command::Prompts { ask, reply } => prompts.ask(ask, reply),
@@ -437,6 +450,21 @@ async fn carry_out(mut asked: tokio::sync::mpsc::Receiver<Command>, hands: Hands
                 inputs.send_async(Input::Label(session, labels, found(session, reply))).await.ok();
             }
         }
+    }
+}
+
+/// What was asked about approvals, answered as JSON.
+async fn approvals_json(approvals: &ApprovalBroker, ask: ApprovalAsk) -> Result<String, Refusal> {
+    #[derive(serde::Serialize)]
+    struct List {
+        approvals: Vec<approvals::ApprovalView>,
+    }
+    match ask {
+        ApprovalAsk::List { state, session, limit } => {
+            as_json(&List { approvals: approvals.list(ListFilter { state, session, limit }).await? })
+        }
+        ApprovalAsk::One(id) => as_json(&approvals.get(&id).await?),
+        ApprovalAsk::Decide(id, decision) => as_json(&approvals.decide(&id, *decision).await?),
     }
 }
 

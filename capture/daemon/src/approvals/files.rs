@@ -6,31 +6,39 @@ use std::{
     io::Read,
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use approver::is_secret;
 use projections::Approval;
-use serde::Serialize;
 
-/// At most so many files are looked at.
-pub(super) const FILES: usize = 64;
+use super::FileView;
+
+/// Most files that are looked at.
+const FILES: usize = 64;
 /// A larger file is known by its size alone, bytes.
 const LARGEST: u64 = 4 << 20;
 
+/// The files of a request.
+pub(super) type Files = Arc<Vec<FileMark>>;
+
 /// A file as it was when somebody looked.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct FileMark {
     /// Its path.
     pub path: PathBuf,
     /// How many bytes it has; absent when there is no such file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// The BLAKE3 hash of what it holds; absent when it is too large, secret, or cannot be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
     /// What cannot be shown or was not read, and changes with it: its hash, its number, its last change.
-    #[serde(skip)]
     own: (Option<[u8; 32]>, u64, i64, i64),
+}
+
+impl From<&FileMark> for FileView {
+    fn from(mark: &FileMark) -> Self {
+        Self { path: mark.path.to_string_lossy().into_owned(), size: mark.size, hash: mark.hash.clone() }
+    }
 }
 
 /// The files of a request as they are now.
@@ -76,9 +84,14 @@ fn mark(path: PathBuf) -> FileMark {
     FileMark { path, size: Some(about.len()), hash: shown, own }
 }
 
+/// Whether a request may run or change files that are not among these.
+pub(super) fn has_more_files(approval: &Approval, files: &[FileMark]) -> bool {
+    files.len() >= FILES || expands(approval.command.as_deref().unwrap_or_default())
+}
+
 /// Whether a shell makes other words of the command than stand there, so that the files it runs are not
 /// all known.
-pub(super) fn expands(command: &str) -> bool {
+fn expands(command: &str) -> bool {
     command.contains(['$', '`', '~', '*', '?', '[', '{', '<', '\\'])
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use hooks::delivery::answer::{takes_rewrite, tells_directory};
 use protocols as protocol;
 
+use super::{PolicyDecision, PolicyView};
 use crate::policy::{OnDisk, in_force, workspace_of};
 
 /// Decides by rules. Whatever is not known for certain is asked.
@@ -37,6 +38,17 @@ pub struct Judged {
 impl Judged {
     fn ask(rule: &str, reason: impl Into<String>) -> Self {
         Self { allow: None, rewrite: None, rule: rule.to_owned(), reason: reason.into() }
+    }
+}
+
+impl From<&Judged> for PolicyView {
+    fn from(judged: &Judged) -> Self {
+        let decision = match judged.allow {
+            Some(true) => PolicyDecision::Allow,
+            Some(false) => PolicyDecision::Deny,
+            None => PolicyDecision::Ask,
+        };
+        Self { decision, rule: judged.rule.clone(), reason: judged.reason.clone() }
     }
 }
 

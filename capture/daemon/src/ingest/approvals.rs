@@ -11,6 +11,7 @@ use projections::Approval;
 use serde::Serialize;
 use serde_json::Value;
 use store::keep_head;
+use tokio::sync::oneshot;
 
 use super::{Failure, Ingest};
 use crate::redaction;
@@ -23,8 +24,9 @@ pub struct Decide {
     pub resolved: ApprovalResolved,
     /// Who decided, from where, on what grounds: for the record.
     pub evidence: Value,
-    /// Is told after the commit: the approval as it stands now, or why there is nothing to decide.
-    pub done: Box<dyn FnOnce(Result<Approval, Undecided>) + Send>,
+    /// Takes, after the commit, the approval as it stands then, or why there was nothing to decide.
+    /// Dropped when the server ends before the commit.
+    pub reply: oneshot::Sender<Result<Approval, Undecided>>,
     outcome: Mutex<Option<Result<Approval, Undecided>>>,
 }
 
@@ -44,9 +46,9 @@ impl Decide {
         session: SessionId,
         resolved: ApprovalResolved,
         evidence: Value,
-        done: Box<dyn FnOnce(Result<Approval, Undecided>) + Send>,
+        reply: oneshot::Sender<Result<Approval, Undecided>>,
     ) -> Self {
-        Self { session, resolved, evidence, done, outcome: Mutex::default() }
+        Self { session, resolved, evidence, reply, outcome: Mutex::default() }
     }
 
     fn settle(&self, outcome: Result<Approval, Undecided>) {
@@ -55,7 +57,8 @@ impl Decide {
 
     pub(super) fn tell(self) {
         let outcome = self.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
-        (self.done)(outcome.unwrap_or(Err(Undecided::Unknown)));
+        // Whoever decided may have ended meanwhile.
+        self.reply.send(outcome.unwrap_or(Err(Undecided::Unknown))).ok();
     }
 }
 
@@ -69,8 +72,8 @@ pub struct Record {
     pub approval: Box<Approval>,
     /// The grounds.
     pub evidence: Value,
-    /// Is told after the commit.
-    pub done: Box<dyn FnOnce() + Send>,
+    /// Is sent to after the commit.
+    pub done: oneshot::Sender<()>,
 }
 
 /// A row of the record.

@@ -1,0 +1,50 @@
+//! Answers to agents: which of them an agent accepts, by its hook or by its protocol.
+
+use std::collections::BTreeMap;
+
+use agents::Answer;
+use events::{DecidedVia, Source};
+use hooks::delivery::answer::{has_words, takes_allowance};
+use projections::Approval;
+use protocols as protocol;
+use server::{Decision, Verdict};
+
+/// How an answer reaches whoever waits for the decision on a request.
+pub(super) fn route_of(approval: &Approval) -> DecidedVia {
+    if approval.source == Source::Protocol { DecidedVia::Protocol } else { DecidedVia::Hook }
+}
+
+/// Whether the agent accepts both an allowance and a denial.
+pub(super) fn accepts_decisions(approval: &Approval) -> bool {
+    route_of(approval) == DecidedVia::Protocol || takes_allowance(approval.provider)
+}
+
+/// Whether this can be expressed in the answer of the agent's hook, or in its protocol.
+pub(super) fn is_expressible(approval: &Approval, answer: &Answer) -> bool {
+    let (tool, input) = (approval.tool.as_deref(), approval.input.as_deref());
+    if route_of(approval) == DecidedVia::Protocol {
+        return protocol::has_words(approval.provider, tool, input, answer);
+    }
+    has_words(approval.provider, tool, input, answer)
+}
+
+pub(super) const fn allowance(rewrite: Option<String>, answers: Option<BTreeMap<String, String>>) -> Answer {
+    Answer { allow: true, message: None, rewrite, answers }
+}
+
+pub(super) const fn denial(message: Option<String>) -> Answer {
+    Answer { allow: false, message, rewrite: None, answers: None }
+}
+
+/// The denial of a rule, with the rule and its reason.
+pub(super) fn denial_by(rule: &str, reason: &str) -> Answer {
+    denial(Some(format!("{reason} (rule `{rule}` of the user's policy; do not try to get around it)")))
+}
+
+/// The answer that a person's decision gives.
+pub(super) fn answer_of(decision: &Decision) -> Answer {
+    match decision.verdict {
+        Verdict::Allow => allowance(None, decision.answers.clone()),
+        Verdict::Deny => denial(decision.message.clone()),
+    }
+}

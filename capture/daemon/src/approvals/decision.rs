@@ -1,0 +1,319 @@
+//! The path of a decision: claim the approval, so that nobody else decides it; press the keys, when it is
+//! answered by keys; commit; answer the hook; record what came of it.
+
+use std::sync::Arc;
+
+use agents::Answer;
+use events::{ApprovalKind, ApprovalResolved, ApprovalState, DecidedBy, DecidedVia, RunId};
+use projections::Approval;
+use serde_json::{Value, json};
+use server::{Decision, DecisionScope, Refusal, Verdict};
+use terminal::host::frame::DialogAnswer;
+use tokio::sync::{OnceCell, oneshot};
+
+use super::{
+    ApprovalBroker, FileView,
+    answer::{accepts_decisions, answer_of, is_expressible, route_of},
+    dialog::dialog_of,
+    files::Files,
+    grants::Grant,
+    pending::PendingApproval,
+};
+use crate::{
+    ingest::{Decide, Input, Record, Undecided},
+};
+
+/// A decision on an approval that is claimed for it.
+pub(super) struct ClaimedDecision {
+    pub claim: Claim,
+    pub resolved: ApprovalResolved,
+    /// Who decided, and on what grounds.
+    pub evidence: Value,
+    pub route: Route,
+    /// The same request is allowed again.
+    pub grant: Option<Grant>,
+}
+
+/// How a decision reaches the agent.
+pub(super) enum Route {
+    /// By the hook, or the driver, that waits for this answer.
+    Hook(Answer),
+    /// By keys that answer the dialog with this mark.
+    Keys { run: RunId, mark: String, answer: DialogAnswer },
+}
+
+/// Keeps everybody else from deciding an approval while it lives.
+pub(super) struct Claim {
+    broker: ApprovalBroker,
+    approval: Approval,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(pending) = self.broker.pending().get_mut(&self.approval.id) {
+            pending.claimed = false;
+        }
+    }
+}
+
+impl ApprovalBroker {
+    /// Carries out a decision; everything that is not answered in the end is left to the agent's dialog.
+    ///
+    /// # Errors
+    /// Why nothing was decided, or why the agent was not answered.
+    pub(super) async fn carry_out(self, claimed: ClaimedDecision) -> Result<Approval, Refusal> {
+        let ClaimedDecision { claim, resolved, evidence, route, grant } = claimed;
+        let evidence = match &route {
+            Route::Hook(_) => evidence,
+            Route::Keys { run, mark, answer } => {
+                self.press_keys(&claim.approval, evidence, (*run, mark.clone()), *answer).await?
+            }
+        };
+        let approval = match self.commit(&claim.approval, resolved, evidence).await {
+            Ok(approval) => approval,
+            Err(why) => {
+                self.pending().dismiss_hook(&claim.approval);
+                return Err(why);
+            }
+        };
+        self.pending().remove(&approval.id);
+        let Route::Hook(answer) = route else {
+            // A hook that came while the keys were pressed has nothing left to answer.
+            self.pending().dismiss_hook(&approval);
+            return Ok(approval);
+        };
+        let delivered = self.pending().answer_hook(&approval, answer.clone());
+        let what = if delivered { "delivered" } else { "undelivered" };
+        self.record(what, &approval, json!({ "answer": answer })).await;
+        if !delivered {
+            return conflict("whoever waited for it went away before it was answered; answer it where the agent asks");
+        }
+        if let Some(grant) = grant {
+            self.pending().grants.add(grant);
+        }
+        Ok(approval)
+    }
+
+    /// Presses the keys that answer a dialog, once it is recorded that they will be; gives the evidence of
+    /// what was pressed.
+    async fn press_keys(
+        &self,
+        approval: &Approval,
+        who: Value,
+        (run, mark): (RunId, String),
+        answer: DialogAnswer,
+    ) -> Result<Value, Refusal> {
+        self.record("attempted", approval, who.clone()).await.await.map_err(|_| stopping())?;
+        match self.shared.runs.answer(run, mark, answer).await {
+            Ok(pressed) if pressed.applied => Ok(json!({ "who": who, "keys": pressed })),
+            Ok(pressed) => {
+                self.record("unclear", approval, json!({ "keys": pressed })).await;
+                conflict("keys were pressed, and the dialog is still there; look at the terminal")
+            }
+            Err(why) => {
+                self.record("refused", approval, json!({ "why": why.to_string() })).await;
+                Err(why)
+            }
+        }
+    }
+
+    /// Has a decision committed, with its row of the record; gives the approval as it stands then.
+    async fn commit(
+        &self,
+        approval: &Approval,
+        resolved: ApprovalResolved,
+        evidence: Value,
+    ) -> Result<Approval, Refusal> {
+        let (reply, committed) = oneshot::channel();
+        let decide = Decide::new(approval.session_id, resolved, evidence, reply);
+        self.shared.inputs.send_async(Input::Decide(Box::new(decide))).await.ok();
+        // Dropped only when the server ends without having committed it.
+        match committed.await.map_err(|_| stopping())? {
+            Ok(approval) => Ok(approval),
+            Err(undecided) => {
+                self.pending().remove(&approval.id);
+                Err(closed(undecided))
+            }
+        }
+    }
+
+    /// Has something recorded that is not a decision; what it returns resolves after the commit.
+    pub(super) async fn record(
+        &self,
+        what: &'static str,
+        approval: &Approval,
+        evidence: Value,
+    ) -> oneshot::Receiver<()> {
+        let (done, recorded) = oneshot::channel();
+        let record = Record { what, approval: Box::new(approval.clone()), evidence, done };
+        self.shared.inputs.send_async(Input::Record(Box::new(record))).await.ok();
+        recorded
+    }
+
+    /// Claims an approval for a person's decision.
+    ///
+    /// # Errors
+    /// Why it cannot be decided here and now.
+    pub(super) async fn claim_for_person(
+        &self,
+        approval: &Approval,
+        decision: Decision,
+    ) -> Result<ClaimedDecision, Refusal> {
+        if approval.state != ApprovalState::Pending {
+            return Err(closed(Undecided::Closed(approval.state)));
+        }
+        // A denial waits for no file system.
+        let files_now = match decision.verdict {
+            Verdict::Allow => {
+                self.mark_files(approval).await?;
+                Some(self.marks_now(approval).await?)
+            }
+            Verdict::Deny => None,
+        };
+        let (route, files) = self.check_and_claim(approval, &decision, files_now)?;
+        let claim = Claim { broker: self.clone(), approval: approval.clone() };
+        let via = match &route {
+            Route::Hook(_) => route_of(approval),
+            Route::Keys { .. } => DecidedVia::Keys,
+        };
+        let resolved = ApprovalResolved {
+            approval_id: approval.id.clone(),
+            allowed: Some(decision.verdict == Verdict::Allow),
+            by: Some(DecidedBy::Person),
+            via: Some(via),
+            message: decision.message.clone(),
+            ..ApprovalResolved::default()
+        };
+        let evidence = json!({
+            "who": decision.who, "scope": decision.scope, "answers": decision.answers, "files": shown(&files),
+        });
+        let grant = (decision.scope == DecisionScope::Session).then(|| Grant::of(approval, &files)).flatten();
+        Ok(ClaimedDecision { claim, resolved, evidence, route, grant })
+    }
+
+    /// Claims an approval for the answer that a rule or a grant gives to its hook; `None` when the hook
+    /// went away, or somebody else decides it.
+    pub(super) fn claim_for_hook(
+        &self,
+        approval: &Approval,
+        resolved: ApprovalResolved,
+        evidence: Value,
+        answer: Answer,
+    ) -> Option<ClaimedDecision> {
+        {
+            let mut pending = self.pending();
+            if self.shared.stopping.is_cancelled() || !pending.is_held(approval) {
+                return None;
+            }
+            let pending = pending.get_mut(&approval.id).filter(|pending| !pending.claimed)?;
+            pending.claimed = true;
+        }
+        let claim = Claim { broker: self.clone(), approval: approval.clone() };
+        Some(ClaimedDecision { claim, resolved, evidence, route: Route::Hook(answer), grant: None })
+    }
+
+    /// Checks a person's decision against how things stand now and, in the same moment, claims the
+    /// approval; gives how the decision reaches the agent, and the files it is for.
+    fn check_and_claim(
+        &self,
+        approval: &Approval,
+        decision: &Decision,
+        files_now: Option<Files>,
+    ) -> Result<(Route, Files), Refusal> {
+        let mut table = self.pending();
+        if self.shared.stopping.is_cancelled() {
+            return Err(stopping());
+        }
+        let (is_held, is_alone) = (table.is_held(approval), table.is_alone(approval.session_id));
+        let Some(pending) = table.get_mut(&approval.id) else {
+            return conflict("it is not known here any more; look again");
+        };
+        if pending.claimed {
+            return conflict("a decision on it is under way");
+        }
+        let files = match files_now {
+            Some(now) => pending.unchanged_files(now)?,
+            None => pending.files.get().cloned().unwrap_or_default(),
+        };
+        let is_question = approval.kind == Some(ApprovalKind::Question);
+        if is_question && decision.verdict == Verdict::Allow && decision.answers.is_none() {
+            return conflict("it is a question: give its answers");
+        }
+        if decision.answers.is_some() && !is_question {
+            return conflict("it is not a question: it takes no answers");
+        }
+        if decision.scope == DecisionScope::Session && Grant::of(approval, &files).is_none() {
+            return conflict("another request cannot be recognised as the same; allow it once");
+        }
+        let route = if is_held && accepts_decisions(approval) {
+            hook_route(approval, decision)?
+        } else {
+            self.keys_route(approval, decision, is_alone)?
+        };
+        pending.claimed = true;
+        Ok((route, files))
+    }
+
+    fn keys_route(&self, approval: &Approval, decision: &Decision, is_alone: bool) -> Result<Route, Refusal> {
+        if decision.answers.is_some() || decision.scope == DecisionScope::Session {
+            return conflict("no hook of the agent waits for it, and keys can only allow or deny it, once");
+        }
+        let (run, mark) = dialog_of(&self.shared.runs, approval, is_alone).or_else(conflict)?;
+        let answer = match decision.verdict {
+            Verdict::Allow => DialogAnswer::AllowOnce,
+            Verdict::Deny => DialogAnswer::Deny,
+        };
+        Ok(Route::Keys { run, mark, answer })
+    }
+}
+
+fn hook_route(approval: &Approval, decision: &Decision) -> Result<Route, Refusal> {
+    let answer = answer_of(decision);
+    if is_expressible(approval, &answer) {
+        return Ok(Route::Hook(answer));
+    }
+    conflict(match route_of(approval) {
+        DecidedVia::Protocol => "the agent's protocol cannot express such an answer",
+        DecidedVia::Hook | DecidedVia::Keys => "the agent takes no such answer from its hook: answer it where it asks",
+    })
+}
+
+impl PendingApproval {
+    /// The files of the request, when they are still what they were when it was asked. What changed, and
+    /// what was asked before the server started, has to be looked at once more.
+    fn unchanged_files(&mut self, now: Files) -> Result<Files, Refusal> {
+        if !std::mem::replace(&mut self.looked_at, true) {
+            return conflict("the server was started anew since it was asked: look at it, and decide again");
+        }
+        let Some(before) = self.files.get().cloned() else {
+            return conflict("its files are still being looked at; decide again");
+        };
+        if now == before {
+            return Ok(before);
+        }
+        let changed = now.iter().find(|mark| !before.contains(mark)).or_else(|| before.first());
+        let path = changed.map(|mark| mark.path.display().to_string()).unwrap_or_default();
+        self.files = Arc::new(OnceCell::new_with(Some(now)));
+        conflict(format!("{path} changed since it was asked: look at it, and decide again"))
+    }
+}
+
+/// Files as they are shown and recorded.
+pub(super) fn shown(files: &Files) -> Vec<FileView> {
+    files.iter().map(FileView::from).collect()
+}
+
+fn conflict<T>(why: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal::Conflict(why.into()))
+}
+
+fn stopping() -> Refusal {
+    Refusal::Failed("the server is stopping".into())
+}
+
+fn closed(undecided: Undecided) -> Refusal {
+    match undecided {
+        Undecided::Unknown => Refusal::NotFound("there is no such approval any more".into()),
+        Undecided::Closed(state) => Refusal::Conflict(format!("it is closed already: {state}")),
+    }
+}

@@ -1,0 +1,55 @@
+//! Dialogs on the screen of a run, and which approval they ask for.
+
+use events::{ApprovalKind, Dialog, RunId};
+use projections::Approval;
+
+use crate::runs::Runs;
+
+/// A command that the screen cuts is recognised by its beginning when at least this much is shown, bytes.
+const CUT_BYTES: usize = 24;
+
+/// The dialog on the screen of a run that asks exactly this: the run and the mark of the dialog. `alone`
+/// says that nothing else is pending in the session.
+///
+/// # Errors
+/// Why it cannot be answered there, for a person.
+pub(super) fn dialog_of(runs: &Runs, approval: &Approval, alone: bool) -> Result<(RunId, String), &'static str> {
+    let run = runs.run_of(approval.session_id).ok_or(
+        "nobody waits for it here: answer it where the agent asks \
+         (`capture run` and `capture hooks install --approver` let it be answered from here)",
+    )?;
+    let dialog = runs.dialog_of(run).ok_or("its dialog is not on the screen")?;
+    let mark = dialog.mark.clone().ok_or("its dialog cannot be answered by keys")?;
+    if is_same(approval, &dialog, alone) {
+        Ok((run, mark))
+    } else {
+        Err("the dialog on the screen asks something else at the moment")
+    }
+}
+
+/// Whether the dialog asks what the approval says, but for the number of blanks between words. A command
+/// that the screen says is cut is recognised by its beginning when nothing else is pending in the session.
+pub(super) fn is_same(approval: &Approval, dialog: &Dialog, alone: bool) -> bool {
+    if dialog.about.is_some() && approval.kind.is_some() && !is_same_kind(dialog.about, approval.kind) {
+        return false;
+    }
+    let bare = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = dialog.subject.as_deref().map(bare).unwrap_or_default();
+    let asked = approval.command.as_deref().or_else(|| approval.paths.first().map(String::as_str));
+    let asked = asked.or(approval.url.as_deref()).or(approval.subject.as_deref()).map(bare).unwrap_or_default();
+    if shown.is_empty() {
+        return false;
+    }
+    if approval.paths.is_empty() {
+        let cut = shown.strip_suffix('…').filter(|cut| alone && cut.len() >= CUT_BYTES);
+        shown == asked || cut.is_some_and(|cut| asked.starts_with(cut))
+    } else {
+        // A file is shown by its name or by the end of its path.
+        asked == shown || asked.ends_with(&format!("/{shown}"))
+    }
+}
+
+fn is_same_kind(a: Option<ApprovalKind>, b: Option<ApprovalKind>) -> bool {
+    let of = |kind| if kind == Some(ApprovalKind::Write) { Some(ApprovalKind::Edit) } else { kind };
+    of(a) == of(b)
+}

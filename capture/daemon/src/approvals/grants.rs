@@ -1,0 +1,56 @@
+//! Requests that a person allowed for the rest of a session, while the server runs.
+
+use std::collections::HashSet;
+
+use events::{ApprovalKind, SessionId};
+use projections::Approval;
+
+use super::files::{FileMark, has_more_files};
+
+/// Most grants that are remembered at once.
+const GRANTS: usize = 1_024;
+
+/// A request that is allowed again: everything that makes two requests the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Grant {
+    session: SessionId,
+    kind: Option<ApprovalKind>,
+    tool: Option<String>,
+    input: Option<String>,
+    cwd: Option<String>,
+    files: Vec<FileMark>,
+}
+
+impl Grant {
+    /// `None` unless every byte of the request is known, and the content of every file it is about.
+    pub(super) fn of(approval: &Approval, files: &[FileMark]) -> Option<Self> {
+        let repeatable = !matches!(approval.kind, Some(ApprovalKind::Question | ApprovalKind::Plan) | None)
+            && !has_more_files(approval, files);
+        (approval.exact && repeatable).then(|| Self {
+            session: approval.session_id,
+            kind: approval.kind,
+            tool: approval.tool.clone(),
+            input: approval.input.clone(),
+            cwd: approval.cwd.clone(),
+            files: files.to_vec(),
+        })
+    }
+}
+
+/// The grants of all sessions.
+#[derive(Default)]
+pub(super) struct Grants(HashSet<Grant>);
+
+impl Grants {
+    /// Remembers a grant, while there is room.
+    pub(super) fn add(&mut self, grant: Grant) {
+        if self.0.len() < GRANTS {
+            self.0.insert(grant);
+        }
+    }
+
+    /// Whether this request was allowed before.
+    pub(super) fn allow(&self, approval: &Approval, files: &[FileMark]) -> bool {
+        Grant::of(approval, files).is_some_and(|grant| self.0.contains(&grant))
+    }
+}

@@ -1,0 +1,203 @@
+//! Hooks that wait: for the request to be committed, then for the policy, then for a person.
+
+use agents::Answer;
+use events::{ApprovalKind, ApprovalResolved, Confidence, DecidedBy, RunId, SessionId, Source};
+use hooks::delivery::{Delivery, decode::call_of};
+use projections::Approval;
+use serde_json::{Value, json, value::RawValue};
+use server::Refusal;
+
+use super::{
+    ApprovalBroker, HookWait, Shared,
+    answer::{allowance, denial, denial_by, is_expressible, route_of},
+    decision::{ClaimedDecision, shown},
+    files::Files,
+    judge::Judged,
+    pending::Admitted,
+};
+
+/// Removes a hook from the table when it waits no longer, for whatever reason.
+struct Waiting {
+    broker: ApprovalBroker,
+    delivery: String,
+    number: u64,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.broker.pending().remove_hook(&self.delivery, self.number);
+        self.broker.shared.waits_changed.notify_one();
+    }
+}
+
+/// What follows for a hook after the policy was asked.
+enum Next {
+    /// It waits: for a decision that is under way, for a person, or for its request to be closed.
+    Wait,
+    /// It does not wait for people.
+    Nobody,
+}
+
+impl ApprovalBroker {
+    /// Waits until a rule or a person decided on exactly this delivery.
+    pub(super) async fn wait_for_decision(&self, wait: HookWait) -> Option<Answer> {
+        let delivery = wait.delivery.to_string();
+        let Admitted { number, requested, mut answer } = self.admit(wait)?;
+        let _waiting = Waiting { broker: self.clone(), delivery, number };
+        let considered = async {
+            match requested.await {
+                Ok(id) => self.consider(&id).await,
+                Err(_) => Next::Nobody,
+            }
+        };
+        tokio::select! {
+            biased;
+            answer = &mut answer => return answer.ok(),
+            next = considered => match next {
+                Next::Wait => {}
+                Next::Nobody => return None,
+            },
+        }
+        answer.await.ok()
+    }
+
+    fn admit(&self, wait: HookWait) -> Option<Admitted> {
+        let mut pending = self.pending();
+        if self.shared.stopping.is_cancelled() { None } else { pending.admit(wait) }
+    }
+
+    /// A hook waits for the decision on a pending approval: a grant decides, or the policy, or it is left
+    /// to a person.
+    async fn consider(&self, id: &str) -> Next {
+        let found = self.pending().get(id).map(|pending| (pending.approval.clone(), pending.judged.clone()));
+        let Some((approval, judged)) = found else { return Next::Wait };
+        if !self.pending().is_held(&approval) {
+            return Next::Wait;
+        }
+        let decided = match self.mark_files(&approval).await {
+            Ok(files) => self.decide_by_policy(&approval, judged, &files).await,
+            Err(error) => Err(error),
+        };
+        match decided {
+            Ok(Some(claimed)) => {
+                self.shared.decisions.spawn(self.clone().carry_out(claimed));
+                return Next::Wait;
+            }
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, approval = approval.id, "the policy cannot be asked"),
+        }
+        let waits = self.pending().leave_to_person(&approval);
+        self.shared.waits_changed.notify_one();
+        if waits { Next::Wait } else { Next::Nobody }
+    }
+
+    /// Claims an approval for a grant or for a rule that decides it; `None` when it is left to a person.
+    async fn decide_by_policy(
+        &self,
+        approval: &Approval,
+        judged: Option<Judged>,
+        files: &Files,
+    ) -> Result<Option<ClaimedDecision>, Refusal> {
+        let resolved = ApprovalResolved {
+            approval_id: approval.id.clone(),
+            via: Some(route_of(approval)),
+            ..ApprovalResolved::default()
+        };
+        if self.pending().grants.allow(approval, files) {
+            let resolved = ApprovalResolved {
+                allowed: Some(true),
+                by: Some(DecidedBy::Grant),
+                message: Some("allowed before, for this session".into()),
+                ..resolved
+            };
+            return Ok(self.claim_for_hook(approval, resolved, Value::Null, allowance(None, None)));
+        }
+        let judged = match judged {
+            Some(judged) => judged,
+            None => {
+                let (shared, approval) = (self.shared.clone(), approval.clone());
+                self.shared.lookups.run(move || shared.judged(&approval)).await?
+            }
+        };
+        // No rule allows what is not known to the byte, whatever it says.
+        let is_sure = approval.exact && approval.confidence == Confidence::High;
+        let Some(allow) = judged.allow.filter(|allow| !allow || is_sure) else {
+            self.left_by_policy(approval, judged).await;
+            return Ok(None);
+        };
+        let evidence = json!({
+            "files": shown(files), "source": approval.source, "confidence": approval.confidence,
+        });
+        let resolved = ApprovalResolved {
+            allowed: Some(allow),
+            by: Some(DecidedBy::Policy),
+            rule: Some(judged.rule.clone()),
+            message: Some(judged.reason.clone()),
+            rewrite: judged.rewrite.clone(),
+            ..resolved
+        };
+        let answer = if allow { allowance(judged.rewrite, None) } else { denial_by(&judged.rule, &judged.reason) };
+        Ok(self.claim_for_hook(approval, resolved, evidence, answer))
+    }
+
+    /// Remembers and records, once, that the policy leaves an approval to a person.
+    async fn left_by_policy(&self, approval: &Approval, judged: Judged) {
+        let evidence = json!({ "rule": judged.rule, "reason": judged.reason });
+        let is_first =
+            self.pending().get_mut(&approval.id).is_some_and(|pending| pending.judged.replace(judged).is_none());
+        if is_first {
+            let (broker, approval) = (self.clone(), approval.clone());
+            // A task of its own: the hook may go away meanwhile.
+            let recorded =
+                self.shared.decisions.spawn(async move { broker.record("asked", &approval, evidence).await });
+            recorded.await.ok();
+        }
+    }
+
+    /// A call of a tool that the agent has not asked anybody for yet. Only what a rule denies is answered,
+    /// once that is recorded; everything else is the agent's own to decide.
+    pub(super) async fn forbid(&self, delivery: RunId, whole: Box<RawValue>) -> Option<Answer> {
+        let shared = self.shared.clone();
+        let judged = self.shared.lookups.run(move || {
+            let (session, mut approval) = called(delivery, &whole)?;
+            let session = shared.reader.find(&session).ok().flatten().and_then(|id| shared.session(id));
+            approval.session_id = session.as_ref().map_or(approval.session_id, |session| session.id);
+            let judged = shared.judge.judge(&approval, session.as_ref());
+            Some((approval, judged))
+        });
+        let (approval, judged) = judged.await.ok().flatten().filter(|(_, judged)| judged.allow == Some(false))?;
+        if self.shared.stopping.is_cancelled() {
+            return None;
+        }
+        let answer = denial_by(&judged.rule, &judged.reason);
+        let evidence = json!({ "rule": judged.rule, "reason": judged.reason, "answer": answer });
+        let recorded = self.record("forbidden", &approval, evidence).await;
+        recorded.await.ok().map(|()| answer)
+    }
+}
+
+impl Shared {
+    /// What the policy says, held against what the agent can be answered.
+    fn judged(&self, approval: &Approval) -> Judged {
+        let session = self.session(approval.session_id);
+        let judged = self.judge.judge(approval, session.as_ref());
+        let is_unanswerable = judged.allow.is_some_and(|allow| {
+            let answer = if allow { allowance(judged.rewrite.clone(), None) } else { denial(None) };
+            allow && matches!(approval.kind, None | Some(ApprovalKind::Question)) || !is_expressible(approval, &answer)
+        });
+        if is_unanswerable {
+            let reason = "it would be allowed, and the agent cannot be told so".to_owned();
+            return Judged { allow: None, rewrite: None, reason, ..judged };
+        }
+        judged
+    }
+}
+
+/// What a hook that is called before every tool delivers: the agent's id of the session, and the call as
+/// a request.
+fn called(id: RunId, whole: &RawValue) -> Option<(String, Approval)> {
+    let delivery: Delivery = serde_json::from_str(whole.get()).ok()?;
+    let (session, asked) = call_of(&delivery).filter(|_| delivery.id == id)?;
+    let of = (SessionId::mint(delivery.at, delivery.provider, &session), delivery.provider);
+    Some((session, Approval::of(&asked, of, None, (Source::Hook, Confidence::High), delivery.at)))
+}

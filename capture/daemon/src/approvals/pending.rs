@@ -1,0 +1,258 @@
+//! The table of pending approvals and of hooks that wait. Nothing here waits, reads or hashes.
+
+use std::{collections::HashMap, sync::Arc};
+
+use agents::Answer;
+use events::{DecidedVia, SessionId};
+use hooks::delivery::answer::shows_dialog_meanwhile;
+use projections::Approval;
+use tokio::sync::{OnceCell, oneshot};
+
+use super::{HookWait, answer::route_of, files::Files, grants::Grants, judge::Judged};
+
+/// Most hooks that wait at once; further ones get no answer.
+const HOOKS: usize = 256;
+/// Most approvals that are pending at once; further ones are not decided from here.
+const APPROVALS: usize = 4_096;
+
+/// Everything that is pending. Nothing of it outlives the server.
+#[derive(Default)]
+pub(super) struct PendingApprovals {
+    approvals: HashMap<String, PendingApproval>,
+    /// By delivery.
+    hooks: HashMap<String, WaitingHook>,
+    hooks_admitted: u64,
+    /// Requests that are allowed again.
+    pub grants: Grants,
+}
+
+/// An approval that is pending.
+pub(super) struct PendingApproval {
+    pub approval: Approval,
+    /// The files it is about, as they were when it was asked; empty until they are hashed.
+    pub files: Arc<OnceCell<Files>>,
+    /// Whether the files are those of when it was asked, and not of a later start of the server.
+    pub looked_at: bool,
+    /// What the policy said.
+    pub judged: Option<Judged>,
+    /// A decision is under way.
+    pub claimed: bool,
+    /// Whether the session's status shows that a hook waits for a person.
+    wait_announced: bool,
+}
+
+/// Since when an approval is known here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    /// Since it was asked.
+    SinceAsked,
+    /// Since the server started.
+    SinceStart,
+}
+
+struct WaitingHook {
+    /// Tells it from another one for the same delivery.
+    number: u64,
+    digest: String,
+    people: bool,
+    /// The policy was asked, and it is left to a person.
+    left_to_person: bool,
+    /// Takes the approval's id once it is known.
+    requested: Option<oneshot::Sender<String>>,
+    /// Takes the answer; dropped when there is none.
+    answer: oneshot::Sender<Answer>,
+}
+
+/// A hook's place in the table, and what it is told.
+pub(super) struct Admitted {
+    pub number: u64,
+    pub requested: oneshot::Receiver<String>,
+    pub answer: oneshot::Receiver<Answer>,
+}
+
+/// What is known here of an approval at one moment.
+pub(super) struct Standing {
+    pub is_pending: bool,
+    /// Absent until they are hashed.
+    pub files: Option<Files>,
+    pub judged: Option<Judged>,
+    /// A hook waits for a person's decision.
+    pub waits_for_person: bool,
+    /// Nothing else is pending in its session.
+    pub is_alone: bool,
+}
+
+impl PendingApprovals {
+    /// Adds an approval; false when it is here already, or there is no room for it.
+    pub(super) fn open(&mut self, approval: &Approval, known: Known) -> bool {
+        let is_new = !self.approvals.contains_key(&approval.id);
+        if is_new {
+            if self.approvals.len() >= APPROVALS {
+                tracing::warn!(approval = approval.id, "too many approvals are pending: not decided from here");
+                return false;
+            }
+            let pending = PendingApproval {
+                approval: approval.clone(),
+                files: Arc::default(),
+                looked_at: known == Known::SinceAsked,
+                judged: None,
+                claimed: false,
+                // An earlier server may have announced it.
+                wait_announced: known == Known::SinceStart,
+            };
+            self.approvals.insert(approval.id.clone(), pending);
+        }
+        let hook = approval.delivery.as_ref().and_then(|delivery| self.hooks.get_mut(delivery));
+        if let Some(requested) = hook.and_then(|hook| hook.requested.take()) {
+            requested.send(approval.id.clone()).ok();
+        }
+        is_new
+    }
+
+    /// An approval was closed. What was decided here is answered by the decision itself.
+    pub(super) fn close(&mut self, approval: &Approval) {
+        self.approvals.remove(&approval.id);
+        if approval.by.is_none() {
+            self.dismiss_hook(approval);
+        }
+    }
+
+    /// An approval was decided here.
+    pub(super) fn remove(&mut self, id: &str) {
+        self.approvals.remove(id);
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<&PendingApproval> {
+        self.approvals.get(id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut PendingApproval> {
+        self.approvals.get_mut(id)
+    }
+
+    /// The pending approvals whose id fits.
+    pub(super) fn matching(&self, fits: impl Fn(&str) -> bool) -> Vec<Approval> {
+        let approvals = self.approvals.values().map(|pending| &pending.approval);
+        approvals.filter(|approval| fits(&approval.id)).cloned().collect()
+    }
+
+    pub(super) fn standing(&self, approval: &Approval) -> Standing {
+        let pending = self.get(&approval.id);
+        let hook = self.hook_of(approval);
+        Standing {
+            is_pending: pending.is_some(),
+            files: pending.and_then(|pending| pending.files.get().cloned()),
+            judged: pending.and_then(|pending| pending.judged.clone()),
+            waits_for_person: hook.is_some_and(|hook| hook.left_to_person),
+            is_alone: self.is_alone(approval.session_id),
+        }
+    }
+
+    /// Whether at most one approval is pending in a session.
+    pub(super) fn is_alone(&self, session: SessionId) -> bool {
+        self.approvals.values().filter(|pending| pending.approval.session_id == session).count() < 2
+    }
+
+    /// Takes in a hook; `None` when too many wait. It replaces one that waits for the same delivery.
+    pub(super) fn admit(&mut self, wait: HookWait) -> Option<Admitted> {
+        let delivery = wait.delivery.to_string();
+        if self.hooks.len() >= HOOKS && !self.hooks.contains_key(&delivery) {
+            return None;
+        }
+        self.hooks_admitted += 1;
+        let number = self.hooks_admitted;
+        let (request, requested) = oneshot::channel();
+        let (reply, answer) = oneshot::channel();
+        let mut hook = WaitingHook {
+            number,
+            digest: wait.digest,
+            people: wait.people,
+            left_to_person: false,
+            requested: None,
+            answer: reply,
+        };
+        let asked = self.approvals.values().find(|p| p.approval.delivery.as_deref() == Some(&delivery));
+        match asked {
+            Some(pending) => drop(request.send(pending.approval.id.clone())),
+            None => hook.requested = Some(request),
+        }
+        self.hooks.insert(delivery, hook);
+        Some(Admitted { number, requested, answer })
+    }
+
+    /// A hook went away.
+    pub(super) fn remove_hook(&mut self, delivery: &str, number: u64) {
+        if self.hooks.get(delivery).is_some_and(|hook| hook.number == number) {
+            self.hooks.remove(delivery);
+        }
+    }
+
+    /// The hook that waits for the decision on exactly this request.
+    fn hook_of(&self, approval: &Approval) -> Option<&WaitingHook> {
+        let hook = self.hooks.get(approval.delivery.as_ref()?)?;
+        // What was delivered has to be what the hook answers for.
+        (!hook.answer.is_closed() && approval.digest.as_deref() == Some(&hook.digest)).then_some(hook)
+    }
+
+    /// Whether a hook waits for the decision on exactly this request.
+    pub(super) fn is_held(&self, approval: &Approval) -> bool {
+        self.hook_of(approval).is_some()
+    }
+
+    /// Leaves the decision to a person; false when the hook does not wait for one.
+    pub(super) fn leave_to_person(&mut self, approval: &Approval) -> bool {
+        let hook = approval.delivery.as_ref().and_then(|delivery| self.hooks.get_mut(delivery));
+        hook.is_some_and(|hook| {
+            hook.left_to_person = hook.people;
+            hook.people
+        })
+    }
+
+    /// Answers the hook that waits for the decision on exactly this request; false when none took it.
+    pub(super) fn answer_hook(&mut self, approval: &Approval, answer: Answer) -> bool {
+        let held = self.is_held(approval);
+        let hook = approval.delivery.as_ref().and_then(|delivery| self.hooks.remove(delivery));
+        hook.filter(|_| held).is_some_and(|hook| hook.answer.send(answer).is_ok())
+    }
+
+    /// Lets the hook of an approval go without an answer.
+    pub(super) fn dismiss_hook(&mut self, approval: &Approval) {
+        if let Some(delivery) = &approval.delivery {
+            self.hooks.remove(delivery);
+        }
+    }
+
+    /// Lets every hook go that no decision is under way for.
+    pub(super) fn dismiss_unclaimed(&mut self) {
+        let claimed = self.approvals.values().filter(|pending| pending.claimed);
+        let claimed: Vec<&String> = claimed.filter_map(|pending| pending.approval.delivery.as_ref()).collect();
+        self.hooks.retain(|delivery, _| claimed.contains(&delivery));
+    }
+
+    /// Lets every hook go.
+    pub(super) fn dismiss_all(&mut self) {
+        self.hooks.clear();
+    }
+
+    /// A change of what the sessions' statuses are to show: whose, of which approval, and whether a hook
+    /// waits for a person.
+    pub(super) fn next_wait_change(&mut self) -> Option<(SessionId, String, bool)> {
+        let waiting = |hooks: &HashMap<String, WaitingHook>, approval: &Approval| {
+            let hook = approval.delivery.as_ref().and_then(|delivery| hooks.get(delivery));
+            hook.is_some_and(|hook| hook.left_to_person)
+        };
+        let hooks = &self.hooks;
+        let changed = |pending: &&mut PendingApproval| {
+            is_shown_by_us(&pending.approval) && waiting(hooks, &pending.approval) != pending.wait_announced
+        };
+        let pending = self.approvals.values_mut().find(changed)?;
+        pending.wait_announced = !pending.wait_announced;
+        let Approval { session_id, id, .. } = &pending.approval;
+        Some((*session_id, id.clone(), pending.wait_announced))
+    }
+}
+
+/// Whether nothing of the agent shows that it waits, so that the status has to.
+fn is_shown_by_us(approval: &Approval) -> bool {
+    route_of(approval) == DecidedVia::Protocol || !shows_dialog_meanwhile(approval.provider)
+}
