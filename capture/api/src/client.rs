@@ -252,8 +252,8 @@ impl Client {
         let path = path_of(route, segment, &NoQuery {});
         let url = self.url(&path);
         let request = if route.method == http::Method::PUT { self.agent.put(url) } else { self.agent.post(url) };
-        let text = serde_json::to_string(body)
-            .map_err(|source| ClientError::Unexpected { path: path.clone(), source })?;
+        let text =
+            serde_json::to_string(body).map_err(|source| ClientError::Unexpected { path: path.clone(), source })?;
         let response = request
             .header("Authorization", format!("Bearer {}", self.token))
             .header("Content-Type", "application/json")

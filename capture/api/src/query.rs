@@ -22,9 +22,8 @@ pub struct BadParameter {
 pub fn read<T: DeserializeOwned>(query: Option<&str>) -> Result<T, BadParameter> {
     let given = query.unwrap_or_default();
     let mut names: HashSet<Cow<'_, str>> = HashSet::new();
-    let pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> = parse(given)
-        .filter(|(name, value)| !value.is_empty() && names.insert(name.clone()))
-        .collect();
+    let pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> =
+        parse(given).filter(|(name, value)| !value.is_empty() && names.insert(name.clone())).collect();
     let text = serde_urlencoded::to_string(pairs)
         .map_err(|error| BadParameter { name: "query".into(), reason: error.to_string() })?;
     let deserializer = serde_urlencoded::Deserializer::new(parse(&text));

@@ -7,25 +7,11 @@ use std::{
     time::Duration,
 };
 
+use api::Scope;
 use constant_time_eq::constant_time_eq;
 use tokio::time::Instant;
 
 use crate::{clients::Client, locks::lock};
-
-/// What a route needs. Declared in the row of the route and nowhere else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
-    /// Nothing: there is no data in the answer.
-    Open,
-    /// To hand in events.
-    Ingest,
-    /// To see.
-    Read,
-    /// To act on a session.
-    Control,
-    /// To change what capture does.
-    Admin,
-}
 
 /// A set of scopes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

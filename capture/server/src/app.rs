@@ -5,15 +5,11 @@ use std::sync::{Arc, Mutex, atomic::AtomicU64};
 use projections::Rules;
 use serde::Serialize;
 use store::{ReadError, Reader};
-use tokio::{
-    sync::{Semaphore, mpsc},
-    time::timeout,
-};
+use tokio::{sync::Semaphore, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Board, Command, Config, Health, Limits, SourceHealth, body, call::Answer, config::Redact, error::ApiError,
-    tail::LastSnapshot,
+    Board, Config, Control, Health, Limits, Reply, answer, config::Redact, error::ApiError, tail::LastSnapshot,
 };
 
 /// Reads of the store at once: more would only queue for the disk and hold threads.
@@ -25,7 +21,8 @@ pub(crate) type App = Arc<Parts>;
 pub(crate) struct Parts {
     pub(crate) board: Board,
     pub(crate) health: Health,
-    pub(crate) commands: Option<mpsc::Sender<Command>>,
+    /// What the program around the server does for it.
+    pub(crate) control: Arc<dyn Control>,
     pub(crate) limits: Limits,
     /// What hosts of runs speak after their upgrade.
     pub(crate) host_protocol: &'static str,
@@ -63,7 +60,7 @@ impl Parts {
         Arc::new(Self {
             board,
             health,
-            commands: config.commands.clone(),
+            control: Arc::clone(&config.control),
             limits: config.limits,
             host_protocol: config.host_protocol,
             rules: config.rules,
@@ -98,16 +95,24 @@ impl Parts {
         }
     }
 
+    /// Asks the program around the server, and waits for its answer no longer than a read may take.
+    pub(crate) async fn ask<T>(&self, reply: Reply<T>) -> Result<T, ApiError> {
+        match timeout(self.limits.read, reply).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(crate::Refusal::Unavailable.into()),
+        }
+    }
+
     /// An answer without secrets, as JSON.
-    pub(crate) fn redacted<T: Serialize>(&self, answer: &T) -> Answer {
-        let Some(redact) = &self.redact else { return body::json_of(answer) };
+    pub(crate) fn redacted<T: Serialize>(&self, answer: &T) -> answer::Answer {
+        let Some(redact) = &self.redact else { return answer::json_of(answer) };
         let mut value = serde_json::to_value(answer).map_err(|cause| ApiError::internal(&cause))?;
         redact(&mut value);
-        body::json_of(&value)
+        answer::json_of(&value)
     }
 
     /// Asks after the sources on a thread that may block.
-    pub(crate) async fn sources(&self) -> Result<Vec<SourceHealth>, ApiError> {
+    pub(crate) async fn sources(&self) -> Result<Vec<api::health::SourceHealth>, ApiError> {
         let sources = Arc::clone(&self.health.sources);
         self.tasks.spawn_blocking(move || sources()).await.map_err(|cause| ApiError::internal(&cause))
     }

@@ -179,6 +179,11 @@ impl Board {
         self.0.rows.find(provider_session_id)
     }
 
+    /// The sessions of whose id a text is the beginning or end, or of whose agent's id the beginning.
+    pub(crate) fn fitting(&self, part: &str) -> Vec<Arc<SessionEntry>> {
+        self.0.rows.fitting(part)
+    }
+
     /// The rows a query asks for and whether there are more behind them.
     pub(crate) fn list(&self, query: &Query) -> (Vec<Arc<SessionEntry>>, bool) {
         self.0.rows.list(query)

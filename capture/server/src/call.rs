@@ -1,40 +1,27 @@
-//! A request that was let in, and how a handler reads it.
+//! A request that was let in, with its parameters read as its operation declares them.
 
-use std::{borrow::Cow, fmt::Display, future::Future, net::SocketAddr, ops::Range, str::FromStr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc};
 
-use bytes::{Buf, Bytes};
-use futures_util::future::BoxFuture;
-use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts};
-use http_body_util::{BodyExt, LengthLimitError, Limited, combinators::BoxBody};
-use serde::de::DeserializeOwned;
+use api::{Operation, query};
+use axum::{
+    body::Body,
+    extract::{FromRequest, RawPathParams, Request},
+};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::{Serialize, de::DeserializeOwned};
+use sync_wrapper::SyncWrapper;
 use tokio::time::timeout;
 
 use crate::{
+    answer::{self, Answer},
     app::App,
-    body::Body,
     clients::{Admission, Client, StreamSlot},
     config::Peer,
     error::ApiError,
 };
 
-/// What a handler answers.
-pub(crate) type Answer = Result<Response<Body>, ApiError>;
-
-/// An answer that is there, or one that takes a while.
-pub(crate) enum Reply {
-    /// From memory.
-    Now(Answer),
-    /// From the store, from capture, or when something happens.
-    Later(BoxFuture<'static, Answer>),
-}
-
-impl Reply {
-    pub(crate) fn later(answer: impl Future<Output = Answer> + Send + 'static) -> Self {
-        Self::Later(Box::pin(answer))
-    }
-}
-
-/// The way a request came in.
+/// How a request arrived.
 #[derive(Debug, Clone)]
 pub(crate) enum Door {
     /// The TCP port: from where, to where, by whom.
@@ -53,63 +40,91 @@ impl Door {
     }
 }
 
-/// A body on its way in.
-pub(crate) type Upload = BoxBody<Bytes, BrokenUpload>;
-
-/// Why a body did not arrive whole.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct BrokenUpload(pub(crate) String);
-
-/// A request.
-pub(crate) struct Call {
-    pub(crate) parts: Parts,
-    /// Where the path's variable segment is.
-    pub(crate) segment: Range<usize>,
-    pub(crate) upload: Option<Upload>,
-    /// The way it came in.
+/// The connection of a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Connection {
+    /// How it arrived.
     pub(crate) door: Door,
-    /// The connection it came over; `None` without one.
+    /// Its place among those of its client; `None` without a connection.
     pub(crate) admission: Option<Arc<Admission>>,
 }
 
-impl Call {
-    /// The variable segment of the path, decoded.
-    pub(crate) fn segment(&self) -> Result<Cow<'_, str>, ApiError> {
-        let raw = self.parts.uri.path().get(self.segment.clone()).unwrap_or_default();
-        let text = percent_encoding::percent_decode_str(raw)
-            .decode_utf8()
-            .map_err(|_| ApiError::parameter("path", "not UTF-8"))?;
-        if text.contains('\0') {
-            return Err(ApiError::parameter("path", "holds a zero byte"));
-        }
-        Ok(text)
-    }
-
+impl Connection {
     /// Counts the connection among the streams while the slot is held.
     pub(crate) fn stream(&self) -> Result<Option<StreamSlot>, ApiError> {
         self.admission.as_ref().map(Admission::stream).transpose()
     }
+}
 
-    /// The query parameters.
-    pub(crate) fn query(&self) -> Params<'_> {
-        Params::read(self.parts.uri.query())
+/// A request of an operation.
+pub(crate) struct Call<O: Operation> {
+    pub(crate) app: App,
+    pub(crate) query: O::Query,
+    /// The value of the path's variable segment, decoded; empty without one.
+    pub(crate) segment: String,
+    pub(crate) connection: Connection,
+    pub(crate) parts: Parts,
+    /// Only read, never shared, so that a call may be borrowed across a wait.
+    pub(crate) body: SyncWrapper<Body>,
+}
+
+impl<O: Operation> FromRequest<App> for Call<O> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let (mut parts, body) = request.into_parts();
+        let segment = if O::ID.route().segment().is_some() { segment(&mut parts, app).await? } else { String::new() };
+        let query = query::read(parts.uri.query()).map_err(|bad| ApiError::parameter(&bad.name, bad.reason))?;
+        let connection = parts.extensions.get::<Connection>().cloned();
+        let connection = connection.ok_or_else(|| ApiError::internal(&"a request without its connection"))?;
+        Ok(Self { app: Arc::clone(app), query, segment, connection, parts, body: SyncWrapper::new(body) })
+    }
+}
+
+async fn segment(parts: &mut Parts, app: &App) -> Result<String, ApiError> {
+    use axum::extract::FromRequestParts;
+    let params = RawPathParams::from_request_parts(parts, app).await;
+    let params = params.map_err(|_| ApiError::parameter("path", "not UTF-8"))?;
+    let segment = params.iter().next().map(|(_, value)| value.to_owned()).unwrap_or_default();
+    if segment.contains('\0') {
+        return Err(ApiError::parameter("path", "holds a zero byte"));
+    }
+    Ok(segment)
+}
+
+impl<O: Operation> Call<O> {
+    /// Answers with what the operation declares.
+    #[expect(clippy::unused_self, reason = "the call says which type the answer has")]
+    pub(crate) fn answer(&self, answer: &O::Answer) -> Answer
+    where
+        O::Answer: Serialize,
+    {
+        answer::json_of(answer)
     }
 
-    /// Reads the body as JSON, within the limits of size and time.
-    pub(crate) async fn json<T: DeserializeOwned>(&mut self, app: &App) -> Result<T, ApiError> {
-        let limit = app.limits.body_bytes;
-        let upload = self.upload.take().ok_or_else(|| ApiError::body("it is empty"))?;
-        let read = Limited::new(upload, limit).collect();
-        let body = match timeout(app.limits.read, read).await {
-            Ok(Ok(body)) => body.aggregate(),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                return Err(ApiError::too_large(limit));
-            }
-            Ok(Err(error)) => return Err(ApiError::body(error)),
-            Err(_) => return Err(ApiError::timeout("the body did not arrive in time")),
-        };
-        serde_json::from_reader(body.reader()).map_err(ApiError::body)
+    /// Counts the connection among the streams while the slot is held.
+    pub(crate) fn stream(&self) -> Result<Option<StreamSlot>, ApiError> {
+        self.connection.stream()
+    }
+
+    /// Reads the body, within the limits of size and time.
+    pub(crate) async fn body(&mut self) -> Result<O::Body, ApiError>
+    where
+        O::Body: DeserializeOwned,
+    {
+        let limits = self.app.limits;
+        let bytes = read(std::mem::take(self.body.get_mut()), limits.body_bytes, limits.read).await?;
+        serde_json::from_slice(&bytes).map_err(ApiError::body)
+    }
+}
+
+/// Reads a body whole, within limits of size and time.
+pub(crate) async fn read(body: Body, limit: usize, within: std::time::Duration) -> Result<bytes::Bytes, ApiError> {
+    match timeout(within, Limited::new(body, limit).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(ApiError::too_large(limit)),
+        Ok(Err(error)) => Err(ApiError::body(error)),
+        Err(_) => Err(ApiError::timeout("the body did not arrive in time")),
     }
 }
 
@@ -133,16 +148,16 @@ pub(crate) fn media_type(headers: &HeaderMap) -> Option<MediaType> {
     }
 }
 
-/// How a body is packed.
+/// How a body is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coding {
-    /// As it is.
+    /// Not at all.
     Identity,
-    /// By gzip.
+    /// With gzip.
     Gzip,
 }
 
-/// How the body is packed: once, and by gzip or not at all.
+/// How a body is compressed: at most once, and with gzip.
 pub(crate) fn coding(headers: &HeaderMap) -> Result<Coding, ApiError> {
     let mut values = headers.get_all(header::CONTENT_ENCODING).iter();
     let value = values.next().map_or(&b""[..], |value| value.as_bytes().trim_ascii());
@@ -154,44 +169,18 @@ pub(crate) fn coding(headers: &HeaderMap) -> Result<Coding, ApiError> {
             return Ok(Coding::Gzip);
         }
     }
-    Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unknown_coding", "the body may be packed once, by gzip")
+    Err(ApiError::new(api::ErrorCode::UnknownCoding, "the body may be compressed once, with gzip")
         .header(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip")))
 }
 
-/// Query parameters; of several with one name the first counts.
-pub(crate) struct Params<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+/// The method whose handler answers: HEAD is GET without the body.
+pub(crate) fn effective(method: &Method) -> &Method {
+    if method == Method::HEAD { &Method::GET } else { method }
+}
 
-impl<'a> Params<'a> {
-    pub(crate) fn read(query: Option<&'a str>) -> Self {
-        Self(query.map_or_else(Vec::new, |q| form_urlencoded::parse(q.as_bytes()).collect()))
-    }
-
-    /// The value, if it is there and not empty.
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        let (_, value) = self.0.iter().find(|(n, _)| n == name)?;
-        (!value.is_empty()).then_some(value)
-    }
-
-    /// One value of a type with a text form.
-    pub(crate) fn value<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Option<T>, ApiError> {
-        self.text(name).map(|text| text.parse().map_err(|why| ApiError::parameter(name, why))).transpose()
-    }
-
-    /// Several values, separated by commas.
-    pub(crate) fn list<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Vec<T>, ApiError> {
-        self.text(name)
-            .into_iter()
-            .flat_map(|text| text.split(','))
-            .map(|text| text.trim().parse().map_err(|why| ApiError::parameter(name, why)))
-            .collect()
-    }
-
-    /// How many: from 1 up to a cap that larger numbers are held to.
-    pub(crate) fn limit(&self, default: usize, cap: usize) -> Result<usize, ApiError> {
-        match self.value::<usize>("limit")? {
-            None => Ok(default),
-            Some(0) => Err(ApiError::parameter("limit", "must be at least 1")),
-            Some(n) => Ok(n.min(cap)),
-        }
-    }
+/// An answer without content.
+pub(crate) fn no_content() -> axum::response::Response {
+    let mut response = axum::response::Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
 }

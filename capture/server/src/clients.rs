@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use http::StatusCode;
+use api::ErrorCode;
 
 use crate::{config::TcpUser, error::ApiError, locks::lock};
 
@@ -200,7 +200,7 @@ impl Admission {
 }
 
 fn too_many_streams() -> ApiError {
-    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", "too many streams are open")
+    ApiError::new(ErrorCode::TooManyStreams, "too many streams are open")
         .hint("close one, or ask again without a stream")
 }
 

@@ -2,13 +2,10 @@
 
 use std::{fmt, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use events::Timestamp;
+use api::health::SourceHealth;
 use projections::Rules;
-use schemars::JsonSchema;
-use serde::Serialize;
-use tokio::sync::mpsc;
 
-use crate::{ClientLimits, Command, Tokens};
+use crate::{ClientLimits, Control, NoControl, Tokens};
 
 /// Who can reach the TCP port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,8 +58,8 @@ pub struct Config {
     /// Asked once for each TCP connection from this machine: each user has connections and wrong tokens
     /// of its own. `None` takes all of them for our own user's.
     pub tcp_user: Option<TcpUser>,
-    /// Takes commands the server cannot answer itself; without it those routes answer 503.
-    pub commands: Option<mpsc::Sender<Command>>,
+    /// Does what the server cannot do itself.
+    pub control: Arc<dyn Control>,
     /// The protocol hosts of runs speak, as their `Upgrade` header names it.
     pub host_protocol: &'static str,
     /// The limits of the status rules, for folding a log anew.
@@ -86,7 +83,7 @@ impl Config {
             control_peer: None,
             control_tcp: None,
             tcp_user: None,
-            commands: None,
+            control: Arc::new(NoControl),
             host_protocol: "capture-host/1",
             rules: Rules::default(),
             redact: None,
@@ -175,30 +172,4 @@ impl Default for Health {
     fn default() -> Self {
         Self { ready: Arc::new(|| true), sources: Arc::new(Vec::new), metrics: Arc::new(|_| ()) }
     }
-}
-
-/// One source and how it does.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct SourceHealth {
-    /// Which: `claude transcripts`, `hooks`.
-    pub name: String,
-    /// Whether it is being read.
-    pub active: bool,
-    /// How far behind its newest bytes are, milliseconds.
-    pub lag_ms: u64,
-    /// Its last event.
-    pub last_event_at: Option<Timestamp>,
-    /// Events lost.
-    pub dropped: u64,
-    /// Events merged into others under load.
-    pub coalesced: u64,
-    /// Failures so far.
-    pub errors: u64,
-    /// Files it follows.
-    pub files: u64,
-    /// What is worth knowing, in one line.
-    pub detail: Option<String>,
-    /// What somebody has to look at, in one line; absent while all is well.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<String>,
 }

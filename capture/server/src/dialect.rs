@@ -1,7 +1,7 @@
 //! How a stream speaks: in frames, or in the words older clients know.
 
+use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
-use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::{app::App, error::ApiError, older::Older, tail::Item};
 

@@ -2,25 +2,25 @@
 
 use std::fmt;
 
-use http::{HeaderName, HeaderValue, Response, StatusCode, header};
-use serde::Serialize;
+use api::{ErrorBody, ErrorCode, ErrorText};
+use axum::response::{IntoResponse, Response};
+use http::{HeaderName, HeaderValue, header};
 
-use crate::body::{self, Body};
+use crate::{Refusal, answer};
 
-/// An answer that is an error: a status, a stable code, a message for people. Causes go to the
+/// An answer that is an error: a stable code with its status, and a message for people. Causes go to the
 /// log, never in here.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError {
-    pub(crate) status: StatusCode,
-    pub(crate) code: &'static str,
+    pub(crate) code: ErrorCode,
     message: String,
     hint: Option<String>,
     header: Option<Box<(HeaderName, HeaderValue)>>,
 }
 
 impl ApiError {
-    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), hint: None, header: None }
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None, header: None }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -35,15 +35,15 @@ impl ApiError {
 
     /// A query parameter, or part of the path, that is not what it should be.
     pub(crate) fn parameter(name: &str, why: impl fmt::Display) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "bad_parameter", format!("{name}: {why}"))
+        Self::new(ErrorCode::BadParameter, format!("{name}: {why}"))
     }
 
     pub(crate) fn body(why: impl fmt::Display) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "bad_body", format!("the body is not as expected: {why}"))
+        Self::new(ErrorCode::BadBody, format!("the body is not valid: {why}"))
     }
 
     pub(crate) fn not_found(what: impl Into<String>) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", what)
+        Self::new(ErrorCode::NotFound, what)
     }
 
     pub(crate) fn session(given: &str) -> Self {
@@ -52,54 +52,55 @@ impl ApiError {
     }
 
     pub(crate) fn unauthorized() -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "a token is needed")
+        Self::new(ErrorCode::Unauthorized, "a token is required")
             .hint("send `Authorization: Bearer TOKEN`; endpoint.json names the token file")
             .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
     }
 
-    pub(crate) fn forbidden(code: &'static str, message: impl Into<String>) -> Self {
-        Self::new(StatusCode::FORBIDDEN, code, message)
-    }
-
     pub(crate) fn too_large(limit: usize) -> Self {
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", format!("the body is longer than {limit} bytes"))
+        Self::new(ErrorCode::BodyTooLarge, format!("the body is longer than {limit} bytes"))
     }
 
     pub(crate) fn timeout(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::REQUEST_TIMEOUT, "timeout", message)
+        Self::new(ErrorCode::Timeout, message)
     }
 
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
+        Self::new(ErrorCode::Unavailable, message)
     }
 
     /// Something broke on our side; `cause` goes to the log.
     pub(crate) fn internal(cause: &dyn fmt::Display) -> Self {
         tracing::error!(%cause, "a request failed");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "capture failed to answer; its log says why")
+        Self::new(ErrorCode::Internal, "the server failed to answer; its log says why")
     }
 
-    /// The error as the value of `{"error": …}`.
-    pub(crate) fn to_json(&self) -> String {
-        #[derive(Serialize)]
-        struct Outer<'a> {
-            error: Inner<'a>,
-        }
-        #[derive(Serialize)]
-        struct Inner<'a> {
-            code: &'a str,
-            message: &'a str,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            hint: Option<&'a str>,
-        }
-        let error = Inner { code: self.code, message: &self.message, hint: self.hint.as_deref() };
-        serde_json::to_string(&Outer { error }).unwrap_or_default()
+    /// The error as a value.
+    pub(crate) fn body_of(self) -> ErrorBody {
+        let Self { code, message, hint, .. } = self;
+        ErrorBody { error: ErrorText { code: code.as_str().to_owned(), message, hint } }
     }
+}
 
-    pub(crate) fn into_response(self) -> Response<Body> {
-        let mut response = body::json(self.to_json());
-        *response.status_mut() = self.status;
-        if let Some((name, value)) = self.header.map(|header| *header) {
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NotFound(why) => Self::not_found(why),
+            Refusal::Conflict(why) => Self::new(ErrorCode::Conflict, why),
+            Refusal::Ambiguous(why) => Self::new(ErrorCode::Ambiguous, why),
+            Refusal::Unavailable => Self::unavailable("temporarily unavailable; retry"),
+            Refusal::Failed(cause) => Self::internal(&cause),
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(mut self) -> Response {
+        let (status, header) = (self.code.status(), self.header.take());
+        let text = serde_json::to_vec(&self.body_of()).unwrap_or_default();
+        let mut response = answer::json(text);
+        *response.status_mut() = status;
+        if let Some((name, value)) = header.map(|header| *header) {
             response.headers_mut().insert(name, value);
         }
         response

@@ -2,9 +2,9 @@
 
 use std::sync::OnceLock;
 
+use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
 use events::{Kind, SessionId, State};
-use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::{Json, SessionEntry};
 

@@ -3,11 +3,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use api::{ErrorCode, Scope};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use tokio::time::Instant;
 
 use crate::{
-    access::{Grants, Scope, Tokens, WrongTokens},
+    access::{Grants, Tokens, WrongTokens},
     call::Door,
     config::{PeerCheck, TcpCheck},
     error::ApiError,
@@ -56,14 +57,14 @@ impl Gate {
         door: &Door,
     ) -> Result<(), ApiError> {
         if uri.authority().is_some() || !uri.path().starts_with('/') {
-            return Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_target", "the request target must be a path"));
+            return Err(ApiError::new(ErrorCode::BadTarget, "the request target must be a path"));
         }
         match door {
             Door::Tcp(..) => {
                 let host = only(headers, &header::HOST)
                     .is_some_and(|host| self.hosts.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(host)));
                 if !host {
-                    return Err(ApiError::forbidden("wrong_host", "the Host header does not name this server"));
+                    return Err(ApiError::new(ErrorCode::WrongHost, "the Host header does not name this server"));
                 }
                 if headers.contains_key(header::ORIGIN) {
                     let own = only(headers, &header::ORIGIN)
@@ -81,7 +82,7 @@ impl Gate {
             }
         }
         if *method == Method::OPTIONS && headers.contains_key(PRIVATE_NETWORK) {
-            return Err(ApiError::forbidden("private_network", "no page of another network is let in"));
+            return Err(ApiError::new(ErrorCode::PrivateNetwork, "pages of other networks are refused"));
         }
         Ok(())
     }
@@ -120,7 +121,7 @@ impl Gate {
         } else if matches!(door, Door::Unix(_)) && self.by_token(headers, door)?.cover(scope) {
             Err(agents_peer())
         } else {
-            Err(ApiError::forbidden("wrong_scope", "this token does not open this route"))
+            Err(ApiError::new(ErrorCode::WrongScope, "this token does not permit this route"))
         }
     }
 
@@ -144,7 +145,7 @@ impl Gate {
 
     fn wrong_token(&self, door: &Door) -> ApiError {
         if self.wrong.note(door.client(), Instant::now()) {
-            ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_wrong_tokens", "too many wrong tokens")
+            ApiError::new(ErrorCode::TooManyWrongTokens, "too many wrong tokens")
                 .header(header::RETRY_AFTER, HeaderValue::from(WrongTokens::WINDOW.as_secs()))
         } else {
             ApiError::unauthorized()
@@ -153,14 +154,14 @@ impl Gate {
 }
 
 fn agents_peer() -> ApiError {
-    ApiError::forbidden(
-        "agents_peer",
+    ApiError::new(
+        ErrorCode::AgentsPeer,
         "this is refused to agents and to what they start, and to a process that cannot be looked at",
     )
 }
 
 fn foreign_origin() -> ApiError {
-    ApiError::forbidden("foreign_origin", "no page of another origin is let in")
+    ApiError::new(ErrorCode::ForeignOrigin, "pages of other origins are refused")
 }
 
 /// The value of a header that must not come twice.

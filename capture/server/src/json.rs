@@ -1,8 +1,8 @@
 //! JSON that was made once and is sent many times.
 
+use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
 use serde::Serialize;
-use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// One JSON text on one line. Cheap to clone: all clones share the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,6 @@ impl Json {
     /// The bytes, shared.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
-        let bytes: &Bytes = self.0.as_ref();
-        bytes.clone()
+        self.0.clone().into()
     }
 }

@@ -1,7 +1,6 @@
 //! Listening: the TCP port and the Unix socket, their connections, and the end of them all.
 
 use std::{
-    convert::Infallible,
     io,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -10,7 +9,8 @@ use std::{
     time::Duration,
 };
 
-use hyper::{server::conn::http1, service::service_fn};
+use axum::{Router, response::IntoResponse};
+use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use store::Reader;
 use tokio::{
@@ -20,16 +20,17 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
+use tower::Service as _;
 
 use crate::{
     Board, Config, Exposure, Health,
     app::{App, Parts},
-    call::Door,
+    call::{Connection, Door},
     clients::{Client, Clients, Way},
     config::{Peer, TcpUser},
     error::ApiError,
     gate::Gate,
-    service::Service,
+    router::router,
     unix::{self, Socket, SocketError},
 };
 
@@ -127,11 +128,11 @@ pub async fn serve(
     let gate = Arc::new(Gate::new(address, config.tokens, config.control_peer, config.control_tcp));
     let entrance = Entrance {
         address,
+        router: router(&app, gate),
         clients: Clients::new(limits.clients),
         tcp_user: config.tcp_user,
         refusals: Arc::new(Semaphore::new(REFUSALS)),
         app: Arc::clone(&app),
-        gate,
     };
     app.tasks.spawn(app.board.clone().hand_on(app.cancel.clone()));
     app.tasks.spawn(entrance.clone().tcp(tcp));
@@ -148,7 +149,7 @@ struct Entrance {
     tcp_user: Option<TcpUser>,
     refusals: Arc<Semaphore>,
     app: App,
-    gate: Arc<Gate>,
+    router: Router,
 }
 
 impl Entrance {
@@ -199,11 +200,11 @@ impl Entrance {
             Door::Tcp(..) => (Way::Tcp, app.limits.read.min(app.limits.clients.others_read)),
         };
         if let Some(admission) = self.clients.admit(client, way) {
-            let admission = Some(Arc::new(admission));
-            let service = Service { app: Arc::clone(&app), gate: Arc::clone(&self.gate), door, admission };
+            let from = Connection { door, admission: Some(Arc::new(admission)) };
+            let router = self.router.clone();
             self.app.tasks.spawn(async move {
                 app.tally.connections.fetch_add(1, Ordering::Relaxed);
-                connection(io, service, &app, read).await;
+                serve_connection(io, router, from, &app, read).await;
                 app.tally.connections.fetch_sub(1, Ordering::Relaxed);
             });
             return;
@@ -215,7 +216,7 @@ impl Entrance {
         if let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() {
             self.app.tasks.spawn(async move {
                 let full = service_fn(|_| async {
-                    Ok::<_, Infallible>(ApiError::unavailable("too many connections").into_response())
+                    Ok::<_, std::convert::Infallible>(ApiError::unavailable("too many connections").into_response())
                 });
                 let mut http = http1::Builder::new();
                 http.keep_alive(false);
@@ -239,10 +240,14 @@ impl Entrance {
 }
 
 /// Serves one connection until it ends; at shutdown, until its request is answered.
-async fn connection<I>(io: I, service: Service, app: &App, read: Duration)
+async fn serve_connection<I>(io: I, router: Router, from: Connection, app: &App, read: Duration)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(from.clone());
+        router.clone().call(request)
+    });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(read)

@@ -5,7 +5,9 @@ use std::{
     sync::atomic::Ordering,
 };
 
-use crate::{SourceHealth, app::App};
+use api::health::SourceHealth;
+
+use crate::app::App;
 
 /// All metrics: what the server knows, then what capture adds.
 pub(crate) fn text(app: &App, sources: &[SourceHealth]) -> String {

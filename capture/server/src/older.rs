@@ -14,25 +14,26 @@
 //! {approvalId, allowed}. Status words: running (working), waiting_input, waiting_approval, idle,
 //! exited; `unknown` is told as idle, the older words for it.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
-use events::{Event, Kind, Payload, Reason, SessionId, State, Timestamp};
+use api::{
+    compat,
+    routes::{CompatMessages, CompatSessionStream, CompatStatusStream},
+};
+use events::{Event, Kind, Payload, Reason, SessionId, State};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::{
     Frame, Json,
-    api::{
-        sessions::{Standing, StandingStatus, target},
-        streams::ids_of,
-    },
+    answer::Answer,
     app::App,
     board::Interest,
-    body,
-    call::{Call, Reply},
+    call::Call,
     dialect::Dialect,
     error::ApiError,
     frame::News,
+    routes::sessions::{Standing, StandingStatus, id_of, target},
     sse,
     tail::{Item, Tail},
 };
@@ -40,65 +41,39 @@ use crate::{
 /// Events a `stream-init` carries.
 const INIT_EVENTS: usize = 50;
 const MESSAGES: usize = 100;
-const MAX_MESSAGES: usize = 1000;
 
 /// `GET /api/stream/status`
-pub(crate) fn status_stream(app: &App, call: Call) -> Reply {
-    let answer = |slot| {
-        let tail = Tail::new(app, Interest::All, None);
-        sse::answer(Arc::clone(app), tail, Dialect::Older(Older::of_all()), slot)
-    };
-    Reply::Now(call.stream().map(answer))
+pub(crate) async fn status_stream(call: Call<CompatStatusStream>) -> Answer {
+    let slot = call.stream()?;
+    let tail = Tail::new(&call.app, Interest::All, None);
+    Ok(sse::answer(call.app, tail, Dialect::Older(Older::of_all()), slot))
 }
 
 /// `GET /api/sessions/{id}/stream`
-pub(crate) fn session_stream(app: &App, call: Call) -> Reply {
-    let app = Arc::clone(app);
-    Reply::later(async move {
-        let id = target(&app, &call).await?;
-        let slot = call.stream()?;
-        let tail = Tail::new(&app, Interest::Sessions(vec![id]), None);
-        Ok(sse::answer(app, tail, Dialect::Older(Older::of_sessions()), slot))
-    })
+pub(crate) async fn session_stream(call: Call<CompatSessionStream>) -> Answer {
+    let id = target(&call).await?;
+    let slot = call.stream()?;
+    let tail = Tail::new(&call.app, Interest::Sessions(vec![id]), None);
+    Ok(sse::answer(call.app, tail, Dialect::Older(Older::of_sessions()), slot))
 }
 
 /// `GET /api/session/messages?session=`
-pub(crate) fn messages(app: &App, call: Call) -> Reply {
-    #[derive(Serialize)]
-    struct Answer {
-        #[serde(rename = "sessionId")]
-        session: SessionId,
-        messages: Vec<Message>,
-    }
-    #[derive(Serialize)]
-    struct Message {
-        id: events::EventId,
-        role: &'static str,
-        text: Option<String>,
-        at: Timestamp,
-        sequence: u64,
-    }
-    let app = Arc::clone(app);
-    Reply::later(async move {
-        let query = call.query();
-        let limit = query.limit(MESSAGES, MAX_MESSAGES)?;
-        let name = query.text("session").ok_or_else(|| ApiError::parameter("session", "is required"))?;
-        let ids = ids_of(&app, std::iter::once(name)).await?;
-        let session = *ids.first().ok_or_else(|| ApiError::session(name))?;
-        let kinds = [Kind::UserPrompt, Kind::AssistantMessage];
-        let events = app.read(move |reader| reader.last_events(session, limit, &kinds)).await?;
-        let messages = events
-            .into_iter()
-            .map(|event| Message {
-                id: event.id,
-                role: if event.payload.kind() == Kind::UserPrompt { "user" } else { "assistant" },
-                text: event.text,
-                at: event.created_at,
-                sequence: event.sequence,
-            })
-            .collect();
-        body::json_of(&Answer { session, messages })
-    })
+pub(crate) async fn messages(call: Call<CompatMessages>) -> Answer {
+    let limit = call.query.limit.map_or(MESSAGES, |limit| limit.get());
+    let session = id_of(&call.app, &call.query.session).await?;
+    let kinds = [Kind::UserPrompt, Kind::AssistantMessage];
+    let events = call.app.read(move |reader| reader.last_events(session, limit, &kinds)).await?;
+    let messages = events
+        .into_iter()
+        .map(|event| compat::Message {
+            id: event.id,
+            role: if event.payload.kind() == Kind::UserPrompt { "user" } else { "assistant" }.to_owned(),
+            text: event.text,
+            at: event.created_at,
+            sequence: event.sequence,
+        })
+        .collect();
+    call.answer(&compat::Messages { session, messages })
 }
 
 /// One message in older words.

@@ -5,16 +5,9 @@ use std::{sync::Arc, sync::atomic::Ordering};
 
 use bytes::Bytes;
 use futures_util::stream;
-use http::Response;
 use tokio::time::sleep;
 
-use crate::{
-    app::App,
-    body::{self, Body},
-    clients::StreamSlot,
-    dialect::Dialect,
-    tail::Tail,
-};
+use crate::{answer, app::App, clients::StreamSlot, dialect::Dialect, tail::Tail};
 
 struct Open {
     app: App,
@@ -30,10 +23,10 @@ impl Drop for Open {
 }
 
 /// Answers with the stream.
-pub(crate) fn answer(app: App, tail: Tail, dialect: Dialect, slot: Option<StreamSlot>) -> Response<Body> {
+pub(crate) fn answer(app: App, tail: Tail, dialect: Dialect, slot: Option<StreamSlot>) -> axum::response::Response {
     app.tally.streams.fetch_add(1, Ordering::Relaxed);
     let open = Open { app, tail, dialect, _slot: slot };
-    body::events(stream::unfold(open, |mut open| async move {
+    answer::events(stream::unfold(open, |mut open| async move {
         let part = open.part().await?;
         Some((part, open))
     }))

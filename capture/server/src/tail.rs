@@ -10,19 +10,19 @@ use std::{
     time::Duration,
 };
 
+use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
 use events::SessionId;
 use tokio::time::{Instant, sleep_until};
-use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::{
     Frame, Json,
-    api::sessions::{concatenate, jsons},
     app::App,
     board::{Break, Interest, Mark, Query, Subscription},
     error::ApiError,
     frame::Epoch,
     locks::lock,
+    routes::sessions::{concatenate, jsons},
 };
 
 /// Events read from the log at a time.

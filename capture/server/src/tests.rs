@@ -2,6 +2,8 @@
 //! connections against a real port.
 
 mod clients;
+mod commands;
+mod ids;
 mod limits;
 mod older;
 mod reading;
@@ -32,9 +34,17 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use axum::Router;
+use tower::Service as _;
+
 use crate::{
-    Board, Config, Frame, Health, Json, Limits, Serving, SessionEntry, Token, Tokens, app::Parts, call::Door,
-    clients::Client, gate::Gate, serve, service::Service,
+    Board, Config, Frame, Health, Json, Limits, Serving, SessionEntry, Token, Tokens,
+    app::{App, Parts},
+    call::{Connection, Door},
+    clients::Client,
+    gate::Gate,
+    router::router,
+    serve,
 };
 
 const HOST: &str = "127.0.0.1:7777";
@@ -184,7 +194,9 @@ fn announce(board: &Board, position: Option<u64>, entry: SessionEntry) {
 
 /// The service without a connection.
 struct Desk {
-    service: Service,
+    app: App,
+    router: Router,
+    connection: Connection,
     board: Board,
     log: Log,
 }
@@ -196,7 +208,7 @@ struct Answered {
 }
 
 impl Answered {
-    async fn of(response: Response<crate::body::Body>) -> Self {
+    async fn of(response: Response<axum::body::Body>) -> Self {
         let (head, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         Self { status: head.status, head, body }
@@ -224,20 +236,14 @@ impl Desk {
         let address: SocketAddr = HOST.parse().unwrap();
         let app = Parts::new(board.clone(), log.writer.reader(), health, &config, CancellationToken::new());
         let gate = Gate::new(address, config.tokens, config.control_peer, config.control_tcp);
-        Self {
-            service: Service {
-                app,
-                gate: Arc::new(gate),
-                door: Door::Tcp(address, address, Client::Own),
-                admission: None,
-            },
-            board,
-            log,
-        }
+        let connection = Connection { door: Door::Tcp(address, address, Client::Own), admission: None };
+        Self { router: router(&app, Arc::new(gate)), app, connection, board, log }
     }
 
-    async fn send(&self, request: Request<Full<Bytes>>) -> Answered {
-        Answered::of(self.service.answer(request).await.unwrap()).await
+    async fn send(&self, mut request: Request<Full<Bytes>>) -> Answered {
+        request.extensions_mut().insert(self.connection.clone());
+        let answer = self.router.clone().call(request.map(axum::body::Body::new)).await;
+        Answered::of(answer.unwrap()).await
     }
 
     async fn get(&self, path: &str) -> Answered {

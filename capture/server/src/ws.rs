@@ -12,37 +12,25 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
+use axum::{
+    body::Bytes,
+    extract::ws::{CloseCode, CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code},
+    response::Response,
+};
 use futures_util::{SinkExt, StreamExt};
-use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
-use hyper::upgrade::{OnUpgrade, Upgraded};
-use hyper_util::rt::TokioIo;
 use serde::Deserialize;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    time::{Instant, MissedTickBehavior, interval_at, timeout},
-};
-use tokio_tungstenite::{
-    WebSocketStream,
-    tungstenite::{
-        self, Message, Utf8Bytes,
-        handshake::derive_accept_key,
-        protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode},
-    },
-};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tokio_tungstenite::tungstenite;
 
 use crate::{
-    api::streams::ids_of,
     app::App,
     board::Interest,
-    body::Body,
-    call::{Answer, Call},
     clients::StreamSlot,
     dialect::Dialect,
     error::ApiError,
     older::Older,
+    routes::streams::ids_of,
     tail::{Item, Resume, Tail},
-    woken::Woken,
 };
 
 /// Messages written before one flush.
@@ -51,10 +39,13 @@ const BATCH: usize = 64;
 const SILENCE: u32 = 3;
 
 /// Answers an upgrade and leaves the rest to a task.
-pub(crate) fn answer(app: &App, call: &mut Call, interest: Interest, resume: Option<Resume>) -> Answer {
-    let accept = handshake(&call.parts.headers)?;
-    let upgrade = call.parts.extensions.remove::<OnUpgrade>().ok_or_else(not_an_upgrade)?;
-    let slot = call.stream()?;
+pub(crate) fn answer(
+    app: &App,
+    upgrade: WebSocketUpgrade,
+    interest: Interest,
+    resume: Option<Resume>,
+    slot: Option<StreamSlot>,
+) -> Response {
     let client = Client {
         app: Arc::clone(app),
         tail: Tail::new(app, interest, resume),
@@ -66,51 +57,15 @@ pub(crate) fn answer(app: &App, call: &mut Call, interest: Interest, resume: Opt
         _slot: slot,
     };
     app.tally.websockets.fetch_add(1, Ordering::Relaxed);
-    app.tasks.spawn(async move {
-        match upgrade.await {
-            Ok(upgraded) => client.run(upgraded).await,
-            Err(cause) => tracing::debug!(%cause, "a WebSocket upgrade came to nothing"),
-        }
-    });
-    let mut response = Response::new(Body::Whole(Bytes::new()));
-    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    let headers = response.headers_mut();
-    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
-    headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
-    Ok(response)
+    let tasks = app.tasks.clone();
+    upgrade
+        .read_buffer_size(4 << 10)
+        .write_buffer_size(16 << 10)
+        .max_message_size(app.limits.message_bytes)
+        .max_frame_size(app.limits.message_bytes)
+        .on_failed_upgrade(|cause| tracing::debug!(%cause, "a WebSocket upgrade failed"))
+        .on_upgrade(move |socket| tasks.track_future(client.run(socket)))
 }
-
-fn handshake(headers: &HeaderMap) -> Result<HeaderValue, ApiError> {
-    let has = |name: header::HeaderName, word: &str| {
-        headers
-            .get_all(name)
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(','))
-            .any(|value| value.trim().eq_ignore_ascii_case(word))
-    };
-    if !has(header::CONNECTION, "upgrade") || !has(header::UPGRADE, "websocket") {
-        return Err(not_an_upgrade());
-    }
-    if !has(header::SEC_WEBSOCKET_VERSION, "13") {
-        return Err(ApiError::new(
-            StatusCode::UPGRADE_REQUIRED,
-            "websocket_version",
-            "WebSocket version 13 is spoken here",
-        )
-        .header(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13")));
-    }
-    let key = headers.get(header::SEC_WEBSOCKET_KEY).ok_or_else(not_an_upgrade)?;
-    HeaderValue::try_from(derive_accept_key(key.as_bytes())).map_err(|cause| ApiError::internal(&cause))
-}
-
-fn not_an_upgrade() -> ApiError {
-    ApiError::new(StatusCode::UPGRADE_REQUIRED, "upgrade_required", "this route is a WebSocket")
-        .header(header::UPGRADE, HeaderValue::from_static("websocket"))
-}
-
-type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// Why a conversation ends.
 enum End {
@@ -125,7 +80,7 @@ enum Aside {
     /// The server stops.
     Stop,
     /// The client said something, or went.
-    Said(Option<Result<Message, tungstenite::Error>>),
+    Said(Option<Result<Message, axum::Error>>),
     /// Time for a sign of life.
     Tick,
 }
@@ -151,40 +106,32 @@ impl Drop for Client {
 }
 
 impl Client {
-    async fn run(mut self, upgraded: Upgraded) {
-        let config = WebSocketConfig::default()
-            .read_buffer_size(4 << 10)
-            .write_buffer_size(16 << 10)
-            .max_message_size(Some(self.app.limits.message_bytes))
-            .max_frame_size(Some(self.app.limits.message_bytes));
-        let mut socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
+    async fn run(mut self, mut socket: WebSocket) {
         let end = self.converse(&mut socket).await;
         let _ = timeout(self.app.limits.shutdown, self.part(socket, end)).await;
     }
 
-    async fn converse(&mut self, socket: &mut Socket) -> End {
+    async fn converse(&mut self, socket: &mut WebSocket) -> End {
         let app = Arc::clone(&self.app);
         let mut cancelled = pin!(app.cancel.cancelled());
         let every = app.limits.keepalive;
         let mut keepalive = interval_at(Instant::now() + every, every);
         keepalive.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (woken, mut silent) = (Woken::new(), 0);
+        let mut silent = 0;
         loop {
             let aside = poll_fn(|cx| {
-                woken.poll(cx, |cx| {
-                    if cancelled.as_mut().poll(cx).is_ready() {
-                        return Poll::Ready(Aside::Stop);
-                    }
-                    if let Poll::Ready(said) = socket.poll_next_unpin(cx) {
-                        return Poll::Ready(Aside::Said(said));
-                    }
-                    keepalive.poll_tick(cx).map(|_| Aside::Tick)
-                })
+                if cancelled.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(Aside::Stop);
+                }
+                if let Poll::Ready(said) = socket.poll_next_unpin(cx) {
+                    return Poll::Ready(Aside::Said(said));
+                }
+                keepalive.poll_tick(cx).map(|_| Aside::Tick)
             });
             let step = tokio::select! {
                 biased;
                 aside = aside => match aside {
-                    Aside::Stop => Err(End::Close(CloseCode::Away, "capture is stopping".into())),
+                    Aside::Stop => Err(End::Close(close_code::AWAY, "the server is stopping".into())),
                     Aside::Said(said) => {
                         silent = 0;
                         self.receive(socket, said).await
@@ -206,26 +153,24 @@ impl Client {
         }
     }
 
-    /// Closes: says why, ends our side and takes what the client still sends, so that the system
+    /// Closes: says why, and takes what the client still sends until it has closed too, so that the system
     /// does not throw away what we said last.
-    async fn part(&self, mut socket: Socket, end: End) {
+    async fn part(&self, mut socket: WebSocket, end: End) {
         let said = match end {
             End::Gone => socket.flush().await,
             End::Close(code, reason) => {
-                let reason = if code == CloseCode::Again { self.where_to_resume(&reason) } else { reason };
-                socket.close(Some(CloseFrame { code, reason: reason.into() })).await
+                let reason = if code == close_code::AGAIN { self.where_to_resume(&reason) } else { reason };
+                socket.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await
             }
         };
-        let mut io = socket.into_inner();
-        let mut rest = [0; 1024];
-        if said.is_ok() && io.shutdown().await.is_ok() {
-            while io.read(&mut rest).await.is_ok_and(|n| n > 0) {}
+        if said.is_ok() {
+            while let Some(Ok(_)) = socket.next().await {}
         }
     }
 
     /// Sends an item and whatever else is ready.
-    async fn send(&mut self, socket: &mut Socket, item: Result<Item, ApiError>) -> Result<(), End> {
-        let unreadable = || End::Close(CloseCode::Error, "the log cannot be read".into());
+    async fn send(&mut self, socket: &mut WebSocket, item: Result<Item, ApiError>) -> Result<(), End> {
+        let unreadable = || End::Close(close_code::ERROR, "the log cannot be read".into());
         let mut item = item.map_err(|_| unreadable())?;
         let mut position = self.resume_at;
         loop {
@@ -252,27 +197,24 @@ impl Client {
 
     async fn receive(
         &mut self,
-        socket: &mut Socket,
-        message: Option<Result<Message, tungstenite::Error>>,
+        socket: &mut WebSocket,
+        message: Option<Result<Message, axum::Error>>,
     ) -> Result<(), End> {
         match message {
             None => Err(End::Gone),
-            Some(Err(error)) => Err(end_of(&error)),
+            Some(Err(error)) => Err(end_of(error)),
             Some(Ok(Message::Text(text))) => {
                 if let Err(error) = self.listen(&text).await {
                     let epoch = self.app.board.epoch().json();
-                    let error = error.to_json();
-                    // {"error":X} becomes {"type":"error","epoch":E,"data":X}
-                    let data = error.strip_prefix("{\"error\":").and_then(|e| e.strip_suffix('}'));
-                    let answer =
-                        format!("{{\"type\":\"error\",\"epoch\":{epoch},\"data\":{}}}", data.unwrap_or("null"));
+                    let data = serde_json::to_string(&error.body_of().error).unwrap_or_else(|_| "null".into());
+                    let answer = format!("{{\"type\":\"error\",\"epoch\":{epoch},\"data\":{data}}}");
                     write(socket, self.app.limits.write, [Message::text(answer)], || ()).await?;
                 }
                 Ok(())
             }
-            Some(Ok(Message::Binary(_))) => Err(End::Close(CloseCode::Unsupported, "text only".into())),
+            Some(Ok(Message::Binary(_))) => Err(End::Close(close_code::UNSUPPORTED, "text only".into())),
             Some(Ok(Message::Close(_))) => Err(End::Gone),
-            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(()),
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
         }
     }
 
@@ -321,7 +263,7 @@ impl Client {
 /// Writes messages and flushes once; `sent` is called for each that is on its way. A client that
 /// takes nothing for `patience` is too slow.
 async fn write(
-    socket: &mut Socket,
+    socket: &mut WebSocket,
     patience: Duration,
     messages: impl IntoIterator<Item = Message>,
     mut sent: impl FnMut(),
@@ -338,19 +280,20 @@ async fn write(
         Poll::Ready(written) => written,
         Poll::Pending => timeout(patience, writing).await.map_err(|_| too_slow())?,
     };
-    written.map_err(|error| end_of(&error))
+    written.map_err(end_of)
 }
 
 fn too_slow() -> End {
-    End::Close(CloseCode::Again, "too slow".into())
+    End::Close(close_code::AGAIN, "too slow".into())
 }
 
-fn end_of(error: &tungstenite::Error) -> End {
+fn end_of(error: axum::Error) -> End {
+    let Ok(error) = error.into_inner().downcast::<tungstenite::Error>() else { return End::Gone };
     #[expect(clippy::wildcard_enum_match_arm, reason = "not our enum, and it grows")]
-    match error {
-        tungstenite::Error::Capacity(_) => End::Close(CloseCode::Size, "the message is too long".into()),
-        tungstenite::Error::Utf8(_) => End::Close(CloseCode::Invalid, "the text is not UTF-8".into()),
-        tungstenite::Error::Protocol(_) => End::Close(CloseCode::Protocol, "not spoken as agreed".into()),
+    match *error {
+        tungstenite::Error::Capacity(_) => End::Close(close_code::SIZE, "the message is too long".into()),
+        tungstenite::Error::Utf8(_) => End::Close(close_code::INVALID, "the text is not UTF-8".into()),
+        tungstenite::Error::Protocol(_) => End::Close(close_code::PROTOCOL, "protocol error".into()),
         _ => End::Gone,
     }
 }

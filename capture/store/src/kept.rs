@@ -62,6 +62,8 @@ pub struct KeptFilter<T: Kept> {
     pub states: Option<RangeInclusive<T::State>>,
     /// Only those of this session.
     pub session: Option<SessionId>,
+    /// Only those behind this one in the list: when it began, and its id.
+    pub behind: Option<(Timestamp, String)>,
     /// At most so many, the newest.
     pub limit: usize,
 }
@@ -104,6 +106,7 @@ impl Reader {
             let sql = format!(
                 "SELECT body FROM {} WHERE (?1 IS NULL OR state BETWEEN ?1 AND ?2) \
                  AND (?3 IS NULL OR session = (SELECT key FROM sessions WHERE id = ?3)) \
+                 AND (?5 IS NULL OR (began_at, id) < (?5, ?6)) \
                  ORDER BY began_at DESC, id DESC LIMIT ?4",
                 T::TABLE
             );
@@ -112,10 +115,10 @@ impl Reader {
             let session = filter.session.map(|id| id.to_bytes());
             let states = filter.states.as_ref().map(|states| (T::code(*states.start()), T::code(*states.end())));
             let (first, last) = states.unzip();
+            let session = session.as_ref().map(<[u8; 16]>::as_slice);
+            let (began_at, id) = filter.behind.as_ref().map(|(at, id)| (at.as_millisecond(), id)).unzip();
             let rows = statement
-                .query_map(params![first, last, session.as_ref().map(<[u8; 16]>::as_slice), limit], |row| {
-                    row.get::<_, String>(0)
-                })
+                .query_map(params![first, last, session, limit, began_at, id], |row| row.get::<_, String>(0))
                 .map_err(sqlite)?;
             rows.map(|row| parsed(&row.map_err(sqlite)?)).collect()
         })

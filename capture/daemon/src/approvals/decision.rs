@@ -19,9 +19,7 @@ use super::{
     grants::Grant,
     pending::PendingApproval,
 };
-use crate::{
-    ingest::{Decide, Input, Record, Undecided},
-};
+use crate::ingest::{Decide, Input, Record, Undecided};
 
 /// A decision on an approval that is claimed for it.
 pub(super) struct ClaimedDecision {

@@ -138,6 +138,31 @@ impl Rows {
         read(&self.inner).by_provider_id.get(provider_session_id).copied()
     }
 
+    pub(super) fn fitting(&self, part: &str) -> Vec<Arc<SessionEntry>> {
+        let upper = part.to_ascii_uppercase();
+        let fits = |entry: &SessionEntry| {
+            let id = entry.id.to_string();
+            let name = entry.provider_session_id.as_deref();
+            id.starts_with(&upper) || id.ends_with(&upper) || name.is_some_and(|name| name.starts_with(part))
+        };
+        // Copied out part by part, as lists are: a writer waits for no more than a part.
+        let mut fitting = Vec::new();
+        let mut from = Bound::Unbounded;
+        loop {
+            let inner = read(&self.inner);
+            let page: Vec<(Key, Arc<SessionEntry>)> = inner
+                .all
+                .range((from, Bound::Unbounded))
+                .take(PART)
+                .map(|(key, row)| (*key, Arc::clone(row)))
+                .collect();
+            drop(inner);
+            let Some((last, _)) = page.last() else { return fitting };
+            from = Bound::Excluded(*last);
+            fitting.extend(page.into_iter().map(|(_, row)| row).filter(|row| fits(row)));
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         read(&self.inner).by_id.len()
     }

@@ -2,10 +2,10 @@
 
 use events::{AssistantMessage, UsageReported};
 use projections::Turn;
-use tokio::sync::mpsc;
 
+use super::commands::{Command, commands};
 use super::*;
-use crate::{Command, Refusal};
+use crate::Refusal;
 
 fn ids_of(answer: &Value) -> Vec<SessionId> {
     let sessions = answer["sessions"].as_array().unwrap();
@@ -160,12 +160,18 @@ async fn history() {
         history[0],
         serde_json::json!({
             "at": at(2), "observed_at": at(3), "from": "waiting", "to": "running", "reason": null,
-            "confidence": "high", "evidence": ["registry: busy"],
+            "confidence": "high", "evidence": ["registry: busy"], "sequence": 2,
         })
     );
     assert_eq!(history.as_array().unwrap().len(), 2);
     assert_eq!(get("status/history?limit=1").await[0]["to"], "waiting", "the last ones");
     assert_eq!(get("status/history?after=0&limit=1").await[0]["to"], "running", "the first ones");
+
+    let changes = get("status/changes?limit=1").await;
+    assert_eq!((&changes["changes"][0]["to"], &changes["next_cursor"]), (&"running".into(), &"2".into()));
+    let last = get("status/changes?limit=1&cursor=2").await;
+    assert_eq!(last["changes"][0]["to"], "waiting");
+    assert_eq!(get("status/changes?cursor=4").await["next_cursor"], Value::Null);
 
     assert_eq!(get("summary").await["current"], "at work");
     assert_eq!(get("usage").await["input_tokens"], 10);
@@ -206,7 +212,7 @@ async fn turns_usage_and_texts() {
     writer.commit().unwrap();
 
     let turns = desk.get("/api/v1/sessions/agent-1/turns").await.json();
-    assert_eq!(turns, serde_json::json!({ "turns": [turn], "next_after": 1 }));
+    assert_eq!(turns, serde_json::json!({ "as_of": 0, "turns": [turn], "next_cursor": null, "next_after": 1 }));
     let usage = desk.get("/api/v1/usage").await.json();
     assert_eq!((&usage["total"]["input_tokens"], &usage["usage"][0]["provider"]), (&7.into(), &"claude".into()));
     let text = desk.get(&format!("/api/v1/texts/{hash}")).await;
@@ -217,8 +223,8 @@ async fn turns_usage_and_texts() {
 
 #[tokio::test]
 async fn capture_is_switched_by_capture() {
-    let (commands, mut inbox) = mpsc::channel(1);
-    let desk = Desk::with(Health::default(), |config| config.commands = Some(commands));
+    let (control, mut inbox) = commands(1);
+    let desk = Desk::with(Health::default(), |config| config.control = control);
     desk.board.put(entry(1, State::Running));
     let put = |body: &'static str| {
         request(Method::PUT, "/api/v1/sessions/agent-1/capture")

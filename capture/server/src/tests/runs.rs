@@ -1,9 +1,14 @@
 //! Runs: what is asked of capture, and what is refused before.
 
+use api::runs::{Input, InputSent};
+use events::RunId;
 use tokio::sync::mpsc;
 
-use super::*;
-use crate::{Command, Input, Refusal, RunAsk, RunTarget};
+use super::{
+    commands::{Command, commands},
+    *,
+};
+use crate::{Refusal, RunTarget};
 
 fn post(path: &str, body: &str) -> Request<Full<Bytes>> {
     request(Method::POST, path)
@@ -14,23 +19,20 @@ fn post(path: &str, body: &str) -> Request<Full<Bytes>> {
 
 /// A desk whose commands the test answers.
 fn desk() -> (Desk, mpsc::Receiver<Command>) {
-    let (commands, inbox) = mpsc::channel(4);
-    let desk = Desk::with(Health::default(), |config| config.commands = Some(commands));
+    let (control, inbox) = commands(4);
+    let desk = Desk::with(Health::default(), |config| config.control = control);
     desk.board.put(entry(1, State::Running));
     (desk, inbox)
 }
 
-/// Sends a request and answers the command it becomes.
-async fn asked(
-    request: Request<Full<Bytes>>,
-    answer: Result<String, Refusal>,
-) -> (Answered, Option<(RunTarget, RunAsk)>) {
+/// Sends input and answers the command it becomes.
+async fn asked(request: Request<Full<Bytes>>, answer: Result<InputSent, Refusal>) -> (Answered, (RunTarget, Input)) {
     let (desk, mut inbox) = desk();
     let serve = async {
         match inbox.recv().await {
-            Some(Command::Run { target, ask, reply }) => {
+            Some(Command::Input { target, input, reply }) => {
                 reply.send(answer).unwrap();
-                Some((target, ask))
+                (target, input)
             }
             other => panic!("{other:?}"),
         }
@@ -40,7 +42,8 @@ async fn asked(
 
 #[tokio::test]
 async fn input_is_handed_on_as_it_was_given() {
-    let nothing = Input { text: None, submit: false, keys: None, interrupt: false, force: false };
+    let nothing = Input::default();
+    let sent = InputSent { run: RunId::from_bits(7), sent: true };
     for (path, target) in [
         ("/api/v1/sessions/agent-1/input", RunTarget::Session(id(1))),
         ("/api/v1/runs/my%20run/input", RunTarget::Run("my run".into())),
@@ -51,13 +54,9 @@ async fn input_is_handed_on_as_it_was_given() {
             (r#"{"keys":["esc"]}"#, Input { keys: Some(vec!["esc".into()]), ..nothing.clone() }),
             (r#"{"interrupt":true}"#, Input { interrupt: true, ..nothing.clone() }),
         ] {
-            let (answer, command) = asked(post(path, body), Ok(r#"{"sent":true}"#.into())).await;
-            assert_eq!(
-                (answer.status.as_u16(), command),
-                (200, Some((target.clone(), RunAsk::Input(input)))),
-                "{body}"
-            );
-            assert_eq!(answer.json(), serde_json::json!({ "sent": true }));
+            let (answer, command) = asked(post(path, body), Ok(sent)).await;
+            assert_eq!((answer.status.as_u16(), command), (200, (target.clone(), input)), "{body}");
+            assert_eq!(answer.json(), serde_json::json!({ "run": RunId::from_bits(7), "sent": true }));
         }
     }
 }
@@ -68,10 +67,15 @@ async fn a_refusal_says_why() {
     let (answer, _) = asked(post("/api/v1/sessions/agent-1/input", r#"{"text":"y"}"#), no()).await;
     assert_eq!(answer.error(), (409, "conflict".into()));
     assert!(answer.json()["error"]["message"].as_str().unwrap().contains("a dialog waits"));
-    let screen = request(Method::GET, "/api/v1/runs/x/screen").body(Full::default()).unwrap();
-    let (answer, command) = asked(screen, Err(Refusal::NotFound("no run".into()))).await;
+    let (desk, mut inbox) = desk();
+    let serve = async {
+        let Some(Command::Screen { target, reply }) = inbox.recv().await else { panic!() };
+        reply.send(Err(Refusal::NotFound("no run".into()))).unwrap();
+        target
+    };
+    let (answer, target) = tokio::join!(desk.get("/api/v1/runs/x/screen"), serve);
     assert_eq!(answer.error(), (404, "not_found".into()));
-    assert_eq!(command, Some((RunTarget::Run("x".into()), RunAsk::Screen)));
+    assert_eq!(target, RunTarget::Run("x".into()));
 }
 
 #[tokio::test]

@@ -3,9 +3,9 @@
 use http::HeaderValue;
 
 use super::*;
-use crate::{
-    access::Scope,
-    routes::{ROUTES, Route, Takes},
+use api::{
+    Scope,
+    routes::{ROUTES, RequestBody, Route},
 };
 
 fn path(route: &Route) -> String {
@@ -207,13 +207,13 @@ async fn wrong_tokens_are_counted() {
 async fn bodies_are_nothing_a_page_can_send() {
     let desk = Desk::new();
     for route in ROUTES {
-        let (code, foreign) = match route.takes {
-            Takes::Nothing => {
+        let (code, foreign) = match route.body {
+            RequestBody::None => {
                 assert_eq!(route.method, Method::GET, "{}: what changes something needs a body", route.path);
                 continue;
             }
-            Takes::Json => ("not_json", "application/x-protobuf"),
-            Takes::Telemetry => ("not_otlp", "application/grpc"),
+            RequestBody::Json(_) => ("not_json", "application/x-protobuf"),
+            RequestBody::Telemetry => ("not_otlp", "application/grpc"),
         };
         for kind in [
             "text/plain",
@@ -238,19 +238,19 @@ async fn bodies_are_nothing_a_page_can_send() {
 async fn only_telemetry_comes_in_chunks_packed_and_large() {
     let desk = Desk::new();
     for route in ROUTES {
-        let telemetry = route.takes == Takes::Telemetry;
+        let telemetry = matches!(route.body, RequestBody::Telemetry);
         assert_eq!(telemetry, route.path.starts_with("/v1/"), "{}", route.path);
         let mut chunked = of(route);
         set(&mut chunked, "transfer-encoding", "chunked");
         let mut large = of(route);
         *large.body_mut() = Full::from("x".repeat(Limits::default().body_bytes + 1));
-        match route.takes {
-            Takes::Nothing => assert_eq!(desk.send(chunked).await.status, 411, "{}", route.path),
-            Takes::Json => {
+        match route.body {
+            RequestBody::None => assert_eq!(desk.send(chunked).await.status, 411, "{}", route.path),
+            RequestBody::Json(_) => {
                 assert_eq!(desk.send(chunked).await.status, 411, "{}", route.path);
                 assert_eq!(desk.send(large).await.status, 413, "{}", route.path);
             }
-            Takes::Telemetry => {
+            RequestBody::Telemetry => {
                 assert_eq!(desk.send(chunked).await.status, 503, "{}: nobody takes it", route.path);
                 assert_eq!(desk.send(large).await.status, 503, "{}: nobody takes it", route.path);
             }

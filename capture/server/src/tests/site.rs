@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::*;
-use crate::{SourceHealth, routes::ROUTES};
+use api::{health::SourceHealth, routes::ROUTES};
 
 fn source() -> SourceHealth {
     SourceHealth {

@@ -257,14 +257,13 @@ async fn the_port_asks_who_wants_to_act() {
     let (desk, ends) = (Desk::new(), HOST.parse::<SocketAddr>().unwrap());
     let gate = |may: bool| Gate::new(ends, tokens(), None, Some(Arc::new(move |_, _| may)));
     for (may, capture, list) in [(false, 403, 200), (true, 400, 200)] {
-        let service = Service { gate: Arc::new(gate(may)), ..desk.service.clone() };
+        let desk = Desk { router: router(&desk.app, Arc::new(gate(may))), ..Desk::new() };
         for (method, path, expected) in
             [(Method::PUT, "/api/v1/sessions/x/capture", capture), (Method::GET, "/api/v1/sessions", list)]
         {
             let request =
                 request(method, path).header(header::CONTENT_TYPE, "application/json").body(Full::from("{")).unwrap();
-            let answer = Answered::of(service.answer(request).await.unwrap()).await;
-            assert_eq!(answer.status, expected, "{path} {may}");
+            assert_eq!(desk.send(request).await.status, expected, "{path} {may}");
         }
     }
 }

@@ -5,8 +5,11 @@ use std::io::Write;
 use flate2::{Compression, write::GzEncoder};
 use tokio::sync::mpsc;
 
-use super::*;
-use crate::{Command, Telemetry, TelemetryKind, TelemetryRefusal};
+use super::{
+    commands::{Command, commands},
+    *,
+};
+use crate::{Telemetry, TelemetryKind, TelemetryRefusal};
 
 fn logs(body: impl Into<Bytes>) -> Request<Full<Bytes>> {
     let builder = request(Method::POST, "/v1/logs").header(header::CONTENT_TYPE, "application/json");
@@ -26,9 +29,9 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn desk(adjust: impl FnOnce(&mut Limits)) -> (Desk, mpsc::Receiver<Command>) {
-    let (commands, inbox) = mpsc::channel(4);
+    let (control, inbox) = commands(4);
     let desk = Desk::with(Health::default(), |config| {
-        config.commands = Some(commands);
+        config.control = control;
         adjust(&mut config.limits);
     });
     (desk, inbox)
@@ -171,9 +174,9 @@ async fn a_bomb_is_defused_early() {
 
 #[tokio::test]
 async fn chunks_over_a_connection() {
-    let (commands, mut inbox) = mpsc::channel(4);
+    let (control, mut inbox) = commands(4);
     let live = Live::with(|config| {
-        config.commands = Some(commands);
+        config.control = control;
         config.limits.telemetry_bytes = 100;
     })
     .await;
@@ -197,9 +200,9 @@ async fn chunks_over_a_connection() {
 
 #[tokio::test]
 async fn a_body_that_does_not_come_is_not_waited_for() {
-    let (commands, _inbox) = mpsc::channel(4);
+    let (control, _inbox) = commands(4);
     let live = Live::with(|config| {
-        config.commands = Some(commands);
+        config.control = control;
         config.limits = tight();
     })
     .await;
@@ -244,9 +247,9 @@ async fn bodies_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_does_not_work_is_another_thing_than_a_slow_one() {
-    let (commands, inbox) = mpsc::channel(4);
+    let (control, inbox) = commands(4);
     let health = Health { ready: Arc::new(|| false), ..Health::default() };
-    let desk = Desk::with(health, |config| config.commands = Some(commands));
+    let desk = Desk::with(health, |config| config.control = control);
     let answer = desk.send(logs("{}")).await;
     assert_eq!(answer.error(), (503, "unavailable".into()));
     assert_eq!(answer.head.headers[header::RETRY_AFTER], "2");

@@ -1,65 +1,38 @@
-//! How a session stood at a moment, and why: the fold of its log up to then.
+//! A session's status at a time, and why: the fold of its log up to then.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
+use api::{routes::GetStatus, sessions::StatusAt};
 use events::{SessionId, Timestamp};
 use projections::{Account, SessionState, Status};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use crate::{
-    app::App,
-    call::{Call, Reply},
-    error::ApiError,
-};
+use crate::{answer::Answer, app::App, call::Call, error::ApiError};
 
 use super::sessions::target;
 
-/// So many events are folded before another reader of the store gets its turn.
+/// Events folded before another reader of the store gets its turn.
 const PAGE: usize = 1000;
-/// What the board tells is in the store after so long, unless the store does not work.
+/// What the board shows is in the store within this time, unless the store does not work.
 const COMMITTED_WITHIN: Duration = Duration::from_secs(1);
 /// Until then the store is looked at this often.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// A session's status at a moment.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Moment {
-    /// The session.
-    pub session_id: SessionId,
-    /// The moment asked for; absent for the present.
-    pub at: Option<Timestamp>,
-    /// The status then.
-    pub status: Status,
-    /// All claims held then, and the rule that decided.
-    pub account: Account,
-}
-
 /// How far the log was that a session's JSON was made from.
 #[derive(Deserialize)]
-struct Told {
+struct JsonHead {
     last_sequence: u64,
 }
 
 /// `GET /api/v1/sessions/{id}/status`
-pub(crate) fn status(app: &App, call: Call) -> Reply {
-    let app = Arc::clone(app);
-    Reply::later(async move {
-        let at = call
-            .query()
-            .text("at")
-            .map(|text| Timestamp::parse(text).ok_or_else(|| ApiError::parameter("at", "must be a time of RFC 3339")))
-            .transpose()?;
-        let id = target(&app, &call).await?;
-        let (status, account) = match at {
-            Some(at) => fold(&app, id, Some(at)).await?.account(at),
-            None => present(&app, id).await?,
-        };
-        app.redacted(&Moment { session_id: id, at, status, account })
-    })
+pub(crate) async fn at(call: Call<GetStatus>) -> Answer {
+    let (app, at) = (&call.app, call.query.at);
+    let id = target(&call).await?;
+    let (status, account) = match at {
+        Some(at) => fold(app, id, Some(at)).await?.account(at),
+        None => present(app, id).await?,
+    };
+    app.redacted(&StatusAt { session_id: id, at, status, account })
 }
 
 /// As it stands. The board may be ahead of the store by what is committed next: that is waited for,
@@ -67,7 +40,7 @@ pub(crate) fn status(app: &App, call: Call) -> Reply {
 async fn present(app: &App, id: SessionId) -> Result<(Status, Account), ApiError> {
     let told = app.board.get(id).and_then(|entry| {
         let json = entry.json.as_ref()?;
-        serde_json::from_str::<Told>(json.as_str()).ok()
+        serde_json::from_str::<JsonHead>(json.as_str()).ok()
     });
     let told = told.map_or(0, |told| told.last_sequence);
     let asked = Instant::now();

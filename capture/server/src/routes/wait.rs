@@ -1,16 +1,16 @@
 //! Waiting for a state.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, time::Duration};
 
+use api::{Operation, routes::WaitForState};
 use events::{SessionId, State};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
     Json,
-    app::App,
+    answer::{self, Answer},
     board::Interest,
-    body,
-    call::{Answer, Call, Reply},
+    call::Call,
     error::ApiError,
     frame::News,
 };
@@ -21,49 +21,44 @@ const DEFAULT_TIMEOUT_MS: u64 = 30_000;
 const MAX_TIMEOUT_MS: u64 = 3_600_000;
 
 /// `GET /api/v1/sessions/{id}/wait`
-pub(crate) fn wait(app: &App, call: Call) -> Reply {
-    let app = Arc::clone(app);
-    Reply::later(async move {
-        let query = call.query();
-        let until: Vec<State> = query.list("until")?;
-        if until.is_empty() {
-            return Err(ApiError::parameter("until", "name the states to wait for, separated by commas"));
-        }
-        let timeout_ms = query.value("timeout_ms")?.unwrap_or(DEFAULT_TIMEOUT_MS).min(MAX_TIMEOUT_MS);
-        let id = target(&app, &call).await?;
-        let deadline = Instant::now() + Duration::from_millis(timeout_ms);
-        tokio::select! {
-            () = app.cancel.cancelled() => Err(ApiError::unavailable("capture is stopping")),
-            waited = timeout_at(deadline, reached(&app, &call, id, &until)) => match waited {
-                Ok(answer) => answer,
-                Err(_) => Err(ApiError::timeout(format!("the state was not reached within {timeout_ms} ms"))),
-            },
-        }
-    })
+pub(crate) async fn wait(call: Call<WaitForState>) -> Answer {
+    let until = &call.query.until.0;
+    let timeout_ms = call.query.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS).min(MAX_TIMEOUT_MS);
+    let id = target(&call).await?;
+    let deadline = Instant::now() + Duration::from_millis(timeout_ms);
+    tokio::select! {
+        () = call.app.cancel.cancelled() => Err(ApiError::unavailable("the server is stopping")),
+        waited = timeout_at(deadline, reached(&call, id, until)) => match waited {
+            Ok(answer) => answer,
+            Err(_) => Err(ApiError::timeout(format!("the state was not reached within {timeout_ms} ms"))),
+        },
+    }
 }
 
 /// Answers when the session is in, or passes through, one of the states.
-async fn reached(app: &App, call: &Call, id: SessionId, until: &[State]) -> Answer {
+async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -> Answer {
+    let app = &call.app;
     let subscription =
         app.board.subscribe(Interest::Sessions(vec![id]), app.limits.queue_frames, app.limits.queue_bytes);
     let mut frames = VecDeque::new();
     loop {
         subscription.mend();
-        if let Some(json) = now(app, call, id, until).await? {
-            return Ok(body::json(json.bytes()));
+        if let Some(json) = now(call, id, until).await? {
+            return Ok(answer::json(json.bytes()));
         }
         // Frames one by one: a state that was left again at once still counts.
         while subscription.take(&mut frames).await.is_ok() {
             let reached =
                 frames.drain(..).find(|frame| matches!(frame.news, News::Status(state) if until.contains(&state)));
             if let Some(frame) = reached {
-                return Ok(body::json(frame.json.bytes()));
+                return Ok(answer::json(frame.json.bytes()));
             }
         }
     }
 }
 
-async fn now(app: &App, call: &Call, id: SessionId, until: &[State]) -> Result<Option<Json>, ApiError> {
+async fn now<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -> Result<Option<Json>, ApiError> {
+    let app = &call.app;
     match app.board.get(id) {
         Some(entry) => {
             if let Some(target) = entry.merged_into {

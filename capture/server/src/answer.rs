@@ -1,0 +1,65 @@
+//! Answers by media type.
+
+use axum::{
+    body::{Body, Bytes},
+    response::Response,
+};
+use futures_util::{Stream, StreamExt};
+use http::{HeaderValue, header};
+use serde::Serialize;
+
+use crate::error::ApiError;
+
+/// What a handler answers.
+pub(crate) type Answer = Result<Response, ApiError>;
+
+fn of_type(content_type: &'static str, body: Body) -> Response {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.reserve(6);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// JSON that is already text.
+pub(crate) fn json(text: impl Into<Bytes>) -> Response {
+    of_type("application/json", Body::from(text.into()))
+}
+
+/// A value as JSON.
+pub(crate) fn json_of<T: Serialize + ?Sized>(value: &T) -> Answer {
+    serde_json::to_vec(value).map(json).map_err(|cause| ApiError::internal(&cause))
+}
+
+/// A protobuf message.
+pub(crate) fn protobuf(message: Vec<u8>) -> Response {
+    of_type("application/x-protobuf", Body::from(message))
+}
+
+/// Plain text.
+pub(crate) fn text(text: impl Into<Bytes>) -> Response {
+    of_type("text/plain; charset=utf-8", Body::from(text.into()))
+}
+
+/// Metrics in Prometheus text form.
+pub(crate) fn metrics(text: String) -> Response {
+    of_type("text/plain; version=0.0.4; charset=utf-8", Body::from(text))
+}
+
+/// A page of our own.
+pub(crate) fn html(page: &'static str) -> Response {
+    let mut response = of_type("text/html; charset=utf-8", Body::from(page));
+    response.headers_mut().insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+             connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        ),
+    );
+    response
+}
+
+/// Server-sent events.
+pub(crate) fn events(parts: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+    of_type("text/event-stream", Body::from_stream(parts.map(Ok::<_, std::convert::Infallible>)))
+}

@@ -1,0 +1,302 @@
+//! What the server cannot answer itself: it asks the program around it.
+
+use std::{collections::BTreeMap, fmt, net::SocketAddr};
+
+use api::{
+    approvals::{ApprovalView, DecisionScope, Verdict},
+    hooks::HookAnswer,
+    prompts::Receipt,
+    runs::{Explanation, Input, InputSent, Picture, Run},
+};
+use events::{ApprovalState, Finding, RunId, SessionId, Timestamp};
+use futures_util::future::BoxFuture;
+use projections::Prompt;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::Peer;
+
+/// An answer that takes a while. Dropped, what was asked for is not begun, or is finished without anybody
+/// waiting for it.
+pub type Reply<T> = BoxFuture<'static, Result<T, Refusal>>;
+
+/// What the program around the server does for it.
+pub trait Control: Send + Sync + 'static {
+    /// Turns the capture of a session on or off.
+    fn set_capture(&self, session: SessionId, enabled: bool) -> Reply<()>;
+
+    /// Puts labels on a session; a label without a value is taken off.
+    fn label(&self, session: SessionId, labels: BTreeMap<String, Option<String>>) -> Reply<()>;
+
+    /// Talks with the host of a run until it goes; the connection has left HTTP.
+    fn attend_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()>;
+
+    /// Reads a delivery that a hook put in the spool.
+    fn take_delivery(&self, id: RunId) -> Reply<()>;
+
+    /// Waits for the decision on a delivery; `None` when the agent is to ask its user itself. Dropping the
+    /// future says that the hook waits no longer.
+    fn await_decision(&self, wait: DecisionWait) -> Reply<Option<HookAnswer>>;
+
+    /// Lists approvals, newest first.
+    fn approvals(&self, filter: ApprovalFilter) -> Reply<Vec<ApprovalView>>;
+
+    /// One approval, by its id or a part of it.
+    fn approval(&self, id: String) -> Reply<ApprovalView>;
+
+    /// Decides an approval.
+    fn decide(&self, id: String, decision: Decision) -> Reply<ApprovalView>;
+
+    /// Acknowledges a finding.
+    fn acknowledge(&self, finding: String) -> Reply<Finding>;
+
+    /// Queues a prompt for a session.
+    fn queue_prompt(&self, session: SessionId, text: String) -> Reply<Prompt>;
+
+    /// Takes a queued prompt back.
+    fn cancel_prompt(&self, id: String) -> Reply<Prompt>;
+
+    /// Sends a message over a notification channel.
+    fn test_channel(&self, channel: String) -> Reply<Receipt>;
+
+    /// The runs that are known, newest first.
+    ///
+    /// # Errors
+    /// When nobody knows of runs.
+    fn runs(&self) -> Result<Vec<Run>, Refusal>;
+
+    /// One run.
+    ///
+    /// # Errors
+    /// When there is none, or the name fits several.
+    fn run(&self, target: &RunTarget) -> Result<Run, Refusal>;
+
+    /// The screen of a run.
+    fn screen(&self, target: RunTarget) -> Reply<Picture>;
+
+    /// How the screen of a run is read.
+    fn explain_screen(&self, target: RunTarget) -> Reply<Explanation>;
+
+    /// Types into a run.
+    fn send_input(&self, target: RunTarget, input: Input) -> Reply<InputSent>;
+
+    /// Takes in a message of OpenTelemetry; answers in its encoding once what it reports is stored.
+    fn telemetry(&self, message: Telemetry) -> BoxFuture<'static, Result<Vec<u8>, TelemetryRefusal>>;
+}
+
+/// Which approvals to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalFilter {
+    /// Only those in this state.
+    pub state: Option<ApprovalState>,
+    /// Only those of this session.
+    pub session: Option<SessionId>,
+    /// Only those behind this one in the list: when it was opened, and its id.
+    pub behind: Option<(Timestamp, String)>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// A hook that waits for a decision.
+#[derive(Debug)]
+pub struct DecisionWait {
+    /// What it delivered.
+    pub delivery: RunId,
+    /// Whether it waits for a person, and not only for a rule.
+    pub people: bool,
+    /// The BLAKE3 hash of what it was called with: what is decided is decided for exactly that.
+    pub digest: String,
+    /// The delivery itself, when nothing else reports the request.
+    pub whole: Option<Box<RawValue>>,
+}
+
+/// A person's decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// Which way.
+    pub verdict: Verdict,
+    /// What the agent is told when it is denied.
+    pub message: Option<String>,
+    /// What it covers.
+    pub scope: DecisionScope,
+    /// The answers to questions, by question.
+    pub answers: Option<BTreeMap<String, String>>,
+    /// Who decided.
+    pub who: Who,
+}
+
+/// Who is at the other end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Who {
+    /// The process, as the kernel says; known on the Unix socket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<i32>,
+    /// Its user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// Where the connection came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<SocketAddr>,
+}
+
+/// A message of OpenTelemetry.
+#[derive(Debug)]
+pub struct Telemetry {
+    /// What it holds.
+    pub kind: TelemetryKind,
+    /// Whether it is protobuf; else it is JSON.
+    pub protobuf: bool,
+    /// The message, decompressed.
+    pub body: Vec<u8>,
+}
+
+/// What a message of OpenTelemetry holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TelemetryKind {
+    /// Log records.
+    Logs,
+    /// Spans.
+    Traces,
+    /// Metrics.
+    Metrics,
+}
+
+/// Why telemetry was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TelemetryRefusal {
+    /// It is not such a message; sending it again is pointless.
+    #[error("{0}")]
+    Malformed(String),
+    /// Too much is waiting to be stored; it is to be sent again.
+    #[error("too much is waiting to be stored")]
+    Busy,
+    /// Nothing can be stored; it is to be sent again.
+    #[error("nothing can be stored at present")]
+    Stuck,
+}
+
+/// Which run is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunTarget {
+    /// The run that hosts this session.
+    Session(SessionId),
+    /// The run with this id or name.
+    Run(String),
+}
+
+/// A connection that left HTTP.
+pub struct HostConnection(pub Box<dyn HostStream>);
+
+impl fmt::Debug for HostConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HostConnection")
+    }
+}
+
+/// Bytes both ways.
+pub trait HostStream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> HostStream for T {}
+
+/// Why a request was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is no such thing.
+    #[error("{0}")]
+    NotFound(String),
+    /// It cannot be done as things stand.
+    #[error("{0}")]
+    Conflict(String),
+    /// A shortened id fits several things.
+    #[error("{0}")]
+    Ambiguous(String),
+    /// Whoever does it is busy or stopping.
+    #[error("temporarily unavailable")]
+    Unavailable,
+    /// It went wrong; the text goes to the log, not to the client.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Does nothing: every request is refused as unavailable.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoControl;
+
+fn unavailable<T: Send + 'static>() -> Reply<T> {
+    Box::pin(async { Err(Refusal::Unavailable) })
+}
+
+impl Control for NoControl {
+    fn set_capture(&self, _: SessionId, _: bool) -> Reply<()> {
+        unavailable()
+    }
+
+    fn label(&self, _: SessionId, _: BTreeMap<String, Option<String>>) -> Reply<()> {
+        unavailable()
+    }
+
+    fn attend_host(&self, _: HostConnection, _: Peer) -> BoxFuture<'static, ()> {
+        Box::pin(async {})
+    }
+
+    fn take_delivery(&self, _: RunId) -> Reply<()> {
+        unavailable()
+    }
+
+    fn await_decision(&self, _: DecisionWait) -> Reply<Option<HookAnswer>> {
+        unavailable()
+    }
+
+    fn approvals(&self, _: ApprovalFilter) -> Reply<Vec<ApprovalView>> {
+        unavailable()
+    }
+
+    fn approval(&self, _: String) -> Reply<ApprovalView> {
+        unavailable()
+    }
+
+    fn decide(&self, _: String, _: Decision) -> Reply<ApprovalView> {
+        unavailable()
+    }
+
+    fn acknowledge(&self, _: String) -> Reply<Finding> {
+        unavailable()
+    }
+
+    fn queue_prompt(&self, _: SessionId, _: String) -> Reply<Prompt> {
+        unavailable()
+    }
+
+    fn cancel_prompt(&self, _: String) -> Reply<Prompt> {
+        unavailable()
+    }
+
+    fn test_channel(&self, _: String) -> Reply<Receipt> {
+        unavailable()
+    }
+
+    fn runs(&self) -> Result<Vec<Run>, Refusal> {
+        Err(Refusal::Unavailable)
+    }
+
+    fn run(&self, _: &RunTarget) -> Result<Run, Refusal> {
+        Err(Refusal::Unavailable)
+    }
+
+    fn screen(&self, _: RunTarget) -> Reply<Picture> {
+        unavailable()
+    }
+
+    fn explain_screen(&self, _: RunTarget) -> Reply<Explanation> {
+        unavailable()
+    }
+
+    fn send_input(&self, _: RunTarget, _: Input) -> Reply<InputSent> {
+        unavailable()
+    }
+
+    fn telemetry(&self, _: Telemetry) -> BoxFuture<'static, Result<Vec<u8>, TelemetryRefusal>> {
+        Box::pin(async { Err(TelemetryRefusal::Stuck) })
+    }
+}

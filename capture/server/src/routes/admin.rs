@@ -1,0 +1,39 @@
+//! What changes the capture of sessions. The server decides nothing here: it asks.
+
+use api::{
+    routes::{CaptureSession, LabelSession},
+    sessions::CaptureAnswer,
+};
+
+use crate::{answer::Answer, call::Call, error::ApiError};
+
+use super::sessions::target;
+
+/// `PUT /api/v1/sessions/{id}/capture`
+pub(crate) async fn set_capture(mut call: Call<CaptureSession>) -> Answer {
+    let enabled = call.body().await?.enabled;
+    let session = target(&call).await?;
+    call.app.ask(call.app.control.set_capture(session, enabled)).await?;
+    call.answer(&CaptureAnswer { id: session, enabled })
+}
+
+/// Most characters of a label's key, and of its value.
+const LABEL_CHARS: usize = 100;
+/// Most labels that are set at once.
+const LABELS: usize = 32;
+
+/// `PUT /api/v1/sessions/{id}/labels`
+pub(crate) async fn label(mut call: Call<LabelSession>) -> Answer {
+    let given = call.body().await?;
+    let plain = |text: &str| text.chars().count() <= LABEL_CHARS && !text.chars().any(char::is_control);
+    let key = |key: &str| !key.is_empty() && plain(key) && !key.contains('=');
+    let right = |(name, value): (&String, &Option<String>)| key(name) && value.as_deref().is_none_or(plain);
+    if given.labels.len() > LABELS || !given.labels.iter().all(right) {
+        return Err(ApiError::body(
+            "a label is a key without `=` and a value, each at most 100 characters; at most 32 at once",
+        ));
+    }
+    let session = target(&call).await?;
+    call.app.ask(call.app.control.label(session, given.labels.clone())).await?;
+    call.answer(&given)
+}

@@ -1,0 +1,89 @@
+//! Approvals: permission requests of agents, and people's decisions. The broker knows and decides; the server
+//! only says who asks.
+
+use std::time::Duration;
+
+use api::{
+    ErrorCode,
+    approvals::{ApprovalPage, DecisionRequest, DecisionScope, Verdict},
+    hooks::{HookWait, MAX_WAIT_MS},
+    routes::{AwaitDecision, DecideApproval, GetApproval, ListApprovals},
+};
+use events::RunId;
+use tokio::time::timeout;
+
+use crate::{
+    ApprovalFilter, Decision, DecisionWait, Who,
+    answer::Answer,
+    call::{Call, Door, no_content},
+    error::ApiError,
+};
+
+use super::{
+    findings::{Cursor, DEFAULT_LIMIT},
+    sessions::named,
+};
+
+/// `GET /api/v1/approvals`
+pub(crate) async fn list(call: Call<ListApprovals>) -> Answer {
+    let (app, query) = (&call.app, &call.query);
+    let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
+    let behind = Cursor::read(query.cursor.as_deref())?.map(|cursor| (cursor.began_at, cursor.id));
+    let session = named(app, query.session.as_deref()).await?;
+    let as_of = app.board.mark().position;
+    // One more than asked for says whether there are more.
+    let filter = ApprovalFilter { state: query.state, session, behind, limit: limit + 1 };
+    let mut approvals = app.ask(app.control.approvals(filter)).await?;
+    let more = approvals.len() > limit;
+    approvals.truncate(limit);
+    let last = approvals.last().filter(|_| more);
+    let next_cursor = last.map(|view| Cursor::of(&view.approval).to_string());
+    call.answer(&ApprovalPage { as_of, approvals, next_cursor })
+}
+
+/// `GET /api/v1/approvals/{id}`
+pub(crate) async fn one(call: Call<GetApproval>) -> Answer {
+    let view = call.app.ask(call.app.control.approval(call.segment.clone())).await?;
+    call.answer(&view)
+}
+
+/// `POST /api/v1/approvals/{id}/decision`
+pub(crate) async fn decide(mut call: Call<DecideApproval>) -> Answer {
+    let DecisionRequest { decision, message, scope, answers } = call.body().await?;
+    if scope == DecisionScope::Session && decision == Verdict::Deny {
+        return Err(ApiError::body("`scope` applies to what is allowed only"));
+    }
+    let decision = Decision { verdict: decision, message, scope, answers, who: who(&call.connection.door) };
+    let view = call.app.ask(call.app.control.decide(call.segment.clone(), decision)).await?;
+    call.answer(&view)
+}
+
+const fn who(door: &Door) -> Who {
+    match door {
+        Door::Unix(peer) => Who { pid: peer.pid, uid: Some(peer.uid), address: None },
+        Door::Tcp(from, ..) => Who { pid: None, uid: None, address: Some(*from) },
+    }
+}
+
+/// `POST /api/v1/deliveries/{id}/answer`: a hook waits for a decision. 204 when there is none: the
+/// agent then asks its user itself.
+pub(crate) async fn await_decision(mut call: Call<AwaitDecision>) -> Answer {
+    let Door::Unix(_) = call.connection.door else {
+        return Err(ApiError::new(ErrorCode::UnixOnly, "hooks connect over the Unix socket"));
+    };
+    let HookWait { wait_ms, people, digest, whole } = call.body().await?;
+    let delivery: RunId = call.segment.parse().map_err(|_| ApiError::not_found("there is no such delivery"))?;
+    let decided = call.app.control.await_decision(DecisionWait { delivery, people, digest, whole });
+    let wait = Duration::from_millis(wait_ms.min(MAX_WAIT_MS));
+    let answer = tokio::select! {
+        () = call.app.cancel.cancelled() => return Err(ApiError::unavailable("the server is stopping")),
+        decided = timeout(wait, decided) => match decided {
+            Ok(decided) => decided?,
+            Err(_) => None,
+        },
+    };
+    match answer {
+        Some(answer) => crate::answer::json_of(&answer),
+        None => Ok(no_content()),
+    }
+}

@@ -1,0 +1,129 @@
+//! What happened: read from the store.
+
+use api::{
+    Operation,
+    history::{EventPage, HistoryQuery, RawEvent, StatusChange, StatusChangePage, TurnPage, UsageReport, UsageRow},
+    list::MAX_LIMIT,
+    routes::{GetText, ListEvents, ListStatusChanges, ListTurns, StatusHistory, UsageOfAll},
+};
+use events::{Event, Kind, Payload};
+use projections::Usage;
+
+use crate::{
+    answer::{self, Answer},
+    call::Call,
+    error::ApiError,
+};
+
+use super::sessions::target;
+
+const DEFAULT_LIMIT: usize = 200;
+
+/// `GET /api/v1/sessions/{id}/events`
+pub(crate) async fn events(call: Call<ListEvents>) -> Answer {
+    let query = &call.query;
+    let after = query.begins_after();
+    let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
+    let kinds = query.kind.0.clone();
+    let id = target(&call).await?;
+    let as_of = call.app.board.mark().position;
+    let events = call.app.read(move |reader| reader.events(id, after, limit, &kinds)).await?;
+    let next_after = events.last().map_or(after, |event| event.sequence);
+    let next_cursor = (events.len() == limit).then(|| next_after.to_string());
+    let events = events.iter().map(RawEvent::new).collect::<Result<_, _>>();
+    let events = events.map_err(|cause| ApiError::internal(&cause))?;
+    call.answer(&EventPage { as_of, events, next_cursor, next_after })
+}
+
+/// `GET /api/v1/sessions/{id}/turns`
+pub(crate) async fn turns(call: Call<ListTurns>) -> Answer {
+    let after = call.query.begins_after().unwrap_or_default();
+    let name = if call.query.cursor.is_some() { "cursor" } else { "after" };
+    let after = u32::try_from(after).map_err(|_| ApiError::parameter(name, "no session has so many turns"))?;
+    let limit = call.query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
+    let id = target(&call).await?;
+    let as_of = call.app.board.mark().position;
+    let turns = call.app.read(move |reader| reader.turns(id, after, limit)).await?;
+    let next_after = turns.last().map_or(after, |turn| turn.number);
+    let next_cursor = (turns.len() == limit).then(|| next_after.to_string());
+    call.answer(&TurnPage { as_of, turns, next_cursor, next_after })
+}
+
+/// The change that an event records; `None` for events of other kinds.
+fn change_of(event: Event) -> Option<StatusChange> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "one kind was asked for")]
+    match event.payload {
+        Payload::StatusChanged(change) => Some(StatusChange {
+            at: event.created_at,
+            observed_at: event.observed_at,
+            from: change.from,
+            to: change.to,
+            reason: change.reason,
+            confidence: event.confidence,
+            evidence: change.evidence,
+            sequence: event.sequence,
+        }),
+        _ => None,
+    }
+}
+
+/// `GET /api/v1/sessions/{id}/status/history`
+pub(crate) async fn status(call: Call<StatusHistory>) -> Answer {
+    let limit = call.query.limit.map_or(MAX_LIMIT, |limit| limit.get());
+    let changes = changes(&call, call.query.begins_after(), limit).await?;
+    call.app.redacted(&changes)
+}
+
+/// `GET /api/v1/sessions/{id}/status/changes`
+pub(crate) async fn status_changes(call: Call<ListStatusChanges>) -> Answer {
+    let limit = call.query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
+    let as_of = call.app.board.mark().position;
+    let changes = changes(&call, Some(call.query.begins_after().unwrap_or_default()), limit).await?;
+    let last = changes.last().filter(|_| changes.len() == limit);
+    let next_cursor = last.map(|change| change.sequence.to_string());
+    call.app.redacted(&StatusChangePage { as_of, changes, next_cursor })
+}
+
+/// The changes behind a sequence; without one, the last.
+async fn changes<O: Operation<Query = HistoryQuery>>(
+    call: &Call<O>,
+    after: Option<u64>,
+    limit: usize,
+) -> Result<Vec<StatusChange>, ApiError> {
+    let id = target(call).await?;
+    let kinds = [Kind::StatusChanged];
+    let events = call
+        .app
+        .read(move |reader| match after {
+            Some(after) => reader.events(id, after, limit, &kinds),
+            None => reader.last_events(id, limit, &kinds),
+        })
+        .await?;
+    Ok(events.into_iter().filter_map(change_of).collect())
+}
+
+/// `GET /api/v1/usage`
+pub(crate) async fn usage_of_all(call: Call<UsageOfAll>) -> Answer {
+    let rows = call.app.read(|reader| reader.usage()).await?;
+    let mut total = Usage::default();
+    for (_, _, usage) in &rows {
+        total.input_tokens += usage.input_tokens;
+        total.output_tokens += usage.output_tokens;
+        total.cache_read_tokens += usage.cache_read_tokens;
+        total.cache_write_tokens += usage.cache_write_tokens;
+    }
+    let usage = rows.into_iter().map(|(provider, model, usage)| UsageRow { provider, model, usage }).collect();
+    call.answer(&UsageReport { total, usage })
+}
+
+/// `GET /api/v1/texts/{hash}`
+pub(crate) async fn text(call: Call<GetText>) -> Answer {
+    let hash = call.segment;
+    if hash.is_empty() || hash.len() > 64 || !hash.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err(ApiError::parameter("hash", "must be hexadecimal"));
+    }
+    let text = call.app.read(move |reader| reader.text(&hash)).await?;
+    text.map(answer::text).ok_or_else(|| {
+        ApiError::not_found("no such text").hint("texts above the cap are not kept: see the event's origin")
+    })
+}

@@ -1,0 +1,106 @@
+//! OpenTelemetry of agents, over OTLP/HTTP. Here a body is received and decompressed, within limits; the
+//! daemon interprets and stores it, and its sender is answered when that is done.
+//!
+//! An exporter keeps what is answered with 429 and 503, and sends it again; 400 and 413 it drops.
+
+use std::sync::Arc;
+
+use api::{
+    ErrorCode, Operation,
+    routes::{TelemetryLogs, TelemetryMetrics, TelemetryTraces},
+};
+use async_compression::tokio::bufread::GzipDecoder;
+use axum::body::Body;
+use futures_util::TryStreamExt;
+use http::{HeaderMap, HeaderValue, header};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt},
+    time::timeout,
+};
+use tokio_util::io::StreamReader;
+
+use crate::{
+    Telemetry, TelemetryKind, TelemetryRefusal,
+    answer::{self, Answer},
+    app::App,
+    call::{self, Call, Coding, MediaType},
+    error::ApiError,
+};
+
+/// A sender that is to come again waits this long, seconds.
+const RETRY_AFTER_S: u32 = 2;
+
+/// `POST /v1/logs`
+pub(crate) async fn logs(call: Call<TelemetryLogs>) -> Answer {
+    take(call, TelemetryKind::Logs).await
+}
+
+/// `POST /v1/traces`
+pub(crate) async fn traces(call: Call<TelemetryTraces>) -> Answer {
+    take(call, TelemetryKind::Traces).await
+}
+
+/// `POST /v1/metrics`
+pub(crate) async fn metrics(call: Call<TelemetryMetrics>) -> Answer {
+    take(call, TelemetryKind::Metrics).await
+}
+
+async fn take<O: Operation>(call: Call<O>, kind: TelemetryKind) -> Answer {
+    let app = call.app;
+    // Held until the answer: it bounds the memory all bodies take together.
+    let _permit = Arc::clone(&app.telemetry).try_acquire_owned().map_err(|_| busy())?;
+    let protobuf = call::media_type(&call.parts.headers) == Some(MediaType::Protobuf);
+    let body = receive(&app, &call.parts.headers, call.body.into_inner()).await?;
+    hand_over(&app, Telemetry { kind, protobuf, body }).await
+}
+
+/// Reads the body, decompressing it as it comes: what grows beyond the limit is not read further.
+async fn receive(app: &App, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, ApiError> {
+    let limit = app.limits.telemetry_bytes;
+    let sent = StreamReader::new(body.into_data_stream().map_err(std::io::Error::other));
+    let read = async {
+        match call::coding(headers)? {
+            Coding::Identity => capped(sent, limit).await,
+            Coding::Gzip => {
+                let mut decoder = GzipDecoder::new(sent);
+                // Several gzip streams one after another are one body (RFC 1952, 2.2).
+                decoder.multiple_members(true);
+                capped(decoder, limit).await
+            }
+        }
+    };
+    match timeout(app.limits.read, read).await {
+        Ok(read) => read,
+        Err(_) => Err(ApiError::timeout("the body did not arrive in time")),
+    }
+}
+
+async fn capped(body: impl AsyncRead + Unpin, limit: usize) -> Result<Vec<u8>, ApiError> {
+    let mut bytes = Vec::new();
+    body.take(limit as u64 + 1).read_to_end(&mut bytes).await.map_err(ApiError::body)?;
+    if bytes.len() > limit { Err(ApiError::too_large(limit)) } else { Ok(bytes) }
+}
+
+/// Hands a message to the daemon and waits until what it reports is stored.
+async fn hand_over(app: &App, message: Telemetry) -> Answer {
+    let protobuf = message.protobuf;
+    let stuck =
+        || ApiError::unavailable("nothing can be stored at present; retry").header(header::RETRY_AFTER, later());
+    match timeout(app.limits.telemetry_wait, app.control.telemetry(message)).await {
+        Ok(Ok(answer)) if protobuf => Ok(answer::protobuf(answer)),
+        Ok(Ok(answer)) => Ok(answer::json(answer)),
+        Ok(Err(TelemetryRefusal::Malformed(why))) => Err(ApiError::body(why)),
+        Ok(Err(TelemetryRefusal::Busy)) => Err(busy()),
+        Ok(Err(TelemetryRefusal::Stuck)) => Err(stuck()),
+        Err(_) if (app.health.ready)() => Err(busy()),
+        Err(_) => Err(stuck()),
+    }
+}
+
+fn busy() -> ApiError {
+    ApiError::new(ErrorCode::Busy, "too much is waiting to be stored; retry").header(header::RETRY_AFTER, later())
+}
+
+fn later() -> HeaderValue {
+    HeaderValue::from(RETRY_AFTER_S)
+}

@@ -1,0 +1,62 @@
+//! Queued prompts, and messages sent to try out a notification channel.
+
+use api::{
+    prompts::PromptPage,
+    routes::{CancelPrompt, ListPrompts, QueuePrompt, TestChannel},
+};
+use projections::Prompt;
+use store::KeptFilter;
+
+use crate::{answer::Answer, call::Call, error::ApiError};
+
+use super::{
+    findings::{Cursor, DEFAULT_LIMIT, by_id},
+    sessions::{named, target},
+};
+
+/// Longest prompt, bytes.
+const PROMPT_BYTES: usize = 64 * 1024;
+
+/// `GET /api/v1/prompts`
+pub(crate) async fn list(call: Call<ListPrompts>) -> Answer {
+    let (app, query) = (&call.app, &call.query);
+    let states = query.state.map(|state| state..=state);
+    let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
+    let behind = Cursor::read(query.cursor.as_deref())?.map(Into::into);
+    let session = named(app, query.session.as_deref()).await?;
+    let as_of = app.board.mark().position;
+    let filter = KeptFilter { states, session, limit: limit + 1, behind };
+    let mut prompts: Vec<Prompt> = app.read(move |reader| reader.kept(&filter)).await?;
+    let more = prompts.len() > limit;
+    prompts.truncate(limit);
+    let next_cursor = prompts.last().filter(|_| more).map(|prompt| Cursor::of(prompt).to_string());
+    call.answer(&PromptPage { as_of, prompts, next_cursor })
+}
+
+/// `POST /api/v1/sessions/{id}/prompts`
+pub(crate) async fn queue(mut call: Call<QueuePrompt>) -> Answer {
+    let text = call.body().await?.text.trim().to_owned();
+    if text.is_empty() || text.len() > PROMPT_BYTES {
+        return Err(ApiError::body("a prompt has 1 to 65,536 bytes"));
+    }
+    if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
+        return Err(ApiError::body("a prompt must not contain control characters other than newlines and tabs"));
+    }
+    let session = target(&call).await?;
+    let prompt = call.app.ask(call.app.control.queue_prompt(session, text)).await?;
+    call.answer(&prompt)
+}
+
+/// `POST /api/v1/prompts/{id}/cancel`
+pub(crate) async fn cancel(call: Call<CancelPrompt>) -> Answer {
+    let prompt: Prompt = by_id(&call.app, &call.segment, "queued prompt").await?;
+    let prompt = call.app.ask(call.app.control.cancel_prompt(prompt.id)).await?;
+    call.answer(&prompt)
+}
+
+/// `POST /api/v1/notify/test`
+pub(crate) async fn test_channel(mut call: Call<TestChannel>) -> Answer {
+    let channel = call.body().await?.channel;
+    let receipt = call.app.ask(call.app.control.test_channel(channel)).await?;
+    call.answer(&receipt)
+}

@@ -1,0 +1,139 @@
+//! Runs: the processes that `capture run` started. Their hosts know the answers; the daemon passes the
+//! questions on.
+
+use api::{
+    ErrorCode, Operation,
+    hooks::DeliveryTaken,
+    routes::{
+        AnnounceDelivery, ConnectHost, ExplainRun, ExplainSession, GetRun, ListRuns, RunInput, RunScreen, SessionInput,
+        SessionScreen,
+    },
+    runs::{Input, RunPage},
+};
+use axum::{body::Body, response::Response};
+use http::{HeaderValue, StatusCode, header};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+
+use crate::{
+    HostConnection, RunTarget,
+    answer::Answer,
+    call::{Call, Door},
+    error::ApiError,
+};
+
+use super::sessions::target;
+
+/// `GET /api/v1/host`: the host of a run connects. The connection leaves HTTP, and the daemon goes on with it.
+pub(crate) async fn host(mut call: Call<ConnectHost>) -> Answer {
+    let app = call.app.clone();
+    let protocol = app.host_protocol;
+    let wanted = || {
+        ApiError::new(ErrorCode::UpgradeRequired, format!("this route speaks {protocol}"))
+            .header(header::UPGRADE, HeaderValue::from_static(protocol))
+    };
+    let named = call.parts.headers.get(header::UPGRADE).and_then(|v| v.to_str().ok());
+    if !named.is_some_and(|named| named.eq_ignore_ascii_case(protocol)) {
+        return Err(wanted());
+    }
+    let Door::Unix(peer) = call.connection.door else {
+        return Err(ApiError::new(ErrorCode::UnixOnly, "hosts connect over the Unix socket"));
+    };
+    let upgrade = call.parts.extensions.remove::<OnUpgrade>().ok_or_else(wanted)?;
+    let slot = call.stream()?;
+    let task = {
+        let app = app.clone();
+        async move {
+            match upgrade.await {
+                Ok(upgraded) => {
+                    let connection = HostConnection(Box::new(TokioIo::new(upgraded)));
+                    app.control.attend_host(connection, peer).await;
+                }
+                Err(cause) => tracing::debug!(%cause, "the upgrade of a host failed"),
+            }
+            drop(slot);
+        }
+    };
+    let cancel = app.cancel.clone();
+    app.tasks.spawn(cancel.run_until_cancelled_owned(task));
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static(protocol));
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+    Ok(response)
+}
+
+/// `POST /api/v1/deliveries`: a hook says that there is something in the spool. It waits only until that is
+/// known.
+pub(crate) async fn delivery(mut call: Call<AnnounceDelivery>) -> Answer {
+    let id = call.body().await?.id;
+    call.app.ask(call.app.control.take_delivery(id)).await?;
+    call.answer(&DeliveryTaken {})
+}
+
+/// `GET /api/v1/runs`
+pub(crate) async fn list(call: Call<ListRuns>) -> Answer {
+    let as_of = call.app.board.mark().position;
+    let runs = call.app.control.runs()?;
+    call.answer(&RunPage { as_of, runs, next_cursor: None })
+}
+
+/// `GET /api/v1/runs/{id}`
+pub(crate) async fn one(call: Call<GetRun>) -> Answer {
+    let run = call.app.control.run(&of_run(&call))?;
+    call.answer(&run)
+}
+
+/// `GET /api/v1/runs/{id}/screen`
+pub(crate) async fn screen(call: Call<RunScreen>) -> Answer {
+    let screen = call.app.ask(call.app.control.screen(of_run(&call))).await?;
+    call.answer(&screen)
+}
+
+/// `GET /api/v1/runs/{id}/explain`
+pub(crate) async fn explain(call: Call<ExplainRun>) -> Answer {
+    let explanation = call.app.ask(call.app.control.explain_screen(of_run(&call))).await?;
+    call.answer(&explanation)
+}
+
+/// `POST /api/v1/runs/{id}/input`
+pub(crate) async fn input(mut call: Call<RunInput>) -> Answer {
+    let input = checked(call.body().await?)?;
+    let sent = call.app.ask(call.app.control.send_input(of_run(&call), input)).await?;
+    call.answer(&sent)
+}
+
+/// `GET /api/v1/sessions/{id}/screen`
+pub(crate) async fn session_screen(call: Call<SessionScreen>) -> Answer {
+    let target = RunTarget::Session(target(&call).await?);
+    let screen = call.app.ask(call.app.control.screen(target)).await?;
+    call.answer(&screen)
+}
+
+/// `GET /api/v1/sessions/{id}/explain`
+pub(crate) async fn session_explain(call: Call<ExplainSession>) -> Answer {
+    let target = RunTarget::Session(target(&call).await?);
+    let explanation = call.app.ask(call.app.control.explain_screen(target)).await?;
+    call.answer(&explanation)
+}
+
+/// `POST /api/v1/sessions/{id}/input`
+pub(crate) async fn session_input(mut call: Call<SessionInput>) -> Answer {
+    let input = checked(call.body().await?)?;
+    let target = RunTarget::Session(target(&call).await?);
+    let sent = call.app.ask(call.app.control.send_input(target, input)).await?;
+    call.answer(&sent)
+}
+
+fn of_run<O: Operation>(call: &Call<O>) -> RunTarget {
+    RunTarget::Run(call.segment.clone())
+}
+
+/// One thing at a time: text, keys or an interrupt.
+fn checked(input: Input) -> Result<Input, ApiError> {
+    let given = [input.text.is_some(), input.keys.is_some(), input.interrupt];
+    if given.iter().filter(|given| **given).count() != 1 {
+        return Err(ApiError::body("give one of `text`, `keys` and `interrupt`"));
+    }
+    Ok(input)
+}

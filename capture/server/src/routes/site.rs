@@ -1,0 +1,56 @@
+//! About the server: health, metrics, the description of the interface, the first page.
+
+use std::sync::LazyLock;
+
+use api::{
+    health::Sources,
+    routes::{HealthSources, Healthz, Index, Metrics, Openapi},
+};
+use http::StatusCode;
+
+use crate::{
+    answer::{self, Answer},
+    call::Call,
+    error::ApiError,
+    metrics as text_of,
+};
+
+/// `GET /healthz`: no data, so no token.
+pub(crate) async fn healthz(call: Call<Healthz>) -> Answer {
+    if (call.app.health.ready)() {
+        return Ok(answer::text("ok\n"));
+    }
+    let mut response = answer::text("not ready\n");
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    Ok(response)
+}
+
+/// `GET /api/v1/health/sources`
+pub(crate) async fn sources(call: Call<HealthSources>) -> Answer {
+    let sources = call.app.sources().await?;
+    call.answer(&Sources { sources })
+}
+
+/// `GET /metrics`
+pub(crate) async fn metrics(call: Call<Metrics>) -> Answer {
+    Ok(answer::metrics(text_of::text(&call.app, &call.app.sources().await?)))
+}
+
+/// `GET /openapi.json`
+pub(crate) async fn openapi(_: Call<Openapi>) -> Answer {
+    static DOCUMENT: LazyLock<Result<String, String>> =
+        LazyLock::new(|| serde_json::to_string(&api::openapi::document()).map_err(|cause| cause.to_string()));
+    match &*DOCUMENT {
+        Ok(text) => Ok(answer::json(text.as_str())),
+        Err(cause) => Err(ApiError::internal(cause)),
+    }
+}
+
+/// `GET /`
+pub(crate) async fn index(_: Call<Index>) -> Answer {
+    Ok(answer::html(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>capture</title>\
+         <h1>capture</h1><p>The interface is described in <a href=\"/openapi.json\">/openapi.json</a>; \
+         sessions are at <a href=\"/api/v1/sessions\">/api/v1/sessions</a>.</p></html>\n",
+    ))
+}

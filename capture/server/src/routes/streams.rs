@@ -1,0 +1,83 @@
+//! Following along: over server-sent events and over a WebSocket.
+
+use api::{
+    Operation,
+    routes::{Stream, StreamOverWebSocket, StreamQuery},
+};
+use axum::extract::{
+    FromRequestParts,
+    ws::{WebSocketUpgrade, rejection::WebSocketUpgradeRejection},
+};
+use events::SessionId;
+use http::{HeaderValue, header};
+
+use crate::{
+    answer::Answer,
+    app::App,
+    board::Interest,
+    call::Call,
+    dialect::Dialect,
+    error::ApiError,
+    sse,
+    tail::{Resume, Tail},
+    ws,
+};
+
+use super::sessions::id_of;
+
+/// `GET /api/v1/stream`
+pub(crate) async fn sse(call: Call<Stream>) -> Answer {
+    let interest = interest(&call.app, &call.query).await?;
+    let slot = call.stream()?;
+    let tail = Tail::new(&call.app, interest, resume(&call));
+    Ok(sse::answer(call.app, tail, Dialect::frames(), slot))
+}
+
+/// `GET /api/v1/ws`
+pub(crate) async fn websocket(mut call: Call<StreamOverWebSocket>) -> Answer {
+    let interest = interest(&call.app, &call.query).await?;
+    let resume = resume(&call);
+    let upgrade = WebSocketUpgrade::from_request_parts(&mut call.parts, &()).await.map_err(|why| refused(&why))?;
+    let slot = call.stream()?;
+    Ok(ws::answer(&call.app, upgrade, interest, resume, slot))
+}
+
+fn refused(why: &WebSocketUpgradeRejection) -> ApiError {
+    if matches!(why, WebSocketUpgradeRejection::InvalidWebSocketVersionHeader(_)) {
+        return ApiError::new(api::ErrorCode::WebSocketVersion, "only WebSocket version 13 is supported")
+            .header(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+    }
+    ApiError::new(api::ErrorCode::UpgradeRequired, "this route is a WebSocket")
+        .header(header::UPGRADE, HeaderValue::from_static("websocket"))
+}
+
+/// The sessions a stream is about, from `?session=`.
+async fn interest(app: &App, query: &StreamQuery) -> Result<Interest, ApiError> {
+    match &query.session {
+        None => Ok(Interest::All),
+        Some(names) => Ok(Interest::Sessions(ids_of(app, names.split(',')).await?)),
+    }
+}
+
+/// The sessions these names mean; an error names the first that means none.
+pub(crate) async fn ids_of(app: &App, names: impl Iterator<Item = &str> + Send) -> Result<Vec<SessionId>, ApiError> {
+    let mut ids = Vec::new();
+    for name in names {
+        let id = id_of(app, name.trim()).await?;
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    Ok(ids)
+}
+
+/// Where a client left off: `Last-Event-ID`, or `?after=`.
+fn resume<O: Operation<Query = StreamQuery>>(call: &Call<O>) -> Option<Resume> {
+    let header = call.parts.headers.get("last-event-id").and_then(|value| value.to_str().ok());
+    let after = match header {
+        // A browser sends back whatever it was given; what is not a position of ours resumes nothing.
+        Some(text) => text.trim().parse().ok(),
+        None => call.query.after,
+    };
+    after.map(|after| Resume { after, epoch: call.query.epoch.clone() })
+}

@@ -1,0 +1,129 @@
+//! A program around the server that tests answer for: each request becomes a command in a channel.
+
+use futures_util::{FutureExt, future::BoxFuture};
+use tokio::sync::{mpsc, oneshot};
+
+use super::*;
+use crate::{
+    ApprovalFilter, Control, Decision, DecisionWait, HostConnection, NoControl, Peer, Refusal, Reply, RunTarget,
+    Telemetry, TelemetryRefusal,
+};
+use api::{
+    approvals::ApprovalView,
+    hooks::HookAnswer,
+    prompts::Receipt,
+    runs::{Explanation, Input, InputSent, Picture, Run},
+};
+
+/// What the server asked for.
+#[derive(Debug)]
+pub(super) enum Command {
+    SetCapture { session: SessionId, enabled: bool, reply: oneshot::Sender<Result<(), Refusal>> },
+    Screen { target: RunTarget, reply: oneshot::Sender<Result<Picture, Refusal>> },
+    Input { target: RunTarget, input: Input, reply: oneshot::Sender<Result<InputSent, Refusal>> },
+    Telemetry { message: Telemetry, reply: oneshot::Sender<Result<Vec<u8>, TelemetryRefusal>> },
+}
+
+/// Turns requests into commands; what no test asks for is refused.
+struct Commands(mpsc::Sender<Command>);
+
+/// A control whose commands the test takes from the channel.
+pub(super) fn commands(most: usize) -> (Arc<dyn Control>, mpsc::Receiver<Command>) {
+    let (sender, inbox) = mpsc::channel(most);
+    (Arc::new(Commands(sender)), inbox)
+}
+
+impl Commands {
+    /// Sends a command; without room for it, or without an answer, it is refused.
+    fn send<T: Send + 'static, E: Send + 'static>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<Result<T, E>>) -> Command,
+        refusal: E,
+        unanswered: E,
+    ) -> BoxFuture<'static, Result<T, E>> {
+        let (reply, answer) = oneshot::channel();
+        match self.0.try_send(command(reply)) {
+            Ok(()) => answer.map(|answer| answer.unwrap_or(Err(unanswered))).boxed(),
+            Err(_) => async { Err(refusal) }.boxed(),
+        }
+    }
+
+    fn ask<T: Send + 'static>(&self, command: impl FnOnce(oneshot::Sender<Result<T, Refusal>>) -> Command) -> Reply<T> {
+        self.send(command, Refusal::Unavailable, Refusal::Unavailable)
+    }
+}
+
+impl Control for Commands {
+    fn set_capture(&self, session: SessionId, enabled: bool) -> Reply<()> {
+        self.ask(|reply| Command::SetCapture { session, enabled, reply })
+    }
+
+    fn label(&self, session: SessionId, labels: std::collections::BTreeMap<String, Option<String>>) -> Reply<()> {
+        NoControl.label(session, labels)
+    }
+
+    fn attend_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()> {
+        NoControl.attend_host(connection, peer)
+    }
+
+    fn take_delivery(&self, id: events::RunId) -> Reply<()> {
+        NoControl.take_delivery(id)
+    }
+
+    fn await_decision(&self, wait: DecisionWait) -> Reply<Option<HookAnswer>> {
+        NoControl.await_decision(wait)
+    }
+
+    fn approvals(&self, filter: ApprovalFilter) -> Reply<Vec<ApprovalView>> {
+        NoControl.approvals(filter)
+    }
+
+    fn approval(&self, id: String) -> Reply<ApprovalView> {
+        NoControl.approval(id)
+    }
+
+    fn decide(&self, id: String, decision: Decision) -> Reply<ApprovalView> {
+        NoControl.decide(id, decision)
+    }
+
+    fn acknowledge(&self, finding: String) -> Reply<events::Finding> {
+        NoControl.acknowledge(finding)
+    }
+
+    fn queue_prompt(&self, session: SessionId, text: String) -> Reply<projections::Prompt> {
+        NoControl.queue_prompt(session, text)
+    }
+
+    fn cancel_prompt(&self, id: String) -> Reply<projections::Prompt> {
+        NoControl.cancel_prompt(id)
+    }
+
+    fn test_channel(&self, channel: String) -> Reply<Receipt> {
+        NoControl.test_channel(channel)
+    }
+
+    fn runs(&self) -> Result<Vec<Run>, Refusal> {
+        NoControl.runs()
+    }
+
+    fn run(&self, target: &RunTarget) -> Result<Run, Refusal> {
+        NoControl.run(target)
+    }
+
+    fn screen(&self, target: RunTarget) -> Reply<Picture> {
+        self.ask(|reply| Command::Screen { target, reply })
+    }
+
+    fn explain_screen(&self, target: RunTarget) -> Reply<Explanation> {
+        NoControl.explain_screen(target)
+    }
+
+    fn send_input(&self, target: RunTarget, input: Input) -> Reply<InputSent> {
+        self.ask(|reply| Command::Input { target, input, reply })
+    }
+
+    fn telemetry(&self, message: Telemetry) -> BoxFuture<'static, Result<Vec<u8>, TelemetryRefusal>> {
+        let command = |reply| Command::Telemetry { message, reply };
+        self.send(command, TelemetryRefusal::Busy, TelemetryRefusal::Stuck)
+    }
+}
