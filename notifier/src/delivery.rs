@@ -82,6 +82,16 @@ pub enum Why {
     NoChannel,
 }
 
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::QueueFull => "queue_full",
+            Self::Stopping => "stopping",
+            Self::NoChannel => "no_channel",
+        })
+    }
+}
+
 /// How many messages of a channel ended how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Counts {

@@ -75,12 +75,24 @@ pub struct FileView {
 /// What the user's policy says about an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyView {
-    /// `allow`, `deny` or `ask`.
-    pub decision: String,
+    /// Which way it decides.
+    pub decision: PolicyDecision,
     /// The rule that decided.
     pub rule: String,
     /// Why.
     pub reason: String,
+}
+
+/// Which way the policy decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PolicyDecision {
+    /// It allows the request.
+    Allow,
+    /// It denies the request.
+    Deny,
+    /// It leaves the request to a person.
+    Ask,
 }
 
 /// A decision.

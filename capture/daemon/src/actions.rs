@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use events::{Finding, FindingKind, SessionId, State};
 use projections::Session;
 use serde::Deserialize;
-use server::{Input as Typed, PromptAsk, RunAsk, RunTarget};
+use server::RunTarget;
 use store::Reader;
 
 use crate::{
@@ -94,7 +94,7 @@ impl Actions {
             match (rule.deed, &rule.text) {
                 (Deed::Interrupt, _) => self.interrupt(&session, finding),
                 (Deed::Queue, Some(text)) => {
-                    self.prompts.suggest(PromptAsk::Queue { session: session.id, text: text.clone() });
+                    self.prompts.suggest(session.id, text.clone());
                 }
                 (Deed::Note, Some(text)) => {
                     self.inputs.send(note(session.id, text.clone())).ok();
@@ -112,8 +112,8 @@ impl Actions {
         let (runs, inputs, id) = (self.runs.clone(), self.inputs.clone(), session.id);
         let what = finding.what.clone();
         self.runtime.spawn(async move {
-            let typed = Typed { text: None, submit: false, keys: None, interrupt: true, force: false };
-            let said = match runs.ask(RunTarget::Session(id), RunAsk::Input(typed)).await {
+            let interrupt = api::runs::Input { interrupt: true, ..api::runs::Input::default() };
+            let said = match runs.send_input(&RunTarget::Session(id), interrupt).await {
                 Ok(_) => format!("interrupted by a rule: {what}"),
                 Err(refusal) => format!("a rule would interrupt it ({what}), but {refusal}"),
             };

@@ -20,7 +20,6 @@ mod judge;
 mod pending;
 #[cfg(test)]
 mod tests;
-mod view;
 
 use std::{
     future::Future,
@@ -32,7 +31,7 @@ use agents::Answer;
 use events::{ApprovalState, DecidedVia, RunId, SessionId};
 use projections::{Approval, Session};
 use serde_json::value::RawValue;
-use server::{Decision, Refusal};
+use server::{ApprovalFilter, Decision, Refusal};
 use store::{KeptFilter, Reader};
 use tokio::{sync::Notify, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -49,7 +48,7 @@ use files::{Files, has_more_files, marks};
 use pending::{Known, PendingApprovals, Standing};
 
 pub use judge::{Judge, Judged, OnPolicy};
-pub use view::{ApprovalView, FileView, PolicyDecision, PolicyView};
+use api::approvals::{ApprovalView, FileView, PolicyView};
 
 /// Approvals that were pending before the start and are still decided from here.
 const TAKEN_UP: usize = 1_000;
@@ -89,17 +88,6 @@ pub struct HookWait {
     pub people: bool,
     /// The BLAKE3 hash of what it was called with: only a decision on exactly that answers it.
     pub digest: String,
-}
-
-/// Which approvals to list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListFilter {
-    /// Only those in this state.
-    pub state: Option<ApprovalState>,
-    /// Only those of this session.
-    pub session: Option<SessionId>,
-    /// At most this many, the newest first.
-    pub limit: usize,
 }
 
 struct Shared {
@@ -148,9 +136,9 @@ impl ApprovalBroker {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn list(&self, filter: ListFilter) -> Result<Vec<ApprovalView>, Refusal> {
-        let ListFilter { state, session, limit } = filter;
-        let filter = KeptFilter { states: state.map(|state| state..=state), session, limit };
+    pub async fn list(&self, filter: ApprovalFilter) -> Result<Vec<ApprovalView>, Refusal> {
+        let ApprovalFilter { state, session, behind, limit } = filter;
+        let filter = KeptFilter { states: state.map(|state| state..=state), session, limit, behind };
         let approvals = self.read(move |reader| reader.kept::<Approval>(&filter)).await?;
         Ok(approvals.into_iter().map(|approval| self.view(approval)).collect())
     }
@@ -239,7 +227,7 @@ impl ApprovalBroker {
     /// Takes up what was pending before the start.
     fn take_up(&self) {
         let pending = ApprovalState::Pending;
-        let filter = KeptFilter::<Approval> { states: Some(pending..=pending), session: None, limit: TAKEN_UP };
+        let filter = KeptFilter::<Approval> { states: Some(pending..=pending), session: None, limit: TAKEN_UP, behind: None };
         match self.shared.reader.kept(&filter) {
             Ok(approvals) => {
                 for approval in approvals {
@@ -262,7 +250,7 @@ impl ApprovalBroker {
             loop {
                 let change = self.pending().next_wait_change();
                 let Some((session, approval, waits)) = change else { break };
-                give(&self.shared.inputs, Input::Waits(session, approval, waits)).await;
+                self.shared.inputs.send_async(Input::Waits(session, approval, waits)).await.ok();
             }
         }
     }
@@ -287,14 +275,14 @@ impl ApprovalBroker {
         let fits = |id: &str| wanted.len() >= 4 && (id.starts_with(&wanted) || id.ends_with(&wanted));
         let mut fitting = self.pending().matching(fits);
         if fitting.is_empty() {
-            let filter = KeptFilter { states: None, session: None, limit: SEARCHED };
+            let filter = KeptFilter { states: None, session: None, limit: SEARCHED, behind: None };
             fitting = self.read(move |reader| reader.kept::<Approval>(&filter)).await?;
             fitting.retain(|approval| fits(&approval.id));
         }
         let shown = given.chars().take(64).collect::<String>();
         match (fitting.pop(), fitting.is_empty()) {
             (Some(approval), true) => Ok(approval),
-            (Some(_), false) => Err(Refusal::Conflict(format!("`{shown}` fits several approvals"))),
+            (Some(_), false) => Err(Refusal::Ambiguous(format!("`{shown}` fits several approvals"))),
             (None, _) => Err(Refusal::NotFound(format!("there is no approval `{shown}`"))),
         }
     }

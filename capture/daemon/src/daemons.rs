@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use events::Provider;
 use protocols::codex_daemon::{Daemons, HealthHandle, Timing, Told};
-use server::SourceHealth;
+use api::health::SourceHealth;
 use tailer::collect::Stopped;
 
 use crate::{

@@ -1,4 +1,4 @@
-//! Where a running server is: `endpoint.json` and the tokens, in the data directory.
+//! What a running server leaves in the data directory for its clients: `endpoint.json` and the tokens.
 
 use std::{
     fs::{self, OpenOptions},
@@ -8,66 +8,22 @@ use std::{
 };
 
 use anyhow::Context;
+use api::{Endpoint, endpoint::file};
 use rustix::rand::{GetRandomFlags, getrandom};
-use serde::{Deserialize, Serialize};
 use server::{Token, Tokens};
 
-/// What `endpoint.json` says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Endpoint {
-    /// `http://127.0.0.1:PORT`.
-    pub url: String,
-    /// The server's process.
-    pub pid: u32,
-    /// When that process started, in clock ticks since boot; 0 in files of releases that did not
-    /// write it. Together with `pid` it names one process, also after the pid was used again.
-    #[serde(default)]
-    pub start_ticks: u64,
-    /// Names this life of the server.
-    pub epoch: String,
-    /// The Unix socket.
-    pub socket: PathBuf,
-    /// The file with the owner's token.
-    pub token_file: PathBuf,
+/// Writes `endpoint.json`, whole or not at all.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn publish(endpoint: &Endpoint, data: &Path) -> anyhow::Result<()> {
+    write_private(&file(data), serde_json::to_string_pretty(endpoint)?.as_bytes())
 }
 
-/// The file that says where the server is.
-#[must_use]
-pub fn file(data: &Path) -> PathBuf {
-    data.join("endpoint.json")
-}
-
-impl Endpoint {
-    /// Reads it; `None` when no server said where it is.
-    ///
-    /// # Errors
-    /// When the file cannot be read or is not what it should be.
-    pub fn load(data: &Path) -> anyhow::Result<Option<Self>> {
-        let path = file(data);
-        let Some(text) = read_if_there(&path)? else { return Ok(None) };
-        serde_json::from_str(&text).map(Some).with_context(|| format!("{} is damaged", path.display()))
-    }
-
-    /// Writes it, whole or not at all.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn store(&self, data: &Path) -> anyhow::Result<()> {
-        write_private(&file(data), serde_json::to_string_pretty(self)?.as_bytes())
-    }
-
-    /// Whether the process it names is alive. A file that outlived its server (SIGKILL, power cut)
-    /// may name a pid that another process has by now.
-    #[must_use]
-    pub fn is_alive(&self) -> bool {
-        processes::is_alive(self.pid, self.start_ticks)
-    }
-
-    /// Takes it away, if it is still ours.
-    pub fn remove(&self, data: &Path) {
-        if matches!(Self::load(data), Ok(Some(found)) if found == *self) {
-            fs::remove_file(file(data)).ok();
-        }
+/// Removes `endpoint.json`, if it is still that of this server.
+pub fn withdraw(endpoint: &Endpoint, data: &Path) {
+    if matches!(Endpoint::load(data), Ok(Some(found)) if found == *endpoint) {
+        fs::remove_file(file(data)).ok();
     }
 }
 
@@ -170,11 +126,11 @@ mod tests {
             socket: "s".into(),
             token_file: "t".into(),
         };
-        mine.store(dir.path()).unwrap();
+        publish(&mine, dir.path()).unwrap();
         assert_eq!(Endpoint::load(dir.path()).unwrap(), Some(mine.clone()));
-        Endpoint { epoch: "b".into(), ..mine.clone() }.remove(dir.path());
+        withdraw(&Endpoint { epoch: "b".into(), ..mine.clone() }, dir.path());
         assert!(file(dir.path()).exists());
-        mine.remove(dir.path());
+        withdraw(&mine, dir.path());
         assert!(!file(dir.path()).exists());
     }
 }

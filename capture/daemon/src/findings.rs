@@ -14,14 +14,13 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 use events::{Event, Finding, FindingKind, FindingState, Payload, SessionId, State, Timestamp};
 use monitor::Monitor;
 use projections::Session;
-use server::{FindingAsk, Refusal};
+use server::Refusal;
 use store::{KeptFilter, ReadError, Reader, SessionFilter};
 use tokio::sync::oneshot;
 
 use crate::{
     actions::Actions,
     clock,
-    handing::as_json,
     ingest::{Aside, IngestHandle, Input, Noted},
     redaction,
 };
@@ -56,7 +55,7 @@ pub struct Findings {
 }
 
 enum Asked {
-    Ask(FindingAsk, oneshot::Sender<Result<String, Refusal>>),
+    Acknowledge(String, oneshot::Sender<Result<Finding, Refusal>>),
     Stop,
 }
 
@@ -95,10 +94,14 @@ impl Findings {
         }
     }
 
-    /// Somebody asks something.
-    pub fn ask(&self, ask: FindingAsk, reply: oneshot::Sender<Result<String, Refusal>>) {
-        // A reply that is dropped tells the client that nobody serves this now.
-        self.asks.try_send(Asked::Ask(ask, reply)).ok();
+    /// Acknowledges a finding: it is not reported again.
+    ///
+    /// # Errors
+    /// When there is none, it is over, or nobody follows its session any more.
+    pub async fn acknowledge(&self, id: String) -> Result<Finding, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        self.asks.try_send(Asked::Acknowledge(id, reply)).map_err(|_| Refusal::Unavailable)?;
+        answer.await.unwrap_or(Err(Refusal::Unavailable))
     }
 
     /// Ends the thread.
@@ -125,8 +128,8 @@ impl Waiting {
                 let result = select! {
                     recv(news) -> told => match told { Ok(()) => follower.follow(), Err(_) => return },
                     recv(asks) -> asked => match asked {
-                        Ok(Asked::Ask(ask, reply)) => {
-                            follower.asked(ask, reply);
+                        Ok(Asked::Acknowledge(id, reply)) => {
+                            follower.acknowledge(&id, reply);
                             Ok(())
                         }
                         Ok(Asked::Stop) | Err(_) => return,
@@ -161,7 +164,7 @@ impl Follower {
     fn begin(&mut self) -> Result<(), ReadError> {
         // The findings last: what is stored of them meanwhile is known then.
         self.position = self.parts.reader.position()?;
-        let filter = KeptFilter { states: None, session: None, limit: REMEMBERED };
+        let filter = KeptFilter { states: None, session: None, limit: REMEMBERED, behind: None };
         self.monitor.restore(self.parts.reader.kept::<Finding>(&filter)?, self.position);
         for session in self.parts.reader.sessions(&SessionFilter { before: None, limit: SESSIONS })? {
             if session.status.state != State::Exited && session.merged_into.is_none() {
@@ -285,30 +288,42 @@ impl Follower {
         self.parts.inputs.send(Input::Aside(aside)).ok();
     }
 
-    fn asked(&mut self, ask: FindingAsk, reply: oneshot::Sender<Result<String, Refusal>>) {
-        let FindingAsk::Acknowledge(id) = ask;
-        let failed = |error: ReadError| Refusal::Failed(error.to_string());
-        let known = match self.parts.reader.one::<Finding>(&id).map_err(failed) {
-            Ok(Some(finding)) if finding.state == FindingState::Acknowledged => {
-                return drop(reply.send(as_json(&finding)));
-            }
-            Ok(Some(finding)) if finding.is_open() => self.monitor.acknowledge(&id, clock::now()),
-            Ok(Some(finding)) => {
-                let over = finding.resolution.map(|why| format!(": {why}")).unwrap_or_default();
-                return drop(reply.send(Err(Refusal::Conflict(format!("it is over already{over}")))));
-            }
-            Ok(None) => return drop(reply.send(Err(Refusal::NotFound(format!("there is no finding `{id}`"))))),
+    /// Acknowledges a finding; the answer comes when that is committed.
+    fn acknowledge(&mut self, id: &str, reply: oneshot::Sender<Result<Finding, Refusal>>) {
+        let finding = match self.acknowledged(id) {
+            Ok(Acknowledged::Now(finding)) => finding,
+            Ok(Acknowledged::Before(finding)) => return drop(reply.send(Ok(finding))),
             Err(refusal) => return drop(reply.send(Err(refusal))),
         };
-        let Some(finding) = known.into_iter().find(|finding| finding.id == id) else {
-            return drop(reply.send(Err(Refusal::Conflict("nobody watches its session any more".into()))));
-        };
-        let finding = redaction::of_finding(finding);
-        let answer = as_json(&finding);
-        let done = move |_| drop(reply.send(answer));
+        let answer = finding.clone();
+        let done = move |_| drop(reply.send(Ok(answer)));
         let (session, what) = (finding.session_id, Noted::Finding(Box::new(finding)));
         self.parts.inputs.send(Input::Aside(Aside { session, what, done: Box::new(done) })).ok();
     }
+
+    fn acknowledged(&mut self, id: &str) -> Result<Acknowledged, Refusal> {
+        let stored = self.parts.reader.one::<Finding>(id).map_err(|error| Refusal::Failed(error.to_string()))?;
+        let stored = stored.ok_or_else(|| Refusal::NotFound(format!("there is no finding `{id}`")))?;
+        if stored.state == FindingState::Acknowledged {
+            return Ok(Acknowledged::Before(redaction::of_finding(stored)));
+        }
+        if !stored.is_open() {
+            let over = stored.resolution.map(|why| format!(": {why}")).unwrap_or_default();
+            return Err(Refusal::Conflict(format!("it is over already{over}")));
+        }
+        let changed = self.monitor.acknowledge(id, clock::now());
+        let finding = changed.into_iter().find(|finding| finding.id == id);
+        let finding = finding.ok_or_else(|| Refusal::Conflict("its session is no longer monitored".into()))?;
+        Ok(Acknowledged::Now(redaction::of_finding(finding)))
+    }
+}
+
+/// What became of a finding that somebody acknowledges.
+enum Acknowledged {
+    /// It is acknowledged now, which is to be stored.
+    Now(Finding),
+    /// It was before.
+    Before(Finding),
 }
 
 /// What capture wrote itself about findings says nothing about the session.

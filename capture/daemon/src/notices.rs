@@ -22,11 +22,9 @@ use projections::Session;
 use server::Refusal;
 use store::{KeptFilter, Reader};
 use terminal::host::frame::Presence as Seen;
-use tokio::sync::oneshot;
 
 use crate::{
     clock,
-    handing::as_json,
     ingest::{Aside, IngestHandle, Input, Noted},
     places, redaction,
     runs::Runs,
@@ -102,20 +100,19 @@ impl Notices {
         }
     }
 
-    /// Sends a message over a channel, to try it.
-    pub fn test(&self, channel: String, reply: oneshot::Sender<Result<String, Refusal>>) {
-        let Some(delivery) = self.delivery() else { return };
-        let tried = std::thread::Builder::new().name("notify-test".into()).spawn(move || {
-            let receipt = delivery.test(&channel, TEST_WITHIN);
-            let answer = receipt.ok_or_else(|| {
-                Refusal::Conflict(format!("channel `{channel}` has not taken it within {} s", TEST_WITHIN.as_secs()))
-            });
-            // The client may have gone away meanwhile.
-            reply.send(answer.and_then(|receipt| as_json(&receipt))).ok();
-        });
-        if let Err(error) = tried {
-            tracing::warn!(%error, "a channel cannot be tried");
-        }
+    /// Sends a message over a channel, to try it out.
+    ///
+    /// # Errors
+    /// When there is no such channel, or it has not accepted the message in time.
+    pub async fn test(&self, channel: String) -> Result<api::prompts::Receipt, Refusal> {
+        let delivery = self.delivery().ok_or(Refusal::Unavailable)?;
+        let tried = channel.clone();
+        let receipt = tokio::task::spawn_blocking(move || delivery.test(&tried, TEST_WITHIN)).await;
+        let receipt = receipt.map_err(|error| Refusal::Failed(error.to_string()))?;
+        receipt.map(shown).ok_or_else(|| {
+            let seconds = TEST_WITHIN.as_secs();
+            Refusal::Conflict(format!("channel `{channel}` did not accept the message within {seconds} s"))
+        })
     }
 
     /// Metrics of the channels.
@@ -219,7 +216,7 @@ struct Teller {
 impl Teller {
     /// What was found right before the last end, and nobody was told of.
     fn take_up(&mut self, notified: &[String]) {
-        let filter = KeptFilter { states: Some(FindingState::Open..=FindingState::Open), session: None, limit: 1_000 };
+        let filter = KeptFilter { states: Some(FindingState::Open..=FindingState::Open), session: None, limit: 1_000, behind: None };
         match self.parts.reader.kept::<Finding>(&filter) {
             Ok(open) => {
                 let fresh =
@@ -372,4 +369,15 @@ mod tests {
         assert_eq!(seen(true, Some(false), Some(10)), Presence::Away, "typed, and went to another window");
         assert_eq!(seen(false, None, Some(10)), Presence::Away);
     }
+}
+
+/// A receipt as it is shown to clients.
+fn shown(receipt: Receipt) -> api::prompts::Receipt {
+    let Receipt { message_id, causes, channel, at, outcome } = receipt;
+    let (outcome, error, attempts, why) = match outcome {
+        Outcome::Sent => ("sent", None, None, None),
+        Outcome::Failed { error, attempts } => ("failed", Some(error), Some(attempts), None),
+        Outcome::Dropped { why } => ("dropped", None, None, Some(why.to_string())),
+    };
+    api::prompts::Receipt { message_id, causes, channel, at, outcome: outcome.into(), error, attempts, why }
 }

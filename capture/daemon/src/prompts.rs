@@ -11,7 +11,7 @@ use std::{
 
 use events::{QueuedBy, QueuedState, Reason, SessionId, State, Timestamp};
 use projections::{Prompt, Session};
-use server::{PromptAsk, Refusal};
+use server::Refusal;
 use store::{KeptFilter, Reader};
 use tokio::{
     sync::{mpsc, oneshot},
@@ -21,7 +21,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock,
-    handing::as_json,
     ingest::{Aside, IngestHandle, IngestStopped, Input, Noted},
     runs::Runs,
 };
@@ -42,15 +41,18 @@ const LAST_AGAIN: Duration = Duration::from_secs(60);
 /// A handle on the queue; clones share it.
 #[derive(Clone)]
 pub struct Prompts {
-    told: mpsc::Sender<Told>,
+    told: mpsc::Sender<Asked>,
 }
 
-enum Told {
-    /// A person asks.
-    Ask(PromptAsk, oneshot::Sender<Result<String, Refusal>>),
-    /// A rule of the user's configuration asks.
-    Suggest(PromptAsk),
+enum Request {
+    /// Put a prompt in a session's queue.
+    Queue { session: SessionId, text: String, by: QueuedBy },
+    /// Take this one back.
+    Cancel(String),
 }
+
+/// A request and who waits for its answer; nobody, when a rule of the user's configuration asks.
+type Asked = (Request, Option<oneshot::Sender<Result<Prompt, Refusal>>>);
 
 /// What the queue works with.
 pub struct Parts {
@@ -72,18 +74,33 @@ impl Prompts {
         Self { told }
     }
 
-    /// Somebody asks something.
-    pub fn ask(&self, ask: PromptAsk, reply: oneshot::Sender<Result<String, Refusal>>) {
-        // A reply that is dropped tells the client that nobody serves this now.
-        self.told.try_send(Told::Ask(ask, reply)).ok();
+    /// Queues a prompt for a session.
+    ///
+    /// # Errors
+    /// When no run hosts the session, its queue is full, or the prompt cannot be stored.
+    pub async fn queue(&self, session: SessionId, text: String) -> Result<Prompt, Refusal> {
+        self.request(Request::Queue { session, text, by: QueuedBy::Person }).await
     }
-}
 
-impl Prompts {
-    /// A rule of the user's configuration asks something.
-    pub fn suggest(&self, ask: PromptAsk) {
-        if self.told.try_send(Told::Suggest(ask)).is_err() {
-            tracing::warn!("the queue of prompts does not keep up: a rule's prompt is lost");
+    /// Takes a prompt back that waits.
+    ///
+    /// # Errors
+    /// When none with this id waits, or that it is taken back cannot be stored.
+    pub async fn cancel(&self, id: String) -> Result<Prompt, Refusal> {
+        self.request(Request::Cancel(id)).await
+    }
+
+    async fn request(&self, request: Request) -> Result<Prompt, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        self.told.try_send((request, Some(reply))).map_err(|_| Refusal::Unavailable)?;
+        answer.await.unwrap_or(Err(Refusal::Unavailable))
+    }
+
+    /// Queues a prompt for a rule of the user's configuration.
+    pub fn suggest(&self, session: SessionId, text: String) {
+        let request = Request::Queue { session, text, by: QueuedBy::Monitor };
+        if self.told.try_send((request, None)).is_err() {
+            tracing::warn!("a rule's prompt was dropped: too many requests are waiting for the prompt queue");
         }
     }
 }
@@ -97,20 +114,22 @@ struct Queue {
 }
 
 impl Queue {
-    async fn run(mut self, mut inbox: mpsc::Receiver<Told>, cancel: CancellationToken) {
+    async fn run(mut self, mut inbox: mpsc::Receiver<Asked>, cancel: CancellationToken) {
         self.take_up().await;
         loop {
             let idle = self.waiting.is_empty();
             tokio::select! {
                 () = cancel.cancelled() => return,
                 told = inbox.recv() => match told {
-                    Some(Told::Ask(ask, reply)) => {
-                        let answer = self.asked(ask, QueuedBy::Person).await;
+                    // Nobody waits for the answer any more: it is not begun.
+                    Some((_, Some(reply))) if reply.is_closed() => {}
+                    Some((request, Some(reply))) => {
+                        let answer = self.carry_out(request).await;
                         // The client may have gone away meanwhile.
                         reply.send(answer).ok();
                     }
-                    Some(Told::Suggest(ask)) => {
-                        if let Err(refusal) = self.asked(ask, QueuedBy::Monitor).await {
+                    Some((request, None)) => {
+                        if let Err(refusal) = self.carry_out(request).await {
                             tracing::info!(%refusal, "a rule's prompt is not queued");
                         }
                     }
@@ -125,7 +144,7 @@ impl Queue {
     async fn take_up(&mut self) {
         let reader = self.parts.reader.clone();
         let filter =
-            KeptFilter { states: Some(QueuedState::Queued..=QueuedState::Delivering), session: None, limit: 10_000 };
+            KeptFilter { states: Some(QueuedState::Queued..=QueuedState::Delivering), session: None, limit: 10_000, behind: None };
         let found = tokio::task::spawn_blocking(move || reader.kept::<Prompt>(&filter)).await;
         let mut prompts = match found {
             Ok(Ok(prompts)) => prompts,
@@ -150,9 +169,9 @@ impl Queue {
         }
     }
 
-    async fn asked(&mut self, ask: PromptAsk, by: QueuedBy) -> Result<String, Refusal> {
-        let prompt = match ask {
-            PromptAsk::Queue { session, text } => {
+    async fn carry_out(&mut self, request: Request) -> Result<Prompt, Refusal> {
+        match request {
+            Request::Queue { session, text, by } => {
                 let queue = self.waiting.get(&session).map_or(0, VecDeque::len);
                 if queue >= PER_SESSION {
                     return Err(Refusal::Conflict(format!("{PER_SESSION} prompts wait for this session already")));
@@ -177,23 +196,18 @@ impl Queue {
                 };
                 self.commit(prompt.clone()).await?;
                 self.waiting.entry(session).or_default().push_back(prompt.clone());
-                prompt
+                Ok(prompt)
             }
-            PromptAsk::Cancel(id) => {
-                let id = id.to_ascii_uppercase();
+            Request::Cancel(id) => {
                 let found = self.waiting.values_mut().find_map(|queue| {
-                    let at =
-                        queue.iter().position(|prompt| prompt.id == id || id.len() >= 4 && prompt.id.ends_with(&id))?;
+                    let at = queue.iter().position(|prompt| prompt.id == id)?;
                     queue.remove(at)
                 });
                 self.waiting.retain(|_, queue| !queue.is_empty());
-                let Some(prompt) = found else {
-                    return Err(Refusal::NotFound("no prompt with this id waits".into()));
-                };
-                self.end(prompt, QueuedState::Cancelled, None).await?
+                let prompt = found.ok_or_else(|| Refusal::Conflict("this prompt does not wait any more".into()))?;
+                self.end(prompt, QueuedState::Cancelled, None).await
             }
-        };
-        as_json(&prompt)
+        }
     }
 
     /// Types the first prompt of each session that waits for one.

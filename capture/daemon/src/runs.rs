@@ -10,10 +10,11 @@ use std::{
     time::Duration,
 };
 
-use events::{RunId, SessionId, State, Timestamp};
-use serde::Serialize;
+use events::{RunId, SessionId, State};
+use api::runs::{Explanation, Input as RunInput, InputSent, Picture, Run, RunState};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
-use server::{HostConnection, HostStream, Peer, Refusal, RunAsk, RunTarget};
+use server::{HostConnection, HostStream, Peer, Refusal, RunTarget};
 use terminal::host::frame::{Answered, Ask, DialogAnswer, Down, Frame, Hello, Presence, Told, Up};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -23,7 +24,6 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    handing::as_json,
     ingest::{HostInput, IngestHandle, Input},
 };
 
@@ -52,12 +52,12 @@ pub struct Runs {
 #[derive(Default)]
 struct Table {
     live: HashMap<RunId, Live>,
-    ended: VecDeque<Described>,
+    ended: VecDeque<Run>,
     connections: u64,
 }
 
 struct Live {
-    described: Described,
+    described: Run,
     asks: mpsc::Sender<Question>,
     /// Tells a connection from the one before it.
     connection: u64,
@@ -68,25 +68,6 @@ struct Live {
 struct Question {
     ask: Ask,
     reply: oneshot::Sender<Result<Value, String>>,
-}
-
-/// A run as it is shown.
-#[derive(Debug, Clone, Serialize)]
-struct Described {
-    id: RunId,
-    #[serde(flatten)]
-    hello: Hello,
-    /// `running`, `exited`, or `unreachable` while its host is away.
-    state: &'static str,
-    exit_code: Option<i32>,
-    exit_signal: Option<i32>,
-    ended_at: Option<Timestamp>,
-    /// The session it hosts now.
-    session_id: Option<SessionId>,
-    /// Frames its host could not keep while no server took them.
-    frames_lost: u64,
-    /// What its screen says.
-    screen_state: Option<State>,
 }
 
 /// Why a prompt was not delivered.
@@ -109,24 +90,33 @@ pub struct Census {
     pub frames_lost: u64,
 }
 
-impl Described {
-    fn new(hello: Hello) -> Self {
-        Self {
-            id: hello.run,
-            hello,
-            state: "running",
-            exit_code: None,
-            exit_signal: None,
-            ended_at: None,
-            session_id: None,
-            frames_lost: 0,
-            screen_state: None,
-        }
-    }
+/// The shortest part of an id that names a run.
+const SHORTEST_PART: usize = 4;
 
-    fn is(&self, given: &str) -> bool {
-        self.id.to_string().eq_ignore_ascii_case(given) || self.hello.name.as_deref() == Some(given)
+/// A run whose host just connected.
+fn described(hello: Hello) -> Run {
+    Run {
+        id: hello.run,
+        hello,
+        state: RunState::Running,
+        exit_code: None,
+        exit_signal: None,
+        ended_at: None,
+        session_id: None,
+        frames_lost: 0,
+        screen_state: None,
     }
+}
+
+/// Whether a run has this id or name.
+fn is_named(run: &Run, given: &str) -> bool {
+    run.id.to_string().eq_ignore_ascii_case(given) || run.hello.name.as_deref() == Some(given)
+}
+
+/// Whether a part of an id is the beginning or end of this run's.
+fn fits(run: &Run, part: &str) -> bool {
+    let (id, part) = (run.id.to_string(), part.to_ascii_uppercase());
+    part.len() >= SHORTEST_PART && (id.starts_with(&part) || id.ends_with(&part))
 }
 
 impl Runs {
@@ -150,21 +140,14 @@ impl Runs {
         }
     }
 
-    /// The runs as JSON: those that live first, newest first.
-    ///
-    /// # Errors
-    /// When they cannot be written as JSON.
-    pub fn list(&self) -> Result<String, Refusal> {
-        #[derive(Serialize)]
-        struct List {
-            runs: Vec<Described>,
-        }
+    /// The runs: those that live first, newest first.
+    #[must_use]
+    pub fn list(&self) -> Vec<Run> {
         let table = self.table();
-        let mut runs: Vec<Described> = table.live.values().map(|live| live.described.clone()).collect();
+        let mut runs: Vec<Run> = table.live.values().map(|live| live.described.clone()).collect();
         runs.sort_by_key(|run| std::cmp::Reverse(run.id));
         runs.extend(table.ended.iter().rev().cloned());
-        drop(table);
-        as_json(&List { runs })
+        runs
     }
 
     /// How many there are.
@@ -174,24 +157,48 @@ impl Runs {
         let all = || table.live.values().map(|live| &live.described).chain(&table.ended);
         Census {
             connected: table.live.len(),
-            unreachable: table.ended.iter().filter(|run| run.state == "unreachable").count(),
+            unreachable: table.ended.iter().filter(|run| run.state == RunState::Unreachable).count(),
             frames_lost: all().map(|run| run.frames_lost).sum(),
         }
     }
 
-    /// Asks something of a run.
+    /// One run.
     ///
     /// # Errors
-    /// When there is none, it is gone, or its host says no.
-    pub async fn ask(&self, target: RunTarget, what: RunAsk) -> Result<String, Refusal> {
-        let (described, asks) = self.find(&target)?;
-        let ask = match what {
-            RunAsk::Describe => return as_json(&described),
-            RunAsk::Screen => Ask::Screen,
-            RunAsk::Explain => Ask::Explain,
-            RunAsk::Input(input) => return type_into(&described, asks.as_ref(), input).await,
-        };
-        as_json(&question(&described, asks.as_ref(), ask).await?)
+    /// When there is none, or the name fits several.
+    pub fn get(&self, target: &RunTarget) -> Result<Run, Refusal> {
+        self.find(target).map(|(run, _)| run)
+    }
+
+    /// The screen of a run.
+    ///
+    /// # Errors
+    /// When there is none, it is gone, or its host refuses.
+    pub async fn screen(&self, target: &RunTarget) -> Result<Picture, Refusal> {
+        self.ask(target, Ask::Screen).await
+    }
+
+    /// How the screen of a run is read.
+    ///
+    /// # Errors
+    /// As [`screen`](Self::screen).
+    pub async fn explain_screen(&self, target: &RunTarget) -> Result<Explanation, Refusal> {
+        self.ask(target, Ask::Explain).await
+    }
+
+    /// Types into a run.
+    ///
+    /// # Errors
+    /// As [`screen`](Self::screen), and when a dialog is open that text may answer.
+    pub async fn send_input(&self, target: &RunTarget, input: RunInput) -> Result<InputSent, Refusal> {
+        let (run, asks) = self.find(target)?;
+        type_into(&run, asks.as_ref(), input).await
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, target: &RunTarget, ask: Ask) -> Result<T, Refusal> {
+        let (run, asks) = self.find(target)?;
+        let answer = question(&run, asks.as_ref(), ask).await?;
+        serde_json::from_value(answer).map_err(|error| Refusal::Failed(error.to_string()))
     }
 
     /// The run that hosts a session and lives, the newest of several.
@@ -251,9 +258,7 @@ impl Runs {
     /// # Errors
     /// When the run has ended, or its host does not answer.
     pub async fn presence(&self, run: RunId) -> Result<Presence, Refusal> {
-        let (described, asks) = self.find(&RunTarget::Run(run.to_string()))?;
-        let told = question(&described, asks.as_ref(), Ask::Presence).await?;
-        serde_json::from_value(told).map_err(|error| Refusal::Failed(error.to_string()))
+        self.ask(&RunTarget::Run(run.to_string()), Ask::Presence).await
     }
 
     /// Writes bytes to the terminals of those who look on at the run.
@@ -265,24 +270,36 @@ impl Runs {
         question(&described, asks.as_ref(), Ask::Announce { bytes }).await.map(|_| ())
     }
 
-    fn find(&self, target: &RunTarget) -> Result<(Described, Option<mpsc::Sender<Question>>), Refusal> {
+    fn find(&self, target: &RunTarget) -> Result<(Run, Option<mpsc::Sender<Question>>), Refusal> {
         let table = self.table();
-        let fits = |run: &Described| match target {
+        let is_meant = |run: &Run| match target {
             RunTarget::Session(session) => run.session_id == Some(*session),
-            RunTarget::Run(given) => run.is(given),
+            RunTarget::Run(given) => is_named(run, given),
         };
-        if let Some(live) = table.live.values().filter(|live| fits(&live.described)).max_by_key(|l| l.described.id) {
+        if let Some(live) = table.live.values().filter(|live| is_meant(&live.described)).max_by_key(|l| l.described.id) {
             return Ok((live.described.clone(), Some(live.asks.clone())));
         }
-        let ended = table.ended.iter().rev().find(|run| fits(run)).cloned();
-        ended.map(|run| (run, None)).ok_or_else(|| match target {
+        if let Some(run) = table.ended.iter().rev().find(|run| is_meant(run)) {
+            return Ok((run.clone(), None));
+        }
+        let given = match target {
             RunTarget::Session(session) => {
-                Refusal::Conflict(format!("session {session} is only observed: no run of capture hosts it"))
+                let why = format!("session {session} is only observed: no run of capture hosts it");
+                return Err(Refusal::Conflict(why));
             }
-            RunTarget::Run(given) => {
-                Refusal::NotFound(format!("there is no run `{}`", given.chars().take(64).collect::<String>()))
+            RunTarget::Run(given) => given,
+        };
+        let live = table.live.values().map(|live| (&live.described, Some(&live.asks)));
+        let all = live.chain(table.ended.iter().map(|run| (run, None)));
+        let mut fitting = all.filter(|(run, _)| fits(run, given));
+        let shown: String = given.chars().take(64).collect();
+        match (fitting.next(), fitting.next()) {
+            (Some((run, asks)), None) => Ok((run.clone(), asks.cloned())),
+            (Some((a, _)), Some((b, _))) => {
+                Err(Refusal::Ambiguous(format!("`{shown}` fits several runs, for instance {} and {}", a.id, b.id)))
             }
-        })
+            (None, _) => Err(Refusal::NotFound(format!("there is no run `{shown}`"))),
+        }
     }
 
     /// The dialog that stands on the screen of a run.
@@ -314,7 +331,7 @@ impl Runs {
             }
             if let Some(mut live) = table.live.remove(&run) {
                 if live.described.ended_at.is_none() {
-                    live.described.state = "unreachable";
+                    live.described.state = RunState::Unreachable;
                 }
                 table.ended.push_back(live.described);
                 if table.ended.len() > ENDED {
@@ -403,9 +420,9 @@ impl Runs {
             let at = table.ended.iter().position(|run| run.id == hello.run)?;
             table.ended.remove(at)
         });
-        let mut described = Described::new(hello.clone());
+        let mut described = described(hello.clone());
         if let Some(before) = before {
-            described = Described { hello: described.hello, state: "running", ..before };
+            described = Run { hello: described.hello, state: RunState::Running, ..before };
         }
         table.live.insert(hello.run, Live { described, asks, connection, dialog: None });
         connection
@@ -432,7 +449,7 @@ impl Runs {
             }
             Told::Gap { frames } => described.frames_lost += frames,
             Told::Exited { code, signal } => {
-                described.state = "exited";
+                described.state = RunState::Exited;
                 described.exit_code = *code;
                 described.exit_signal = *signal;
                 described.ended_at = Some(frame.at);
@@ -444,7 +461,7 @@ impl Runs {
     }
 }
 
-async fn question(run: &Described, asks: Option<&mpsc::Sender<Question>>, ask: Ask) -> Result<Value, Refusal> {
+async fn question(run: &Run, asks: Option<&mpsc::Sender<Question>>, ask: Ask) -> Result<Value, Refusal> {
     let name = run.hello.name.clone().unwrap_or_else(|| run.id.to_string());
     let asks = asks.filter(|_| run.ended_at.is_none()).ok_or_else(|| {
         Refusal::Conflict(if run.ended_at.is_some() {
@@ -466,11 +483,11 @@ async fn question(run: &Described, asks: Option<&mpsc::Sender<Question>>, ask: A
 /// Types into a run. Text is for a prompt: while a dialog is open it is refused, because a letter
 /// or an Enter of it may be an answer. Keys are for dialogs: whoever names keys knows what they do.
 async fn type_into(
-    run: &Described,
+    run: &Run,
     asks: Option<&mpsc::Sender<Question>>,
-    input: server::Input,
-) -> Result<String, Refusal> {
-    let server::Input { text, submit, keys, interrupt, force } = input;
+    input: RunInput,
+) -> Result<InputSent, Refusal> {
+    let RunInput { text, submit, keys, interrupt, force } = input;
     if let Some(text) = text {
         if run.screen_state == Some(State::WaitingApproval) && !force {
             return Err(Refusal::Conflict(
@@ -494,12 +511,7 @@ async fn type_into(
     } else if interrupt {
         question(run, asks, Ask::Interrupt).await?;
     }
-    #[derive(Serialize)]
-    struct Sent {
-        run: RunId,
-        sent: bool,
-    }
-    as_json(&Sent { run: run.id, sent: true })
+    Ok(InputSent { run: run.id, sent: true })
 }
 
 /// Lines of a host, each of bounded length.

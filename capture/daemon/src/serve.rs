@@ -9,26 +9,27 @@ use std::{
 };
 
 use anyhow::Context;
+use api::Endpoint;
 use crossbeam_channel::{Sender, bounded};
 use events::{RunId, SessionId};
 use processes::{descends_from_agent, holders_of_tcp, user_of_tcp};
 use protocols::codex_daemon::Daemons;
 use rustix::process::{Resource, Rlimit, setrlimit};
-use server::{ApprovalAsk, Board, Command, Refusal};
+use server::Board;
 use store::Writer;
 use tailer::collect::{Batch, Collector, Stopped};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     actions::Actions,
-    approvals::{self, ApprovalBroker, HookWait, ListFilter},
+    approvals::{self, ApprovalBroker},
     clock,
     config::Config,
+    control::{self, Daemon},
     daemons,
     deliveries::Deliveries,
-    endpoint::{self, Endpoint},
+    endpoint,
     findings::{self, Findings},
-    handing::as_json,
     health,
     ingest::{self, Gauges, Ingest, IngestHandle, Input, Prepared},
     linker::Linker,
@@ -54,8 +55,6 @@ pub struct Options {
     pub config: Config,
 }
 
-/// Commands that may wait for the program.
-const COMMANDS: usize = 64;
 /// The write-ahead log is moved into the database this often while there is something in it.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
 
@@ -174,7 +173,7 @@ impl Service {
         let collect = collect_config(&options.config);
         let homes = roots::homes(&options.config, data)?;
         let collector = Collector::new(collect, transcripts::providers::roots(&homes), writer.cursors()?);
-        let control = collector.control();
+        let collecting = collector.control();
 
         let reader = writer.reader();
         let database = writer.path().to_owned();
@@ -213,13 +212,11 @@ impl Service {
             .spawn(move || ingest.run(incoming))
             .context("cannot start a thread")?;
 
-        let (commands, asked) = tokio::sync::mpsc::channel(COMMANDS);
         let mut config = server::Config::new(tokens);
         config.listen = options.listen;
         config.exposure = if options.exposed { server::Exposure::Network } else { server::Exposure::Loopback };
         let socket = data.join("capture.sock");
         config.socket = Some(socket.clone());
-        config.commands = Some(commands);
         config.rules = options.config.rules();
         config.redact = Some(Arc::new(redaction::value));
         config.host_protocol = terminal::host::frame::PROTOCOL;
@@ -236,7 +233,7 @@ impl Service {
         let telemeter = Telemeter::new(inputs.clone(), Arc::clone(&gauges));
         let daemons = daemons::follow(codex_homes, inputs.clone()).context("cannot start a thread")?;
         let health = health::health(health::Observed {
-            control,
+            control: collecting,
             gauges: Arc::clone(&gauges),
             telemeter: telemeter.clone(),
             runs: runs.clone(),
@@ -269,9 +266,8 @@ impl Service {
             settings: options.config.notify.clone(),
         });
         let told = told.context("cannot start the notifier")?;
-        let serving = runtime.block_on(server::serve(config, board, reader, health, cancel.clone()))?;
         let deliveries = Deliveries::new(data, inputs.clone());
-        let hands = Hands {
+        config.control = Arc::new(Daemon::new(control::Parts {
             inputs: inputs.clone(),
             runs,
             deliveries: deliveries.clone(),
@@ -280,8 +276,9 @@ impl Service {
             prompts,
             findings: findings.clone(),
             notices: notices.clone(),
-        };
-        runtime.spawn(carry_out(asked, hands, cancel.clone()));
+            cancel: cancel.clone(),
+        }));
+        let serving = runtime.block_on(server::serve(config, board, reader, health, cancel.clone()))?;
 
         let sink = {
             let inputs = inputs.clone();
@@ -299,7 +296,7 @@ impl Service {
             socket,
             token_file: endpoint::token_file(data),
         };
-        endpoint.store(data)?;
+        endpoint::publish(&endpoint, data)?;
         Ok(Self {
             endpoint,
             data: data.clone(),
@@ -319,7 +316,7 @@ impl Service {
 
     /// Sources first, then what they still have under way, then the server.
     fn stop(mut self, runtime: &tokio::runtime::Runtime, cancel: &CancellationToken) {
-        self.endpoint.remove(&self.data);
+        endpoint::withdraw(&self.endpoint, &self.data);
         self.gauges.ending.store(true, Ordering::Relaxed);
         self.files.stop();
         self.daemons.stop();
@@ -356,132 +353,6 @@ fn collect_config(config: &Config) -> tailer::collect::Config {
         collect.watches = 0;
     }
     collect
-}
-
-/// Who carries out the server's commands.
-struct Hands {
-    inputs: IngestHandle,
-    runs: Runs,
-    deliveries: Deliveries,
-    telemeter: Telemeter,
-    approvals: ApprovalBroker,
-    prompts: Prompts,
-    findings: Findings,
-    notices: Notices,
-}
-
-/// Hands the server's commands to ingest.
-async fn carry_out(mut asked: tokio::sync::mpsc::Receiver<Command>, hands: Hands, cancel: CancellationToken) {
-    let Hands { inputs, runs, deliveries, telemeter, approvals, prompts, findings, notices } = hands;
-    // The conversations with hosts and the questions to them end with this task.
-    let mut tasks = tokio::task::JoinSet::new();
-    loop {
-        let command = tokio::select! {
-            command = asked.recv() => match command {
-                Some(command) => command,
-                None => break,
-            },
-            Some(_) = tasks.join_next() => continue,
-        };
-        match command {
-            Command::Host { connection, peer } => {
-                tasks.spawn(runs.clone().attend(connection, peer, cancel.clone()));
-            }
-            Command::Delivery { id, reply } => {
-                let deliveries = deliveries.clone();
-                // It reads a file, and a full channel blocks.
-                tasks.spawn(async move {
-                    let taken = tokio::task::spawn_blocking(move || deliveries.take(id)).await;
-                    let gone = || Refusal::Failed("ingest takes nothing more".into());
-                    reply.send(if taken.unwrap_or(false) { Ok(()) } else { Err(gone()) }).ok();
-                });
-            }
-            Command::Hold { delivery, people, digest, whole, mut reply } => {
-                let approvals = approvals.clone();
-                tasks.spawn(async move {
-                    let answer = tokio::select! {
-                        answer = approvals.hold(HookWait { delivery, people, digest }, whole) => answer,
-                        // The broker learns that the hook went away from the future being dropped.
-                        () = reply.closed() => return,
-                    };
-                    reply.send(answer.and_then(|answer| serde_json::to_string(&answer).ok())).ok();
-                });
-            }
-            Command::Approvals { ask, mut reply } => {
-                let approvals = approvals.clone();
-                tasks.spawn(async move {
-                    let answer = tokio::select! {
-                        answer = approvals_json(&approvals, ask) => answer,
-                        // Nothing is decided for a client that went away before the approval was claimed.
-                        () = reply.closed() => return,
-                    };
-                    reply.send(answer).ok();
-                });
-            }
-            Command::Findings { ask, reply } => findings.ask(ask, reply),
-            Command::TestChannel { channel, reply } => notices.test(channel, reply),
-            Command::Prompts { ask, reply } => prompts.ask(ask, reply),
-            Command::Runs { reply } => {
-                reply.send(runs.list()).ok();
-            }
-            Command::Run { target, ask, reply } => {
-                let runs = runs.clone();
-                tasks.spawn(async move {
-                    // The client may have gone away meanwhile.
-                    reply.send(runs.ask(target, ask).await).ok();
-                });
-            }
-            Command::Telemetry { message, reply } => {
-                let telemeter = telemeter.clone();
-                // As many at once as the server lets in.
-                tasks.spawn_blocking(move || telemeter.take(&message, reply));
-            }
-            Command::SetCapture { session, enabled, reply } => {
-                let answer = found(session, reply);
-                // A reply that is dropped tells the client that ingest has stopped.
-                inputs.send_async(Input::SetCapture(session, enabled, answer)).await.ok();
-            }
-            Command::Label { session, labels, reply } => {
-                let label = |(key, value): (String, Option<String>)| match value {
-                    Some(value) => format!("{key}={value}"),
-                    None => key,
-                };
-                let labels = labels.into_iter().map(label).collect();
-                inputs.send_async(Input::Label(session, labels, found(session, reply))).await.ok();
-            }
-        }
-    }
-}
-
-/// What was asked about approvals, answered as JSON.
-async fn approvals_json(approvals: &ApprovalBroker, ask: ApprovalAsk) -> Result<String, Refusal> {
-    #[derive(serde::Serialize)]
-    struct List {
-        approvals: Vec<approvals::ApprovalView>,
-    }
-    match ask {
-        ApprovalAsk::List { state, session, limit } => {
-            as_json(&List { approvals: approvals.list(ListFilter { state, session, limit }).await? })
-        }
-        ApprovalAsk::One(id) => as_json(&approvals.get(&id).await?),
-        ApprovalAsk::Decide(id, decision) => as_json(&approvals.decide(&id, *decision).await?),
-    }
-}
-
-/// Tells a client whether the session it named is there.
-fn found(
-    session: events::SessionId,
-    reply: tokio::sync::oneshot::Sender<Result<(), Refusal>>,
-) -> Box<dyn FnOnce(Result<bool, String>) + Send> {
-    Box::new(move |known| {
-        let result = match known {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Refusal::NotFound(format!("there is no session {session}"))),
-            Err(error) => Err(Refusal::Failed(error)),
-        };
-        // The client may have gone away meanwhile.
-        reply.send(result).ok();
-    })
 }
 
 /// Moves the write-ahead log into the database on a thread of its own, so that no commit waits.

@@ -9,7 +9,8 @@ use std::{
 
 use events::{Provider, Timestamp};
 use protocols::telemetry::{self, Encoding, Received, Signal};
-use server::{SourceHealth, Telemetry, TelemetryKind, TelemetryRefusal};
+use api::health::SourceHealth;
+use server::{Telemetry, TelemetryKind, TelemetryRefusal};
 use tokio::sync::oneshot;
 
 use crate::{

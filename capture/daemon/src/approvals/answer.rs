@@ -7,7 +7,8 @@ use events::{DecidedVia, Source};
 use hooks::delivery::answer::{has_words, takes_allowance};
 use projections::Approval;
 use protocols as protocol;
-use server::{Decision, Verdict};
+use api::approvals::Verdict;
+use server::Decision;
 
 /// How an answer reaches whoever waits for the decision on a request.
 pub(super) fn route_of(approval: &Approval) -> DecidedVia {

@@ -7,7 +7,8 @@ use agents::Answer;
 use events::{ApprovalKind, ApprovalResolved, ApprovalState, DecidedBy, DecidedVia, RunId};
 use projections::Approval;
 use serde_json::{Value, json};
-use server::{Decision, DecisionScope, Refusal, Verdict};
+use api::approvals::{DecisionScope, Verdict};
+use server::{Decision, Refusal};
 use terminal::host::frame::DialogAnswer;
 use tokio::sync::{OnceCell, oneshot};
 

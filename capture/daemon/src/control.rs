@@ -1,0 +1,187 @@
+//! What the HTTP server asks of the daemon: each request goes to the part that owns the matter.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use api::{
+    approvals::ApprovalView,
+    hooks::HookAnswer,
+    prompts::Receipt,
+    runs::{Explanation, Input as RunInput, InputSent, Picture, Run},
+};
+use events::{Finding, RunId, SessionId};
+use futures_util::future::{BoxFuture, FutureExt};
+use projections::Prompt;
+use server::{
+    ApprovalFilter, Control, Decision, DecisionWait, HostConnection, Peer, Refusal, Reply, RunTarget, Telemetry,
+    TelemetryRefusal,
+};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    approvals::{ApprovalBroker, HookWait},
+    deliveries::Deliveries,
+    findings::Findings,
+    ingest::{IngestHandle, Input},
+    notices::Notices,
+    prompts::Prompts,
+    runs::Runs,
+    telemetry::Telemeter,
+};
+
+/// The parts that carry out what the server asks for.
+#[derive(Clone)]
+pub struct Parts {
+    /// The way to ingest.
+    pub inputs: IngestHandle,
+    /// The runs.
+    pub runs: Runs,
+    /// What hooks put in the spool.
+    pub deliveries: Deliveries,
+    /// Takes telemetry in.
+    pub telemeter: Telemeter,
+    /// Pending approvals.
+    pub approvals: ApprovalBroker,
+    /// Queued prompts.
+    pub prompts: Prompts,
+    /// Open findings.
+    pub findings: Findings,
+    /// Notifications.
+    pub notices: Notices,
+    /// Ends conversations with hosts.
+    pub cancel: CancellationToken,
+}
+
+/// Carries out what the server asks for.
+pub struct Daemon(Arc<Parts>);
+
+impl Daemon {
+    /// Hands requests to these parts.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// A task on the parts that answers with a boxed future.
+    fn with<T: Send + 'static, F>(&self, task: impl FnOnce(Arc<Parts>) -> F) -> BoxFuture<'static, T>
+    where
+        F: Future<Output = T> + Send + 'static,
+    {
+        task(Arc::clone(&self.0)).boxed()
+    }
+
+    /// Sends ingest an input that answers whether there is such a session.
+    fn change(
+        &self,
+        session: SessionId,
+        input: impl FnOnce(Box<dyn FnOnce(Result<bool, String>) + Send>) -> Input + Send + 'static,
+    ) -> Reply<()> {
+        self.with(move |parts| async move {
+            let (reply, answer) = oneshot::channel();
+            // The client may have gone away meanwhile.
+            let input = input(Box::new(move |known| drop(reply.send(known))));
+            parts.inputs.send_async(input).await.map_err(|_| Refusal::Unavailable)?;
+            match answer.await {
+                Ok(Ok(true)) => Ok(()),
+                Ok(Ok(false)) => Err(Refusal::NotFound(format!("there is no session {session}"))),
+                Ok(Err(error)) => Err(Refusal::Failed(error)),
+                Err(_) => Err(Refusal::Unavailable),
+            }
+        })
+    }
+}
+
+impl Control for Daemon {
+    fn set_capture(&self, session: SessionId, enabled: bool) -> Reply<()> {
+        self.change(session, move |answer| Input::SetCapture(session, enabled, answer))
+    }
+
+    fn label(&self, session: SessionId, labels: BTreeMap<String, Option<String>>) -> Reply<()> {
+        let label = |(key, value): (String, Option<String>)| match value {
+            Some(value) => format!("{key}={value}"),
+            None => key,
+        };
+        let labels = labels.into_iter().map(label).collect();
+        self.change(session, move |answer| Input::Label(session, labels, answer))
+    }
+
+    fn attend_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()> {
+        self.with(|parts| parts.runs.clone().attend(connection, peer, parts.cancel.clone()))
+    }
+
+    fn take_delivery(&self, id: RunId) -> Reply<()> {
+        self.with(move |parts| async move {
+            // It reads a file, and a full channel blocks.
+            let taken = tokio::task::spawn_blocking(move || parts.deliveries.take(id)).await;
+            if taken.unwrap_or(false) { Ok(()) } else { Err(Refusal::Unavailable) }
+        })
+    }
+
+    fn await_decision(&self, wait: DecisionWait) -> Reply<Option<HookAnswer>> {
+        let DecisionWait { delivery, people, digest, whole } = wait;
+        self.with(move |parts| async move {
+            Ok(parts.approvals.hold(HookWait { delivery, people, digest }, whole).await)
+        })
+    }
+
+    fn approvals(&self, filter: ApprovalFilter) -> Reply<Vec<ApprovalView>> {
+        self.with(|parts| async move { parts.approvals.list(filter).await })
+    }
+
+    fn approval(&self, id: String) -> Reply<ApprovalView> {
+        self.with(|parts| async move { parts.approvals.get(&id).await })
+    }
+
+    fn decide(&self, id: String, decision: Decision) -> Reply<ApprovalView> {
+        self.with(|parts| async move { parts.approvals.decide(&id, decision).await })
+    }
+
+    fn acknowledge(&self, finding: String) -> Reply<Finding> {
+        self.with(|parts| async move { parts.findings.acknowledge(finding).await })
+    }
+
+    fn queue_prompt(&self, session: SessionId, text: String) -> Reply<Prompt> {
+        self.with(move |parts| async move { parts.prompts.queue(session, text).await })
+    }
+
+    fn cancel_prompt(&self, id: String) -> Reply<Prompt> {
+        self.with(|parts| async move { parts.prompts.cancel(id).await })
+    }
+
+    fn test_channel(&self, channel: String) -> Reply<Receipt> {
+        self.with(|parts| async move { parts.notices.test(channel).await })
+    }
+
+    fn runs(&self) -> Result<Vec<Run>, Refusal> {
+        Ok(self.0.runs.list())
+    }
+
+    fn run(&self, target: &RunTarget) -> Result<Run, Refusal> {
+        self.0.runs.get(target)
+    }
+
+    fn screen(&self, target: RunTarget) -> Reply<Picture> {
+        self.with(|parts| async move { parts.runs.screen(&target).await })
+    }
+
+    fn explain_screen(&self, target: RunTarget) -> Reply<Explanation> {
+        self.with(|parts| async move { parts.runs.explain_screen(&target).await })
+    }
+
+    fn send_input(&self, target: RunTarget, input: RunInput) -> Reply<InputSent> {
+        // Typing is not broken off half way when the client goes away.
+        self.with(|parts| async move {
+            let typing = tokio::spawn(async move { parts.runs.send_input(&target, input).await });
+            typing.await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
+        })
+    }
+
+    fn telemetry(&self, message: Telemetry) -> BoxFuture<'static, Result<Vec<u8>, TelemetryRefusal>> {
+        self.with(|parts| async move {
+            let (reply, answer) = oneshot::channel();
+            // It interprets the message and may block; as many at once as the server lets in.
+            tokio::task::spawn_blocking(move || parts.telemeter.take(&message, reply));
+            answer.await.unwrap_or(Err(TelemetryRefusal::Stuck))
+        })
+    }
+}
