@@ -21,7 +21,6 @@ mod queue;
 mod redact;
 mod report;
 mod run;
-mod runs;
 mod screen;
 mod send;
 mod serve;
@@ -38,11 +37,11 @@ use std::{
     process::ExitCode,
 };
 
+use api::routes::GetSession;
 use clap::{CommandFactory, Parser, Subcommand};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::{
-    client::{Client, Transport},
+    client::{self, Client, ClientError, Connection},
     terminal,
 };
 use daemon::{
@@ -201,17 +200,27 @@ impl Failed {
     }
 }
 
+/// The exit code for a request that failed.
+fn code_of(error: &ClientError) -> u8 {
+    match error.status() {
+        Some(404) => Failed::NotFound(String::new()).code(),
+        Some(408) => Failed::TimedOut(String::new()).code(),
+        Some(401 | 403 | 409) => REFUSED,
+        Some(_) | None => 1,
+    }
+}
+
 /// What every command gets.
 struct Context {
     data: PathBuf,
     config: Config,
     json: bool,
-    transport: Transport,
+    connection: Connection,
 }
 
 impl Context {
     fn client(&self) -> anyhow::Result<Client> {
-        Client::connect(&self.data, &self.config, self.transport)
+        client::connect(&self.data, &self.config, self.connection)
     }
 
     /// The user's policy: the file that the server of this data directory reads.
@@ -224,7 +233,7 @@ impl Context {
 
     /// The client of a server that runs; starts none.
     fn running(&self) -> anyhow::Result<Option<Client>> {
-        Client::running(&self.data, self.transport)
+        Ok(Client::running(&self.data, self.connection)?)
     }
 
     /// Prints JSON with the schema's version.
@@ -277,11 +286,15 @@ pub fn main() -> ExitCode {
     match run(arguments) {
         Ok(code) => code,
         // Whoever read our output has enough. What failed by itself is still told.
-        Err(error) if terminal::is_reader_gone() && !error.is::<Failed>() => ExitCode::SUCCESS,
+        Err(error) if terminal::is_reader_gone() && !error.is::<Failed>() && !error.is::<ClientError>() => {
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             complain(&format!("{error:#}"));
             let refused = error.downcast_ref::<environment::Refused>().map(|_| REFUSED);
-            ExitCode::from(refused.or_else(|| error.downcast_ref().map(Failed::code)).unwrap_or(1))
+            let failed = || error.downcast_ref().map(Failed::code);
+            let client = || error.downcast_ref().map(code_of);
+            ExitCode::from(refused.or_else(failed).or_else(client).unwrap_or(1))
         }
     }
 }
@@ -313,8 +326,8 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // Read by those that need it: a run's program does not wait for it.
     let context = || -> anyhow::Result<Context> {
         let config = Config::load(&places::config_file()?)?;
-        let transport = if arguments.tcp { Transport::Tcp } else { Transport::Unix };
-        Ok(Context { data: places::data_dir(data)?, config, json: arguments.json, transport })
+        let connection = if arguments.tcp { Connection::Tcp } else { Connection::Unix };
+        Ok(Context { data: places::data_dir(data)?, config, json: arguments.json, connection })
     };
     let json = arguments.json;
     match arguments.command {
@@ -358,29 +371,12 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Finds the session a person means: its id, the agent's id, or the beginning of either.
+/// Finds the session a person means: its id, the agent's id, a run's name, or the beginning or end of an id.
 fn find(client: &Client, given: &str) -> anyhow::Result<projections::Session> {
-    match client.get(&format!("/api/v1/sessions/{}", percent(given))) {
-        Ok(session) => return Ok(session),
-        Err(error) if matches!(error.downcast_ref(), Some(Failed::NotFound(_))) => {}
-        Err(error) => return Err(error),
-    }
-    let all: ps::Page = client.get("/api/v1/sessions?active=all&limit=1000")?;
-    let given_upper = given.to_ascii_uppercase();
-    let mut found = all.sessions.into_iter().filter(|s| {
-        s.id.to_string().starts_with(&given_upper)
-            || s.id.to_string().ends_with(&given_upper)
-            || s.provider_session_id.as_deref().is_some_and(|id| id.starts_with(given))
-    });
-    match (found.next(), found.next()) {
-        (Some(session), None) => Ok(session),
-        (Some(a), Some(b)) => {
-            Err(Failed::NotFound(format!("`{given}` fits several sessions, for instance {} and {}", a.id, b.id)).into())
-        }
-        (None, _) => {
-            Err(Failed::NotFound(format!("there is no session `{given}`; `capture ps --all` lists them")).into())
-        }
-    }
+    client.one::<GetSession>(given).map_err(|error| match error.status() {
+        Some(404) => Failed::NotFound(format!("no session `{given}`; `capture ps --all` lists them")).into(),
+        Some(_) | None => error.into(),
+    })
 }
 
 /// Takes one of some words; the help lists them.
@@ -396,14 +392,6 @@ where
         .try_map(|text| text.parse::<T>().map_err(|error| std::io::Error::other(error.to_string())))
 }
 
-/// What stands for itself in a path segment or a query value: RFC 3986's unreserved characters.
-const RESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-
-/// A path segment or query value, percent-encoded.
-fn percent(text: &str) -> String {
-    utf8_percent_encode(text, &RESERVED).to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -411,10 +399,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn percent_encodes_what_a_path_cannot_hold() {
-        assert_eq!(percent("a/b c?é"), "a%2Fb%20c%3F%C3%A9");
     }
 }

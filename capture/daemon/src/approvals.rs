@@ -47,8 +47,8 @@ use dialog::dialog_of;
 use files::{Files, has_more_files, marks};
 use pending::{Known, PendingApprovals, Standing};
 
-pub use judge::{Judge, Judged, OnPolicy};
 use api::approvals::{ApprovalView, FileView, PolicyView};
+pub use judge::{Judge, Judged, OnPolicy};
 
 /// Approvals that were pending before the start and are still decided from here.
 const TAKEN_UP: usize = 1_000;
@@ -227,7 +227,8 @@ impl ApprovalBroker {
     /// Takes up what was pending before the start.
     fn take_up(&self) {
         let pending = ApprovalState::Pending;
-        let filter = KeptFilter::<Approval> { states: Some(pending..=pending), session: None, limit: TAKEN_UP, behind: None };
+        let filter =
+            KeptFilter::<Approval> { states: Some(pending..=pending), session: None, limit: TAKEN_UP, behind: None };
         match self.shared.reader.kept(&filter) {
             Ok(approvals) => {
                 for approval in approvals {

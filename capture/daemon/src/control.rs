@@ -119,9 +119,9 @@ impl Control for Daemon {
 
     fn await_decision(&self, wait: DecisionWait) -> Reply<Option<HookAnswer>> {
         let DecisionWait { delivery, people, digest, whole } = wait;
-        self.with(move |parts| async move {
-            Ok(parts.approvals.hold(HookWait { delivery, people, digest }, whole).await)
-        })
+        self.with(
+            move |parts| async move { Ok(parts.approvals.hold(HookWait { delivery, people, digest }, whole).await) },
+        )
     }
 
     fn approvals(&self, filter: ApprovalFilter) -> Reply<Vec<ApprovalView>> {

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use api::health::SourceHealth;
 use events::Provider;
 use protocols::codex_daemon::{Daemons, HealthHandle, Timing, Told};
-use api::health::SourceHealth;
 use tailer::collect::Stopped;
 
 use crate::{

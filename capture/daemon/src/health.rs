@@ -8,10 +8,10 @@ use std::{
 };
 
 use agents::Homes;
+use api::health::SourceHealth;
 use events::{ApprovalState, FindingKind, Provider, Timestamp};
 use hooks::{AGENTS, Command, Fit, Search, State, Status, delivery::Spool};
 use protocols::codex_daemon::HealthHandle;
-use api::health::SourceHealth;
 use server::Health;
 use tailer::collect::Control;
 

@@ -216,7 +216,12 @@ struct Teller {
 impl Teller {
     /// What was found right before the last end, and nobody was told of.
     fn take_up(&mut self, notified: &[String]) {
-        let filter = KeptFilter { states: Some(FindingState::Open..=FindingState::Open), session: None, limit: 1_000, behind: None };
+        let filter = KeptFilter {
+            states: Some(FindingState::Open..=FindingState::Open),
+            session: None,
+            limit: 1_000,
+            behind: None,
+        };
         match self.parts.reader.kept::<Finding>(&filter) {
             Ok(open) => {
                 let fresh =

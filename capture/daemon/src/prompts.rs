@@ -143,8 +143,12 @@ impl Queue {
     /// What waited before the start waits still; what was being typed then, nobody knows.
     async fn take_up(&mut self) {
         let reader = self.parts.reader.clone();
-        let filter =
-            KeptFilter { states: Some(QueuedState::Queued..=QueuedState::Delivering), session: None, limit: 10_000, behind: None };
+        let filter = KeptFilter {
+            states: Some(QueuedState::Queued..=QueuedState::Delivering),
+            session: None,
+            limit: 10_000,
+            behind: None,
+        };
         let found = tokio::task::spawn_blocking(move || reader.kept::<Prompt>(&filter)).await;
         let mut prompts = match found {
             Ok(Ok(prompts)) => prompts,

@@ -10,8 +10,8 @@ use std::{
     time::Duration,
 };
 
-use events::{RunId, SessionId, State};
 use api::runs::{Explanation, Input as RunInput, InputSent, Picture, Run, RunState};
+use events::{RunId, SessionId, State};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use server::{HostConnection, HostStream, Peer, Refusal, RunTarget};
@@ -23,9 +23,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    ingest::{HostInput, IngestHandle, Input},
-};
+use crate::ingest::{HostInput, IngestHandle, Input};
 
 /// Questions that may wait for one host.
 const ASKS: usize = 32;
@@ -276,7 +274,8 @@ impl Runs {
             RunTarget::Session(session) => run.session_id == Some(*session),
             RunTarget::Run(given) => is_named(run, given),
         };
-        if let Some(live) = table.live.values().filter(|live| is_meant(&live.described)).max_by_key(|l| l.described.id) {
+        if let Some(live) = table.live.values().filter(|live| is_meant(&live.described)).max_by_key(|l| l.described.id)
+        {
             return Ok((live.described.clone(), Some(live.asks.clone())));
         }
         if let Some(run) = table.ended.iter().rev().find(|run| is_meant(run)) {
@@ -482,11 +481,7 @@ async fn question(run: &Run, asks: Option<&mpsc::Sender<Question>>, ask: Ask) ->
 
 /// Types into a run. Text is for a prompt: while a dialog is open it is refused, because a letter
 /// or an Enter of it may be an answer. Keys are for dialogs: whoever names keys knows what they do.
-async fn type_into(
-    run: &Run,
-    asks: Option<&mpsc::Sender<Question>>,
-    input: RunInput,
-) -> Result<InputSent, Refusal> {
+async fn type_into(run: &Run, asks: Option<&mpsc::Sender<Question>>, input: RunInput) -> Result<InputSent, Refusal> {
     let RunInput { text, submit, keys, interrupt, force } = input;
     if let Some(text) = text {
         if run.screen_state == Some(State::WaitingApproval) && !force {

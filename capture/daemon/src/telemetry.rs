@@ -7,9 +7,9 @@ use std::{
     time::Duration,
 };
 
+use api::health::SourceHealth;
 use events::{Provider, Timestamp};
 use protocols::telemetry::{self, Encoding, Received, Signal};
-use api::health::SourceHealth;
 use server::{Telemetry, TelemetryKind, TelemetryRefusal};
 use tokio::sync::oneshot;
 

@@ -27,12 +27,14 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("hooks", "adapters/hooks", &["agents", "events", "processes"]),
     ("protocols", "adapters/protocols", &["agents", "events", "hooks", "processes"]),
     ("store", "capture/store", &["events", "projections"]),
-    ("server", "capture/server", &["events", "projections", "store"]),
+    ("api", "capture/api", &["agents", "events", "processes", "projections", "terminal"]),
+    ("server", "capture/server", &["api", "events", "projections", "store"]),
     (
         "daemon",
         "capture/daemon",
         &[
             "agents",
+            "api",
             "approver",
             "events",
             "export",
@@ -55,6 +57,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
         "capture/cli",
         &[
             "agents",
+            "api",
             "approver",
             "daemon",
             "events",

@@ -15,7 +15,7 @@ use std::{
 use anyhow::Context;
 use store::lock::is_held;
 
-use super::{Client, Transport};
+use super::{Client, Connection};
 use crate::commands::{Failed, IN_USE};
 use daemon::{environment::Environment, serve::log_file};
 
@@ -29,7 +29,7 @@ const LOG_TAIL: u64 = 4 << 10;
 
 /// Starts a server in the background. Only one of several callers does; the others wait for it. A
 /// server that is still stopping is waited for.
-pub(super) fn start(data: &Path, transport: Transport) -> anyhow::Result<Client> {
+pub(super) fn start(data: &Path, connection: Connection) -> anyhow::Result<Client> {
     let environment = Environment::of_background(data)?;
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -49,7 +49,7 @@ pub(super) fn start(data: &Path, transport: Transport) -> anyhow::Result<Client>
     let until = Instant::now() + START_WITHIN;
     let mut child: Option<Child> = None;
     loop {
-        if let Some(client) = Client::running(data, transport)? {
+        if let Some(client) = Client::running(data, connection)? {
             return Ok(client);
         }
         match child.as_mut().map(Child::try_wait) {

@@ -12,7 +12,7 @@ use rustix::{
 };
 use store::lock::is_held;
 
-use super::{Client, Transport};
+use super::{Client, Connection};
 use crate::commands::Failed;
 
 /// A server that was asked to stop must have ended within this time.
@@ -20,47 +20,41 @@ const STOP_WITHIN: Duration = Duration::from_secs(60);
 /// The lock is looked at this often, once the process has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-impl Client {
-    /// Asks the server to stop, and waits until its process has ended and the data directory is free.
-    /// Only the process that proved to be the server is signalled. Gives its pid.
-    ///
-    /// # Errors
-    /// When no server runs, it cannot be signalled, or it does not end in time.
-    pub fn stop(data: &Path, transport: Transport) -> anyhow::Result<u32> {
-        let nobody = || Failed::NotFound("no server is running".into());
-        // The connection proves that the process named in `endpoint.json` is the one that serves.
-        let client = Self::running(data, transport)?.ok_or_else(nobody)?;
-        let endpoint = client.endpoint().clone();
-        let pid = i32::try_from(endpoint.pid).ok().and_then(Pid::from_raw).ok_or_else(nobody)?;
-        let process =
-            pidfd_open(pid, PidfdFlags::empty()).with_context(|| format!("cannot open process {}", endpoint.pid))?;
-        // Looked at after the descriptor was made: it refers to the process with this start time.
-        if !endpoint.is_alive() {
-            return Err(nobody().into());
-        }
-        drop(client);
-        pidfd_send_signal(&process, Signal::TERM)
-            .with_context(|| format!("cannot signal the server (process {})", endpoint.pid))?;
-        let until = Instant::now() + STOP_WITHIN;
-        let late = || {
-            Failed::Other(format!(
-                "the server (process {}) did not stop within {} s",
-                endpoint.pid,
-                STOP_WITHIN.as_secs()
-            ))
-        };
-        let within = Timespec { tv_sec: STOP_WITHIN.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: 0 };
-        let mut ended = [PollFd::new(&process, PollFlags::IN)];
-        if poll(&mut ended, Some(&within)).context("cannot wait for the server")? == 0 {
+/// Asks the server to stop, and waits until its process has ended and the data directory is free.
+/// Only the process that proved to be the server is signalled. Gives its pid.
+///
+/// # Errors
+/// When no server runs, it cannot be signalled, or it does not end in time.
+pub fn stop(data: &Path, connection: Connection) -> anyhow::Result<u32> {
+    let nobody = || Failed::NotFound("no server is running".into());
+    // The connection proves that the process named in `endpoint.json` is the one that serves.
+    let client = Client::running(data, connection)?.ok_or_else(nobody)?;
+    let endpoint = client.endpoint().clone();
+    let pid = i32::try_from(endpoint.pid).ok().and_then(Pid::from_raw).ok_or_else(nobody)?;
+    let process =
+        pidfd_open(pid, PidfdFlags::empty()).with_context(|| format!("cannot open process {}", endpoint.pid))?;
+    // Looked at after the descriptor was made: it refers to the process with this start time.
+    if !endpoint.is_alive() {
+        return Err(nobody().into());
+    }
+    drop(client);
+    pidfd_send_signal(&process, Signal::TERM)
+        .with_context(|| format!("cannot signal the server (process {})", endpoint.pid))?;
+    let until = Instant::now() + STOP_WITHIN;
+    let late = || {
+        Failed::Other(format!("the server (process {}) did not stop within {} s", endpoint.pid, STOP_WITHIN.as_secs()))
+    };
+    let within = Timespec { tv_sec: STOP_WITHIN.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: 0 };
+    let mut ended = [PollFd::new(&process, PollFlags::IN)];
+    if poll(&mut ended, Some(&within)).context("cannot wait for the server")? == 0 {
+        return Err(late().into());
+    }
+    while is_held(&store::lock_file(data)) {
+        if Instant::now() >= until {
             return Err(late().into());
         }
-        while is_held(&store::lock_file(data)) {
-            if Instant::now() >= until {
-                return Err(late().into());
-            }
-            // Nobody sends on this channel: it is a wait.
-            crossbeam_channel::after(LOOK_EVERY).recv().ok();
-        }
-        Ok(endpoint.pid)
+        // Nobody sends on this channel: it is a wait.
+        crossbeam_channel::after(LOOK_EVERY).recv().ok();
     }
+    Ok(endpoint.pid)
 }

@@ -6,13 +6,18 @@ use std::{
     io::{IsTerminal, Write},
 };
 
+use api::{
+    approvals::{ApprovalPage, ApprovalView, ApprovalsQuery, DecisionRequest, DecisionScope, PolicyDecision, Verdict},
+    list::Limit,
+    routes::{DecideApproval, GetApproval, ListApprovals},
+};
 use events::{ApprovalKind, ApprovalState, DecidedBy, DecidedVia, Timestamp};
 use projections::Approval;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
-    Context, Failed, is_agreed, percent, style,
+    Context, Failed, is_agreed, style,
     watch::{ALL, clear, show, watch},
 };
 use crate::{
@@ -71,58 +76,20 @@ enum Scope {
     Rule,
 }
 
-/// An approval as the server shows it.
-#[derive(Debug, Serialize, Deserialize)]
-struct Shown {
-    #[serde(flatten)]
-    approval: Approval,
-    #[serde(default)]
-    answer: Option<DecidedVia>,
-    #[serde(default)]
-    files: Vec<File>,
-    #[serde(default)]
-    more_files: bool,
-    #[serde(default)]
-    policy: Option<Policy>,
-    #[serde(default)]
-    suggested_rule: Option<String>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct File {
-    path: String,
-    #[serde(default)]
-    size: Option<u64>,
-    #[serde(default)]
-    hash: Option<String>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Policy {
-    decision: String,
-    rule: String,
-    reason: String,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Page {
-    approvals: Vec<Shown>,
-}
-
 pub(super) fn list(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
     if let Some(id) = &arguments.id {
         let shown = one(&client, id)?;
         return if context.json { context.print_json(&shown) } else { show(&whole(&shown)) };
     }
-    let mut query = format!("/api/v1/approvals?limit={}", arguments.limit);
-    if !arguments.all {
-        query += "&state=pending";
-    }
-    if let Some(session) = &arguments.session {
-        query += &format!("&session={}", super::find(&client, session)?.id);
-    }
-    let list = || client.get::<Page>(&query);
+    let session = arguments.session.as_deref().map(|given| super::find(&client, given)).transpose()?;
+    let query = ApprovalsQuery {
+        state: (!arguments.all).then_some(ApprovalState::Pending),
+        session: session.map(|session| session.id.to_string()),
+        cursor: None,
+        limit: Some(Limit::of(arguments.limit)),
+    };
+    let list = || Ok(client.get::<ListApprovals>("", &query)?);
     if !arguments.watch {
         let page = list()?;
         return if context.json { context.print_json(&page) } else { show(&rows(&page, arguments.all)) };
@@ -133,11 +100,11 @@ pub(super) fn list(context: &Context, arguments: &Arguments) -> anyhow::Result<(
     watch(context, &client, ALL, list, |page| rows(page, arguments.all))
 }
 
-fn one(client: &Client, id: &str) -> anyhow::Result<Shown> {
-    client.get(&format!("/api/v1/approvals/{}", percent(id)))
+fn one(client: &Client, id: &str) -> anyhow::Result<ApprovalView> {
+    Ok(client.one::<GetApproval>(id)?)
 }
 
-fn rows(page: &Page, all: bool) -> String {
+fn rows(page: &ApprovalPage, all: bool) -> String {
     if page.approvals.is_empty() {
         let hint = if all { "no approvals yet" } else { "nobody waits for an approval (--all shows the closed ones)" };
         return format!("{hint}\n");
@@ -202,7 +169,7 @@ pub(super) fn headline(approval: &Approval) -> String {
 }
 
 /// All of one, nothing cut, nothing hidden.
-fn whole(shown: &Shown) -> String {
+fn whole(shown: &ApprovalView) -> String {
     let approval = &shown.approval;
     let (mark, code) = mark(approval);
     let mut text = format!("{}\n", style::painted(&format!("{mark} {}", state_in_words(approval)), code));
@@ -245,7 +212,12 @@ fn whole(shown: &Shown) -> String {
         line("careful", "it may run or change files that are not looked at: what they hold is not part of a decision");
     }
     if let Some(policy) = &shown.policy {
-        line("policy", &format!("{}: {} ({})", policy.decision, safe(&policy.reason), safe(&policy.rule)));
+        let decision = match policy.decision {
+            PolicyDecision::Allow => "allow",
+            PolicyDecision::Deny => "deny",
+            PolicyDecision::Ask => "ask",
+        };
+        line("policy", &format!("{decision}: {} ({})", safe(&policy.reason), safe(&policy.rule)));
     }
     text += &exact(approval);
     if let Some(rewrite) = &approval.rewrite {
@@ -301,16 +273,6 @@ fn when(at: Timestamp) -> String {
     format!("{} ({} ago)", style::local(at), style::age(at, clock::now()))
 }
 
-#[derive(Serialize)]
-struct Decision<'a> {
-    decision: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<&'a str>,
-    scope: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    answers: Option<BTreeMap<String, String>>,
-}
-
 pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<()> {
     let client = context.client()?;
     let shown = one(&client, &arguments.id)?;
@@ -319,9 +281,9 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
         // A list cuts; what is allowed is shown whole.
         write!(terminal::stderr(), "{}", exact(&shown.approval)).ok();
     }
-    let scope = if arguments.scope == Scope::Session { "session" } else { "once" };
+    let scope = if arguments.scope == Scope::Session { DecisionScope::Session } else { DecisionScope::Once };
     let rule = (arguments.scope == Scope::Rule).then(|| agreed_rule(context, &shown, arguments.yes)).transpose()?;
-    decide(context, &client, &shown, &Decision { decision: "allow", message: None, scope, answers })?;
+    decide(context, &client, &shown, &DecisionRequest { decision: Verdict::Allow, message: None, scope, answers })?;
     if let Some(rule) = rule {
         let path = super::policy::append(context, rule)?;
         terminal::note(&format!("capture: saved in {}", safe(&path.display().to_string())));
@@ -332,14 +294,13 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
 pub(super) fn deny(context: &Context, arguments: &Deny) -> anyhow::Result<()> {
     let client = context.client()?;
     let shown = one(&client, &arguments.id)?;
-    let message = arguments.message.as_deref();
-    decide(context, &client, &shown, &Decision { decision: "deny", message, scope: "once", answers: None })
+    let (decision, message) = (Verdict::Deny, arguments.message.clone());
+    decide(context, &client, &shown, &DecisionRequest { decision, message, scope: DecisionScope::Once, answers: None })
 }
 
-fn decide(context: &Context, client: &Client, shown: &Shown, decision: &Decision<'_>) -> anyhow::Result<()> {
+fn decide(context: &Context, client: &Client, shown: &ApprovalView, decision: &DecisionRequest) -> anyhow::Result<()> {
     // By the whole id: what was shown is what is decided.
-    let path = format!("/api/v1/approvals/{}/decision", percent(&shown.approval.id));
-    let decided: Shown = client.post(&path, decision)?;
+    let decided = client.send::<DecideApproval>(&shown.approval.id, decision)?;
     if context.json {
         return context.print_json(&decided);
     }
@@ -382,7 +343,7 @@ fn answers(approval: &Approval, given: &[String]) -> anyhow::Result<Option<BTree
 }
 
 /// Shows the rule that would allow the same again; gives it when the user agrees.
-fn agreed_rule<'s>(context: &Context, shown: &'s Shown, yes: bool) -> anyhow::Result<&'s str> {
+fn agreed_rule<'s>(context: &Context, shown: &'s ApprovalView, yes: bool) -> anyhow::Result<&'s str> {
     let Some(rule) = &shown.suggested_rule else {
         let why = "there is no rule that would allow just this again: it is not fully understood";
         return Err(Failed::Refused(why.into()).into());

@@ -3,8 +3,12 @@
 use std::io::Write;
 
 use ::terminal::screen::Rules;
+use api::{
+    health::{SourceHealth, Sources},
+    routes::HealthSources,
+};
 use events::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Context, Failed, hooks, style};
 use crate::terminal::{self, safe};
@@ -15,40 +19,18 @@ use daemon::{
     serve::log_file,
 };
 
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Sources {
-    pub(super) sources: Vec<Source>,
+/// Whether nobody has to look at a source. One that is not active is none that was asked for.
+fn is_well(source: &SourceHealth) -> bool {
+    source.errors == 0 && source.trouble.is_none()
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Source {
-    pub(super) name: String,
-    active: bool,
-    lag_ms: u64,
-    pub(super) last_event_at: Option<Timestamp>,
-    dropped: u64,
-    coalesced: u64,
-    errors: u64,
-    files: u64,
-    pub(super) detail: Option<String>,
-    #[serde(default)]
-    trouble: Option<String>,
-}
-
-impl Source {
-    /// Whether nobody has to look at it. One that is not active is none that was asked for.
-    fn is_well(&self) -> bool {
-        self.errors == 0 && self.trouble.is_none()
-    }
-
-    /// How it does, in one line.
-    fn in_words(&self, now: Timestamp) -> String {
-        let files = (self.files > 0 || self.detail.is_none()).then(|| format!("{} files", self.files));
-        let last = self.last_event_at.map(|at| format!("last event {} ago", style::age(at, now)));
-        let parts: Vec<_> = files.into_iter().chain(last).collect();
-        let parts = [Some(parts.join(", ")).filter(|p| !p.is_empty()), self.detail.clone(), self.trouble.clone()];
-        parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
-    }
+/// How a source is doing, in one line.
+fn in_words(source: &SourceHealth, now: Timestamp) -> String {
+    let files = (source.files > 0 || source.detail.is_none()).then(|| format!("{} files", source.files));
+    let last = source.last_event_at.map(|at| format!("last event {} ago", style::age(at, now)));
+    let parts: Vec<_> = files.into_iter().chain(last).collect();
+    let parts = [Some(parts.join(", ")).filter(|p| !p.is_empty()), source.detail.clone(), source.trouble.clone()];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 #[derive(Serialize)]
@@ -130,9 +112,9 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
         Some(client) => {
             let endpoint = client.endpoint();
             check("server", true, format!("{} (pid {})", endpoint.url, endpoint.pid));
-            let Sources { sources } = client.get("/api/v1/health/sources")?;
+            let Sources { sources } = client.one::<HealthSources>("")?;
             for source in sources {
-                check(&source.name, source.is_well(), source.in_words(clock::now()));
+                check(&source.name, is_well(&source), in_words(&source, clock::now()));
             }
         }
     }

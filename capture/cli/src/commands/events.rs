@@ -2,9 +2,12 @@
 
 use std::io::Write;
 
+use api::{
+    history::EventsQuery,
+    list::Limit,
+    routes::{ListEvents, Stream, StreamQuery},
+};
 use events::{Event, Kind, Payload};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::{Context, SCHEMA_VERSION, find, style};
 use crate::terminal::{self, safe, safe_json};
@@ -27,39 +30,34 @@ pub(super) struct Arguments {
     limit: Option<usize>,
 }
 
-#[derive(Deserialize)]
-struct Page {
-    events: Vec<Box<RawValue>>,
-    next_after: Option<u64>,
-}
-
 /// Events asked for at a time.
 const PAGE: usize = 500;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
     let session = find(&client, &arguments.session)?;
-    let kinds: Vec<&str> = arguments.kind.iter().map(|k| k.as_str()).collect();
-    let kinds = if kinds.is_empty() { String::new() } else { format!("&kind={}", kinds.join(",")) };
     let mut left = arguments.limit.unwrap_or(usize::MAX);
     let mut after = arguments.after;
     // The stream is opened before the pages are read, so that nothing falls between them.
-    let stream =
-        if arguments.follow { Some(client.stream(&format!("/api/v1/stream?session={}", session.id))?) } else { None };
+    let id = session.id.to_string();
+    let of_session = StreamQuery { session: Some(id.clone()), ..StreamQuery::default() };
+    let stream = arguments.follow.then(|| client.stream::<Stream>("", &of_session)).transpose()?;
     while left > 0 {
-        let page: Page = client.get(&format!(
-            "/api/v1/sessions/{}/events?after={after}&limit={}{kinds}",
-            session.id,
-            PAGE.min(left)
-        ))?;
+        let query = EventsQuery {
+            after: Some(after),
+            cursor: None,
+            limit: Some(Limit::of(PAGE.min(left))),
+            kind: arguments.kind.clone().into(),
+        };
+        let page = client.get::<ListEvents>(&id, &query)?;
         for event in &page.events {
-            print(context, event.get())?;
+            print(context, event.json())?;
         }
         left -= page.events.len();
-        match page.next_after {
-            Some(next) if next > after && !page.events.is_empty() => after = next,
-            _ => break,
+        if page.next_after <= after || page.events.is_empty() {
+            break;
         }
+        after = page.next_after;
     }
     for news in stream.into_iter().flatten() {
         let (name, data) = news?;

@@ -3,11 +3,16 @@
 use std::io::Write;
 
 use ::terminal::screen::{Explanation, Need, Outcome};
-use events::{Confidence, Reason, State, Timestamp};
+use api::{
+    history::{HistoryQuery, StatusChange},
+    list::Limit,
+    routes::{ExplainSession, GetStatus, StatusHistory},
+    sessions::{StatusAt, StatusQuery},
+};
+use events::Timestamp;
 use jiff::tz::TimeZone;
 use projections::{Session, Status, Weighed, status::Standing};
-use serde::{Deserialize, Serialize};
-use server::Moment;
+use serde::Serialize;
 
 use super::{Context, Failed, find, style, when};
 use crate::{
@@ -25,24 +30,13 @@ pub(super) struct Arguments {
     at: Option<String>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct Change {
-    at: Timestamp,
-    observed_at: Timestamp,
-    from: Option<State>,
-    to: State,
-    reason: Option<Reason>,
-    confidence: Confidence,
-    evidence: Vec<String>,
-}
-
 #[derive(Serialize)]
 struct Explained<'a> {
     session: &'a Session,
     /// The status at the moment asked for, every claim held then, and the rule that decided.
-    moment: &'a Moment,
+    moment: &'a StatusAt,
     /// The last changes up to then.
-    history: &'a [Change],
+    history: &'a [StatusChange],
     /// How the screen of its run is read, while its host is there.
     screen: Option<&'a Explanation>,
 }
@@ -58,8 +52,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let at = arguments.at.as_ref().map(past).transpose()?;
     let client = context.client()?;
     let session = find(&client, &arguments.session)?;
-    let query = at.map_or_else(String::new, |at| format!("?at={at}"));
-    let moment: Moment = client.get(&format!("/api/v1/sessions/{}/status{query}", session.id))?;
+    let moment = client.get::<GetStatus>(&session.id.to_string(), &StatusQuery { at })?;
     let history = changes(&client, &session, at)?;
     let screen = if session.run_id.is_some() && at.is_none() { screen_of(&client, &session)? } else { None };
     if context.json {
@@ -89,15 +82,16 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 }
 
 /// The last changes up to a time.
-fn changes(client: &Client, session: &Session, at: Option<Timestamp>) -> anyhow::Result<Vec<Change>> {
+fn changes(client: &Client, session: &Session, at: Option<Timestamp>) -> anyhow::Result<Vec<StatusChange>> {
     let limit = if at.is_some() { LOOKED_THROUGH } else { CHANGES };
-    let mut all: Vec<Change> = client.get(&format!("/api/v1/sessions/{}/status/history?limit={limit}", session.id))?;
+    let last = HistoryQuery { limit: Some(Limit::of(limit)), ..HistoryQuery::default() };
+    let mut all: Vec<StatusChange> = client.get::<StatusHistory>(&session.id.to_string(), &last)?;
     all.retain(|change| at.is_none_or(|at| change.at <= at));
     all.drain(..all.len().saturating_sub(CHANGES));
     Ok(all)
 }
 
-fn explain_status(out: &mut dyn Write, moment: &Moment, now: Timestamp) -> std::io::Result<()> {
+fn explain_status(out: &mut dyn Write, moment: &StatusAt, now: Timestamp) -> std::io::Result<()> {
     let Status { since, confidence, activity, .. } = &moment.status;
     writeln!(
         out,
@@ -144,10 +138,10 @@ fn line(claim: &Weighed, now: Timestamp) -> String {
 
 /// How the screen of a session's run is read; `None` when the run is over or its host away.
 fn screen_of(client: &Client, session: &Session) -> anyhow::Result<Option<Explanation>> {
-    match client.get(&format!("/api/v1/sessions/{}/explain", session.id)) {
+    match client.one::<ExplainSession>(&session.id.to_string()) {
         Ok(screen) => Ok(Some(screen)),
-        Err(error) if matches!(error.downcast_ref(), Some(Failed::Refused(_) | Failed::NotFound(_))) => Ok(None),
-        Err(error) => Err(error),
+        Err(error) if matches!(error.status(), Some(401 | 403 | 404 | 409)) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

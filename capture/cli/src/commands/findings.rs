@@ -2,11 +2,15 @@
 
 use std::{cmp::Reverse, fmt::Write};
 
+use api::{
+    findings::{FindingPage, FindingsQuery, StateFilter},
+    list::Limit,
+    routes::{AcknowledgeFinding, EmptyBody, GetFinding, ListFindings},
+};
 use events::{Finding, FindingKind, FindingState, Severity};
-use serde::{Deserialize, Serialize};
 
 use super::{
-    Context, one_of, percent, print_line, style,
+    Context, one_of, print_line, style,
     watch::{ALL, clear, show, watch},
 };
 use crate::terminal::safe;
@@ -36,34 +40,25 @@ pub(super) struct Arguments {
     limit: usize,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Page {
-    pub(super) findings: Vec<Finding>,
-}
-
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
     if let Some(id) = &arguments.id {
-        let path = format!("/api/v1/findings/{}", percent(id));
-        let finding: Finding = if arguments.ack {
-            client.post(&format!("{path}/ack"), &serde_json::json!({}))?
+        let finding = if arguments.ack {
+            client.send::<AcknowledgeFinding>(id, &EmptyBody {})?
         } else {
-            client.get(&path)?
+            client.one::<GetFinding>(id)?
         };
         return if context.json { context.print_json(&finding) } else { show(&whole(&finding)) };
     }
-    let mut query = format!("/api/v1/findings?limit={}", arguments.limit);
-    if arguments.all {
-        query += "&state=all";
-    }
-    if !arguments.kind.is_empty() {
-        let kinds: Vec<_> = arguments.kind.iter().map(|kind| kind.as_str()).collect();
-        query += &format!("&kind={}", kinds.join(","));
-    }
-    if let Some(session) = &arguments.session {
-        query += &format!("&session={}", super::find(&client, session)?.id);
-    }
-    let list = || client.get::<Page>(&query);
+    let session = arguments.session.as_deref().map(|given| super::find(&client, given)).transpose()?;
+    let query = FindingsQuery {
+        state: arguments.all.then_some(StateFilter::All),
+        kind: arguments.kind.clone().into(),
+        session: session.map(|session| session.id.to_string()),
+        cursor: None,
+        limit: Some(Limit::of(arguments.limit)),
+    };
+    let list = || Ok(client.get::<ListFindings>("", &query)?);
     if arguments.watch {
         if !context.json {
             clear()?;
@@ -74,7 +69,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if context.json { context.print_json(&page) } else { print_line(rows(&page, arguments.all).trim_end()) }
 }
 
-fn rows(page: &Page, all: bool) -> String {
+fn rows(page: &FindingPage, all: bool) -> String {
     if page.findings.is_empty() {
         return if all { "no findings yet\n" } else { "nothing needs you (--all shows what is over)\n" }.to_owned();
     }
@@ -115,7 +110,7 @@ fn mark(finding: &Finding) -> (&'static str, &'static str) {
 
 /// All of one.
 fn whole(finding: &Finding) -> String {
-    let mut text = rows(&Page { findings: vec![finding.clone()] }, true);
+    let mut text = rows(&FindingPage { as_of: 0, findings: vec![finding.clone()], next_cursor: None }, true);
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             let _ = writeln!(text, "    {name:<10} {}", safe(&value));

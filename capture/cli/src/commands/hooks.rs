@@ -10,6 +10,10 @@ use std::{
 };
 
 use anyhow::Context as _;
+use api::{
+    health::{SourceHealth, Sources},
+    routes::HealthSources,
+};
 use events::Provider;
 use hooks::{
     AGENTS, Command, Error, Plan, Search, State, Status, Unsupported, VersionUnknown, Wish, accepted_events, catalogue,
@@ -17,11 +21,7 @@ use hooks::{
 };
 
 use self::show::{Changed, Looked};
-use super::{
-    Context, Failed,
-    doctor::{Source, Sources},
-    is_agreed, refuse_agents,
-};
+use super::{Context, Failed, is_agreed, refuse_agents};
 use crate::terminal::safe;
 use daemon::{clock, places, roots};
 
@@ -323,9 +323,9 @@ pub(super) fn accepted(context: &Context) -> anyhow::Result<Vec<(Provider, bool,
 }
 
 /// What a server that runs has heard of; `None` when none does. It is not started for that.
-fn heard(context: &Context) -> Option<Vec<Source>> {
+fn heard(context: &Context) -> Option<Vec<SourceHealth>> {
     let client = context.running().ok()??;
-    let Sources { sources } = client.get("/api/v1/health/sources").ok()?;
+    let Sources { sources } = client.one::<HealthSources>("").ok()?;
     Some(sources)
 }
 

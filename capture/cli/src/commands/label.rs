@@ -1,8 +1,6 @@
 //! `capture label`: the user's own marks on a session.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
+use api::{routes::LabelSession, sessions::Labels};
 
 use super::{Context, Failed, find, print_line};
 use crate::terminal::safe;
@@ -16,18 +14,12 @@ pub(super) struct Arguments {
     labels: Vec<String>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct Labels {
-    labels: BTreeMap<String, Option<String>>,
-}
-
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let labels = arguments.labels.iter().map(|given| parsed(given)).collect::<anyhow::Result<_>>()?;
     let client = context.client()?;
     let session = find(&client, &arguments.session)?;
     if !arguments.labels.is_empty() {
-        let path = format!("/api/v1/sessions/{}/labels", session.id);
-        let _: Labels = client.put(&path, &Labels { labels })?;
+        client.send::<LabelSession>(&session.id.to_string(), &Labels { labels })?;
     }
     let session = find(&client, &session.id.to_string())?;
     if context.json {

@@ -1,6 +1,6 @@
 //! `capture notify`: the channels people are told by, tried out.
 
-use serde::{Deserialize, Serialize};
+use api::{prompts::ChannelTest, routes::TestChannel};
 
 use super::{Context, Failed, print_line, style};
 use crate::terminal::safe;
@@ -22,18 +22,6 @@ enum What {
     Channels,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct Receipt {
-    channel: String,
-    outcome: String,
-    #[serde(default)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-    #[serde(default)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
-}
-
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let channels: Vec<String> = context.config.notify.names().map(str::to_owned).collect();
     let wanted = match &arguments.what {
@@ -50,8 +38,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let client = context.client()?;
     let mut receipts = Vec::new();
     for channel in &wanted {
-        let receipt: Receipt = client.post("/api/v1/notify/test", &serde_json::json!({ "channel": channel }))?;
-        receipts.push(receipt);
+        receipts.push(client.send::<TestChannel>("", &ChannelTest { channel: channel.clone() })?);
     }
     let failed = receipts.iter().filter(|receipt| receipt.outcome != "sent").count();
     if context.json {

@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
+use api::{
+    health::Sources,
+    list::Limit,
+    routes::{HealthSources, ListSessions},
+    sessions::{ActiveFilter, SessionPage, SessionsQuery},
+};
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Row, Table, TableStyle};
 use events::{Provider, State};
 use projections::Session;
-use serde::{Deserialize, Serialize};
 
 use super::{
-    Context,
-    doctor::Sources,
-    find, percent, style,
+    Context, find, style,
     watch::{STATUS, clear, show, watch},
 };
 use crate::{
@@ -43,40 +46,27 @@ pub(super) struct Arguments {
     limit: usize,
 }
 
-/// A page of sessions, as the server answers it.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Page {
-    pub(super) as_of: u64,
-    pub(super) sessions: Vec<Session>,
-    pub(super) next_cursor: Option<String>,
-}
-
 impl Arguments {
-    fn query(&self) -> String {
-        let mut query =
-            format!("/api/v1/sessions?limit={}&active={}", self.limit, if self.all { "all" } else { "true" });
-        let list = |values: Vec<&str>| values.join(",");
-        if !self.state.is_empty() {
-            query += &format!("&state={}", list(self.state.iter().map(|s| s.as_str()).collect()));
+    fn query(&self) -> SessionsQuery {
+        SessionsQuery {
+            state: self.state.clone().into(),
+            provider: self.provider.clone().into(),
+            cwd: self.cwd.clone(),
+            active: Some(if self.all { ActiveFilter::All } else { ActiveFilter::Active }),
+            cursor: None,
+            limit: Some(Limit::of(self.limit)),
         }
-        if !self.provider.is_empty() {
-            query += &format!("&provider={}", list(self.provider.iter().map(|p| p.as_str()).collect()));
-        }
-        if let Some(cwd) = &self.cwd {
-            query += &format!("&cwd={}", percent(cwd));
-        }
-        query
     }
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
-    let list = || -> anyhow::Result<Page> {
+    let list = || -> anyhow::Result<SessionPage> {
         match &arguments.session {
             Some(given) => {
-                find(&client, given).map(|session| Page { as_of: 0, sessions: vec![session], next_cursor: None })
+                find(&client, given).map(|session| SessionPage { as_of: 0, sessions: vec![session], next_cursor: None })
             }
-            None => client.get(&arguments.query()),
+            None => Ok(client.get::<ListSessions>("", &arguments.query())?),
         }
     };
     if !arguments.watch {
@@ -105,12 +95,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// How far the reading of history is; `None` when all is read.
 fn how_far(client: &Client) -> anyhow::Result<Option<String>> {
-    let Sources { sources } = client.get("/api/v1/health/sources")?;
+    let Sources { sources } = client.one::<HealthSources>("")?;
     let reading = sources.iter().find_map(|s| s.detail.as_deref()?.split_once(READING));
     Ok(reading.map(|(_, how_far)| how_far.split(';').next().unwrap_or_default().to_owned()))
 }
 
-fn render(page: &Page, arguments: &Arguments) -> String {
+fn render(page: &SessionPage, arguments: &Arguments) -> String {
     if page.sessions.is_empty() {
         let hint = if arguments.all { "no sessions yet" } else { "no active sessions (--all shows the others)" };
         return format!("{hint}\n");

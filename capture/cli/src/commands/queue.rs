@@ -2,11 +2,15 @@
 
 use std::fmt::Write;
 
+use api::{
+    list::Limit,
+    prompts::{PromptRequest, PromptsQuery},
+    routes::{CancelPrompt, EmptyBody, ListPrompts, QueuePrompt},
+};
 use events::QueuedState;
 use projections::{Prompt, shorten::one_line};
-use serde::{Deserialize, Serialize};
 
-use super::{Context, Failed, find, percent, print_line, style, watch::show};
+use super::{Context, Failed, find, print_line, style, watch::show};
 use crate::terminal::safe;
 use daemon::clock;
 
@@ -24,10 +28,8 @@ pub(super) struct Arguments {
     all: bool,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct Page {
-    prompts: Vec<Prompt>,
-}
+/// Most prompts that are listed.
+const LISTED: usize = 200;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
@@ -35,8 +37,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         if context.json { context.print_json(prompt) } else { print_line(row(prompt).trim_end()) }
     };
     if let Some(id) = &arguments.cancel {
-        let path = format!("/api/v1/prompts/{}/cancel", percent(id));
-        return shown(&client.post::<Prompt>(&path, &serde_json::json!({}))?);
+        return shown(&client.send::<CancelPrompt>(id, &EmptyBody {})?);
     }
     let session = arguments.session.as_deref().map(|given| find(&client, given)).transpose()?;
     if let (Some(session), Some(prompt)) = (&session, &arguments.prompt) {
@@ -44,17 +45,15 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         if text.trim().is_empty() {
             return Err(Failed::Usage("the prompt is empty".into()).into());
         }
-        let path = format!("/api/v1/sessions/{}/prompts", session.id);
-        return shown(&client.post::<Prompt>(&path, &serde_json::json!({ "text": text }))?);
+        return shown(&client.send::<QueuePrompt>(&session.id.to_string(), &PromptRequest { text })?);
     }
-    let mut query = "/api/v1/prompts?limit=200".to_owned();
-    if !arguments.all {
-        query += "&state=queued";
-    }
-    if let Some(session) = session {
-        query += &format!("&session={}", session.id);
-    }
-    let page: Page = client.get(&query)?;
+    let query = PromptsQuery {
+        state: (!arguments.all).then_some(QueuedState::Queued),
+        session: session.map(|session| session.id.to_string()),
+        cursor: None,
+        limit: Some(Limit::of(LISTED)),
+    };
+    let page = client.get::<ListPrompts>("", &query)?;
     if context.json {
         return context.print_json(&page);
     }

@@ -3,14 +3,20 @@
 use std::collections::BTreeSet;
 
 use agents::Agent;
-use events::{Event, Timestamp};
+use api::{
+    findings::FindingsQuery,
+    history::{EventsQuery, HistoryQuery},
+    list::Limit,
+    routes::{ListEvents, ListFindings, ListSessions, ListTurns},
+    sessions::{ActiveFilter, SessionsQuery},
+};
+use events::{Event, Kind, Timestamp};
 use export::report::{Handoff, Work, standup};
 use jiff::tz::TimeZone;
 use projections::{Session, Turn};
-use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
-use super::{Context, Failed, find, findings, percent, ps, style, watch::show, when};
+use super::{Context, Failed, find, style, watch::show, when};
 use crate::{client::Client, terminal::safe_lines};
 use daemon::{clock, redaction};
 
@@ -30,19 +36,12 @@ pub(super) struct HandoffOf {
     session: String,
 }
 
-#[derive(Deserialize)]
-struct Turns {
-    turns: Vec<Turn>,
-}
-
-#[derive(Deserialize)]
-struct Events {
-    events: Vec<Box<RawValue>>,
-    next_after: u64,
-}
-
 /// Turns and events are asked for in pages of this size.
-const PAGE: u32 = 1_000;
+const PAGE: usize = 1_000;
+/// Sessions are asked for in pages of this size.
+const SESSIONS: usize = 500;
+/// Most findings of a session in a report.
+const FINDINGS: usize = 50;
 /// Of a session so many of the last events are looked at for a note.
 const LAST_EVENTS: u64 = 20_000;
 
@@ -107,11 +106,13 @@ fn sessions_since(client: &Client, since: Timestamp) -> anyhow::Result<Vec<Sessi
     let mut sessions = Vec::new();
     let mut cursor: Option<String> = None;
     loop {
-        let mut path = "/api/v1/sessions?active=all&limit=500".to_owned();
-        if let Some(cursor) = &cursor {
-            path += &format!("&cursor={}", percent(cursor));
-        }
-        let page: ps::Page = client.get(&path)?;
+        let query = SessionsQuery {
+            active: Some(ActiveFilter::All),
+            cursor: cursor.take(),
+            limit: Some(Limit::of(SESSIONS)),
+            ..SessionsQuery::default()
+        };
+        let page = client.get::<ListSessions>("", &query)?;
         let before = page.sessions.len();
         sessions.extend(page.sessions.into_iter().filter(|session| session.last_event_at >= since));
         cursor = page.next_cursor;
@@ -128,9 +129,9 @@ fn turns_of(client: &Client, session: &Session) -> anyhow::Result<Vec<Turn>> {
     let mut turns: Vec<Turn> = Vec::new();
     loop {
         let after = turns.last().map_or(0, |turn| turn.number);
-        let path = format!("/api/v1/sessions/{}/turns?after={after}&limit={PAGE}", session.id);
-        let page = client.get::<Turns>(&path)?.turns;
-        let more = page.len() == PAGE as usize;
+        let query = HistoryQuery { after: Some(after.into()), cursor: None, limit: Some(Limit::of(PAGE)) };
+        let page = client.get::<ListTurns>(&session.id.to_string(), &query)?.turns;
+        let more = page.len() == PAGE;
         turns.extend(page);
         if !more {
             return Ok(turns);
@@ -139,21 +140,26 @@ fn turns_of(client: &Client, session: &Session) -> anyhow::Result<Vec<Turn>> {
 }
 
 fn findings_of(client: &Client, session: &Session) -> anyhow::Result<Vec<events::Finding>> {
-    let path = format!("/api/v1/findings?session={}&limit=50", session.id);
-    Ok(client.get::<findings::Page>(&path)?.findings)
+    let query = FindingsQuery {
+        session: Some(session.id.to_string()),
+        limit: Some(Limit::of(FINDINGS)),
+        ..FindingsQuery::default()
+    };
+    Ok(client.get::<ListFindings>("", &query)?.findings)
 }
 
 fn last_events(client: &Client, session: &Session) -> anyhow::Result<Vec<Event>> {
     let mut after = session.last_sequence.saturating_sub(LAST_EVENTS);
     let mut events = Vec::new();
     loop {
-        let kinds = "tool.call,tool.result,assistant.message";
-        let path = format!("/api/v1/sessions/{}/events?after={after}&limit={PAGE}&kind={kinds}", session.id);
-        let page: Events = client.get(&path)?;
+        let kinds = vec![Kind::ToolCall, Kind::ToolResult, Kind::AssistantMessage];
+        let limit = Some(Limit::of(PAGE));
+        let query = EventsQuery { after: Some(after), cursor: None, limit, kind: kinds.into() };
+        let page = client.get::<ListEvents>(&session.id.to_string(), &query)?;
         for event in &page.events {
-            events.push(Event::from_json(event.get())?);
+            events.push(event.event()?);
         }
-        if page.events.len() < PAGE as usize {
+        if page.events.len() < PAGE {
             return Ok(events);
         }
         after = page.next_after;

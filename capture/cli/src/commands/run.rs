@@ -24,11 +24,13 @@ use anyhow::Context as _;
 use events::RunId;
 
 use super::Failed;
+use api::Endpoint;
+
 use crate::{
-    client::{Client, Transport},
+    client::{self, Connection},
     terminal::{self, safe},
 };
-use daemon::{clock, config::Config, endpoint::Endpoint, places, recording, redacted_only, redaction};
+use daemon::{clock, config::Config, places, recording, redacted_only, redaction};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -244,7 +246,7 @@ fn find(data: PathBuf) -> Find {
             return Endpoint::load(&data).ok().flatten().map(|endpoint| endpoint.socket);
         }
         let config = places::config_file().and_then(|file| Config::load(&file)).ok()?;
-        match Client::connect(&data, &config, Transport::Unix) {
+        match client::connect(&data, &config, Connection::Unix) {
             Ok(client) => Some(client.endpoint().socket.clone()),
             Err(error) => {
                 tracing::debug!(error = format!("{error:#}"), "no server");

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use ::terminal::screen::Picture;
+use api::routes::RunScreen;
 
-use super::{Context, runs, style};
+use super::{Context, style};
 use crate::terminal::{self, safe};
 use daemon::clock;
 
@@ -19,8 +19,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
-    let place = runs::place(&client, &arguments.target)?;
-    let picture: Picture = client.get(&format!("{place}/screen"))?;
+    let picture = client.one::<RunScreen>(&arguments.target)?;
     if context.json {
         return context.print_json(&picture);
     }

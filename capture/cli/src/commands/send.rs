@@ -1,9 +1,8 @@
 //! `capture send`: types into a run.
 
-use serde::Serialize;
-use serde_json::Value;
+use api::{routes::RunInput, runs::Input};
 
-use super::{Context, Failed, runs};
+use super::{Context, Failed};
 
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).args(["text", "keys", "interrupt"]))]
@@ -26,33 +25,18 @@ pub(super) struct Arguments {
     force: bool,
 }
 
-#[derive(Serialize)]
-struct Input<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<&'a str>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    submit: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    keys: Option<&'a [String]>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    interrupt: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    force: bool,
-}
-
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let Some(client) = context.running()? else {
         return Err(Failed::NotFound("no server is running, so there is no run to send to".into()).into());
     };
-    let place = runs::place(&client, &arguments.target)?;
     let input = Input {
-        text: arguments.text.as_deref(),
+        text: arguments.text.clone(),
         submit: arguments.text.is_some() && !arguments.no_submit,
-        keys: arguments.keys.as_deref(),
+        keys: arguments.keys.clone(),
         interrupt: arguments.interrupt,
         force: arguments.force,
     };
-    let sent: Value = client.post(&format!("{place}/input"), &input)?;
+    let sent = client.send::<RunInput>(&arguments.target, &input)?;
     if context.json {
         context.print_json(&sent)?;
     }

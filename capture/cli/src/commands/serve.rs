@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use tokio_util::sync::CancellationToken;
 
 use super::{Context, Failed};
-use crate::{client::Client, terminal};
+use crate::{client, terminal};
 use daemon::{environment::Environment, places, redaction::Redacting, serve::Options};
 
 /// A free port that only this machine reaches.
@@ -75,7 +75,7 @@ fn in_use(error: anyhow::Error) -> anyhow::Error {
 
 fn stop(context: &Context) -> anyhow::Result<()> {
     super::refuse_agents("stopping the server")?;
-    let pid = Client::stop(&context.data, context.transport)?;
+    let pid = client::stop(&context.data, context.connection)?;
     terminal::note(&format!("capture: the server (pid {pid}) has stopped"));
     Ok(())
 }

@@ -2,8 +2,9 @@
 
 use std::io::Write;
 
+use api::{history::HistoryQuery, list::Limit, routes::ListTurns};
 use projections::{Session, Turn};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Context, find, style};
 use crate::terminal::{self, safe};
@@ -13,11 +14,6 @@ use daemon::clock;
 pub(super) struct Arguments {
     /// The session: its id as `ps` shows it, the agent's id, or the beginning of either.
     session: String,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Turns {
-    turns: Vec<Turn>,
 }
 
 #[derive(Serialize)]
@@ -33,7 +29,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let client = context.client()?;
     let session = find(&client, &arguments.session)?;
     let after = session.turns.saturating_sub(TURNS);
-    let Turns { turns } = client.get(&format!("/api/v1/sessions/{}/turns?after={after}&limit={TURNS}", session.id))?;
+    let last = HistoryQuery { after: Some(after.into()), limit: Some(Limit::of(TURNS as usize)), cursor: None };
+    let turns = client.get::<ListTurns>(&session.id.to_string(), &last)?.turns;
     if context.json {
         return context.print_json(&Shown { session: &session, turns: &turns });
     }

@@ -2,8 +2,8 @@
 
 use std::{io::Write, time::Duration};
 
+use api::{routes::WaitForState, sessions::WaitQuery};
 use events::State;
-use projections::Session;
 
 use super::{Context, Failed, find, style};
 use crate::terminal;
@@ -26,7 +26,6 @@ const ASK_MS: u64 = 60_000;
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
     let id = find(&client, &arguments.session)?.id;
-    let until: Vec<&str> = arguments.until.iter().map(|s| s.as_str()).collect();
     let mut left_ms = match arguments.timeout {
         Some(seconds) if seconds.is_finite() && seconds >= 0.0 => (seconds * 1000.0) as u64,
         Some(seconds) => return Err(Failed::Other(format!("--timeout {seconds} is not a number of seconds")).into()),
@@ -34,10 +33,10 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     };
     loop {
         let ask_ms = left_ms.min(ASK_MS);
-        let path = format!("/api/v1/sessions/{id}/wait?until={}&timeout_ms={ask_ms}", until.join(","));
-        match client.text(&path, Some(Duration::from_millis(ask_ms + 10_000))) {
-            Ok(json) => {
-                let session: Session = serde_json::from_str(&json)?;
+        let query = WaitQuery { until: arguments.until.clone().into(), timeout_ms: Some(ask_ms) };
+        let within = Duration::from_millis(ask_ms + 10_000);
+        match client.get_within::<WaitForState>(&id.to_string(), &query, within) {
+            Ok(session) => {
                 if context.json {
                     return context.print_json(&session);
                 }
@@ -45,15 +44,15 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
                 writeln!(out, "{}", style::state(&session.status, style::colours()))?;
                 return Ok(());
             }
-            Err(error) if matches!(error.downcast_ref(), Some(Failed::TimedOut(_))) => {
+            Err(error) if error.status() == Some(408) => {
                 left_ms = if left_ms == u64::MAX { left_ms } else { left_ms - ask_ms };
                 if left_ms == 0 {
-                    return Err(
-                        Failed::TimedOut(format!("session {id} was in none of {} in time", until.join(", "))).into()
-                    );
+                    let until: Vec<&str> = arguments.until.iter().map(|s| s.as_str()).collect();
+                    let text = format!("timed out: session {id} did not reach {}", until.join(" or "));
+                    return Err(Failed::TimedOut(text).into());
                 }
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{io::Write, time::Duration};
 
+use api::routes::{Stream, StreamQuery};
 use crossbeam_channel::{Receiver, RecvTimeoutError, TrySendError, after, bounded};
 
 use super::{Context, Failed};
@@ -16,20 +17,20 @@ const TICK: Duration = Duration::from_secs(1);
 /// A list is drawn again after this at the earliest.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The stream that tells of changes of any session's status.
-pub(super) const STATUS: &str = "/api/stream/status";
-/// The stream that tells of everything.
-pub(super) const ALL: &str = "/api/v1/stream";
+/// Frames that may change a list of sessions.
+pub(super) const STATUS: &[&str] = &["snapshot", "status"];
+/// Frames that may change a list of anything: all of them.
+pub(super) const ALL: &[&str] = &["snapshot", "event", "status", "approval", "finding"];
 
 /// Prints the list and prints it again when something changes, until the server ends.
 pub(super) fn watch<T: serde::Serialize>(
     context: &Context,
     client: &Client,
-    stream: &str,
+    frames: &'static [&'static str],
     list: impl Fn() -> anyhow::Result<T>,
     render: impl Fn(&T) -> String,
 ) -> anyhow::Result<()> {
-    let news = follow(client, stream)?;
+    let news = follow(client, frames)?;
     let mut last = String::new();
     loop {
         let page = list()?;
@@ -61,14 +62,15 @@ pub(super) fn watch<T: serde::Serialize>(
     Err(Failed::Other("the server ended".into()).into())
 }
 
-/// Tells of what a stream tells, as long as it lasts.
-fn follow(client: &Client, stream: &str) -> anyhow::Result<Receiver<()>> {
-    let stream = client.stream(stream)?;
+/// Says when something happened, as long as the stream lasts.
+fn follow(client: &Client, frames: &'static [&'static str]) -> anyhow::Result<Receiver<()>> {
+    let stream = client.stream::<Stream>("", &StreamQuery::default())?;
     let (told, news) = bounded(1);
     // Ends with the stream, or with the program.
     std::thread::Builder::new().name("status-stream".into()).spawn(move || {
         for item in stream {
-            if item.is_err() || matches!(told.try_send(()), Err(TrySendError::Disconnected(()))) {
+            let Ok((frame, _)) = item else { return };
+            if frames.contains(&frame.as_str()) && matches!(told.try_send(()), Err(TrySendError::Disconnected(()))) {
                 return;
             }
         }

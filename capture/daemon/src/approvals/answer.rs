@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use agents::Answer;
+use api::approvals::Verdict;
 use events::{DecidedVia, Source};
 use hooks::delivery::answer::{has_words, takes_allowance};
 use projections::Approval;
 use protocols as protocol;
-use api::approvals::Verdict;
 use server::Decision;
 
 /// How an answer reaches whoever waits for the decision on a request.

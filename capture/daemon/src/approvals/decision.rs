@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use agents::Answer;
+use api::approvals::{DecisionScope, Verdict};
 use events::{ApprovalKind, ApprovalResolved, ApprovalState, DecidedBy, DecidedVia, RunId};
 use projections::Approval;
 use serde_json::{Value, json};
-use api::approvals::{DecisionScope, Verdict};
 use server::{Decision, Refusal};
 use terminal::host::frame::DialogAnswer;
 use tokio::sync::{OnceCell, oneshot};

@@ -7,6 +7,10 @@ use std::{
 };
 
 use anyhow::Context as _;
+use api::{
+    approvals::{DecisionRequest, DecisionScope, Verdict},
+    routes::DecideApproval,
+};
 use events::{Provider, Source, Timestamp};
 use hooks::delivery::{Agent, Delivery};
 use processes::start_ticks;
@@ -14,10 +18,9 @@ use protocols::{
     Request,
     told::{Asks, Told, What},
 };
-use serde::Serialize;
 
 use crate::{
-    client::{Client, Transport},
+    client::{Client, Connection},
     hook::{self, Waited},
 };
 use daemon::{clock, places, redacted_only};
@@ -94,14 +97,10 @@ impl Desk {
     /// # Errors
     /// When the server refuses it, in its words.
     pub(super) fn decide(&self, approval: &str, allow: bool) -> anyhow::Result<bool> {
-        #[derive(Serialize)]
-        struct Decision {
-            decision: &'static str,
-            scope: &'static str,
-        }
-        let Ok(Some(client)) = Client::running(&self.data, Transport::Unix) else { return Ok(false) };
-        let decision = Decision { decision: if allow { "allow" } else { "deny" }, scope: "once" };
-        let _: serde_json::Value = client.post(&format!("/api/v1/approvals/{approval}/decision"), &decision)?;
+        let Ok(Some(client)) = Client::running(&self.data, Connection::Unix) else { return Ok(false) };
+        let decision = if allow { Verdict::Allow } else { Verdict::Deny };
+        let request = DecisionRequest { decision, message: None, scope: DecisionScope::Once, answers: None };
+        client.send::<DecideApproval>(approval, &request)?;
         Ok(true)
     }
 }

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use api::health::SourceHealth;
 use events::{Provider, Timestamp};
 use hooks::{Done, Error, EventState, Fit, Plan, State, Status, place};
 use serde::Serialize;
@@ -12,7 +13,7 @@ use similar::TextDiff;
 
 use super::{Purpose, told};
 use crate::{
-    commands::{doctor::Source, style},
+    commands::style,
     terminal::{self, safe},
 };
 use daemon::health::HOOKS;
@@ -273,7 +274,7 @@ impl Looked {
     }
 
     /// With what a server that runs has heard.
-    pub(super) fn heard(self, sources: Option<&[Source]>) -> Self {
+    pub(super) fn heard(self, sources: Option<&[SourceHealth]>) -> Self {
         let name = format!("{} {HOOKS}", self.provider);
         let row = sources.and_then(|sources| sources.iter().find(|source| source.name == name));
         Self { server: sources.is_some(), last_seen: row.and_then(|row| row.last_event_at), ..self }
