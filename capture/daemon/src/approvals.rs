@@ -29,7 +29,6 @@ use std::{
 };
 
 use agents::Answer;
-use crossbeam_channel::Sender;
 use events::{ApprovalState, DecidedVia, RunId, SessionId};
 use projections::{Approval, Session};
 use serde_json::value::RawValue;
@@ -38,7 +37,10 @@ use store::{KeptFilter, Reader};
 use tokio::{sync::Notify, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{handing::give, ingest::Input, runs::Runs};
+use crate::{
+    ingest::{IngestHandle, Input},
+    runs::Runs,
+};
 
 use answer::{accepts_decisions, route_of};
 use blocking::BlockingPool;
@@ -67,7 +69,7 @@ pub struct ApprovalBroker {
 /// What [`ApprovalBroker`] works with.
 pub struct Parts {
     /// Commits decisions.
-    pub inputs: Sender<Input>,
+    pub inputs: IngestHandle,
     /// Reads what is stored.
     pub reader: Reader,
     /// The runs, whose dialogs can be answered by keys.
@@ -101,7 +103,7 @@ pub struct ListFilter {
 }
 
 struct Shared {
-    inputs: Sender<Input>,
+    inputs: IngestHandle,
     reader: Reader,
     runs: Runs,
     judge: Arc<dyn Judge>,
@@ -109,8 +111,10 @@ struct Shared {
     pending: Mutex<PendingApprovals>,
     /// Something changed that a session's status shows of its approvals.
     waits_changed: Notify,
-    /// Reads the store and asks the policy.
-    lookups: BlockingPool,
+    /// Reads the store.
+    reading: BlockingPool,
+    /// Asks the policy, which looks at programs and at the workspace.
+    judging: BlockingPool,
     /// Hashes files, which a slow file system may delay.
     hashing: BlockingPool,
     /// Decisions under way.
@@ -131,7 +135,8 @@ impl ApprovalBroker {
             runtime,
             pending: Mutex::default(),
             waits_changed: Notify::new(),
-            lookups: BlockingPool::new(),
+            reading: BlockingPool::new(),
+            judging: BlockingPool::new(),
             hashing: BlockingPool::new(),
             decisions: TaskTracker::new(),
             stopping: CancellationToken::new(),
@@ -168,7 +173,7 @@ impl ApprovalBroker {
         if shows_rule {
             let (shared, approval) = (Arc::clone(&self.shared), view.approval.clone());
             let rule = move || shared.judge.rule_for(&approval, shared.session(approval.session_id).as_ref());
-            view.suggested_rule = self.shared.lookups.run(rule).await?;
+            view.suggested_rule = self.shared.judging.run(rule).await?;
         }
         Ok(view)
     }
@@ -260,7 +265,9 @@ impl ApprovalBroker {
             loop {
                 let change = self.pending().next_wait_change();
                 let Some((session, approval, waits)) = change else { break };
-                give(&self.shared.inputs, Input::Waits(session, approval, waits)).await;
+                if self.shared.inputs.send_async(Input::Waits(session, approval, waits)).await.is_err() {
+                    return;
+                }
             }
         }
     }
@@ -270,7 +277,7 @@ impl ApprovalBroker {
         read: impl FnOnce(&Reader) -> Result<T, store::ReadError> + Send + 'static,
     ) -> Result<T, Refusal> {
         let reader = self.shared.reader.clone();
-        let read = self.shared.lookups.run(move || read(&reader)).await?;
+        let read = self.shared.reading.run(move || read(&reader)).await?;
         read.map_err(|error| Refusal::Failed(error.to_string()))
     }
 

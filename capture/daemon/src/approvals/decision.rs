@@ -19,10 +19,7 @@ use super::{
     grants::Grant,
     pending::PendingApproval,
 };
-use crate::{
-    handing::give,
-    ingest::{Decide, Input, Record, Undecided},
-};
+use crate::ingest::{Decide, Input, Record, Undecided};
 
 /// A decision on an approval that is claimed for it.
 pub(super) struct ClaimedDecision {
@@ -105,6 +102,9 @@ impl ApprovalBroker {
         answer: DialogAnswer,
     ) -> Result<Value, Refusal> {
         self.record("attempted", approval, who.clone()).await.await.map_err(|_| stopping())?;
+        if self.shared.stopping.is_cancelled() {
+            return Err(stopping());
+        }
         match self.shared.runs.answer(run, mark, answer).await {
             Ok(pressed) if pressed.applied => Ok(json!({ "who": who, "keys": pressed })),
             Ok(pressed) => {
@@ -127,8 +127,8 @@ impl ApprovalBroker {
     ) -> Result<Approval, Refusal> {
         let (reply, committed) = oneshot::channel();
         let decide = Decide::new(approval.session_id, resolved, evidence, reply);
-        give(&self.shared.inputs, Input::Decide(Box::new(decide))).await;
-        // Dropped only when the server ends without having committed it.
+        // What ingest does not commit, because it has stopped, drops the reply.
+        self.shared.inputs.send_async(Input::Decide(Box::new(decide))).await.ok();
         match committed.await.map_err(|_| stopping())? {
             Ok(approval) => Ok(approval),
             Err(undecided) => {
@@ -147,7 +147,7 @@ impl ApprovalBroker {
     ) -> oneshot::Receiver<()> {
         let (done, recorded) = oneshot::channel();
         let record = Record { what, approval: Box::new(approval.clone()), evidence, done };
-        give(&self.shared.inputs, Input::Record(Box::new(record))).await;
+        self.shared.inputs.send_async(Input::Record(Box::new(record))).await.ok();
         recorded
     }
 

@@ -116,7 +116,7 @@ impl ApprovalBroker {
             Some(judged) => judged,
             None => {
                 let (shared, approval) = (self.shared.clone(), approval.clone());
-                self.shared.lookups.run(move || shared.judged(&approval)).await?
+                self.shared.judging.run(move || shared.judged(&approval)).await?
             }
         };
         // No rule allows what is not known to the byte, whatever it says.
@@ -158,7 +158,7 @@ impl ApprovalBroker {
     /// once that is recorded; everything else is the agent's own to decide.
     pub(super) async fn forbid(&self, delivery: RunId, whole: Box<RawValue>) -> Option<Answer> {
         let shared = self.shared.clone();
-        let judged = self.shared.lookups.run(move || {
+        let judged = self.shared.judging.run(move || {
             let (session, mut approval) = called(delivery, &whole)?;
             let session = shared.reader.find(&session).ok().flatten().and_then(|id| shared.session(id));
             approval.session_id = session.as_ref().map_or(approval.session_id, |session| session.id);

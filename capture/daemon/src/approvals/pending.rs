@@ -37,8 +37,9 @@ pub(super) struct PendingApproval {
     pub judged: Option<Judged>,
     /// A decision is under way.
     pub claimed: bool,
-    /// Whether the session's status shows that a hook waits for a person.
-    wait_announced: bool,
+    /// What was last announced for the session's status: whether a hook waits for a person. Absent when
+    /// an earlier server may have announced either.
+    wait_announced: Option<bool>,
 }
 
 /// Since when an approval is known here.
@@ -97,8 +98,7 @@ impl PendingApprovals {
                 looked_at: known == Known::SinceAsked,
                 judged: None,
                 claimed: false,
-                // An earlier server may have announced it.
-                wait_announced: known == Known::SinceStart,
+                wait_announced: (known == Known::SinceAsked).then_some(false),
             };
             self.approvals.insert(approval.id.clone(), pending);
         }
@@ -237,18 +237,16 @@ impl PendingApprovals {
     /// A change of what the sessions' statuses are to show: whose, of which approval, and whether a hook
     /// waits for a person.
     pub(super) fn next_wait_change(&mut self) -> Option<(SessionId, String, bool)> {
-        let waiting = |hooks: &HashMap<String, WaitingHook>, approval: &Approval| {
-            let hook = approval.delivery.as_ref().and_then(|delivery| hooks.get(delivery));
-            hook.is_some_and(|hook| hook.left_to_person)
-        };
         let hooks = &self.hooks;
-        let changed = |pending: &&mut PendingApproval| {
-            is_shown_by_us(&pending.approval) && waiting(hooks, &pending.approval) != pending.wait_announced
-        };
-        let pending = self.approvals.values_mut().find(changed)?;
-        pending.wait_announced = !pending.wait_announced;
-        let Approval { session_id, id, .. } = &pending.approval;
-        Some((*session_id, id.clone(), pending.wait_announced))
+        let pending = self.approvals.values_mut().filter(|pending| is_shown_by_us(&pending.approval));
+        for PendingApproval { approval, wait_announced, .. } in pending {
+            let hook = approval.delivery.as_ref().and_then(|delivery| hooks.get(delivery));
+            let waits = hook.is_some_and(|hook| hook.left_to_person);
+            if wait_announced.replace(waits) != Some(waits) {
+                return Some((approval.session_id, approval.id.clone(), waits));
+            }
+        }
+        None
     }
 }
 

@@ -5,7 +5,6 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use crossbeam_channel::{Receiver, bounded};
 use events::{ApprovalKind, ApprovalRequested, Choice, Confidence, Dialog, Provider, Source, Timestamp};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use serde_json::json;
@@ -14,7 +13,7 @@ use store::Writer;
 use tokio::task::JoinHandle;
 
 use super::{dialog::is_same, *};
-use crate::ingest::Undecided;
+use crate::ingest::{Inputs, Undecided, channel};
 
 /// Allows what begins with `ok`, denies what begins with `no`, asks for the rest.
 struct ByName;
@@ -72,7 +71,7 @@ type Decided = Result<ApprovalView, Refusal>;
 /// The broker, and what is around it.
 struct Around {
     broker: ApprovalBroker,
-    inputs: Receiver<Input>,
+    inputs: Inputs,
     /// What waits to be committed.
     open: Vec<Input>,
     approvals: BTreeMap<u8, Approval>,
@@ -94,7 +93,7 @@ impl Around {
         let dir = tempfile::tempdir().unwrap();
         let writer = Writer::open(dir.path()).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let (sender, inputs) = bounded(1_000);
+        let (sender, inputs) = channel(1_000);
         let broker = ApprovalBroker::start(Parts {
             inputs: sender.clone(),
             reader: writer.reader(),
@@ -120,25 +119,22 @@ impl Around {
 
     /// Everything goes on until it waits for something outside of the broker.
     fn settle(&mut self) {
-        let shared = &self.broker.shared;
-        self.runtime.block_on(async {
-            let mut quiet = 0;
-            while quiet < QUIET_ROUNDS {
-                tokio::task::yield_now().await;
-                quiet = if shared.lookups.is_idle() && shared.hashing.is_idle() { quiet + 1 } else { 0 };
-            }
-        });
-        self.open.extend(self.inputs.try_iter());
+        self.settle_while(|shared| shared.hashing.is_idle());
     }
 
     /// The same while no file can be hashed: what needs that waits too.
     fn settle_without_files(&mut self) {
+        self.settle_while(|_| true);
+    }
+
+    fn settle_while(&mut self, hashed: impl Fn(&Shared) -> bool) {
         let shared = &self.broker.shared;
         self.runtime.block_on(async {
             let mut quiet = 0;
             while quiet < QUIET_ROUNDS {
                 tokio::task::yield_now().await;
-                quiet = if shared.lookups.is_idle() { quiet + 1 } else { 0 };
+                let is_idle = shared.reading.is_idle() && shared.judging.is_idle() && hashed(shared);
+                quiet = if is_idle { quiet + 1 } else { 0 };
             }
         });
         self.open.extend(self.inputs.try_iter());
@@ -614,6 +610,21 @@ fn sessions_show_that_a_hook_waits_for_a_person() {
     let last = around.hooks.len() - 1;
     around.leave(last);
     assert_eq!(around.waits(), [(id, false)]);
+}
+
+#[test]
+fn after_a_start_sessions_show_what_is_so_now() {
+    for waits in [false, true] {
+        let mut around = Around::new();
+        let asked = approval(1, "touch x", Provider::Codex);
+        around.broker.pending().open(&asked, pending::Known::SinceStart);
+        if waits {
+            around.wait(1, true);
+        }
+        around.broker.shared.waits_changed.notify_one();
+        assert_eq!(around.waits().last(), Some(&(asked.id, waits)));
+        assert_eq!(around.waits(), []);
+    }
 }
 
 #[test]
