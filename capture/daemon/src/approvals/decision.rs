@@ -74,20 +74,18 @@ impl ApprovalBroker {
                 return Err(why);
             }
         };
-        self.pending().remove(&approval.id);
         let Route::Hook(answer) = route else {
+            let mut pending = self.pending();
+            pending.remove(&approval.id);
             // A hook that came while the keys were pressed has nothing left to answer.
-            self.pending().dismiss_hook(&approval);
+            pending.dismiss_hook(&approval);
             return Ok(approval);
         };
-        let delivered = self.pending().answer_hook(&approval, answer.clone());
+        let delivered = self.pending().deliver(&approval, answer.clone(), grant);
         let what = if delivered { "delivered" } else { "undelivered" };
         self.record(what, &approval, json!({ "answer": answer })).await;
         if !delivered {
             return conflict("whoever waited for it went away before it was answered; answer it where the agent asks");
-        }
-        if let Some(grant) = grant {
-            self.pending().grants.add(grant);
         }
         Ok(approval)
     }

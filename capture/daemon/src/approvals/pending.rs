@@ -8,7 +8,13 @@ use hooks::delivery::answer::shows_dialog_meanwhile;
 use projections::Approval;
 use tokio::sync::{OnceCell, oneshot};
 
-use super::{HookWait, answer::route_of, files::Files, grants::Grants, judge::Judged};
+use super::{
+    HookWait,
+    answer::route_of,
+    files::Files,
+    grants::{Grant, Grants},
+    judge::Judged,
+};
 
 /// Most hooks that wait at once; further ones get no answer.
 const HOOKS: usize = 256;
@@ -208,11 +214,17 @@ impl PendingApprovals {
         })
     }
 
-    /// Answers the hook that waits for the decision on exactly this request; false when none took it.
-    pub(super) fn answer_hook(&mut self, approval: &Approval, answer: Answer) -> bool {
+    /// Answers the hook that waits for the decision on exactly this request, and remembers that it is
+    /// allowed again; false when no hook took the answer.
+    pub(super) fn deliver(&mut self, approval: &Approval, answer: Answer, grant: Option<Grant>) -> bool {
+        self.approvals.remove(&approval.id);
         let held = self.is_held(approval);
         let hook = approval.delivery.as_ref().and_then(|delivery| self.hooks.remove(delivery));
-        hook.filter(|_| held).is_some_and(|hook| hook.answer.send(answer).is_ok())
+        let delivered = hook.filter(|_| held).is_some_and(|hook| hook.answer.send(answer).is_ok());
+        if let Some(grant) = grant.filter(|_| delivered) {
+            self.grants.add(grant);
+        }
+        delivered
     }
 
     /// Lets the hook of an approval go without an answer.
