@@ -69,11 +69,20 @@ impl ApprovalBroker {
     /// A hook waits for the decision on a pending approval: a grant decides, or the policy, or it is left
     /// to a person.
     async fn consider(&self, id: &str) -> Next {
-        let found = self.pending().get(id).map(|pending| (pending.approval.clone(), pending.judged.clone()));
-        let Some((approval, judged)) = found else { return Next::Wait };
-        if !self.pending().is_held(&approval) {
-            return Next::Wait;
-        }
+        let (approval, judged) = {
+            let mut table = self.pending();
+            let Some(pending) = table.get(id) else { return Next::Wait };
+            let (approval, judged, claimed) = (pending.approval.clone(), pending.judged.clone(), pending.claimed);
+            if !table.is_held(&approval) {
+                return Next::Wait;
+            }
+            if claimed {
+                table.leave_to_person(&approval);
+                self.shared.waits_changed.notify_one();
+                return Next::Wait;
+            }
+            (approval, judged)
+        };
         let decided = match self.mark_files(&approval).await {
             Ok(files) => self.decide_by_policy(&approval, judged, &files).await,
             Err(error) => Err(error),

@@ -205,12 +205,14 @@ impl PendingApprovals {
         self.hook_of(approval).is_some()
     }
 
-    /// Leaves the decision to a person; false when the hook does not wait for one.
+    /// Leaves the decision to a person; false when the hook is not to wait: not for a person, nor for a
+    /// decision that is under way.
     pub(super) fn leave_to_person(&mut self, approval: &Approval) -> bool {
+        let is_claimed = self.get(&approval.id).is_some_and(|pending| pending.claimed);
         let hook = approval.delivery.as_ref().and_then(|delivery| self.hooks.get_mut(delivery));
         hook.is_some_and(|hook| {
             hook.left_to_person = hook.people;
-            hook.people
+            hook.people || is_claimed
         })
     }
 

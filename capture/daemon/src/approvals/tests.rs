@@ -509,6 +509,23 @@ fn a_hook_that_went_away_during_the_commit_is_recorded_as_not_answered() {
 }
 
 #[test]
+fn a_hook_that_comes_back_during_the_commit_gets_the_answer() {
+    for by_rule in [false, true] {
+        let mut around = Around::new();
+        around.ask(1, if by_rule { "ok ls" } else { "touch x" }, Provider::Claude);
+        around.wait(1, true);
+        around.settle();
+        around.person(1, true);
+        assert_eq!(around.decisions(), 1);
+        around.leave(0);
+        // It waits for no person, but for what is decided already.
+        around.wait(1, false);
+        around.settle();
+        assert!(around.answer().unwrap().allow);
+    }
+}
+
+#[test]
 fn an_answer_is_only_for_what_the_hook_was_called_with() {
     let mut around = Around::new();
     around.ask(1, "ok ls", Provider::Claude);
