@@ -157,9 +157,8 @@ impl ApprovalBroker {
         if is_first {
             let (broker, approval) = (self.clone(), approval.clone());
             // A task of its own: the hook may go away meanwhile.
-            let recorded =
-                self.shared.decisions.spawn(async move { broker.record("asked", &approval, evidence).await });
-            recorded.await.ok();
+            let recorded = async move { drop(broker.record("asked", &approval, evidence).await) };
+            self.shared.decisions.spawn(recorded).await.ok();
         }
     }
 
