@@ -99,8 +99,10 @@ struct Shared {
     pending: Mutex<PendingApprovals>,
     /// Something changed that a session's status shows of its approvals.
     waits_changed: Notify,
-    /// Reads the store and asks the policy.
-    lookups: BlockingPool,
+    /// Reads the store.
+    reading: BlockingPool,
+    /// Asks the policy, which looks at programs and at the workspace.
+    judging: BlockingPool,
     /// Hashes files, which a slow file system may delay.
     hashing: BlockingPool,
     /// Decisions under way.
@@ -121,7 +123,8 @@ impl ApprovalBroker {
             runtime,
             pending: Mutex::default(),
             waits_changed: Notify::new(),
-            lookups: BlockingPool::new(),
+            reading: BlockingPool::new(),
+            judging: BlockingPool::new(),
             hashing: BlockingPool::new(),
             decisions: TaskTracker::new(),
             stopping: CancellationToken::new(),
@@ -158,7 +161,7 @@ impl ApprovalBroker {
         if shows_rule {
             let (shared, approval) = (Arc::clone(&self.shared), view.approval.clone());
             let rule = move || shared.judge.rule_for(&approval, shared.session(approval.session_id).as_ref());
-            view.suggested_rule = self.shared.lookups.run(rule).await?;
+            view.suggested_rule = self.shared.judging.run(rule).await?;
         }
         Ok(view)
     }
@@ -251,7 +254,9 @@ impl ApprovalBroker {
             loop {
                 let change = self.pending().next_wait_change();
                 let Some((session, approval, waits)) = change else { break };
-                self.shared.inputs.send_async(Input::Waits(session, approval, waits)).await.ok();
+                if self.shared.inputs.send_async(Input::Waits(session, approval, waits)).await.is_err() {
+                    return;
+                }
             }
         }
     }
@@ -261,7 +266,7 @@ impl ApprovalBroker {
         read: impl FnOnce(&Reader) -> Result<T, store::ReadError> + Send + 'static,
     ) -> Result<T, Refusal> {
         let reader = self.shared.reader.clone();
-        let read = self.shared.lookups.run(move || read(&reader)).await?;
+        let read = self.shared.reading.run(move || read(&reader)).await?;
         read.map_err(|error| Refusal::Failed(error.to_string()))
     }
 

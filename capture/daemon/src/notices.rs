@@ -355,6 +355,17 @@ impl TerminalSink for Terminals {
     }
 }
 
+/// A receipt as it is shown to clients.
+fn shown(receipt: Receipt) -> api::prompts::Receipt {
+    let Receipt { message_id, causes, channel, at, outcome } = receipt;
+    let (outcome, error, attempts, why) = match outcome {
+        Outcome::Sent => ("sent", None, None, None),
+        Outcome::Failed { error, attempts } => ("failed", Some(error), Some(attempts), None),
+        Outcome::Dropped { why } => ("dropped", None, None, Some(why.to_string())),
+    };
+    api::prompts::Receipt { message_id, causes, channel, at, outcome: outcome.into(), error, attempts, why }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -374,15 +385,4 @@ mod tests {
         assert_eq!(seen(true, Some(false), Some(10)), Presence::Away, "typed, and went to another window");
         assert_eq!(seen(false, None, Some(10)), Presence::Away);
     }
-}
-
-/// A receipt as it is shown to clients.
-fn shown(receipt: Receipt) -> api::prompts::Receipt {
-    let Receipt { message_id, causes, channel, at, outcome } = receipt;
-    let (outcome, error, attempts, why) = match outcome {
-        Outcome::Sent => ("sent", None, None, None),
-        Outcome::Failed { error, attempts } => ("failed", Some(error), Some(attempts), None),
-        Outcome::Dropped { why } => ("dropped", None, None, Some(why.to_string())),
-    };
-    api::prompts::Receipt { message_id, causes, channel, at, outcome: outcome.into(), error, attempts, why }
 }

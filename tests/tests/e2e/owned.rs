@@ -133,7 +133,7 @@ fn approval(server: &Server, state: &str) -> Value {
 fn held(server: &Server) -> Value {
     eventually("somebody waits for an approval", || {
         let list = server.client.json("/api/v1/approvals?state=pending")?;
-        // The policy is asked when the desk heard of both, the request and whoever waits.
+        // The policy is asked when the broker knows of both, the request and whoever waits.
         let waits = |a: &&Value| a["answer"] == "protocol" && !a["policy"].is_null();
         list["approvals"].as_array()?.iter().find(waits).cloned()
     })

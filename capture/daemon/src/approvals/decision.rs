@@ -75,20 +75,18 @@ impl ApprovalBroker {
                 return Err(why);
             }
         };
-        self.pending().remove(&approval.id);
         let Route::Hook(answer) = route else {
+            let mut pending = self.pending();
+            pending.remove(&approval.id);
             // A hook that came while the keys were pressed has nothing left to answer.
-            self.pending().dismiss_hook(&approval);
+            pending.dismiss_hook(&approval);
             return Ok(approval);
         };
-        let delivered = self.pending().answer_hook(&approval, answer.clone());
+        let delivered = self.pending().deliver(&approval, answer.clone(), grant);
         let what = if delivered { "delivered" } else { "undelivered" };
         self.record(what, &approval, json!({ "answer": answer })).await;
         if !delivered {
             return conflict("whoever waited for it went away before it was answered; answer it where the agent asks");
-        }
-        if let Some(grant) = grant {
-            self.pending().grants.add(grant);
         }
         Ok(approval)
     }
@@ -103,6 +101,9 @@ impl ApprovalBroker {
         answer: DialogAnswer,
     ) -> Result<Value, Refusal> {
         self.record("attempted", approval, who.clone()).await.await.map_err(|_| stopping())?;
+        if self.shared.stopping.is_cancelled() {
+            return Err(stopping());
+        }
         match self.shared.runs.answer(run, mark, answer).await {
             Ok(pressed) if pressed.applied => Ok(json!({ "who": who, "keys": pressed })),
             Ok(pressed) => {
@@ -125,8 +126,8 @@ impl ApprovalBroker {
     ) -> Result<Approval, Refusal> {
         let (reply, committed) = oneshot::channel();
         let decide = Decide::new(approval.session_id, resolved, evidence, reply);
+        // What ingest does not commit, because it has stopped, drops the reply.
         self.shared.inputs.send_async(Input::Decide(Box::new(decide))).await.ok();
-        // Dropped only when the server ends without having committed it.
         match committed.await.map_err(|_| stopping())? {
             Ok(approval) => Ok(approval),
             Err(undecided) => {

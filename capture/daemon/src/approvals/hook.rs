@@ -69,11 +69,20 @@ impl ApprovalBroker {
     /// A hook waits for the decision on a pending approval: a grant decides, or the policy, or it is left
     /// to a person.
     async fn consider(&self, id: &str) -> Next {
-        let found = self.pending().get(id).map(|pending| (pending.approval.clone(), pending.judged.clone()));
-        let Some((approval, judged)) = found else { return Next::Wait };
-        if !self.pending().is_held(&approval) {
-            return Next::Wait;
-        }
+        let (approval, judged) = {
+            let mut table = self.pending();
+            let Some(pending) = table.get(id) else { return Next::Wait };
+            let (approval, judged, claimed) = (pending.approval.clone(), pending.judged.clone(), pending.claimed);
+            if !table.is_held(&approval) {
+                return Next::Wait;
+            }
+            if claimed {
+                table.leave_to_person(&approval);
+                self.shared.waits_changed.notify_one();
+                return Next::Wait;
+            }
+            (approval, judged)
+        };
         let decided = match self.mark_files(&approval).await {
             Ok(files) => self.decide_by_policy(&approval, judged, &files).await,
             Err(error) => Err(error),
@@ -116,7 +125,7 @@ impl ApprovalBroker {
             Some(judged) => judged,
             None => {
                 let (shared, approval) = (self.shared.clone(), approval.clone());
-                self.shared.lookups.run(move || shared.judged(&approval)).await?
+                self.shared.judging.run(move || shared.judged(&approval)).await?
             }
         };
         // No rule allows what is not known to the byte, whatever it says.
@@ -148,9 +157,8 @@ impl ApprovalBroker {
         if is_first {
             let (broker, approval) = (self.clone(), approval.clone());
             // A task of its own: the hook may go away meanwhile.
-            let recorded =
-                self.shared.decisions.spawn(async move { broker.record("asked", &approval, evidence).await });
-            recorded.await.ok();
+            let recorded = async move { drop(broker.record("asked", &approval, evidence).await) };
+            self.shared.decisions.spawn(recorded).await.ok();
         }
     }
 
@@ -158,7 +166,7 @@ impl ApprovalBroker {
     /// once that is recorded; everything else is the agent's own to decide.
     pub(super) async fn forbid(&self, delivery: RunId, whole: Box<RawValue>) -> Option<Answer> {
         let shared = self.shared.clone();
-        let judged = self.shared.lookups.run(move || {
+        let judged = self.shared.judging.run(move || {
             let (session, mut approval) = called(delivery, &whole)?;
             let session = shared.reader.find(&session).ok().flatten().and_then(|id| shared.session(id));
             approval.session_id = session.as_ref().map_or(approval.session_id, |session| session.id);

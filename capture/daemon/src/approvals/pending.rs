@@ -8,7 +8,13 @@ use hooks::delivery::answer::shows_dialog_meanwhile;
 use projections::Approval;
 use tokio::sync::{OnceCell, oneshot};
 
-use super::{HookWait, answer::route_of, files::Files, grants::Grants, judge::Judged};
+use super::{
+    HookWait,
+    answer::route_of,
+    files::Files,
+    grants::{Grant, Grants},
+    judge::Judged,
+};
 
 /// Most hooks that wait at once; further ones get no answer.
 const HOOKS: usize = 256;
@@ -37,8 +43,9 @@ pub(super) struct PendingApproval {
     pub judged: Option<Judged>,
     /// A decision is under way.
     pub claimed: bool,
-    /// Whether the session's status shows that a hook waits for a person.
-    wait_announced: bool,
+    /// What was last announced for the session's status: whether a hook waits for a person. Absent when
+    /// an earlier server may have announced either.
+    wait_announced: Option<bool>,
 }
 
 /// Since when an approval is known here.
@@ -97,8 +104,7 @@ impl PendingApprovals {
                 looked_at: known == Known::SinceAsked,
                 judged: None,
                 claimed: false,
-                // An earlier server may have announced it.
-                wait_announced: known == Known::SinceStart,
+                wait_announced: (known == Known::SinceAsked).then_some(false),
             };
             self.approvals.insert(approval.id.clone(), pending);
         }
@@ -199,20 +205,28 @@ impl PendingApprovals {
         self.hook_of(approval).is_some()
     }
 
-    /// Leaves the decision to a person; false when the hook does not wait for one.
+    /// Leaves the decision to a person; false when the hook is not to wait: not for a person, nor for a
+    /// decision that is under way.
     pub(super) fn leave_to_person(&mut self, approval: &Approval) -> bool {
+        let is_claimed = self.get(&approval.id).is_some_and(|pending| pending.claimed);
         let hook = approval.delivery.as_ref().and_then(|delivery| self.hooks.get_mut(delivery));
         hook.is_some_and(|hook| {
             hook.left_to_person = hook.people;
-            hook.people
+            hook.people || is_claimed
         })
     }
 
-    /// Answers the hook that waits for the decision on exactly this request; false when none took it.
-    pub(super) fn answer_hook(&mut self, approval: &Approval, answer: Answer) -> bool {
+    /// Answers the hook that waits for the decision on exactly this request, and remembers that it is
+    /// allowed again; false when no hook took the answer.
+    pub(super) fn deliver(&mut self, approval: &Approval, answer: Answer, grant: Option<Grant>) -> bool {
+        self.approvals.remove(&approval.id);
         let held = self.is_held(approval);
         let hook = approval.delivery.as_ref().and_then(|delivery| self.hooks.remove(delivery));
-        hook.filter(|_| held).is_some_and(|hook| hook.answer.send(answer).is_ok())
+        let delivered = hook.filter(|_| held).is_some_and(|hook| hook.answer.send(answer).is_ok());
+        if let Some(grant) = grant.filter(|_| delivered) {
+            self.grants.add(grant);
+        }
+        delivered
     }
 
     /// Lets the hook of an approval go without an answer.
@@ -237,18 +251,16 @@ impl PendingApprovals {
     /// A change of what the sessions' statuses are to show: whose, of which approval, and whether a hook
     /// waits for a person.
     pub(super) fn next_wait_change(&mut self) -> Option<(SessionId, String, bool)> {
-        let waiting = |hooks: &HashMap<String, WaitingHook>, approval: &Approval| {
-            let hook = approval.delivery.as_ref().and_then(|delivery| hooks.get(delivery));
-            hook.is_some_and(|hook| hook.left_to_person)
-        };
         let hooks = &self.hooks;
-        let changed = |pending: &&mut PendingApproval| {
-            is_shown_by_us(&pending.approval) && waiting(hooks, &pending.approval) != pending.wait_announced
-        };
-        let pending = self.approvals.values_mut().find(changed)?;
-        pending.wait_announced = !pending.wait_announced;
-        let Approval { session_id, id, .. } = &pending.approval;
-        Some((*session_id, id.clone(), pending.wait_announced))
+        let pending = self.approvals.values_mut().filter(|pending| is_shown_by_us(&pending.approval));
+        for PendingApproval { approval, wait_announced, .. } in pending {
+            let hook = approval.delivery.as_ref().and_then(|delivery| hooks.get(delivery));
+            let waits = hook.is_some_and(|hook| hook.left_to_person);
+            if wait_announced.replace(waits) != Some(waits) {
+                return Some((approval.session_id, approval.id.clone(), waits));
+            }
+        }
+        None
     }
 }
 

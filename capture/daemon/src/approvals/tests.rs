@@ -1,1 +1,704 @@
+//! The broker against a model of all that may happen around it, in any order: requests come and are
+//! swapped for others, hooks come early, late and go away, people and rules decide, the store commits
+//! or does not. Whoever waits gets at most one answer, and only one that was committed for exactly what
+//! it asked.
 
+use std::{collections::BTreeMap, path::PathBuf};
+
+use events::{ApprovalKind, ApprovalRequested, Choice, Confidence, Dialog, Provider, Source, Timestamp};
+use proptest::{collection::vec, prelude::*, sample::Index};
+use serde_json::json;
+use server::{DecisionScope, Verdict, Who};
+use store::Writer;
+use tokio::task::JoinHandle;
+
+use super::{dialog::is_same, *};
+use crate::ingest::{Inputs, Undecided, channel};
+
+/// Allows what begins with `ok`, denies what begins with `no`, asks for the rest.
+struct ByName;
+
+impl Judge for ByName {
+    fn judge(&self, approval: &Approval, _: Option<&Session>) -> Judged {
+        let command = approval.command.as_deref().unwrap_or_default();
+        let allow = match command.get(..2) {
+            Some("ok") => Some(true),
+            Some("no") => Some(false),
+            _ => None,
+        };
+        let rewrite = command.contains("safe").then(|| format!("safe {command}"));
+        Judged { allow, rewrite, rule: "by name".into(), reason: "its name".into() }
+    }
+
+    fn rule_for(&self, _: &Approval, _: Option<&Session>) -> Option<String> {
+        None
+    }
+}
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_millisecond(1_795_149_432_000 + ms)
+}
+
+fn delivery(n: u8) -> RunId {
+    RunId::mint(at(i64::from(n)), [n; 10])
+}
+
+fn digest(n: u8) -> String {
+    format!("digest of {n}")
+}
+
+fn approval(n: u8, command: &str, provider: Provider) -> Approval {
+    let asked = ApprovalRequested {
+        approval_id: format!("APPROVAL{n:04}"),
+        about: Some(ApprovalKind::Command),
+        tool: Some("Bash".into()),
+        command: Some(command.into()),
+        input: Some(json!({ "command": command }).to_string()),
+        cwd: Some("/nowhere/at/all".into()),
+        delivery: Some(delivery(n).to_string()),
+        digest: Some(digest(n)),
+        ..ApprovalRequested::default()
+    };
+    let of = (SessionId::from_bits(1), provider);
+    Approval::of(&asked, of, None, (Source::Hook, Confidence::High), at(i64::from(n)))
+}
+
+/// How often everything is polled without anything left to do before it counts as settled.
+const QUIET_ROUNDS: usize = 32;
+
+type Decided = Result<ApprovalView, Refusal>;
+
+/// The broker, and what is around it.
+struct Around {
+    broker: ApprovalBroker,
+    inputs: Inputs,
+    /// What waits to be committed.
+    open: Vec<Input>,
+    approvals: BTreeMap<u8, Approval>,
+    /// Verdicts that were committed, by approval.
+    committed: BTreeMap<String, bool>,
+    /// What was recorded beside decisions, in order.
+    recorded: Vec<&'static str>,
+    /// Verdicts of people, by approval.
+    people: Vec<(String, bool)>,
+    hooks: Vec<(u8, JoinHandle<Option<Answer>>)>,
+    deciders: Vec<JoinHandle<Decided>>,
+    _dir: tempfile::TempDir,
+    _writer: Writer,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Around {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let writer = Writer::open(dir.path()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let (sender, inputs) = channel(1_000);
+        let broker = ApprovalBroker::start(Parts {
+            inputs: sender.clone(),
+            reader: writer.reader(),
+            runs: Runs::new(sender),
+            runtime: runtime.handle().clone(),
+            judge: Arc::new(ByName),
+        });
+        Self {
+            broker,
+            inputs,
+            open: Vec::new(),
+            approvals: BTreeMap::new(),
+            committed: BTreeMap::new(),
+            recorded: Vec::new(),
+            people: Vec::new(),
+            hooks: Vec::new(),
+            deciders: Vec::new(),
+            _dir: dir,
+            _writer: writer,
+            runtime,
+        }
+    }
+
+    /// Everything goes on until it waits for something outside of the broker.
+    fn settle(&mut self) {
+        self.settle_while(|shared| shared.judging.is_idle() && shared.hashing.is_idle());
+    }
+
+    /// The same while no file can be hashed: what needs that waits too.
+    fn settle_without_files(&mut self) {
+        self.settle_while(|shared| shared.judging.is_idle());
+    }
+
+    /// The same while only these pools have to be idle.
+    fn settle_while(&mut self, is_idle: impl Fn(&Shared) -> bool) {
+        let shared = &self.broker.shared;
+        self.runtime.block_on(async {
+            let mut quiet = 0;
+            while quiet < QUIET_ROUNDS {
+                tokio::task::yield_now().await;
+                quiet = if shared.reading.is_idle() && is_idle(shared) { quiet + 1 } else { 0 };
+            }
+        });
+        self.open.extend(self.inputs.try_iter());
+    }
+
+    fn ask(&mut self, n: u8, command: &str, provider: Provider) {
+        let approval = self.approvals.entry(n).or_insert_with(|| approval(n, command, provider)).clone();
+        if approval.state == ApprovalState::Pending {
+            self.broker.changed(approval);
+        }
+    }
+
+    fn wait(&mut self, n: u8, people: bool) {
+        self.wait_with(n, people, digest(n));
+    }
+
+    fn wait_with(&mut self, n: u8, people: bool, digest: String) {
+        let broker = self.broker.clone();
+        let wait = HookWait { delivery: delivery(n), people, digest };
+        self.hooks.push((n, self.runtime.spawn(async move { broker.hold(wait, None).await })));
+    }
+
+    /// A hook goes away.
+    fn leave(&mut self, at: usize) {
+        self.hooks.remove(at).1.abort();
+        self.settle();
+    }
+
+    /// The agent went on by itself.
+    fn close(&mut self, n: u8) {
+        let Some(approval) = self.approvals.get_mut(&n).filter(|a| a.state == ApprovalState::Pending) else { return };
+        approval.state = ApprovalState::AnsweredElsewhere;
+        self.broker.changed(approval.clone());
+    }
+
+    fn person(&mut self, n: u8, allow: bool) {
+        let Some(approval) = self.approvals.get(&n) else { return };
+        let id = approval.id.clone();
+        self.people.push((id.clone(), allow));
+        let broker = self.broker.clone();
+        self.deciders.push(self.runtime.spawn(async move { broker.decide(&id, decision(allow)).await }));
+    }
+
+    /// The store commits what is open, or all of it fails and is gone.
+    fn commit(&mut self, works: bool) {
+        self.settle();
+        for input in std::mem::take(&mut self.open) {
+            if !works {
+                continue;
+            }
+            match input {
+                Input::Decide(decide) => {
+                    let id = decide.resolved.approval_id.clone();
+                    let approval = self.approvals.values_mut().find(|a| a.id == id).unwrap();
+                    let outcome = if approval.state == ApprovalState::Pending {
+                        let allow = decide.resolved.allowed.unwrap();
+                        approval.state = if allow { ApprovalState::Allowed } else { ApprovalState::Denied };
+                        approval.by = decide.resolved.by;
+                        assert!(self.committed.insert(id, allow).is_none(), "decided once");
+                        self.broker.changed(approval.clone());
+                        Ok(approval.clone())
+                    } else {
+                        Err(Undecided::Closed(approval.state))
+                    };
+                    decide.reply.send(outcome).ok();
+                }
+                Input::Record(record) => {
+                    self.recorded.push(record.what);
+                    record.done.send(()).ok();
+                }
+                _ => {}
+            }
+        }
+        self.settle();
+    }
+
+    /// The answers that hooks got are what was committed for them.
+    fn check(&mut self) {
+        let (ended, waiting) = std::mem::take(&mut self.hooks).into_iter().partition(|(_, hook)| hook.is_finished());
+        self.hooks = waiting;
+        let ended: Vec<(u8, JoinHandle<Option<Answer>>)> = ended;
+        for (n, hook) in ended {
+            let Some(answer) = self.runtime.block_on(hook).unwrap() else { continue };
+            let approval = &self.approvals[&n];
+            assert_eq!(self.committed.get(&approval.id), Some(&answer.allow), "{answer:?} for {approval:?}");
+            let command = approval.command.as_deref().unwrap();
+            if answer.allow {
+                let by_person = self.people.contains(&(approval.id.clone(), true));
+                assert!(command.starts_with("ok") || by_person, "nobody allowed {command}");
+            }
+            if answer.rewrite.is_some() {
+                assert_eq!(approval.provider, Provider::Claude, "only Claude Code takes another command");
+            }
+        }
+    }
+
+    /// The answer to the last hook, in the end.
+    #[track_caller]
+    fn answer(&mut self) -> Option<Answer> {
+        self.commit(true);
+        self.commit(true);
+        let (_, hook) = self.hooks.pop().unwrap();
+        if hook.is_finished() { self.runtime.block_on(hook).unwrap() } else { None }
+    }
+
+    /// What the last who decided hears, once it is there.
+    #[track_caller]
+    fn decided(&mut self) -> Decided {
+        self.settle();
+        let decider = self.deciders.pop().unwrap();
+        assert!(decider.is_finished(), "nobody answers");
+        self.runtime.block_on(decider).unwrap()
+    }
+
+    /// How many decisions wait to be committed.
+    fn decisions(&mut self) -> usize {
+        self.settle();
+        self.open_decisions()
+    }
+
+    fn open_decisions(&self) -> usize {
+        self.open.iter().filter(|input| matches!(input, Input::Decide(_))).count()
+    }
+
+    /// What sessions are to show: which approval, and whether a hook waits for a person.
+    fn waits(&mut self) -> Vec<(String, bool)> {
+        self.settle();
+        let waits = std::mem::take(&mut self.open).into_iter();
+        waits.filter_map(|input| if let Input::Waits(_, id, on) = input { Some((id, on)) } else { None }).collect()
+    }
+}
+
+fn decision(allow: bool) -> Decision {
+    Decision {
+        verdict: if allow { Verdict::Allow } else { Verdict::Deny },
+        message: None,
+        scope: DecisionScope::Once,
+        answers: None,
+        who: Who { pid: None, uid: None, address: None },
+    }
+}
+
+#[track_caller]
+fn conflict(decided: Decided, words: &str) {
+    assert!(matches!(&decided, Err(Refusal::Conflict(why)) if why.contains(words)), "{decided:?}");
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Ask(u8, &'static str, Provider),
+    Wait(u8, bool),
+    Gone(Index),
+    Close(u8),
+    Person(u8, bool),
+    Commit(bool),
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let n = || 0..6_u8;
+    let command = prop::sample::select(vec!["ok ls", "ok safe git status", "no rm", "touch x", "make"]);
+    let provider = prop::sample::select(vec![Provider::Claude, Provider::Codex]);
+    prop_oneof![
+        4 => (n(), command, provider).prop_map(|(n, command, provider)| Step::Ask(n, command, provider)),
+        4 => (n(), any::<bool>()).prop_map(|(n, people)| Step::Wait(n, people)),
+        1 => any::<Index>().prop_map(Step::Gone),
+        2 => n().prop_map(Step::Close),
+        3 => (n(), any::<bool>()).prop_map(|(n, allow)| Step::Person(n, allow)),
+        4 => prop::bool::weighted(0.9).prop_map(Step::Commit),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn nobody_gets_an_answer_that_was_not_committed_for_exactly_what_it_asked(steps in vec(any_step(), 1..60)) {
+        let mut around = Around::new();
+        for step in steps {
+            match step {
+                Step::Ask(n, command, provider) => around.ask(n, command, provider),
+                Step::Wait(n, people) => around.wait(n, people),
+                Step::Gone(index) => if !around.hooks.is_empty() {
+                    let gone = index.index(around.hooks.len());
+                    around.leave(gone);
+                },
+                Step::Close(n) => around.close(n),
+                Step::Person(n, allow) => around.person(n, allow),
+                Step::Commit(works) => around.commit(works),
+            }
+            around.settle();
+            around.check();
+        }
+        around.commit(true);
+        around.check();
+    }
+}
+
+#[test]
+fn rules_answer_whoever_waits_in_either_order() {
+    for early in [false, true] {
+        let mut around = Around::new();
+        if early {
+            around.wait(1, false);
+        }
+        around.ask(1, "ok safe git status", Provider::Claude);
+        if !early {
+            around.wait(1, false);
+        }
+        let answer = around.answer().unwrap();
+        assert_eq!((answer.allow, answer.rewrite.as_deref()), (true, Some("safe ok safe git status")));
+    }
+    // Nothing is said where nothing is committed.
+    let mut around = Around::new();
+    around.ask(1, "ok ls", Provider::Claude);
+    around.wait(1, false);
+    around.commit(false);
+    assert_eq!(around.answer(), None);
+}
+
+#[test]
+fn what_is_not_exact_is_never_allowed_by_a_rule() {
+    for change in [
+        |a: &mut Approval| a.exact = false,
+        |a: &mut Approval| a.confidence = Confidence::Medium,
+        |a: &mut Approval| a.kind = None,
+        |a: &mut Approval| a.kind = Some(ApprovalKind::Question),
+    ] {
+        let mut around = Around::new();
+        let mut asked = approval(1, "ok ls", Provider::Claude);
+        change(&mut asked);
+        around.approvals.insert(1, asked);
+        around.ask(1, "", Provider::Claude);
+        around.wait(1, false);
+        assert_eq!(around.answer(), None);
+    }
+    // Codex takes no other command, so it asks its user.
+    let mut around = Around::new();
+    around.ask(1, "ok safe git status", Provider::Codex);
+    around.wait(1, false);
+    assert_eq!(around.answer(), None);
+}
+
+#[track_caller]
+fn same(command: Option<&str>, paths: &[&str], shown: &str, expected: bool) {
+    let asked = ApprovalRequested {
+        about: Some(if paths.is_empty() { ApprovalKind::Command } else { ApprovalKind::Write }),
+        command: command.map(str::to_owned),
+        paths: paths.iter().map(|p| (*p).to_owned()).collect(),
+        ..ApprovalRequested::default()
+    };
+    let of = (SessionId::from_bits(1), Provider::Claude);
+    let approval = Approval::of(&asked, of, None, (Source::Hook, Confidence::High), at(0));
+    let about = Some(if paths.is_empty() { ApprovalKind::Command } else { ApprovalKind::Edit });
+    let dialog = Dialog { about, subject: Some(shown.into()), options: vec![Choice::default()], ..Dialog::default() };
+    assert_eq!(is_same(&approval, &dialog, true), expected, "{command:?} {paths:?} {shown}");
+    assert!(expected || !is_same(&approval, &dialog, false));
+}
+
+#[test]
+fn a_dialog_is_answered_only_when_it_asks_the_same() {
+    same(Some("touch x"), &[], "touch x", true);
+    same(Some("touch x"), &[], "touch", false);
+    same(Some("touch x y"), &[], "touch x", false);
+    same(Some("touch x"), &[], "touch y", false);
+    same(Some("touch x"), &[], "", false);
+    // A long one may be broken into lines and cut.
+    same(Some("find . -name '*.rs' -newer Cargo.toml -print"), &[], "find . -name '*.rs'\n -newer Cargo.toml…", true);
+    same(Some("find . -name '*.rs' -newer Cargo.toml -print"), &[], "find . -name '*.py'\n -newer Cargo.toml…", false);
+    let long = approval(1, "find . -name '*.rs' -newer Cargo.toml -print", Provider::Claude);
+    let cut = Dialog { subject: Some("find . -name '*.rs' -newer Cargo…".into()), ..Dialog::default() };
+    assert!(is_same(&long, &cut, true));
+    assert!(!is_same(&long, &cut, false), "another request may begin like it");
+    same(None, &["/p/src/a.rs"], "src/a.rs", true);
+    same(None, &["/p/src/a.rs"], "b.rs", false);
+    same(None, &["/p/src/a.rs"], "", false);
+}
+
+#[test]
+fn files_that_are_marked_are_part_of_the_decision() {
+    let dir = tempfile::tempdir().unwrap();
+    let script: PathBuf = dir.path().join("run.sh");
+    std::fs::write(&script, "one").unwrap();
+    let mut around = Around::new();
+    let mut asked = approval(1, "sh run.sh", Provider::Claude);
+    asked.cwd = Some(dir.path().to_str().unwrap().to_owned());
+    around.approvals.insert(1, asked);
+    around.ask(1, "", Provider::Claude);
+    around.wait(1, true);
+    around.settle();
+    std::fs::write(&script, "two").unwrap();
+    around.person(1, true);
+    conflict(around.decided(), "run.sh changed");
+    around.person(1, true);
+    assert!(around.answer().unwrap().allow);
+}
+
+#[test]
+fn of_two_who_decide_one_wins() {
+    for (first, second) in [(true, true), (true, false), (false, true), (false, false)] {
+        let mut around = Around::new();
+        around.ask(1, "touch x", Provider::Claude);
+        around.wait(1, true);
+        around.settle();
+        around.person(1, first);
+        around.person(1, second);
+        assert_eq!(around.decisions(), 1);
+        // Nor does a third, before the commit or after it.
+        around.person(1, true);
+        conflict(around.decided(), "under way");
+        let allowed = around.answer().unwrap().allow;
+        around.person(1, true);
+        assert!(around.decided().is_err());
+        let (one, other) = (around.decided(), around.decided());
+        let (won, lost) = if one.is_ok() { (one, other) } else { (other, one) };
+        assert_eq!(won.unwrap().approval.state == ApprovalState::Allowed, allowed);
+        conflict(lost, "under way");
+        assert_eq!(around.recorded, ["asked", "delivered"]);
+    }
+}
+
+#[test]
+fn a_person_and_a_rule_do_not_both_decide() {
+    let mut around = Around::new();
+    around.ask(1, "ok ls", Provider::Claude);
+    around.settle();
+    // The rule speaks only after the person's decision is under way.
+    let policy = around.broker.shared.judging.occupy();
+    around.wait(1, true);
+    around.settle_while(|_| true);
+    around.person(1, false);
+    around.settle_while(|_| true);
+    assert_eq!(around.open_decisions(), 1);
+    drop(policy);
+    assert_eq!(around.decisions(), 1);
+    assert!(!around.answer().unwrap().allow);
+    assert_eq!(around.recorded, ["delivered"]);
+}
+
+#[test]
+fn nothing_is_decided_for_a_client_that_went_away_before_the_claim() {
+    let mut around = Around::new();
+    around.ask(1, "touch x", Provider::Claude);
+    around.wait(1, true);
+    around.commit(true);
+    let disk = around.broker.shared.hashing.occupy();
+    around.person(1, true);
+    around.settle_without_files();
+    around.deciders.pop().unwrap().abort();
+    drop(disk);
+    assert_eq!(around.decisions(), 0);
+    around.commit(true);
+    assert_eq!(around.recorded, ["asked"]);
+    // It can still be decided.
+    around.person(1, false);
+    assert!(!around.answer().unwrap().allow);
+}
+
+#[test]
+fn what_is_claimed_is_carried_out_though_the_client_went_away() {
+    let mut around = Around::new();
+    around.ask(1, "touch x", Provider::Claude);
+    around.wait(1, true);
+    around.settle();
+    around.person(1, true);
+    assert_eq!(around.decisions(), 1);
+    around.deciders.pop().unwrap().abort();
+    assert!(around.answer().unwrap().allow);
+    assert_eq!(around.recorded, ["asked", "delivered"]);
+}
+
+#[test]
+fn a_hook_that_went_away_during_the_commit_is_recorded_as_not_answered() {
+    let mut around = Around::new();
+    around.ask(1, "touch x", Provider::Claude);
+    around.wait(1, true);
+    around.settle();
+    around.person(1, true);
+    assert_eq!(around.decisions(), 1);
+    around.leave(0);
+    around.commit(true);
+    around.commit(true);
+    assert_eq!(around.recorded, ["asked", "undelivered"]);
+    conflict(around.decided(), "went away before");
+}
+
+#[test]
+fn a_hook_that_comes_back_during_the_commit_gets_the_answer() {
+    for by_rule in [false, true] {
+        let mut around = Around::new();
+        around.ask(1, if by_rule { "ok ls" } else { "touch x" }, Provider::Claude);
+        around.wait(1, true);
+        around.settle();
+        around.person(1, true);
+        assert_eq!(around.decisions(), 1);
+        around.leave(0);
+        // It waits for no person, but for what is decided already.
+        around.wait(1, false);
+        around.settle();
+        assert!(around.answer().unwrap().allow);
+    }
+}
+
+#[test]
+fn an_answer_is_only_for_what_the_hook_was_called_with() {
+    let mut around = Around::new();
+    around.ask(1, "ok ls", Provider::Claude);
+    around.wait_with(1, true, "digest of something else".into());
+    assert_eq!(around.decisions(), 0, "no rule decides");
+    around.person(1, true);
+    conflict(around.decided(), "nobody waits for it here");
+    assert_eq!(around.answer(), None);
+    // One that takes the place of the hook while the decision is committed does not get its answer.
+    around.wait(1, true);
+    assert_eq!(around.decisions(), 1);
+    around.wait_with(1, true, "digest of something else".into());
+    around.settle();
+    assert_eq!(around.answer(), None);
+    assert_eq!(around.recorded, ["undelivered"]);
+}
+
+#[test]
+fn a_decision_under_way_is_finished_when_the_broker_stops_and_nothing_else_is_decided() {
+    let mut around = Around::new();
+    for n in [1, 2] {
+        around.ask(n, "touch x", Provider::Claude);
+        around.wait(n, true);
+    }
+    around.settle();
+    around.person(1, true);
+    assert_eq!(around.decisions(), 1);
+    around.broker.stop();
+    around.person(2, true);
+    let refused = around.decided();
+    assert!(matches!(&refused, Err(Refusal::Failed(why)) if why.contains("stopping")), "{refused:?}");
+    let (_, other) = around.hooks.pop().unwrap();
+    assert_eq!(around.runtime.block_on(other).unwrap(), None);
+    around.wait(3, true);
+    assert_eq!(around.answer(), None, "no hook is taken in, and the first is answered by now");
+    assert!(around.answer().unwrap().allow);
+    assert!(around.decided().is_ok());
+    assert_eq!(around.recorded, ["asked", "asked", "delivered"]);
+    around.runtime.block_on(around.broker.stopped());
+}
+
+#[test]
+fn what_is_not_committed_before_the_end_is_not_answered() {
+    let mut around = Around::new();
+    around.ask(1, "touch x", Provider::Claude);
+    around.wait(1, true);
+    around.commit(true);
+    around.person(1, true);
+    assert_eq!(around.decisions(), 1);
+    around.broker.stop();
+    around.commit(false);
+    around.runtime.block_on(around.broker.stopped());
+    assert!(matches!(around.decided(), Err(Refusal::Failed(_))));
+    assert_eq!(around.answer(), None);
+    assert_eq!(around.recorded, ["asked"]);
+}
+
+#[test]
+fn a_slow_disk_delays_only_what_needs_it() {
+    let mut around = Around::new();
+    let disk = around.broker.shared.hashing.occupy();
+    around.ask(1, "touch x", Provider::Claude);
+    around.ask(2, "ok ls", Provider::Claude);
+    around.wait(1, true);
+    around.settle_without_files();
+    around.person(1, false);
+    around.settle_without_files();
+    assert_eq!(around.open.len(), 1, "a person denies");
+    let (broker, filter) = (around.broker.clone(), ListFilter { state: None, session: None, limit: 9 });
+    assert_eq!(around.runtime.block_on(async move { broker.list(filter).await }), Ok(vec![]));
+    let view = around.broker.view(around.approvals[&2].clone());
+    assert!(view.files.is_empty() && view.more_files, "nobody looked at its files yet");
+    // A rule waits for the files.
+    around.wait(2, false);
+    around.settle_without_files();
+    assert_eq!(around.open.len(), 1);
+    drop(disk);
+    assert!(around.answer().unwrap().allow);
+    assert!(!around.answer().unwrap().allow);
+}
+
+#[test]
+fn sessions_show_that_a_hook_waits_for_a_person() {
+    let mut around = Around::new();
+    // Claude Code shows its dialog meanwhile.
+    around.ask(1, "touch x", Provider::Claude);
+    around.wait(1, true);
+    assert_eq!(around.waits(), []);
+    around.ask(2, "touch x", Provider::Codex);
+    around.wait(2, false);
+    assert_eq!(around.waits(), [], "it waits for no person");
+    around.ask(3, "touch x", Provider::Codex);
+    around.wait(3, true);
+    let id = approval(3, "", Provider::Codex).id;
+    assert_eq!(around.waits(), [(id.clone(), true)]);
+    // One that takes its place changes nothing.
+    around.wait(3, true);
+    assert_eq!(around.waits(), []);
+    let last = around.hooks.len() - 1;
+    around.leave(last);
+    assert_eq!(around.waits(), [(id, false)]);
+}
+
+#[test]
+fn after_a_start_sessions_show_what_is_so_now() {
+    for waits in [false, true] {
+        let mut around = Around::new();
+        around.settle();
+        let asked = approval(1, "touch x", Provider::Codex);
+        around.broker.pending().open(&asked, pending::Known::SinceStart);
+        if waits {
+            around.wait(1, true);
+        } else {
+            around.broker.shared.waits_changed.notify_one();
+        }
+        assert_eq!(around.waits(), [(asked.id, waits)]);
+        assert_eq!(around.waits(), []);
+    }
+}
+
+#[test]
+fn at_most_so_many_hooks_wait() {
+    let mut around = Around::new();
+    for n in 0..=255 {
+        around.wait(n, true);
+    }
+    around.settle();
+    let one_more = HookWait { delivery: RunId::mint(at(-1), [0; 10]), people: true, digest: String::new() };
+    let broker = around.broker.clone();
+    assert_eq!(around.runtime.block_on(async move { broker.hold(one_more, None).await }), None);
+    assert!(around.hooks.iter().all(|(_, hook)| !hook.is_finished()));
+    // One that goes away makes room at once.
+    around.leave(7);
+    around.ask(7, "ok ls", Provider::Claude);
+    around.wait(7, false);
+    assert!(around.answer().unwrap().allow);
+}
+
+#[test]
+fn a_view_is_the_approval_and_what_is_needed_to_decide() {
+    let approval = approval(1, "sh run.sh", Provider::Claude);
+    let plain = ApprovalView {
+        approval: approval.clone(),
+        answer: None,
+        files: Vec::new(),
+        more_files: false,
+        policy: None,
+        suggested_rule: None,
+    };
+    let json = serde_json::to_value(&plain).unwrap();
+    assert_eq!(json, serde_json::to_value(&approval).unwrap(), "what is absent is left out");
+    assert_eq!(serde_json::from_value::<ApprovalView>(json).unwrap(), plain);
+    let full = ApprovalView {
+        answer: Some(DecidedVia::Hook),
+        files: vec![FileView { path: "/p/run.sh".into(), size: Some(3), hash: None }],
+        more_files: true,
+        policy: Some(PolicyView { decision: PolicyDecision::Ask, rule: "r".into(), reason: "so".into() }),
+        suggested_rule: Some("[[rule]]".into()),
+        ..plain
+    };
+    let text = serde_json::to_string(&full).unwrap();
+    let added = "\"answer\":\"hook\",\"files\":[{\"path\":\"/p/run.sh\",\"size\":3}],\"more_files\":true,\
+                 \"policy\":{\"decision\":\"ask\",\"rule\":\"r\",\"reason\":\"so\"},\"suggested_rule\":\"[[rule]]\"}";
+    assert!(text.ends_with(added), "{text}");
+    assert_eq!(serde_json::from_str::<ApprovalView>(&text).unwrap(), full);
+}
