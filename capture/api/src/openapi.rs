@@ -229,9 +229,12 @@ mod tests {
         match value {
             Value::Object(object) => {
                 for (key, inner) in object {
-                    match inner {
-                        Value::String(reference) if key == "$ref" => references.push(reference.clone()),
-                        inner => collect(inner, references),
+                    if key == "$ref"
+                        && let Value::String(reference) = inner
+                    {
+                        references.push(reference.clone());
+                    } else {
+                        collect(inner, references);
                     }
                 }
             }

@@ -5,10 +5,11 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use api::approvals::{DecisionScope, PolicyDecision, Verdict};
 use events::{ApprovalKind, ApprovalRequested, Choice, Confidence, Dialog, Provider, Source, Timestamp};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use serde_json::json;
-use server::{DecisionScope, Verdict, Who};
+use server::Who;
 use store::Writer;
 use tokio::task::JoinHandle;
 
@@ -604,7 +605,8 @@ fn a_slow_disk_delays_only_what_needs_it() {
     around.person(1, false);
     around.settle_without_files();
     assert_eq!(around.open.len(), 1, "a person denies");
-    let (broker, filter) = (around.broker.clone(), ListFilter { state: None, session: None, limit: 9 });
+    let (broker, filter) =
+        (around.broker.clone(), ApprovalFilter { state: None, session: None, behind: None, limit: 9 });
     assert_eq!(around.runtime.block_on(async move { broker.list(filter).await }), Ok(vec![]));
     let view = around.broker.view(around.approvals[&2].clone());
     assert!(view.files.is_empty() && view.more_files, "nobody looked at its files yet");
