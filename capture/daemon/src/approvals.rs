@@ -10,7 +10,7 @@ mod desk;
 mod files;
 mod judge;
 
-use std::{sync::Arc, thread::JoinHandle, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use events::RunId;
@@ -25,10 +25,13 @@ use terminal::host::frame::Answered;
 use crate::{
     ingest::{IngestHandle, Undecided},
     runs::Runs,
+    supervisor::Supervisor,
 };
 
 pub use judge::{Judge, Judged, OnPolicy};
 
+/// The thread of the desk. Hooks wait with it for answers: it is not started again.
+pub const THREAD: &str = "approvals";
 /// Things the desk may be told and has not taken up yet.
 const TOLD: usize = 4_096;
 /// Hooks that went away are looked for this often.
@@ -140,8 +143,8 @@ impl Waiting {
     ///
     /// # Errors
     /// When the thread cannot be made.
-    pub fn start(self, approvals: &Approvals, parts: Parts) -> std::io::Result<JoinHandle<()>> {
-        let desk = desk::Desk::new(parts, approvals.clone());
-        std::thread::Builder::new().name("approvals".into()).spawn(move || desk.run(&self.inbox, SWEEP_EVERY))
+    pub fn start(self, approvals: &Approvals, parts: Parts, supervisor: &Supervisor) -> anyhow::Result<()> {
+        let mut desk = desk::Desk::new(parts, approvals.clone());
+        supervisor.spawn(THREAD, move || desk.run(&self.inbox, SWEEP_EVERY))
     }
 }

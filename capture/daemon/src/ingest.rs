@@ -95,6 +95,26 @@ pub struct Ingest {
     redacted_only: bool,
 }
 
+/// Ingest and its channel, for the ingest thread. Whoever waits to send something must not wait for what ends after
+/// ingest: the channel is dropped first.
+pub struct IngestLoop {
+    inputs: Inputs,
+    ingest: Ingest,
+}
+
+impl IngestLoop {
+    /// An ingest that takes these inputs.
+    #[must_use]
+    pub const fn new(ingest: Ingest, inputs: Inputs) -> Self {
+        Self { inputs, ingest }
+    }
+
+    /// Runs until told to stop, or until nobody can tell it anything any more.
+    pub fn run(&mut self) {
+        self.ingest.run(&self.inputs);
+    }
+}
+
 /// What [`Ingest`] works with.
 pub struct Parts {
     /// The store.
@@ -178,7 +198,7 @@ impl Ingest {
     }
 
     /// Runs until told to stop, or until nobody can tell it anything any more.
-    pub fn run(mut self, inputs: Inputs) {
+    fn run(&mut self, inputs: &Inputs) {
         loop {
             let Ok(input) = inputs.recv(self.next_wait()) else { break };
             let lull = input.is_none() && !self.transaction.is_live();
@@ -198,8 +218,6 @@ impl Ingest {
         if !self.gave_up() {
             self.commit();
         }
-        // Whoever waits to tell us something must not wait for ever: the channel goes first.
-        drop(inputs);
     }
 
     /// The program ends while the store does not work: what is open is read again at the next start.

@@ -31,4 +31,5 @@ pub mod redaction;
 pub mod roots;
 pub mod runs;
 pub mod serve;
+pub mod supervisor;
 pub mod telemetry;

@@ -167,7 +167,7 @@ impl Desk {
         }
     }
 
-    pub(super) fn run(mut self, inbox: &Receiver<Told>, sweep: Duration) {
+    pub(super) fn run(&mut self, inbox: &Receiver<Told>, sweep: Duration) {
         self.take_up();
         loop {
             match inbox.recv_timeout(sweep) {
