@@ -276,7 +276,7 @@ fn policy_row(file: &Path) -> SourceHealth {
         }
         Err(error) => format!("{shown} ({error})"),
     };
-    let trouble = crate::policy::load(file, None).err();
+    let trouble = policy::load(file, None).err();
     SourceHealth {
         detail: Some(detail),
         trouble: trouble.map(|refused| format!("{refused}; every request is asked about")),

@@ -23,7 +23,6 @@ pub mod linker;
 pub mod notices;
 pub mod open_files;
 pub mod places;
-pub mod policy;
 pub mod prompts;
 pub mod recording;
 pub mod redacted_only;

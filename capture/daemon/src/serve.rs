@@ -32,7 +32,6 @@ use crate::{
     linker::Linker,
     notices::{self, Notices},
     open_files, places,
-    policy::OnDisk,
     prompts::{self, Prompts},
     redacted_only, redaction, roots,
     runs::Runs,
@@ -257,7 +256,10 @@ impl Service {
                 reader: reader.clone(),
                 runs: runs.clone(),
                 runtime: runtime.handle().clone(),
-                judge: Arc::new(approvals::OnPolicy { file: places::policy_file()?, facts: OnDisk::recorded(data) }),
+                judge: Arc::new(approvals::OnPolicy {
+                    file: places::policy_file()?,
+                    facts: places::policy_facts(data),
+                }),
             },
             &supervisor,
         )?;

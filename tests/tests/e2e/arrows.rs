@@ -26,6 +26,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("hooks", "adapters/hooks", &["agents", "events", "processes"]),
     ("protocols", "adapters/protocols", &["agents", "events", "hooks", "processes"]),
     ("store", "capture/store", &["events", "projections"]),
+    ("policy", "capture/policy", &["approver", "events", "redact"]),
     ("server", "capture/server", &["events", "projections", "store"]),
     (
         "daemon",
@@ -38,6 +39,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "hooks",
             "monitor",
             "notifier",
+            "policy",
             "processes",
             "projections",
             "protocols",
@@ -58,6 +60,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "events",
             "export",
             "hooks",
+            "policy",
             "processes",
             "projections",
             "protocols",

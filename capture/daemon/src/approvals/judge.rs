@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use hooks::delivery::answer::{takes_rewrite, tells_directory};
 use protocols as protocol;
 
-use crate::policy::{OnDisk, in_force, workspace_of};
+use policy::{OnDisk, in_force, workspace_of};
 
 /// Decides by rules. Whatever is not known for certain is asked.
 pub trait Judge: Send + Sync {
