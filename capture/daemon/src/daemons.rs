@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use events::Provider;
 use protocols::codex_daemon::{Daemons, HealthHandle, Timing, Told};
 use server::SourceHealth;
-use transcripts::collect::Stopped;
+use tailer::collect::Stopped;
 
 use crate::{
     clock,

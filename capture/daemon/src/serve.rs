@@ -15,8 +15,8 @@ use protocols::codex_daemon::Daemons;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use server::{Board, Command, Refusal};
 use store::Writer;
+use tailer::collect::{Batch, Collector, Stopped};
 use tokio_util::sync::CancellationToken;
-use transcripts::collect::{Batch, Collector, Stopped};
 
 use crate::{
     actions::Actions,
@@ -163,7 +163,7 @@ struct Service {
     endpoint: Endpoint,
     data: PathBuf,
     serving: server::Serving,
-    files: transcripts::collect::Running,
+    files: tailer::collect::Running,
     inputs: IngestHandle,
     gauges: Arc<Gauges>,
     checkpoints: Sender<()>,
@@ -382,8 +382,8 @@ impl Service {
     }
 }
 
-fn collect_config(config: &Config) -> transcripts::collect::Config {
-    let mut collect = transcripts::collect::Config::new(clock::both);
+fn collect_config(config: &Config) -> tailer::collect::Config {
+    let mut collect = tailer::collect::Config::new(clock::both);
     collect.limits.line_bytes = u64::from(config.read.max_line_mib) << 20;
     collect.hot_poll = Duration::from_millis(u64::from(config.read.hot_poll_ms));
     if !config.read.watch {

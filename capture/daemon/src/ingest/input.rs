@@ -3,7 +3,7 @@
 use events::SessionId;
 use processes::{AgentProcess, Ended};
 use store::PackedText;
-use transcripts::collect::Batch;
+use tailer::collect::Batch;
 
 use super::{Aside, Decide, HookInput, HostInput, ProtocolInput, Record, TelemetryInput};
 use crate::redaction;

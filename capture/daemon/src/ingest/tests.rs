@@ -16,7 +16,7 @@ use events::{
     ToolResult, TurnOutcome, UsageReported, UserPrompt,
 };
 use projections::{Rules, Session, SessionState};
-use transcripts::collect::Batch;
+use tailer::collect::Batch;
 
 use super::*;
 
