@@ -31,7 +31,11 @@ mod triggers;
 mod unescaped;
 mod value;
 
-use std::{borrow::Cow, ops::Range, sync::Arc};
+use std::{
+    borrow::Cow,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 pub use rules::RulesError;
 pub use stream::Stream;
@@ -72,6 +76,19 @@ pub struct RedactedBytes<'a> {
 #[derive(Debug, Clone)]
 pub struct Redactor {
     scanner: Arc<scan::Scanner>,
+}
+
+/// The one redactor of the process, made when it is needed first; `None` when its rules cannot be read.
+#[must_use]
+pub fn shared() -> Option<&'static Redactor> {
+    static SHARED: OnceLock<Option<Redactor>> = OnceLock::new();
+    SHARED.get_or_init(|| Redactor::new().ok()).as_ref()
+}
+
+/// Whether bytes hold what looks like a secret. Without the rules everything does.
+#[must_use]
+pub fn holds_secret(bytes: &[u8]) -> bool {
+    shared().is_none_or(|redactor| !redactor.redact_bytes(bytes).found.is_empty())
 }
 
 impl Redactor {

@@ -252,6 +252,11 @@ impl Server {
         eventually("the server ends after SIGTERM", || self.child.try_wait().unwrap())
     }
 
+    /// How it ended by itself, if it did.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
+    }
+
     /// What it wrote to standard error, of all its lives.
     #[must_use]
     pub fn log(&self) -> String {

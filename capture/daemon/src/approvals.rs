@@ -39,6 +39,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     ingest::{IngestHandle, Input},
     runs::Runs,
+    supervisor::Supervisor,
 };
 
 use answer::{accepts_decisions, route_of};
@@ -113,7 +114,7 @@ struct Shared {
 impl ApprovalBroker {
     /// Starts with the approvals that were pending when the server last ended.
     #[must_use]
-    pub fn start(parts: Parts) -> Self {
+    pub fn start(parts: Parts, supervisor: &Supervisor) -> Self {
         let Parts { inputs, reader, runs, runtime, judge } = parts;
         let shared = Shared {
             inputs,
@@ -131,7 +132,11 @@ impl ApprovalBroker {
         };
         let broker = Self { shared: Arc::new(shared) };
         broker.take_up();
-        broker.spawn(broker.clone().announce_waits());
+        let announcing = broker.shared.stopping.clone().run_until_cancelled_owned(broker.clone().announce_waits());
+        let task = async {
+            announcing.await;
+        };
+        supervisor.spawn_task("approvals", &broker.shared.runtime, task);
         broker
     }
 

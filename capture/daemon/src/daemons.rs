@@ -10,14 +10,17 @@ use tailer::collect::Stopped;
 use crate::{
     clock,
     ingest::{IngestHandle, Input, ProtocolInput},
+    supervisor::Supervisor,
 };
 
 /// Follows the daemons of Codex's homes.
 ///
 /// # Errors
 /// When a thread or a descriptor cannot be had.
-pub fn follow(homes: Vec<PathBuf>, inputs: IngestHandle) -> std::io::Result<Daemons> {
+pub fn follow(homes: Vec<PathBuf>, inputs: IngestHandle, supervisor: &Supervisor) -> std::io::Result<Daemons> {
+    let sentinel = supervisor.sentinel();
     Daemons::start(homes, Timing::default(), clock::now, move |told| {
+        let _watched = &sentinel;
         let input = match told {
             Told::Claims(events, strangers) => {
                 let stored = Box::new(move |unknown: Vec<_>| unknown.into_iter().for_each(|id| strangers.tell(id)));

@@ -4,7 +4,6 @@ use std::{
     collections::HashSet,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    thread::JoinHandle,
     time::Duration,
 };
 
@@ -16,8 +15,11 @@ use crate::{
     clock,
     ingest::{HookInput, IngestHandle, Input},
     redacted_only,
+    supervisor::Supervisor,
 };
 
+/// The thread that looks through the spool.
+pub const THREAD: &str = "spool";
 /// The spool is looked through this often for deliveries nobody told of.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
@@ -92,9 +94,10 @@ impl Deliveries {
     ///
     /// # Errors
     /// When the thread cannot be made.
-    pub fn watch(self) -> std::io::Result<(Sender<()>, JoinHandle<()>)> {
+    pub fn watch(self, supervisor: &Supervisor) -> anyhow::Result<Sender<()>> {
         let (stop, stopped) = bounded::<()>(1);
-        let thread = std::thread::Builder::new().name("spool".into()).spawn(move || {
+        // A delivery stays in the spool until it is stored: starting the thread again loses nothing.
+        supervisor.spawn_restarting(THREAD, move || {
             let mut wait = Duration::ZERO;
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(wait) {
                 wait = LOOK_EVERY;
@@ -103,6 +106,6 @@ impl Deliveries {
                 }
             }
         })?;
-        Ok((stop, thread))
+        Ok(stop)
     }
 }

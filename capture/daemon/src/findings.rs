@@ -6,7 +6,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
-    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
@@ -23,8 +22,11 @@ use crate::{
     clock,
     ingest::{Aside, IngestHandle, Input, Noted},
     redaction,
+    supervisor::Supervisor,
 };
 
+/// The thread that follows the log. What it concluded since the start is in its memory: it is not started again.
+pub const THREAD: &str = "monitor";
 /// Questions that may wait.
 const ASKED: usize = 64;
 /// Events that are read of the log at once.
@@ -115,31 +117,13 @@ impl Waiting {
     ///
     /// # Errors
     /// When the thread cannot be made.
-    pub fn start(self, parts: Parts) -> std::io::Result<JoinHandle<()>> {
+    pub fn start(self, parts: Parts, supervisor: &Supervisor) -> anyhow::Result<()> {
         let Self { news, asks } = self;
-        std::thread::Builder::new().name("monitor".into()).spawn(move || {
-            let monitor = Monitor::new(parts.rules.clone());
-            let started_at = clock::now();
-            let mut follower =
-                Follower { parts, monitor, position: 0, known: HashSet::new(), started_at, old: BTreeMap::new() };
-            let mut again = follower.begin().map_err(complain).is_err();
-            loop {
-                let wait = if again { AGAIN } else { follower.next_wait() };
-                let result = select! {
-                    recv(news) -> told => match told { Ok(()) => follower.follow(), Err(_) => return },
-                    recv(asks) -> asked => match asked {
-                        Ok(Asked::Acknowledge(id, reply)) => {
-                            follower.acknowledge(&id, reply);
-                            Ok(())
-                        }
-                        Ok(Asked::Stop) | Err(_) => return,
-                    },
-                    default(wait) => if again { follower.follow() } else { Ok(()) },
-                };
-                again = result.map_err(complain).is_err();
-                follower.let_time_pass();
-            }
-        })
+        let monitor = Monitor::new(parts.rules.clone());
+        let started_at = clock::now();
+        let mut follower =
+            Follower { parts, monitor, position: 0, known: HashSet::new(), started_at, old: BTreeMap::new() };
+        supervisor.spawn(THREAD, move || follower.run(&news, &asks))
     }
 }
 
@@ -160,6 +144,26 @@ struct Follower {
 }
 
 impl Follower {
+    fn run(&mut self, news: &Receiver<()>, asks: &Receiver<Asked>) {
+        let mut again = self.begin().map_err(complain).is_err();
+        loop {
+            let wait = if again { AGAIN } else { self.next_wait() };
+            let result = select! {
+                recv(news) -> told => match told { Ok(()) => self.follow(), Err(_) => return },
+                recv(asks) -> asked => match asked {
+                    Ok(Asked::Acknowledge(id, reply)) => {
+                        self.acknowledge(&id, reply);
+                        Ok(())
+                    }
+                    Ok(Asked::Stop) | Err(_) => return,
+                },
+                default(wait) => if again { self.follow() } else { Ok(()) },
+            };
+            again = result.map_err(complain).is_err();
+            self.let_time_pass();
+        }
+    }
+
     /// Takes up what was found before, and looks at the sessions that go on.
     fn begin(&mut self) -> Result<(), ReadError> {
         // The findings last: what is stored of them meanwhile is known then.

@@ -15,7 +15,10 @@ use protocols::codex_daemon::HealthHandle;
 use server::Health;
 use tailer::collect::Control;
 
-use crate::{clock, daemons, heard::Hearing, ingest::Gauges, notices::Notices, runs::Runs, telemetry::Telemeter};
+use crate::{
+    clock, daemons, heard::Hearing, ingest::Gauges, notices::Notices, runs::Runs, supervisor::Supervisor,
+    telemetry::Telemeter,
+};
 
 /// What a source's detail says while history is read, before how far it is.
 pub const READING: &str = "reading history:";
@@ -46,6 +49,8 @@ pub struct Observed {
     pub notices: Notices,
     /// The user's policy.
     pub policy: PathBuf,
+    /// Who knows whether the service is whole.
+    pub supervisor: Supervisor,
 }
 
 /// Where hooks are installed, and where they deliver.
@@ -157,9 +162,9 @@ impl Hooks {
 #[must_use]
 pub fn health(observed: Observed) -> Health {
     let observed = Arc::new(observed);
-    let (ready, for_sources) = (Arc::clone(&observed.gauges), Arc::clone(&observed));
+    let (ready, for_sources) = (Arc::clone(&observed), Arc::clone(&observed));
     Health {
-        ready: Arc::new(move || !ready.stuck.load(Ordering::Relaxed)),
+        ready: Arc::new(move || ready.supervisor.failure().is_none() && !ready.gauges.stuck.load(Ordering::Relaxed)),
         sources: Arc::new(move || for_sources.sources(clock::now())),
         metrics: Arc::new(move |out| observed.metrics(out)),
     }
@@ -272,7 +277,7 @@ fn policy_row(file: &Path) -> SourceHealth {
         }
         Err(error) => format!("{shown} ({error})"),
     };
-    let trouble = crate::policy::load(file, None).err();
+    let trouble = policy::load(file, None).err();
     SourceHealth {
         detail: Some(detail),
         trouble: trouble.map(|refused| format!("{refused}; every request is asked about")),

@@ -1,18 +1,21 @@
 //! Looks for agents' processes when ingest asks for them, and watches those it knows.
 
-use std::{
-    thread::JoinHandle,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use agents::Homes;
+use anyhow::Context as _;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use processes::{Table, Watcher, run_of};
 
 use events::RunId;
 
-use crate::ingest::{IngestHandle, Input, Processes};
+use crate::{
+    ingest::{IngestHandle, Input, Processes},
+    supervisor::Supervisor,
+};
 
+/// The thread that searches.
+const SEARCH: &str = "search-agents";
 /// For a session that has just begun, the process table is searched after this.
 const SOONEST: Duration = Duration::from_millis(300);
 
@@ -20,7 +23,7 @@ const SOONEST: Duration = Duration::from_millis(300);
 pub struct Linker {
     watcher: Watcher,
     ask: Option<Sender<bool>>,
-    search: Option<JoinHandle<()>>,
+    supervisor: Supervisor,
 }
 
 impl Linker {
@@ -28,17 +31,18 @@ impl Linker {
     ///
     /// # Errors
     /// When a thread cannot be made.
-    pub fn start(homes: Homes, inputs: IngestHandle) -> std::io::Result<Self> {
-        let ended = inputs.clone();
+    pub fn start(homes: Homes, inputs: IngestHandle, supervisor: &Supervisor) -> anyhow::Result<Self> {
+        let (ended, sentinel) = (inputs.clone(), supervisor.sentinel());
         let watcher = Watcher::start(move |process| {
+            let _watched = &sentinel;
             // Only a stopped ingest takes nothing more.
             ended.send(Input::Ended(process)).ok();
-        })?;
+        })
+        .context("cannot start the processes thread")?;
         let (ask, asked) = bounded(1);
-        let search = std::thread::Builder::new()
-            .name("search-agents".into())
-            .spawn(move || search(Table::new(homes), &asked, &inputs))?;
-        Ok(Self { watcher, ask: Some(ask), search: Some(search) })
+        // It looks at the process table afresh: starting it again loses nothing.
+        supervisor.spawn_restarting(SEARCH, move || search(Table::new(homes.clone()), &asked, &inputs))?;
+        Ok(Self { watcher, ask: Some(ask), supervisor: supervisor.clone() })
     }
 }
 
@@ -63,9 +67,7 @@ impl Processes for Linker {
 impl Drop for Linker {
     fn drop(&mut self) {
         self.ask = None;
-        if let Some(thread) = self.search.take() {
-            thread.join().ok();
-        }
+        self.supervisor.join(SEARCH);
     }
 }
 

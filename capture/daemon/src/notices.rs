@@ -7,7 +7,6 @@
 use std::{
     fmt::Write,
     sync::{Arc, Mutex, OnceLock, PoisonError},
-    thread::JoinHandle,
     time::Duration,
 };
 
@@ -28,8 +27,14 @@ use crate::{
     ingest::{Aside, IngestHandle, Input, Noted},
     places, redaction,
     runs::Runs,
+    supervisor::Supervisor,
 };
 
+/// The thread that makes notices and keeps receipts. What it was told and has not done is in its memory: it is not
+/// started again.
+pub const THREAD: &str = "notices";
+/// The thread that plans messages, and remembers what it planned.
+const PLANNER: &str = "notify";
 /// Findings and receipts that may wait.
 const TOLD: usize = 1_024;
 /// Causes that are remembered at the start, so that nobody is told of one twice.
@@ -143,7 +148,7 @@ impl Waiting {
     ///
     /// # Errors
     /// When a channel's settings cannot be used, or a thread cannot be made.
-    pub fn start(self, parts: Parts) -> anyhow::Result<JoinHandle<()>> {
+    pub fn start(self, parts: Parts, supervisor: &Supervisor) -> anyhow::Result<()> {
         let Self { told, back, delivery: shared } = self;
         let mut around = Surroundings::new(
             Arc::new(|name| places::variable(name).and_then(|value| value.into_os_string().into_string().ok())),
@@ -172,32 +177,28 @@ impl Waiting {
         let mut planner = Planner::new(settings, notified.iter().cloned());
         let (plan, inbox) = bounded(INBOX_CAPACITY);
         let place = Place { runs: parts.runs.clone(), runtime: parts.runtime.clone() };
-        let planning = {
+        {
             let delivery = Arc::clone(&delivery);
-            std::thread::Builder::new()
-                .name("notify".into())
-                .spawn(move || notifier::drive(&mut planner, &inbox, &place, &delivery))?
-        };
-        let mut teller = Teller { parts, plan };
-        Ok(std::thread::Builder::new().name("notices".into()).spawn(move || {
-            teller.take_up(&notified);
-            for told in &told {
-                match told {
-                    Told::Finding(finding) => teller.tell(&finding),
-                    Told::Receipt(receipt) => teller.note(&receipt),
-                    Told::Stop => break,
-                }
+            supervisor.spawn(PLANNER, move || notifier::drive(&mut planner, &inbox, &place, &delivery))?;
+        }
+        let mut teller = Some(Teller { parts, plan });
+        let mut delivery = Some(delivery);
+        let own = supervisor.clone();
+        supervisor.spawn(THREAD, move || {
+            if let Some(teller) = &mut teller {
+                teller.run(&told, &notified);
             }
-            drop(teller.plan);
-            planning.join().ok();
+            // The planner ends with its channel.
+            teller = None;
+            own.join(PLANNER);
             if let Some(shared) = shared.get() {
                 shared.lock().unwrap_or_else(PoisonError::into_inner).take();
             }
             // One that is tried out at this moment has the channels still: they end with the program.
-            if let Ok(delivery) = Arc::try_unwrap(delivery) {
+            if let Some(delivery) = delivery.take().and_then(Arc::into_inner) {
                 delivery.stop(STOP_WITHIN);
             }
-        })?)
+        })
     }
 }
 
@@ -214,6 +215,17 @@ struct Teller {
 }
 
 impl Teller {
+    fn run(&mut self, told: &Receiver<Told>, notified: &[String]) {
+        self.take_up(notified);
+        for told in told {
+            match told {
+                Told::Finding(finding) => self.tell(&finding),
+                Told::Receipt(receipt) => self.note(&receipt),
+                Told::Stop => break,
+            }
+        }
+    }
+
     /// What was found right before the last end, and nobody was told of.
     fn take_up(&mut self, notified: &[String]) {
         let filter = KeptFilter {

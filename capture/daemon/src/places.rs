@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hooks::Search;
+use policy::OnDisk;
 
 /// A variable of the environment; `None` when unset or empty.
 #[must_use]
@@ -73,6 +74,15 @@ pub fn policy_file() -> anyhow::Result<PathBuf> {
 #[must_use]
 pub fn policy_file_in(config_dir: &Path) -> PathBuf {
     config_dir.join("policy.toml")
+}
+
+/// What policies are judged by, with the PATH of this process. What lies in `data` and in the configuration
+/// directory is private.
+#[must_use]
+pub fn policy_facts(data: &Path) -> OnDisk {
+    let path = variable("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+    let config = policy_file().ok().and_then(|file| file.parent().map(Path::to_path_buf));
+    OnDisk::new(path, std::iter::once(data.to_owned()).chain(config), home().ok())
 }
 
 fn config_dir() -> anyhow::Result<PathBuf> {

@@ -23,6 +23,7 @@ use crate::{
     clock,
     ingest::{Aside, IngestHandle, IngestStopped, Input, Noted},
     runs::Runs,
+    supervisor::Supervisor,
 };
 
 /// Things the task may be told and has not taken up yet.
@@ -67,10 +68,16 @@ pub struct Parts {
 impl Prompts {
     /// Starts the task; it ends with the token.
     #[must_use]
-    pub fn start(parts: Parts, runtime: &tokio::runtime::Handle, cancel: CancellationToken) -> Self {
+    pub fn start(
+        parts: Parts,
+        runtime: &tokio::runtime::Handle,
+        cancel: CancellationToken,
+        supervisor: &Supervisor,
+    ) -> Self {
         let (told, inbox) = mpsc::channel(TOLD);
         let queue = Queue { parts, waiting: BTreeMap::new(), put_off: BTreeMap::new() };
-        runtime.spawn(queue.run(inbox, cancel));
+        // What is being typed is known to it alone: it is not started again.
+        supervisor.spawn_task("prompts", runtime, queue.run(inbox, cancel));
         Self { told }
     }
 

@@ -2,7 +2,7 @@
 //! rules of the program, made when it is needed first. What is stored is not touched, unless the user
 //! wants nothing else stored.
 
-use std::{borrow::Cow, ops::Range, sync::OnceLock};
+use std::{borrow::Cow, ops::Range};
 
 use events::{Finding, Payload};
 use projections::{Prompt, Session, Turn};
@@ -14,9 +14,8 @@ use terminal::host::runs::Description;
 const UNREADABLE: &str = "[redacted:rules-unavailable]";
 
 fn rules() -> Option<&'static Redactor> {
-    static RULES: OnceLock<Option<Redactor>> = OnceLock::new();
     // Not told in the log, which is redacted too: whatever is to be told says that the rules are missing.
-    RULES.get_or_init(|| Redactor::new().ok()).as_ref()
+    redact::shared()
 }
 
 /// The text without secrets.
@@ -29,12 +28,6 @@ pub fn text(text: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn of_bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
     rules().map_or_else(|| Cow::Owned(UNREADABLE.into()), |rules| rules.redact_bytes(bytes).bytes)
-}
-
-/// Whether bytes hold what looks like a secret. Without the rules everything does.
-#[must_use]
-pub fn holds_secret(bytes: &[u8]) -> bool {
-    rules().is_none_or(|rules| !rules.redact_bytes(bytes).found.is_empty())
 }
 
 /// Redacts every string of a value.

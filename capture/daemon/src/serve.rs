@@ -4,13 +4,12 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::{Arc, atomic::Ordering},
-    thread::JoinHandle,
     time::Duration,
 };
 
 use anyhow::Context;
 use api::Endpoint;
-use crossbeam_channel::{Sender, bounded};
+use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use events::{RunId, SessionId};
 use processes::{descends_from_agent, holders_of_tcp, user_of_tcp};
 use protocols::codex_daemon::Daemons;
@@ -27,18 +26,18 @@ use crate::{
     config::Config,
     control::{self, Daemon},
     daemons,
-    deliveries::Deliveries,
+    deliveries::{self, Deliveries},
     endpoint,
     findings::{self, Findings},
     health,
-    ingest::{self, Gauges, Ingest, IngestHandle, Input, Prepared},
+    ingest::{self, Clock, Gauges, Ingest, IngestHandle, IngestLoop, Input, Prepared},
     linker::Linker,
     notices::{self, Notices},
     open_files, places,
-    policy::OnDisk,
     prompts::{self, Prompts},
     redacted_only, redaction, roots,
     runs::Runs,
+    supervisor::Supervisor,
     telemetry::Telemeter,
 };
 
@@ -55,6 +54,10 @@ pub struct Options {
     pub config: Config,
 }
 
+/// The thread that commits.
+const INGEST: &str = "ingest";
+/// The thread that moves the write-ahead log into the database.
+const CHECKPOINT: &str = "checkpoint";
 /// The write-ahead log is moved into the database this often while there is something in it.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
 
@@ -62,9 +65,23 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
 /// anything else is read.
 ///
 /// # Errors
-/// When the store, the sockets or a thread cannot be had, or `taken` fails.
+/// When the store, the sockets or a thread cannot be had, or `taken` fails; and when a thread or task ends that the
+/// service needs, with its name.
 pub fn run(
     options: &Options,
+    taken: impl FnOnce() -> anyhow::Result<()>,
+    cancel: &CancellationToken,
+) -> anyhow::Result<()> {
+    run_with(options, Arc::new(clock::now), taken, cancel)
+}
+
+/// The same with a clock for ingest that is not the system's, for tests.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    options: &Options,
+    clock: Clock,
     taken: impl FnOnce() -> anyhow::Result<()>,
     cancel: &CancellationToken,
 ) -> anyhow::Result<()> {
@@ -77,16 +94,20 @@ pub fn run(
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    let service = Service::start(options, writer, &runtime, cancel)?;
+    let supervisor = Supervisor::default();
+    // The parts end in order, and not when the caller says so.
+    let ends = CancellationToken::new();
+    let service = Service::start(options, writer, clock, &runtime, &ends, supervisor.clone())?;
     tracing::info!(url = %service.endpoint.url, data = %options.data.display(), "capture is serving");
     runtime.block_on(async {
         tokio::select! {
             () = cancel.cancelled() => {}
             () = signalled() => tracing::info!("asked to end"),
+            () = supervisor.failed() => tracing::error!("the service stops: it is not whole any more"),
         }
     });
-    service.stop(&runtime, cancel);
-    Ok(())
+    service.stop(&runtime, &ends);
+    supervisor.failure().map_or(Ok(()), |ended| Err(ended.into()))
 }
 
 /// The memory of a server holds the tokens: a crash must not write them to a file.
@@ -144,22 +165,24 @@ struct Service {
     serving: server::Serving,
     files: tailer::collect::Running,
     inputs: IngestHandle,
-    ingest: JoinHandle<()>,
     gauges: Arc<Gauges>,
-    checkpoints: Option<(Sender<()>, JoinHandle<()>)>,
-    spool: Option<(Sender<()>, JoinHandle<()>)>,
+    checkpoints: Sender<()>,
+    spool: Sender<()>,
     daemons: Daemons,
     approvals: ApprovalBroker,
-    findings: (Findings, JoinHandle<()>),
-    notices: (Notices, JoinHandle<()>),
+    findings: Findings,
+    notices: Notices,
+    supervisor: Supervisor,
 }
 
 impl Service {
     fn start(
         options: &Options,
         writer: Writer,
+        clock: Clock,
         runtime: &tokio::runtime::Runtime,
         cancel: &CancellationToken,
+        supervisor: Supervisor,
     ) -> anyhow::Result<Self> {
         let data = &options.data;
         let redacted_only = options.config.store.redacted_only;
@@ -181,14 +204,16 @@ impl Service {
         let codex_homes = homes.codex.clone();
         let program = std::env::current_exe().context("cannot find the program itself")?;
         let hooks = health::Hooks::new(data, &homes, program, places::agent_search());
-        let linker = Linker::start(homes, inputs.clone()).context("cannot start a thread")?;
-        let approvals = ApprovalBroker::start(approvals::Parts {
+        let linker = Linker::start(homes, inputs.clone(), &supervisor)?;
+        let judge = approvals::OnPolicy { file: places::policy_file()?, facts: places::policy_facts(data) };
+        let parts = approvals::Parts {
             inputs: inputs.clone(),
             reader: reader.clone(),
             runs: runs.clone(),
             runtime: runtime.handle().clone(),
-            judge: Arc::new(approvals::OnPolicy { file: places::policy_file()?, facts: OnDisk::recorded(data) }),
-        });
+            judge: Arc::new(judge),
+        };
+        let approvals = ApprovalBroker::start(parts, &supervisor);
         let (findings, monitor) = Findings::new();
         let (notices, told) = Notices::new();
         let ingest = Ingest::new(ingest::Parts {
@@ -196,7 +221,7 @@ impl Service {
             board: board.clone(),
             gauges: Arc::clone(&gauges),
             processes: Box::new(linker),
-            clock: Arc::new(clock::now),
+            clock,
             onlooker: Box::new(Onlookers {
                 runs: runs.clone(),
                 approvals: approvals.clone(),
@@ -207,10 +232,10 @@ impl Service {
             ignore: options.config.ignore.clone(),
             redacted_only,
         })?;
-        let ingest = std::thread::Builder::new()
-            .name("ingest".into())
-            .spawn(move || ingest.run(incoming))
-            .context("cannot start a thread")?;
+        // What it was given and has not committed would be lost, and its state may be half of a change: it is not
+        // started again. The next process takes up the store where it was left.
+        let mut ingest = IngestLoop::new(ingest, incoming);
+        supervisor.spawn(INGEST, move || ingest.run())?;
 
         let mut config = server::Config::new(tokens);
         config.listen = options.listen;
@@ -231,7 +256,8 @@ impl Service {
         config.tcp_user = Some(Arc::new(user_of_tcp));
         config.limits.clients = config.limits.clients.within(open_files::raise_limit());
         let telemeter = Telemeter::new(inputs.clone(), Arc::clone(&gauges));
-        let daemons = daemons::follow(codex_homes, inputs.clone()).context("cannot start a thread")?;
+        let daemons = daemons::follow(codex_homes, inputs.clone(), &supervisor);
+        let daemons = daemons.context("cannot start the codex-daemon thread")?;
         let health = health::health(health::Observed {
             control: collecting,
             gauges: Arc::clone(&gauges),
@@ -241,9 +267,10 @@ impl Service {
             daemons: daemons.health(),
             notices: notices.clone(),
             policy: places::policy_file()?,
+            supervisor: supervisor.clone(),
         });
         let parts = prompts::Parts { inputs: inputs.clone(), reader: reader.clone(), runs: runs.clone() };
-        let prompts = Prompts::start(parts, runtime.handle(), cancel.clone());
+        let prompts = Prompts::start(parts, runtime.handle(), cancel.clone(), &supervisor);
         let actions = Actions {
             rules: options.config.actions.clone(),
             runs: runs.clone(),
@@ -251,21 +278,21 @@ impl Service {
             inputs: inputs.clone(),
             runtime: runtime.handle().clone(),
         };
-        let monitor = monitor.start(findings::Parts {
+        let parts = findings::Parts {
             inputs: inputs.clone(),
             reader: reader.clone(),
             rules: options.config.monitor.clone(),
             actions,
-        });
-        let monitor = monitor.context("cannot start a thread")?;
-        let told = told.start(notices::Parts {
+        };
+        monitor.start(parts, &supervisor)?;
+        let parts = notices::Parts {
             inputs: inputs.clone(),
             reader: reader.clone(),
             runs: runs.clone(),
             runtime: runtime.handle().clone(),
             settings: options.config.notify.clone(),
-        });
-        let told = told.context("cannot start the notifier")?;
+        };
+        told.start(parts, &supervisor).context("cannot start the notifier")?;
         let deliveries = Deliveries::new(data, inputs.clone());
         config.control = Arc::new(Daemon::new(control::Parts {
             inputs: inputs.clone(),
@@ -278,16 +305,23 @@ impl Service {
             notices: notices.clone(),
             cancel: cancel.clone(),
         }));
-        let serving = runtime.block_on(server::serve(config, board, reader, health, cancel.clone()))?;
+        let mut serving = runtime.block_on(server::serve(config, board, reader, health, cancel.clone()))?;
+        for (name, task) in serving.take_roots() {
+            supervisor.watch_task(name, runtime.handle(), task);
+        }
 
         let sink = {
             let inputs = inputs.clone();
             let prepare = if redacted_only { Prepared::redacted } else { Prepared::new };
-            move |batch: Batch| inputs.send(Input::Batch(Box::new(prepare(batch)))).map_err(|_| Stopped)
+            let sentinel = supervisor.sentinel();
+            move |batch: Batch| {
+                let _watched = &sentinel;
+                inputs.send(Input::Batch(Box::new(prepare(batch)))).map_err(|_| Stopped)
+            }
         };
-        let files = collector.start(sink).context("cannot start a thread")?;
-        let spool = Some(deliveries.watch().context("cannot start a thread")?);
-        let checkpoints = Some(checkpoint_thread(database)?);
+        let files = collector.start(sink).context("cannot start the threads that read files")?;
+        let spool = deliveries.watch(&supervisor)?;
+        let checkpoints = checkpoint_thread(database, &supervisor)?;
         let endpoint = Endpoint {
             url: serving.url(),
             pid: std::process::id(),
@@ -297,49 +331,44 @@ impl Service {
             token_file: endpoint::token_file(data),
         };
         endpoint::publish(&endpoint, data)?;
+        supervisor.started();
         Ok(Self {
             endpoint,
             data: data.clone(),
             serving,
             files,
             inputs,
-            ingest,
             gauges,
             checkpoints,
             spool,
             daemons,
             approvals,
-            findings: (findings, monitor),
-            notices: (notices, told),
+            findings,
+            notices,
+            supervisor,
         })
     }
 
     /// Sources first, then what they still have under way, then the server.
-    fn stop(mut self, runtime: &tokio::runtime::Runtime, cancel: &CancellationToken) {
+    fn stop(self, runtime: &tokio::runtime::Runtime, cancel: &CancellationToken) {
+        let supervisor = self.supervisor;
+        supervisor.stop();
         endpoint::withdraw(&self.endpoint, &self.data);
         self.gauges.ending.store(true, Ordering::Relaxed);
         self.files.stop();
         self.daemons.stop();
-        if let Some((stop, thread)) = self.spool.take() {
-            drop(stop);
-            thread.join().ok();
-        }
+        drop(self.spool);
+        supervisor.join(deliveries::THREAD);
         self.approvals.stop();
         runtime.block_on(self.approvals.stopped());
-        let (findings, monitor) = self.findings;
-        findings.stop();
-        monitor.join().ok();
-        let (notices, told) = self.notices;
-        notices.stop();
-        told.join().ok();
+        self.findings.stop();
+        supervisor.join(findings::THREAD);
+        self.notices.stop();
+        supervisor.join(notices::THREAD);
         self.inputs.send(Input::Stop).ok();
-        if self.ingest.join().is_err() {
-            tracing::error!("the ingest thread panicked; what was not committed is read again at the next start");
-        }
-        if let Some((stop, thread)) = self.checkpoints.take() {
-            drop(stop);
-            thread.join().ok();
-        }
+        supervisor.join(INGEST);
+        drop(self.checkpoints);
+        supervisor.join(CHECKPOINT);
         cancel.cancel();
         runtime.block_on(self.serving.stopped());
     }
@@ -356,29 +385,27 @@ fn collect_config(config: &Config) -> tailer::collect::Config {
 }
 
 /// Moves the write-ahead log into the database on a thread of its own, so that no commit waits.
-fn checkpoint_thread(database: PathBuf) -> anyhow::Result<(Sender<()>, JoinHandle<()>)> {
+fn checkpoint_thread(database: PathBuf, supervisor: &Supervisor) -> anyhow::Result<Sender<()>> {
     let (stop, stopped) = bounded::<()>(1);
-    let thread = std::thread::Builder::new()
-        .name("checkpoint".into())
-        .spawn(move || {
-            let log = database.with_extension("db-wal");
-            let mut last_size = 0;
-            while let Err(crossbeam_channel::RecvTimeoutError::Timeout) = stopped.recv_timeout(CHECKPOINT_EVERY) {
-                let size = std::fs::metadata(&log).map_or(0, |m| m.len());
-                let growing = std::mem::replace(&mut last_size, size) != size;
-                if growing && size < WAL_MOST_BYTES || !growing && size < WAL_REST_BYTES {
-                    continue;
-                }
-                if let Err(error) = Writer::checkpoint(&database, false) {
-                    tracing::debug!(%error, "checkpoint put off");
-                }
+    // It keeps nothing: starting it again loses nothing.
+    supervisor.spawn_restarting(CHECKPOINT, move || {
+        let log = database.with_extension("db-wal");
+        let mut last_size = 0;
+        while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(CHECKPOINT_EVERY) {
+            let size = std::fs::metadata(&log).map_or(0, |m| m.len());
+            let growing = std::mem::replace(&mut last_size, size) != size;
+            if growing && size < WAL_MOST_BYTES || !growing && size < WAL_REST_BYTES {
+                continue;
             }
-            if let Err(error) = Writer::checkpoint(&database, true) {
-                tracing::debug!(%error, "the write-ahead log stays");
+            if let Err(error) = Writer::checkpoint(&database, false) {
+                tracing::debug!(%error, "checkpoint put off");
             }
-        })
-        .context("cannot start a thread")?;
-    Ok((stop, thread))
+        }
+        if let Err(error) = Writer::checkpoint(&database, true) {
+            tracing::debug!(%error, "the write-ahead log stays");
+        }
+    })?;
+    Ok(stop)
 }
 
 /// A write-ahead log that still grows is left alone up to this size, so that a burst is written

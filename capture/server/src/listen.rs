@@ -72,6 +72,7 @@ pub struct Serving {
     address: SocketAddr,
     socket: Option<PathBuf>,
     tasks: tokio_util::task::TaskTracker,
+    roots: Vec<(&'static str, tokio::task::JoinHandle<()>)>,
 }
 
 impl Serving {
@@ -91,6 +92,11 @@ impl Serving {
     #[must_use]
     pub fn socket(&self) -> Option<&Path> {
         self.socket.as_deref()
+    }
+
+    /// Gives the tasks that end only when the token is cancelled, with their names, to whoever watches them.
+    pub fn take_roots(&mut self) -> Vec<(&'static str, tokio::task::JoinHandle<()>)> {
+        std::mem::take(&mut self.roots)
     }
 
     /// Waits, after the token was cancelled, until the last of its tasks is over.
@@ -134,12 +140,14 @@ pub async fn serve(
         refusals: Arc::new(Semaphore::new(REFUSALS)),
         app: Arc::clone(&app),
     };
-    app.tasks.spawn(app.board.clone().hand_on(app.cancel.clone()));
-    app.tasks.spawn(entrance.clone().tcp(tcp));
+    let mut roots = vec![
+        ("streams", app.tasks.spawn(app.board.clone().hand_on(app.cancel.clone()))),
+        ("tcp", app.tasks.spawn(entrance.clone().tcp(tcp))),
+    ];
     if let Some(unix) = unix {
-        app.tasks.spawn(entrance.unix(unix));
+        roots.push(("unix", app.tasks.spawn(entrance.unix(unix))));
     }
-    Ok(Serving { address, socket, tasks: app.tasks.clone() })
+    Ok(Serving { address, socket, tasks: app.tasks.clone(), roots })
 }
 
 #[derive(Clone)]

@@ -27,6 +27,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("hooks", "adapters/hooks", &["agents", "events", "processes"]),
     ("protocols", "adapters/protocols", &["agents", "events", "hooks", "processes"]),
     ("store", "capture/store", &["events", "projections"]),
+    ("policy", "capture/policy", &["approver", "events", "redact"]),
     ("api", "capture/api", &["agents", "events", "processes", "projections", "terminal"]),
     ("server", "capture/server", &["api", "events", "projections", "store"]),
     (
@@ -41,6 +42,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "hooks",
             "monitor",
             "notifier",
+            "policy",
             "processes",
             "projections",
             "protocols",
@@ -63,6 +65,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "events",
             "export",
             "hooks",
+            "policy",
             "processes",
             "projections",
             "protocols",

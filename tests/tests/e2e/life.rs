@@ -49,6 +49,31 @@ fn killed_it_leaves_an_endpoint_that_the_next_one_replaces() {
     assert_eq!(server.client.get("/healthz").unwrap().status, 200);
 }
 
+#[test]
+fn a_thread_that_panics_ends_the_server_with_its_name() {
+    let machine = Machine::new(env!("CARGO_BIN_EXE_faulty-server"));
+    let mut server = machine.serve();
+    assert_eq!(server.client.get("/healthz").unwrap().status, 200);
+    fs::write(machine.data().join("panic"), "").unwrap();
+    let id = session(1);
+    append(&machine.claude(&id), &prompt(&id, &uuid(1, 1), "/p", "go"));
+    let status = eventually("the server ends by itself", || {
+        let is_known = server.log().contains("thread `ingest` ended: the clock stands still");
+        let health = server.client.get("/healthz").map(|answer| answer.status);
+        assert!(!is_known || health.is_err() || health.is_ok_and(|status| status == 503), "it counts as healthy");
+        server.ended()
+    });
+    assert_eq!(status.code(), Some(1), "{}", server.log());
+    let log = server.log();
+    assert!(log.contains("thread `ingest` ended: the clock stands still"), "{log}");
+    assert_eq!(log.matches("` ended").count(), 2, "in the log and as the reason of the end, and nothing else: {log}");
+    assert!(machine.endpoint().is_none(), "the rest was stopped in order");
+    // The next one takes up what was read.
+    fs::remove_file(machine.data().join("panic")).unwrap();
+    let server = machine.serve();
+    assert_eq!(server.session(&id)["provider"], "claude");
+}
+
 /// T23.
 #[test]
 fn a_second_one_is_refused_and_told_who_is_there() {

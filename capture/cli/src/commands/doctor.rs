@@ -15,7 +15,7 @@ use crate::terminal::{self, safe};
 use daemon::{
     clock,
     environment::{self, Environment},
-    places, policy, roots,
+    places, roots,
     serve::log_file,
 };
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Context, Failed, complain, print_line};
 use crate::terminal::{self, safe_json};
-use daemon::policy::{self, OnDisk};
+use policy::OnDisk;
 
 /// A longer line of input is malformed, bytes.
 const MAX_LINE: u64 = 1024 * 1024;
@@ -132,7 +132,7 @@ impl Judge {
             }
             (None, None) => Rules::InForce(context.policy_file()?),
         };
-        Ok(Self { facts: OnDisk::recorded(&context.data), rules })
+        Ok(Self { facts: daemon::places::policy_facts(&context.data), rules })
     }
 
     fn explain(&self, command: &str, cwd: &Path, agent: Provider) -> Explanation {

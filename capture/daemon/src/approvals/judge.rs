@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use hooks::delivery::answer::{takes_rewrite, tells_directory};
 use protocols as protocol;
 
-use crate::policy::{OnDisk, in_force, workspace_of};
 use api::approvals::{PolicyDecision, PolicyView};
+use policy::{OnDisk, in_force, workspace_of};
 
 /// Decides by rules. Whatever is not known for certain is asked.
 pub trait Judge: Send + Sync {

@@ -95,13 +95,14 @@ impl Around {
         let writer = Writer::open(dir.path()).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let (sender, inputs) = channel(1_000);
-        let broker = ApprovalBroker::start(Parts {
+        let parts = Parts {
             inputs: sender.clone(),
             reader: writer.reader(),
             runs: Runs::new(sender),
             runtime: runtime.handle().clone(),
             judge: Arc::new(ByName),
-        });
+        };
+        let broker = ApprovalBroker::start(parts, &crate::supervisor::Supervisor::default());
         Self {
             broker,
             inputs,

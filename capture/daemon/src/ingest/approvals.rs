@@ -1,7 +1,7 @@
 //! Decisions: closed in the log, with a row of the record in the same transaction. Whoever decided is
 //! told after the commit, and only then is the agent: what is not recorded is not answered.
 
-use std::sync::{Mutex, PoisonError, atomic::Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use events::{
     ApprovalKind, ApprovalResolved, ApprovalState, Claim, Confidence, Event, Payload, Reason, SessionId, Signal,
@@ -10,7 +10,6 @@ use events::{
 use projections::Approval;
 use serde::Serialize;
 use serde_json::Value;
-use store::keep_head;
 use tokio::sync::oneshot;
 
 use super::{Failure, Ingest};
@@ -93,7 +92,7 @@ impl Ingest {
             decide.settle(Err(Undecided::Unknown));
             return Ok(());
         };
-        let state = self.sessions.state(&self.writer, slot)?;
+        let state = self.state(slot)?;
         let approval = state.approval(id);
         let open = approval.is_some_and(|a| a.was_left_open(decide.resolved.via));
         match approval.map(|approval| approval.state) {
@@ -101,7 +100,7 @@ impl Ingest {
             Some(state) if state == ApprovalState::Pending || open => {
                 let now = (self.clock)();
                 self.inject(slot, Source::Runtime, now, "decision", decide.resolved.clone().into())?;
-                match self.sessions.state(&self.writer, slot)?.approval(id).cloned() {
+                match self.state(slot)?.approval(id).cloned() {
                     Some(approval) => {
                         self.record("decided", &approval, &decide.evidence)?;
                         decide.settle(Ok(approval));
@@ -121,7 +120,7 @@ impl Ingest {
     /// That a hook waits is a claim of ours: the agent shows that it works.
     pub(super) fn apply_wait(&mut self, session: SessionId, approval: &str, on: bool) -> Result<(), Failure> {
         let Some(slot) = self.sessions.find(session) else { return Ok(()) };
-        let state = self.sessions.state(&self.writer, slot)?;
+        let state = self.state(slot)?;
         let Some(kind) = state.approval(approval).filter(|a| a.state == ApprovalState::Pending).map(|a| a.kind) else {
             return Ok(());
         };
@@ -147,8 +146,7 @@ impl Ingest {
         } else {
             serde_json::to_string(&row).unwrap_or_default()
         };
-        self.audited = Some(self.writer.audit(&body)?);
-        Ok(())
+        Ok(self.transaction.audit(&body)?)
     }
 
     /// Keeps an approval that an event of the log opened or closed.
@@ -175,7 +173,6 @@ impl Ingest {
         news: &Payload,
         history: bool,
     ) -> Result<(), Failure> {
-        self.writer.keep(self.sessions.known(slot).row, &approval)?;
         if !history && approval.state != ApprovalState::Pending {
             match (approval.by, is_outcome(news)) {
                 (_, true) => self.record("outcome", &approval, &Value::Null)?,
@@ -183,34 +180,7 @@ impl Ingest {
                 (Some(_), false) => {}
             }
         }
-        self.changed_approvals.push(approval);
-        Ok(())
-    }
-
-    fn count(&self, approval: &Approval) {
-        let gauges = &self.gauges;
-        if approval.state == ApprovalState::Pending {
-            gauges.approvals_asked.fetch_add(1, Ordering::Relaxed);
-        } else if approval.outcome.is_none() || approval.by.is_none() {
-            if let Some(closed) = gauges.approvals_closed.get(usize::from(approval.state.code())) {
-                closed.fetch_add(1, Ordering::Relaxed);
-            }
-            gauges.approvals_waited.fetch_add(approval.waited_ms.unwrap_or(0), Ordering::Relaxed);
-        }
-    }
-
-    /// After the commit: who waits for approvals is told, and the end of the record is kept.
-    pub(super) fn tell_approvals(&mut self) {
-        for approval in std::mem::take(&mut self.changed_approvals) {
-            self.count(&approval);
-            self.onlooker.approval(approval);
-        }
-        if let Some(head) = self.audited.take()
-            && let Some(data) = self.writer.path().parent()
-            && let Err(error) = keep_head(data, head)
-        {
-            tracing::warn!(%error, "the end of the record of decisions cannot be kept beside it");
-        }
+        Ok(self.transaction.keep_approval(self.sessions.known(slot).row, approval)?)
     }
 }
 

@@ -34,7 +34,7 @@ impl Ingest {
     /// The delivery is committed.
     pub(super) fn delivered(&self, told: HookInput) {
         if told.delivery.source == Source::Hook {
-            self.gauges.heard.delivery(told.delivery.provider, told.delivery.at);
+            self.publisher.gauges.heard.delivery(told.delivery.provider, told.delivery.at);
         }
         (told.stored)(told.decoded.map(|_| ()));
     }
@@ -49,7 +49,7 @@ impl Ingest {
             Some(slot) => slot,
             None => {
                 let session = Arc::clone(&decoded.session);
-                self.sessions.resolve(&mut self.writer, delivery.provider, &session, delivery.at.min(now))?
+                self.resolve(delivery.provider, &session, delivery.at.min(now))?
             }
         };
         if let Some(cwd) = &decoded.cwd {
@@ -63,14 +63,14 @@ impl Ingest {
             self.run_by(slot, agent, delivery.source)?;
         }
         if let Some(cwd) = &decoded.cwd
-            && self.sessions.state(&self.writer, slot)?.session.cwd.is_none()
+            && self.state(slot)?.session.cwd.is_none()
         {
             let cwd = Annotation { topic: Topic::Cwd, value: cwd.clone() };
             self.inject(slot, delivery.source, now, "hook-cwd", cwd.into())?;
         }
         let row = self.sessions.known(slot).row;
         for new in &decoded.events {
-            if self.writer.learn(new.identity, row)? {
+            if self.transaction.writer.learn(new.identity, row)? {
                 self.add(slot, new, late)?;
             }
         }
@@ -79,7 +79,7 @@ impl Ingest {
 
     /// The agent that called the hook, or that is spoken to, runs the session.
     fn run_by(&mut self, slot: usize, agent: Agent, source: Source) -> Result<(), Failure> {
-        let known = self.sessions.state(&self.writer, slot)?.process();
+        let known = self.state(slot)?.process();
         if known == Some((agent.pid, agent.start_ticks)) || known.is_some() && agent.shared {
             return Ok(());
         }

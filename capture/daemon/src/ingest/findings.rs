@@ -1,9 +1,7 @@
 //! What the monitor concludes and what is done about it: events of the session, and a row each. They
 //! are derived: the fold of the log knows nothing of them.
 
-use std::sync::atomic::Ordering;
-
-use events::{Annotation, Finding, FindingState, Notification, Payload, SendOutcome, SessionId, Timestamp, Topic};
+use events::{Annotation, Finding, Notification, Payload, SendOutcome, SessionId, Timestamp, Topic};
 use projections::{Conclusion, Prompt};
 
 use super::{Failure, Ingest};
@@ -49,21 +47,20 @@ impl Ingest {
         let row = self.sessions.known(slot).row;
         let (payload, text) = match &aside.what {
             Noted::Finding(finding) => {
-                self.writer.keep(row, finding.as_ref())?;
-                self.changed_findings.push(finding.as_ref().clone());
+                self.transaction.keep_finding(row, finding.as_ref().clone())?;
                 (Payload::Finding(finding.as_ref().clone()), None)
             }
             Noted::Notification(notification) => {
                 if notification.outcome == SendOutcome::Sent {
                     for finding in &notification.findings {
-                        self.writer.notified(finding, now)?;
+                        self.transaction.writer.notified(finding, now)?;
                     }
                 }
                 (Payload::Notification(notification.as_ref().clone()), None)
             }
             Noted::Prompt(prompt) => {
                 let prompt = if self.redacted_only { redaction::of_prompt(prompt) } else { prompt.as_ref().clone() };
-                self.writer.keep(row, &prompt)?;
+                self.transaction.writer.keep(row, &prompt)?;
                 (Payload::QueuedPrompt(prompt.told()), Some(prompt.text))
             }
             Noted::Note(value) => (Annotation { topic: Topic::Note, value: value.clone() }.into(), None),
@@ -82,25 +79,13 @@ impl Ingest {
         if self.redacted_only {
             redaction::of_event(&mut text, &mut payload);
         }
-        let turn_id = self.sessions.state(&self.writer, slot)?.open_turn().map(|turn| turn.id);
+        let turn_id = self.state(slot)?.open_turn().map(|turn| turn.id);
         let severity = if let Payload::Finding(finding) = &payload { Some(finding.severity) } else { None };
         let conclusion = Conclusion { at: now, turn_id, payload, turn: None, approval: None };
         let event = self.derive(slot, conclusion, now, false)?;
-        self.append(slot, events::Event { severity, text, ..event }, None, false)?;
+        let row = self.sessions.known(slot).row;
+        self.transaction.append(row, events::Event { severity, text, ..event }, None, false)?;
         self.sessions.mark(slot);
         Ok(())
-    }
-
-    /// After the commit: who follows findings is told.
-    pub(super) fn tell_findings(&mut self) {
-        for finding in std::mem::take(&mut self.changed_findings) {
-            if finding.state == FindingState::Open
-                && finding.count <= 1
-                && let Some(raised) = self.gauges.findings.get(usize::from(finding.kind.code()))
-            {
-                raised.fetch_add(1, Ordering::Relaxed);
-            }
-            self.onlooker.finding(finding);
-        }
     }
 }

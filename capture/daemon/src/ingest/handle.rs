@@ -21,15 +21,15 @@ use super::Input;
 #[derive(Clone)]
 pub struct IngestHandle {
     sender: Sender<Input>,
-    stopped: Arc<Stopped>,
+    end: Arc<ReceivingEnd>,
 }
 
 /// What ingest has not taken yet.
-pub struct Inputs(Arc<Stopped>);
+pub struct Inputs(Arc<ReceivingEnd>);
 
-/// The receiving end, and whether ingest still takes from it.
-struct Stopped {
-    is_set: AtomicBool,
+/// Shared with the senders, who empty it when nobody else does any more.
+struct ReceivingEnd {
+    is_dropped: AtomicBool,
     receiver: Receiver<Input>,
 }
 
@@ -53,8 +53,8 @@ pub enum NotSent {
 #[must_use]
 pub fn channel(capacity: usize) -> (IngestHandle, Inputs) {
     let (sender, receiver) = flume::bounded(capacity);
-    let stopped = Arc::new(Stopped { is_set: AtomicBool::new(false), receiver });
-    (IngestHandle { sender, stopped: Arc::clone(&stopped) }, Inputs(stopped))
+    let end = Arc::new(ReceivingEnd { is_dropped: AtomicBool::new(false), receiver });
+    (IngestHandle { sender, end: Arc::clone(&end) }, Inputs(end))
 }
 
 impl IngestHandle {
@@ -64,7 +64,7 @@ impl IngestHandle {
     /// When ingest has stopped.
     pub fn send(&self, input: Input) -> Result<(), IngestStopped> {
         self.sender.send(input).map_err(|_| IngestStopped)?;
-        self.stopped.check()
+        self.end.check()
     }
 
     /// Sends an input; the task waits while the channel is full. A future that is dropped before it is ready
@@ -74,7 +74,7 @@ impl IngestHandle {
     /// When ingest has stopped.
     pub async fn send_async(&self, input: Input) -> Result<(), IngestStopped> {
         self.sender.send_async(input).await.map_err(|_| IngestStopped)?;
-        self.stopped.check()
+        self.end.check()
     }
 
     /// Sends an input, if there is room for it now.
@@ -86,7 +86,7 @@ impl IngestHandle {
             TrySendError::Full(_) => NotSent::Full,
             TrySendError::Disconnected(_) => NotSent::Stopped(IngestStopped),
         })?;
-        Ok(self.stopped.check()?)
+        Ok(self.end.check()?)
     }
 
     /// Sends an input; blocks the thread while the channel is full, but no longer than `timeout`.
@@ -98,7 +98,7 @@ impl IngestHandle {
             SendTimeoutError::Timeout(_) => NotSent::Full,
             SendTimeoutError::Disconnected(_) => NotSent::Stopped(IngestStopped),
         })?;
-        Ok(self.stopped.check()?)
+        Ok(self.end.check()?)
     }
 }
 
@@ -124,16 +124,16 @@ impl Inputs {
 
 impl Drop for Inputs {
     fn drop(&mut self) {
-        self.0.is_set.store(true, Ordering::SeqCst);
+        self.0.is_dropped.store(true, Ordering::SeqCst);
         self.0.drain();
     }
 }
 
-impl Stopped {
+impl ReceivingEnd {
     /// After an input was sent: whoever sent it when nobody takes it any more drops it again. Either the
     /// sender sees the mark, or [`Inputs`] were dropped later and took the input away themselves.
     fn check(&self) -> Result<(), IngestStopped> {
-        if self.is_set.load(Ordering::SeqCst) {
+        if self.is_dropped.load(Ordering::SeqCst) {
             self.drain();
             return Err(IngestStopped);
         }
@@ -205,13 +205,11 @@ mod tests {
         let (reply, first) = oneshot::channel();
         handle.send(label(reply)).unwrap();
         let (reply, second) = oneshot::channel();
+        // It waits for room, or comes later: it is dropped either way.
         let waits_for_room = std::thread::spawn({
             let handle = handle.clone();
             move || handle.send(label(reply))
         });
-        while handle.sender.is_empty() {
-            std::thread::yield_now();
-        }
         drop(inputs);
         assert!(first.blocking_recv().is_err());
         assert!(second.blocking_recv().is_err());

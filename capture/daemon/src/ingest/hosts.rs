@@ -4,7 +4,7 @@
 //! the agent's own session turns up, by its process or by its place, the run's is merged into it;
 //! when the agent goes on to another (`/clear`, resume), the run moves along.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use events::{
     Annotation, Claim, Confidence, Identity, NewEvent, Origin, Payload, Provider, Reason, Repeat, RunId, SessionExited,
@@ -13,7 +13,7 @@ use events::{
 use processes::AgentProcess;
 use terminal::host::frame::{Frame, Hello, ScreenClaim, Told};
 
-use super::{Failure, Ingest, LATE_MS, link::AWAITED_RUN};
+use super::{Failure, Ingest, LATE_MS, link::AWAITED_RUN, sessions::Sessions};
 
 /// A session that began this much before its run may still be the run's, ms.
 const BEFORE_MS: i64 = 2_000;
@@ -37,9 +37,15 @@ pub enum HostInput {
     Lost(RunId),
 }
 
+/// The runs whose hosts are connected.
+#[derive(Debug, Default)]
+pub(super) struct Hosts {
+    runs: HashMap<RunId, Host>,
+}
+
 /// A run whose host is there.
 #[derive(Debug)]
-pub(super) struct Host {
+struct Host {
     hello: Hello,
     session: Option<SessionId>,
     /// What its screen claims.
@@ -49,13 +55,106 @@ pub(super) struct Host {
     exited: bool,
 }
 
+impl Hosts {
+    /// A host is there, or something of it changed. What is known of its run stays, but for the session when another
+    /// agent runs there now. Gives the session.
+    fn connect(&mut self, hello: &Hello) -> Option<SessionId> {
+        let (session, claim, running_at, exited) = match self.runs.remove(&hello.run) {
+            Some(host) if host.hello.provider == hello.provider => {
+                (host.session, host.claim, host.running_at, host.exited)
+            }
+            Some(host) => (None, host.claim, host.running_at, host.exited),
+            None => (None, None, Timestamp::MIN, false),
+        };
+        self.runs.insert(hello.run, Host { hello: hello.clone(), session, claim, running_at, exited });
+        session
+    }
+
+    /// Takes in what a host told. Gives the run's session and the process the host started.
+    fn apply(&mut self, run: RunId, frame: &Frame) -> Option<(Option<SessionId>, u32)> {
+        let host = self.runs.get_mut(&run)?;
+        match &frame.told {
+            Told::Claim(claim) => {
+                if claim.state == State::Running && host.claim.as_ref().is_none_or(|c| c.state != State::Running) {
+                    host.running_at = frame.at;
+                }
+                host.claim = Some(claim.clone());
+            }
+            Told::Withdrawn => host.claim = None,
+            Told::Exited { .. } => {
+                host.claim = None;
+                host.exited = true;
+            }
+            Told::Notification { .. } | Told::Bell | Told::Answered { .. } | Told::Gap { .. } | Told::Unknown => {}
+        }
+        Some((host.session, host.hello.pid))
+    }
+
+    /// After a rollback: what the sessions were is found again.
+    pub(super) fn forget_sessions(&mut self) {
+        self.runs.values_mut().for_each(|host| host.session = None);
+    }
+
+    /// The runs whose session was forgotten and not found again.
+    fn without_session(&self) -> Vec<(RunId, Provider)> {
+        let lost = self.runs.iter().filter(|(_, host)| host.session.is_none() && !host.exited);
+        lost.map(|(run, host)| (*run, host.hello.provider)).collect()
+    }
+
+    /// The run that started a process.
+    fn of_process(&self, pid: u32) -> Option<RunId> {
+        self.runs.iter().find(|(_, host)| host.hello.pid == pid).map(|(run, _)| *run)
+    }
+
+    /// Runs whose agent works in another process (a daemon) find their session by place and time:
+    /// the same directory, begun or gone on since the run started, and when several runs would do,
+    /// the one whose screen began to show work when the prompt was given.
+    fn by_place(&self, sessions: &Sessions) -> Vec<(RunId, usize)> {
+        let name_of = |id| Some(Arc::clone(&sessions.known(sessions.find(id)?).provider_session_id));
+        let waiting: Vec<(&RunId, &Host)> = self
+            .runs
+            .iter()
+            .filter(|(_, host)| !host.exited && is_awaited(host.session.and_then(name_of).as_deref()))
+            .collect();
+        let mut links = Vec::new();
+        for (slot, state) in sessions.all_loaded() {
+            let session = &state.session;
+            if session.run_id.is_some()
+                || session.parent_session_id.is_some()
+                || session.merged_into.is_some()
+                || session.status.state == State::Exited
+                || is_awaited(session.provider_session_id.as_deref())
+            {
+                continue;
+            }
+            let prompted = session.last_user_prompt_at.unwrap_or(session.last_event_at);
+            let fits = |(_, Host { hello, .. }): &&(&RunId, &Host)| {
+                hello.provider == session.provider
+                    && session.cwd.as_deref() == Some(&hello.cwd)
+                    && prompted.plus_ms(BEFORE_MS) >= hello.started_at
+            };
+            let mut fitting: Vec<_> = waiting.iter().filter(fits).collect();
+            if fitting.len() > 1 {
+                fitting.retain(|(_, host)| host.running_at.since_ms(prompted).abs() <= TOGETHER_MS);
+            }
+            if let [(run, _)] = fitting.as_slice() {
+                links.push((**run, slot, prompted));
+            }
+        }
+        // Of several sessions for one run the last prompted one counts.
+        links.sort_by_key(|(run, _, prompted)| (*run, std::cmp::Reverse(*prompted)));
+        links.dedup_by_key(|(run, ..)| *run);
+        links.into_iter().map(|(run, slot, _)| (run, slot)).collect()
+    }
+}
+
 impl Ingest {
     pub(super) fn apply_host(&mut self, input: &HostInput) -> Result<(), Failure> {
         match input {
             HostInput::Hello(hello) => self.apply_hello(hello),
             HostInput::Frame { run, frame, .. } => self.apply_frame(*run, frame),
             HostInput::Lost(run) => {
-                if let Some(host) = self.hosts.remove(run)
+                if let Some(host) = self.hosts.runs.remove(run)
                     && let (Some(session), Some(_)) = (host.session, host.claim)
                 {
                     self.withdraw_screen(session, "the host of its run is gone")?;
@@ -66,23 +165,14 @@ impl Ingest {
     }
 
     fn apply_hello(&mut self, hello: &Hello) -> Result<(), Failure> {
-        let run = hello.run;
-        let before = self.hosts.remove(&run);
-        let (session, claim, running_at, exited) = match before {
-            Some(host) if host.hello.provider == hello.provider => {
-                (host.session, host.claim, host.running_at, host.exited)
-            }
-            Some(host) => (None, host.claim, host.running_at, host.exited),
-            None => (None, None, Timestamp::MIN, false),
-        };
+        let session = self.hosts.connect(hello);
         let seated = session.is_some_and(|id| self.sessions.find(id).is_some());
-        self.hosts.insert(run, Host { hello: hello.clone(), session, claim, running_at, exited });
-        if seated { Ok(()) } else { self.seat(run, hello.provider) }
+        if seated { Ok(()) } else { self.seat(hello.run, hello.provider) }
     }
 
     /// Finds the session a run hosts, or makes one that is named by the run.
     fn seat(&mut self, run: RunId, provider: Provider) -> Result<(), Failure> {
-        let Some(hello) = self.hosts.get(&run).map(|host| host.hello.clone()) else { return Ok(()) };
+        let Some(hello) = self.hosts.runs.get(&run).map(|host| host.hello.clone()) else { return Ok(()) };
         let process = (hello.pid, hello.start_ticks);
         let name = run.to_string();
         let known = self.sessions.all_loaded().filter(|(_, s)| {
@@ -101,7 +191,7 @@ impl Ingest {
         let now = (self.clock)();
         let id: Arc<str> = Arc::from(format!("{AWAITED_RUN}{run}"));
         let fresh = self.sessions.find_by_provider(provider, &id).is_none();
-        let slot = self.sessions.resolve(&mut self.writer, provider, &id, hello.started_at.min(now))?;
+        let slot = self.resolve(provider, &id, hello.started_at.min(now))?;
         if fresh {
             self.turn_off_if_ignored(slot, &hello.cwd)?;
         }
@@ -134,20 +224,9 @@ impl Ingest {
         self.host_session(run, slot)
     }
 
-    /// After a rollback: what the hosts' sessions were is found again.
-    pub(super) fn forget_hosts(&mut self) {
-        self.hosts.values_mut().for_each(|host| host.session = None);
-    }
-
     /// Seats the hosts whose session was forgotten and not found again.
     pub(super) fn seat_hosts(&mut self) -> Result<(), Failure> {
-        let lost: Vec<(RunId, Provider)> = self
-            .hosts
-            .iter()
-            .filter(|(_, host)| host.session.is_none() && !host.exited)
-            .map(|(run, host)| (*run, host.hello.provider))
-            .collect();
-        for (run, provider) in lost {
+        for (run, provider) in self.hosts.without_session() {
             self.seat(run, provider)?;
         }
         Ok(())
@@ -156,7 +235,7 @@ impl Ingest {
     /// The run hosts this session from now on.
     fn host_session(&mut self, run: RunId, slot: usize) -> Result<(), Failure> {
         let known = self.sessions.known(slot).clone();
-        let Some(host) = self.hosts.get_mut(&run) else { return Ok(()) };
+        let Some(host) = self.hosts.runs.get_mut(&run) else { return Ok(()) };
         let before = host.session.replace(known.id);
         if before == Some(known.id) {
             return Ok(());
@@ -164,13 +243,13 @@ impl Ingest {
         let claim = host.claim.clone();
         let now = (self.clock)();
         let name = run.to_string();
-        if self.sessions.state(&self.writer, slot)?.session.run_id.as_deref() != Some(&name) {
+        if self.state(slot)?.session.run_id.as_deref() != Some(&name) {
             self.inject(slot, Source::Process, now, "run-id", Annotation { topic: Topic::Run, value: name }.into())?;
         }
         if let Some(claim) = &claim {
             self.inject(slot, Source::Pty, now, "run-claim", signal_of(claim).into())?;
         }
-        self.onlooker.hosts(run, known.id);
+        self.publisher.onlooker.hosts(run, known.id);
         let Some(before) = before.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
         let left = self.sessions.known(before).clone();
         if left.provider == known.provider && is_awaited(Some(&left.provider_session_id)) {
@@ -189,22 +268,7 @@ impl Ingest {
     }
 
     fn apply_frame(&mut self, run: RunId, frame: &Frame) -> Result<(), Failure> {
-        let Some(host) = self.hosts.get_mut(&run) else { return Ok(()) };
-        match &frame.told {
-            Told::Claim(claim) => {
-                if claim.state == State::Running && host.claim.as_ref().is_none_or(|c| c.state != State::Running) {
-                    host.running_at = frame.at;
-                }
-                host.claim = Some(claim.clone());
-            }
-            Told::Withdrawn => host.claim = None,
-            Told::Exited { .. } => {
-                host.claim = None;
-                host.exited = true;
-            }
-            Told::Notification { .. } | Told::Bell | Told::Answered { .. } | Told::Gap { .. } | Told::Unknown => {}
-        }
-        let (session, pid) = (host.session, host.hello.pid);
+        let Some((session, pid)) = self.hosts.apply(run, frame) else { return Ok(()) };
         let Some(slot) = session.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
         let annotation = |topic, value: &str| Some(Annotation { topic, value: value.to_owned() }.into());
         let (source, payload): (Source, Option<Payload>) = match &frame.told {
@@ -216,7 +280,7 @@ impl Ingest {
                 (Source::Pty, annotation(Topic::Notice, &format!("{frames} things the terminal told were lost")))
             }
             Told::Exited { code, signal } => {
-                let runs_it = self.sessions.state(&self.writer, slot)?.process().is_none_or(|(known, _)| known == pid);
+                let runs_it = self.state(slot)?.process().is_none_or(|(known, _)| known == pid);
                 if runs_it {
                     let reason = Some(match (code, signal) {
                         (_, Some(_)) => Reason::Killed,
@@ -249,7 +313,7 @@ impl Ingest {
             return Ok(());
         }
         let identity = Identity::of(Provider::Capture, "host", &[&run.to_bytes(), &frame.n.to_le_bytes()]);
-        if !self.writer.learn(identity, known.row)? {
+        if !self.transaction.writer.learn(identity, known.row)? {
             return Ok(());
         }
         let now = (self.clock)();
@@ -274,14 +338,16 @@ impl Ingest {
 
     /// A session's process is known: when a run started it, the run hosts the session.
     pub(super) fn link_host(&mut self, slot: usize, pid: u32) -> Result<(), Failure> {
-        if self.hosts.is_empty() || self.sessions.loaded(slot).is_some_and(|s| s.session.parent_session_id.is_some()) {
+        if self.hosts.runs.is_empty()
+            || self.sessions.loaded(slot).is_some_and(|s| s.session.parent_session_id.is_some())
+        {
             return Ok(());
         }
         if is_awaited(Some(&self.sessions.known(slot).provider_session_id)) {
             return Ok(());
         }
-        let run = self.hosts.iter().find(|(_, host)| host.hello.pid == pid).map(|(run, _)| *run);
-        let run = run.or_else(|| self.processes.run_of(pid)).filter(|run| self.hosts.contains_key(run));
+        let run = self.hosts.of_process(pid);
+        let run = run.or_else(|| self.processes.run_of(pid)).filter(|run| self.hosts.runs.contains_key(run));
         match run {
             Some(run) => self.host_session(run, slot),
             None => Ok(()),
@@ -290,7 +356,7 @@ impl Ingest {
 
     /// An agent that runs inside a run and has named no session yet: gives whether that is so.
     pub(super) fn seat_agent(&mut self, agent: &AgentProcess) -> Result<bool, Failure> {
-        let Some((run, host)) = agent.run.and_then(|run| self.hosts.get(&run).map(|host| (run, host))) else {
+        let Some((run, host)) = agent.run.and_then(|run| self.hosts.runs.get(&run).map(|host| (run, host))) else {
             return Ok(false);
         };
         let seated = host.session.and_then(|id| self.sessions.find(id)).map(|slot| self.sessions.known(slot).provider);
@@ -300,51 +366,9 @@ impl Ingest {
         Ok(true)
     }
 
-    /// Runs whose agent works in another process (a daemon) find their session by place and time:
-    /// the same directory, begun or gone on since the run started, and when several runs would do,
-    /// the one whose screen began to show work when the prompt was given.
+    /// Runs whose agent works in another process find their session.
     pub(super) fn link_hosts_by_place(&mut self) -> Result<(), Failure> {
-        let waiting: Vec<(RunId, Provider, String, Timestamp, Timestamp)> = self
-            .hosts
-            .iter()
-            .filter(|(_, host)| {
-                !host.exited
-                    && host
-                        .session
-                        .and_then(|id| self.sessions.find(id))
-                        .is_some_and(|slot| is_awaited(Some(&self.sessions.known(slot).provider_session_id)))
-            })
-            .map(|(run, h)| (*run, h.hello.provider, h.hello.cwd.clone(), h.hello.started_at, h.running_at))
-            .collect();
-        let mut links = Vec::new();
-        for (slot, state) in self.sessions.all_loaded() {
-            let session = &state.session;
-            if session.run_id.is_some()
-                || session.parent_session_id.is_some()
-                || session.merged_into.is_some()
-                || session.status.state == State::Exited
-                || is_awaited(session.provider_session_id.as_deref())
-            {
-                continue;
-            }
-            let prompted = session.last_user_prompt_at.unwrap_or(session.last_event_at);
-            let fits = |run: &&(RunId, Provider, String, Timestamp, Timestamp)| {
-                run.1 == session.provider
-                    && session.cwd.as_deref() == Some(&run.2)
-                    && prompted.plus_ms(BEFORE_MS) >= run.3
-            };
-            let mut fitting: Vec<_> = waiting.iter().filter(fits).collect();
-            if fitting.len() > 1 {
-                fitting.retain(|run| run.4.since_ms(prompted).abs() <= TOGETHER_MS);
-            }
-            if let [run] = fitting.as_slice() {
-                links.push((run.0, slot, prompted));
-            }
-        }
-        // Of several sessions for one run the last prompted one counts.
-        links.sort_by_key(|(run, _, prompted)| (*run, std::cmp::Reverse(*prompted)));
-        links.dedup_by_key(|(run, ..)| *run);
-        for (run, slot, _) in links {
+        for (run, slot) in self.hosts.by_place(&self.sessions) {
             self.host_session(run, slot)?;
         }
         Ok(())

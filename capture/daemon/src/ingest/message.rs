@@ -1,6 +1,8 @@
 //! Blocks of one message, merged: one `assistant.message` for each message of the model.
 
-use events::{AssistantDelta, Block, Event, NewEvent, Payload};
+use events::{AssistantDelta, Block, NewEvent, Payload};
+
+use super::transaction::Addition;
 
 /// The message of the batch that may still get blocks: where its event stands.
 #[derive(Debug, Default)]
@@ -25,18 +27,16 @@ impl OpenMessage {
         slot: usize,
         block: &NewEvent,
         last_message: Option<&str>,
-        pending: &mut [(usize, Event, Option<usize>)],
+        additions: &mut [Addition],
     ) -> Merge {
         let Payload::AssistantMessage(new) = &block.payload else { return Merge::New };
         let Some(id) = new.message_id.as_deref() else { return Merge::New };
         if last_message != Some(id) {
             return Merge::New;
         }
-        let Some((_, event, _)) = self.at.filter(|(of, _)| *of == slot).and_then(|(_, index)| pending.get_mut(index))
-        else {
-            return Merge::Delta;
-        };
-        let Payload::AssistantMessage(known) = &mut event.payload else { return Merge::Delta };
+        let begun = self.at.filter(|(of, _)| *of == slot);
+        let Some(begun) = begun.and_then(|(_, index)| additions.get_mut(index)) else { return Merge::Delta };
+        let Payload::AssistantMessage(known) = &mut begun.event.payload else { return Merge::Delta };
         // The event is folded already: what a fold would look at must not change any more.
         if known.message_id.as_deref() != Some(id)
             || block.text.is_some()

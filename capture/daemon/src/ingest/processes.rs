@@ -10,6 +10,27 @@ use super::{
     link::{AWAITED, link},
 };
 
+/// Agents that run without a session. One gets a session of its own when it is seen so in two looks that follow one
+/// another.
+#[derive(Debug, Default)]
+pub(super) struct Unclaimed {
+    /// Process ids and start ticks, of this look and the one before it.
+    now: Vec<(u32, u64)>,
+    before: Vec<(u32, u64)>,
+}
+
+impl Unclaimed {
+    fn begin_look(&mut self) {
+        self.before = std::mem::take(&mut self.now);
+    }
+
+    /// An agent has no session; says whether that was so before.
+    fn is_seen_again(&mut self, process: (u32, u64)) -> bool {
+        self.now.push(process);
+        self.before.contains(&process)
+    }
+}
+
 impl Ingest {
     /// A process ended: so did every session it ran.
     pub(super) fn apply_end(&mut self, ended: Ended) -> Result<(), Failure> {
@@ -80,7 +101,7 @@ impl Ingest {
     /// first prompt, or shows a dialog that comes before it. It is named by its process until the
     /// agent names it.
     fn await_sessions(&mut self, agents: &[AgentProcess], now: Timestamp) -> Result<(), Failure> {
-        let before = std::mem::take(&mut self.lonely);
+        self.unclaimed.begin_look();
         for agent in agents.iter().filter(|a| !a.shared && !a.child) {
             // Its session is not captured, so none here has it: it is not without one.
             if self.ignored.holds(&agent.cwd) {
@@ -96,12 +117,11 @@ impl Ingest {
             if self.seat_agent(agent)? {
                 continue;
             }
-            self.lonely.push(name);
-            if !before.contains(&name) {
+            if !self.unclaimed.is_seen_again(name) {
                 continue;
             }
             let id: Arc<str> = Arc::from(format!("{AWAITED}{}-{}", agent.pid, agent.start_ticks));
-            let slot = self.sessions.resolve(&mut self.writer, agent.provider, &id, now)?;
+            let slot = self.resolve(agent.provider, &id, now)?;
             let started =
                 SessionStarted { cwd: Some(agent.cwd.to_string_lossy().into_owned()), ..SessionStarted::default() };
             self.inject(slot, Source::Process, now, "awaited", started.into())?;
@@ -127,7 +147,7 @@ impl Ingest {
         }
         let id: Arc<str> = Arc::from(format!("{AWAITED}{pid}-{start_ticks}"));
         let Some(awaited) = self.sessions.find_by_provider(known.provider, &id) else { return Ok(()) };
-        if self.sessions.state(&self.writer, awaited)?.session.merged_into.is_some() {
+        if self.state(awaited)?.session.merged_into.is_some() {
             return Ok(());
         }
         let note = Annotation { topic: Topic::MergedInto, value: known.id.to_string() };

@@ -1,12 +1,16 @@
-//! The sessions ingest knows: all of them by name, the reducers of those in use.
+//! The sessions ingest knows: all of them by name, the reducers of those in use, and when the clock of each runs out.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
-use events::{Event, Provider, SessionId, Timestamp};
+use events::{Cursor, Event, Provider, SessionId, Timestamp};
 use projections::{Rules, SessionState};
-use server::Json;
+use server::{Json, SessionEntry};
 use store::{CommitError, Known, ReadError, SessionRow, Writer};
 
+use super::publisher::is_active;
 use crate::redaction;
 
 /// Reducers kept in memory beyond the ones that have something pending.
@@ -26,7 +30,7 @@ struct Slot {
 
 /// What a session's row in the store gets: row, last event, view (shared with the board) and
 /// snapshot as JSON.
-pub(super) type Snapshot = (SessionRow, Timestamp, Json, String);
+type Snapshot = (SessionRow, Timestamp, Json, String);
 
 #[derive(Debug)]
 pub(super) struct Sessions {
@@ -36,6 +40,9 @@ pub(super) struct Sessions {
     by_row: HashMap<SessionRow, usize>,
     dirty: Vec<usize>,
     woken: Vec<usize>,
+    deadlines: BTreeSet<(Timestamp, usize)>,
+    /// Sessions whose clock stands still, by the file whose history is not read to its end yet.
+    resting: HashMap<String, BTreeSet<usize>>,
     loaded: usize,
     uses: u64,
     rules: Rules,
@@ -50,6 +57,8 @@ impl Sessions {
             by_row: HashMap::new(),
             dirty: Vec::new(),
             woken: Vec::new(),
+            deadlines: BTreeSet::new(),
+            resting: HashMap::new(),
             loaded: 0,
             uses: 0,
             rules,
@@ -163,10 +172,6 @@ impl Sessions {
         }
     }
 
-    pub(super) fn dirty(&self) -> Vec<usize> {
-        self.dirty.clone()
-    }
-
     /// Changed sessions the streams were not told about yet.
     pub(super) fn changed_ahead(&mut self) -> Vec<usize> {
         let slots: Vec<usize> = self.dirty.iter().copied().filter(|s| !self.slots[*s].told_ahead).collect();
@@ -176,12 +181,69 @@ impl Sessions {
         slots
     }
 
-    pub(super) fn swap_deadline(&mut self, slot: usize, due: Option<Timestamp>) -> Option<Timestamp> {
-        std::mem::replace(&mut self.slots[slot].deadline, due)
+    /// Notes when a session's clock runs out next.
+    pub(super) fn schedule(&mut self, slot: usize) {
+        let due = self.loaded(slot).and_then(SessionState::next_deadline);
+        self.set_deadline(slot, due);
+    }
+
+    fn set_deadline(&mut self, slot: usize, due: Option<Timestamp>) {
+        if let Some(old) = std::mem::replace(&mut self.slots[slot].deadline, due) {
+            self.deadlines.remove(&(old, slot));
+        }
+        if let Some(due) = due {
+            self.deadlines.insert((due, slot));
+        }
+    }
+
+    /// When the next clock runs out.
+    pub(super) fn next_deadline(&self) -> Option<Timestamp> {
+        self.deadlines.first().map(|(due, _)| *due)
+    }
+
+    /// Takes the session whose clock ran out first.
+    pub(super) fn take_due(&mut self, now: Timestamp) -> Option<usize> {
+        let (_, slot) = self.deadlines.first().filter(|(due, _)| *due <= now)?;
+        let slot = *slot;
+        self.deadlines.pop_first();
+        Some(slot)
+    }
+
+    /// While the history of a file is read in parts, time must not pass between them: the rest
+    /// tells what happened then. The last part lets the clocks run.
+    pub(super) fn rest(&mut self, cursor: &Cursor, reads_on: bool, touched: impl Iterator<Item = usize>) {
+        if reads_on {
+            let mut resting = self.resting.remove(&cursor.path).unwrap_or_default();
+            for slot in touched {
+                resting.insert(slot);
+                self.set_deadline(slot, None);
+            }
+            self.resting.insert(cursor.path.clone(), resting);
+        } else if let Some(resting) = self.resting.remove(&cursor.path) {
+            resting.into_iter().for_each(|slot| self.schedule(slot));
+        }
+    }
+
+    /// Writes the changed sessions. Gives their rows for the board: what is told is what was stored.
+    pub(super) fn write_changed(
+        &mut self,
+        writer: &mut Writer,
+        now: Timestamp,
+    ) -> Result<Vec<SessionEntry>, CommitError> {
+        let mut entries = Vec::new();
+        for slot in self.dirty.clone() {
+            let Some((row, last_event_at, view, snapshot)) = self.snapshot(slot) else { continue };
+            writer.put_session(row, last_event_at, view.as_str(), &snapshot)?;
+            if let Some(state) = self.loaded(slot) {
+                let cold = SessionEntry::cold(&state.session, is_active(&state.session, now));
+                entries.push(SessionEntry { json: Some(view), ..cold });
+            }
+        }
+        Ok(entries)
     }
 
     /// What the store gets of a session.
-    pub(super) fn snapshot(&mut self, slot: usize) -> Option<Snapshot> {
+    fn snapshot(&mut self, slot: usize) -> Option<Snapshot> {
         let entry = &mut self.slots[slot];
         let row = entry.known.row;
         let state = entry.state.as_deref_mut()?;
@@ -226,18 +288,17 @@ impl Sessions {
         std::mem::take(&mut self.woken)
     }
 
-    /// After a rollback: everything is as the store has it. Gives the slots that were in memory.
-    pub(super) fn forget(&mut self, writer: &Writer) -> Result<Vec<usize>, ReadError> {
+    /// After a rollback: everything is as the store has it, and what was in memory is again.
+    pub(super) fn reload(&mut self, writer: &Writer) -> Result<(), ReadError> {
         let loaded: Vec<SessionId> = self.slots.iter().filter(|s| s.state.is_some()).map(|s| s.known.id).collect();
         *self = Self::load(writer, self.rules)?;
-        let mut slots = Vec::new();
         for id in loaded {
             if let Some(slot) = self.find(id) {
                 self.state(writer, slot)?;
-                slots.push(slot);
+                self.schedule(slot);
             }
         }
-        Ok(slots)
+        Ok(())
     }
 }
 

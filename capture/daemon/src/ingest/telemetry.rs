@@ -32,7 +32,7 @@ impl Ingest {
         for new in events {
             let Some(slot) = self.sessions.find_by_provider(new.provider, &new.provider_session_id) else { continue };
             let known = self.sessions.known(slot).clone();
-            if !known.capture || has_ended(new, now) || !self.writer.learn(new.identity, known.row)? {
+            if !known.capture || has_ended(new, now) || !self.transaction.writer.learn(new.identity, known.row)? {
                 continue;
             }
             self.add(slot, new, false)?;

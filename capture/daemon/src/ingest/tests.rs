@@ -9,12 +9,14 @@ use std::{
     },
 };
 
+use ::processes::{AgentProcess, Ended};
 use events::{
-    AssistantMessage, Block, Claim, Confidence, Cursor, Identity, Kind, NewEvent, Origin, Payload, PromptOrigin,
-    Provider, Reason, Repeat, SessionStarted, Signal, Source, StartKind, State, Stop, ToolCall, ToolKind, ToolResult,
-    TurnOutcome, UsageReported, UserPrompt,
+    AssistantMessage, Block, Claim, Confidence, Cursor, Event, Identity, Kind, NewEvent, Origin, Payload, PromptOrigin,
+    Provider, Reason, Repeat, SessionId, SessionStarted, Signal, Source, StartKind, State, Stop, ToolCall, ToolKind,
+    ToolResult, TurnOutcome, UsageReported, UserPrompt,
 };
 use projections::{Rules, Session, SessionState};
+use tailer::collect::Batch;
 
 use super::*;
 
@@ -105,7 +107,7 @@ impl World {
     }
 
     fn read(&self) -> store::Reader {
-        self.ingest.as_ref().unwrap().writer.reader()
+        self.ingest.as_ref().unwrap().transaction.writer.reader()
     }
 
     /// It is so many seconds after the start now; what is due happens.
@@ -197,7 +199,7 @@ impl World {
             assert!(events.iter().map(|e| e.sequence).eq(1..=events.len() as u64), "sequences are without gaps");
             assert!(events.iter().is_sorted_by_key(|e| e.position), "and in the order of positions");
             let slot = ingest.sessions.find(id).unwrap();
-            let mut live = ingest.sessions.state(&ingest.writer, slot).unwrap().clone();
+            let mut live = ingest.sessions.state(&ingest.transaction.writer, slot).unwrap().clone();
             // Where its files stand is not of the log.
             live.session.transcripts.clear();
             live.session.health = projections::Health::Ok;
@@ -223,7 +225,7 @@ impl World {
                 derived,
                 "and concludes what was logged"
             );
-            let view = ingest.writer.reader().session(id).unwrap().unwrap();
+            let view = ingest.transaction.writer.reader().session(id).unwrap().unwrap();
             let stands = |s: &Session| (s.status.state, s.status.reason, s.status.since, s.last_sequence, s.turns);
             assert_eq!(stands(&view), stands(&live.session), "and what is shown");
         }

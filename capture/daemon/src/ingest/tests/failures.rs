@@ -5,7 +5,7 @@ use super::*;
 impl World {
     /// The next event cannot be stored: its position is taken.
     fn break_once(&mut self) {
-        self.ingest().position = 0;
+        self.ingest().transaction.lose_position();
     }
 
     fn failed(&self) -> (u64, bool) {

@@ -350,7 +350,17 @@ fn where_a_file_stands_is_kept_with_what_it_said() {
     // What is not committed has no cursor either.
     world.start();
     let offset = |world: &World| {
-        world.ingest.as_ref().unwrap().writer.cursors().unwrap().iter().map(|c| c.offset).collect::<Vec<_>>()
+        world
+            .ingest
+            .as_ref()
+            .unwrap()
+            .transaction
+            .writer
+            .cursors()
+            .unwrap()
+            .iter()
+            .map(|c| c.offset)
+            .collect::<Vec<_>>()
     };
     assert_eq!(offset(&world), [100]);
     assert_eq!(world.told("s").len(), 3);

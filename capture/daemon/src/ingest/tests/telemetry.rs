@@ -175,7 +175,7 @@ fn the_sender_is_told_after_a_commit_that_succeeded() {
     world.commit();
     let answered = world.telemetry(2.0, vec![told("s", "beat", 1.5, Heartbeat {})]);
     // The next event cannot be stored: its position is taken.
-    world.ingest().position = 0;
+    world.ingest().transaction.lose_position();
     world.live("s", vec![prompt("s", "two", 3.0)]);
     world.commit();
     assert_eq!(*answered.lock().unwrap(), Some(Stored::default()), "once, after the second try");

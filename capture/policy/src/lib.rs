@@ -2,7 +2,8 @@
 //!
 //! Whoever can write the file decides what agents may do unasked. So it is believed only when it is
 //! ours alone and lies outside the workspace it judges. One that cannot be believed means that
-//! everything is asked about. What the rules mean is `approver`'s.
+//! everything is asked about. What the rules mean is `approver`'s; what it has to look up is in [`facts`]. Nothing here
+//! reads the environment: whoever makes [`OnDisk`] says what the PATH is.
 
 pub mod facts;
 

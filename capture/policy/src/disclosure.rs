@@ -108,7 +108,7 @@ fn what_is_allowed_prints_no_planted_secret() {
         ("@ROOT@", made.root.to_str().unwrap().to_owned()),
     ];
     let mut leaks = Vec::new();
-    for line in include_str!("../../../../fixtures/approver/disclosure.jsonl").lines() {
+    for line in include_str!("../../../fixtures/approver/disclosure.jsonl").lines() {
         let Listed { id, repo, cmd } = serde_json::from_str(line).unwrap();
         let cmd = objects.iter().fold(cmd, |cmd, (name, hash)| cmd.replace(name, hash));
         for text in [cmd.clone(), shlex::try_join(["bash", "-lc", &cmd]).unwrap()] {

@@ -11,14 +11,12 @@ use std::{
 use approver::{Below, Content, Entry, Facts, Look, Search};
 use rustix::fs::OFlags;
 
-use crate::{places, redaction};
-
 mod reach;
 
 /// Longer files are not searched for secrets, bytes.
 const MAX_LOOK: usize = 4 * 1024 * 1024;
 
-/// The world as this process finds it. The PATH is that of the moment it was made.
+/// The world as it is on this machine, for a process with a given PATH.
 #[derive(Debug, Clone)]
 pub struct OnDisk {
     path: Vec<PathBuf>,
@@ -29,15 +27,6 @@ pub struct OnDisk {
 }
 
 impl OnDisk {
-    /// Records the PATH of this process; what lies in `data` and in the configuration directory is
-    /// private.
-    #[must_use]
-    pub fn recorded(data: &Path) -> Self {
-        let path = places::variable("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
-        let config = places::policy_file().ok().and_then(|file| file.parent().map(Path::to_path_buf));
-        Self::new(path, std::iter::once(data.to_owned()).chain(config), places::home().ok())
-    }
-
     /// The same world for an agent with a PATH of its own: a word means a program only when it means the
     /// same on both.
     #[must_use]
@@ -45,7 +34,7 @@ impl OnDisk {
         Self { agents_path: Some(std::env::split_paths(path).collect()), ..self.clone() }
     }
 
-    /// The world with this PATH.
+    /// The world with this PATH; what lies in `private` holds secrets.
     #[must_use]
     pub fn new(path: Vec<PathBuf>, private: impl IntoIterator<Item = PathBuf>, home: Option<PathBuf>) -> Self {
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
@@ -61,7 +50,7 @@ impl OnDisk {
             Content::Missing => Look::NoFile,
             Content::Unreadable if path.is_dir() => Look::NoFile,
             Content::Unreadable => Look::Unknown,
-            Content::Bytes(bytes) if redaction::holds_secret(&bytes) => Look::Secret,
+            Content::Bytes(bytes) if redact::holds_secret(&bytes) => Look::Secret,
             Content::Bytes(_) => Look::Plain,
         }
     }

@@ -13,7 +13,6 @@ use ignore::{
 };
 
 use super::OnDisk;
-use crate::redaction;
 
 /// Below directories with more entries nobody looks for secrets.
 const MAX_ENTRIES: usize = 1_000_000;
@@ -194,7 +193,7 @@ impl Walked<'_> {
         Some(match self.disk.read(path, MAX_GIT_FILE) {
             Content::Missing => false,
             Content::Unreadable => true,
-            Content::Bytes(bytes) => file.holds_credential(&bytes) || redaction::holds_secret(&bytes),
+            Content::Bytes(bytes) => file.holds_credential(&bytes) || redact::holds_secret(&bytes),
         })
     }
 

@@ -1,0 +1,201 @@
+//! What was read of a file: which of it is new, and whose.
+
+use std::{
+    collections::HashSet,
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+};
+
+use events::{Identity, NewEvent, Payload, Repeat, Timestamp};
+use projections::{Health, TranscriptView};
+
+use super::{
+    Failure, Ingest, Prepared,
+    fold::{Draft, first_seen},
+    message::{Merge, OpenMessage, as_delta},
+    transaction::Additions,
+};
+
+/// At most so many copies of a record without an id are told apart.
+const OCCURRENCES: u32 = 100_000;
+
+impl Ingest {
+    pub(super) fn apply_batch(&mut self, prepared: &Prepared) -> Result<(), Failure> {
+        let batch = &prepared.batch;
+        let mut additions = Additions::default();
+        let mut open = OpenMessage::default();
+        let mut forks: HashSet<(usize, usize)> = HashSet::new();
+        let mut placed: HashSet<usize> = HashSet::new();
+        for (index, new) in batch.events.iter().enumerate() {
+            let slot = match self.sessions.find_by_provider(new.provider, &new.provider_session_id) {
+                Some(slot) => slot,
+                None => {
+                    let timed = batch.events[index..].iter().find(|e| e.created_at.is_some()).unwrap_or(new);
+                    self.resolve(new.provider, &new.provider_session_id, first_seen(timed, batch.history))?
+                }
+            };
+            // Lines before the one that names the directory are not kept either. A session may be known by name before
+            // its directory is: as a helper's parent, by a hook.
+            if !self.ignored.is_empty()
+                && placed.insert(slot)
+                && let Some(cwd) = first_cwd(&batch.events[index..])
+            {
+                self.turn_off_if_ignored(slot, cwd)?;
+            }
+            if let Payload::SessionStarted(events::SessionStarted { cwd: Some(cwd), .. }) = &new.payload {
+                self.turn_off_if_ignored(slot, cwd)?;
+            }
+            if !self.sessions.known(slot).capture {
+                continue;
+            }
+            let row = self.sessions.known(slot).row;
+            let Some(identity) = self.learn(new, row, slot, &mut forks)? else { continue };
+            let last_message = if let Payload::AssistantMessage(_) = &new.payload {
+                self.state(slot)?.last_message().map(str::to_owned)
+            } else {
+                None
+            };
+            let payload = match open.merge(slot, new, last_message.as_deref(), &mut additions.events) {
+                Merge::Into => continue,
+                Merge::Delta => as_delta(&new.payload),
+                Merge::New => None,
+            };
+            let packed = prepared.texts.get(index).is_some_and(Option::is_some).then_some(index);
+            let dated;
+            let new = if batch.history && new.created_at.is_none() {
+                dated = NewEvent { created_at: Some(self.neighbour_time(slot, &batch.events[index..])), ..new.clone() };
+                &dated
+            } else {
+                new
+            };
+            let text = packed.and_then(|i| prepared.texts[i].as_ref());
+            let draft = Draft { new, identity, payload, text, history: batch.history };
+            let event = self.make(slot, draft)?;
+            if let Payload::AssistantMessage(_) = event.payload {
+                open.begin(slot, additions.events.len());
+            }
+            self.fold(slot, event, packed, &mut additions)?;
+        }
+        for (slot, other) in forks {
+            self.fork(slot, other, &mut additions)?;
+        }
+        let reads_on = batch.history && !batch.cursor.caught_up && !batch.vanished;
+        self.sessions.rest(&batch.cursor, reads_on, additions.events.iter().map(|addition| addition.slot));
+        additions.write(&mut self.transaction, &self.sessions, &prepared.texts, batch.history)?;
+        self.transaction.writer.put_cursor(&batch.cursor)?;
+        self.note_transcript(prepared);
+        Ok(())
+    }
+
+    /// A record of history that has no time of its own happened when its neighbours did.
+    fn neighbour_time(&self, slot: usize, following: &[NewEvent]) -> Timestamp {
+        let this = &following[0];
+        let before =
+            self.sessions.loaded(slot).filter(|s| s.session.last_sequence > 0).map(|s| s.session.last_event_at);
+        let next = || {
+            following.iter().filter(|e| e.provider_session_id == this.provider_session_id).find_map(|e| e.created_at)
+        };
+        before.or_else(next).unwrap_or(this.observed_at)
+    }
+
+    /// A session that begins in a directory whose sessions are not captured is turned off, before
+    /// anything of it is kept.
+    pub(super) fn turn_off_if_ignored(&mut self, slot: usize, cwd: &str) -> Result<(), Failure> {
+        if !self.sessions.known(slot).capture || !self.ignored.holds(Path::new(cwd)) {
+            return Ok(());
+        }
+        let begins = self.state(slot)?.session.cwd.is_none();
+        if begins {
+            let row = self.sessions.known(slot).row;
+            self.transaction.writer.set_capture(row, false)?;
+            self.sessions.set_capture(slot, false);
+            self.sessions.unlist(slot);
+        }
+        Ok(())
+    }
+
+    /// Whether a record is new. One that is known, and belongs to another session, makes this one
+    /// a fork of that.
+    fn learn(
+        &mut self,
+        new: &NewEvent,
+        row: store::SessionRow,
+        slot: usize,
+        forks: &mut HashSet<(usize, usize)>,
+    ) -> Result<Option<Identity>, Failure> {
+        match new.repeat {
+            Repeat::Unique => {
+                if self.transaction.writer.learn(new.identity, row)? {
+                    return Ok(Some(new.identity));
+                }
+                self.publisher.gauges.repeated.fetch_add(1, Ordering::Relaxed);
+                if matches!(new.payload, Payload::UserPrompt(_) | Payload::AssistantMessage(_)) {
+                    let owner = self.transaction.writer.known(new.identity)?.filter(|owner| *owner != row);
+                    if let Some(owner) = owner.and_then(|o| self.sessions.find_by_row(o)) {
+                        forks.insert((slot, owner));
+                    }
+                }
+                Ok(None)
+            }
+            Repeat::Next => {
+                for occurrence in 0..OCCURRENCES {
+                    let identity = new.identity.occurrence(occurrence);
+                    if self.transaction.writer.learn(identity, row)? {
+                        return Ok(Some(identity));
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Keeps where a session's transcript stands beside the session.
+    fn note_transcript(&mut self, prepared: &Prepared) {
+        let batch = &prepared.batch;
+        let Some(id) = batch
+            .cursor
+            .provider_session_id
+            .as_deref()
+            .filter(|_| transcripts::is_transcript(batch.provider, &batch.cursor.path))
+        else {
+            return;
+        };
+        let Some(slot) = self.sessions.find_by_provider(batch.provider, &Arc::from(id)) else { return };
+        let Ok(state) = self.state(slot) else { return };
+        let untold = state.session.last_sequence == 0;
+        if untold && !self.sessions.known(slot).capture {
+            return;
+        }
+        let Some(state) = self.sessions.loaded_mut(slot) else { return };
+        let cursor = &batch.cursor;
+        let view = TranscriptView {
+            path: cursor.path.clone(),
+            size: cursor.size,
+            offset: cursor.offset,
+            generation: cursor.generation,
+            issues: cursor.issues,
+        };
+        let transcripts = &mut state.session.transcripts;
+        match transcripts.iter_mut().find(|t| t.path == view.path) {
+            Some(known) => *known = view,
+            None => transcripts.push(view),
+        }
+        state.session.health = if transcripts.iter().any(|t| t.issues > 0) {
+            Health::Issues
+        } else if transcripts.iter().any(|t| t.offset < t.size) && batch.backfill {
+            Health::Behind
+        } else {
+            Health::Ok
+        };
+        self.sessions.mark(slot);
+    }
+}
+
+/// The directory in which the session of the first of these events begins.
+fn first_cwd(events: &[NewEvent]) -> Option<&str> {
+    let session = &events.first()?.provider_session_id;
+    events
+        .iter()
+        .filter(|e| e.provider_session_id == *session)
+        .find_map(|e| if let Payload::SessionStarted(started) = &e.payload { started.cwd.as_deref() } else { None })
+}

@@ -1,0 +1,341 @@
+//! What every input ends in: an event gets its place in the log, is folded into its session, and what follows from
+//! it is added.
+
+use std::sync::Arc;
+
+use events::{
+    Annotation, Claim, Confidence, Event, Identity, NewEvent, Origin, Payload, Provider, Repeat, SessionForked,
+    SessionId, Signal, Source, State, Timestamp, Topic,
+};
+use projections::Conclusion;
+use store::PackedText;
+
+use super::{Failure, Ingest, transaction::Additions};
+use crate::redaction;
+
+/// A session with fewer events than this has just begun.
+const FRESH_EVENTS: u64 = 20;
+
+/// An event that has no place in the log yet.
+pub(super) struct Draft<'a> {
+    pub(super) new: &'a NewEvent,
+    /// What it is known by.
+    pub(super) identity: Identity,
+    /// What it says, if that is not what was read.
+    pub(super) payload: Option<Payload>,
+    /// Its long text.
+    pub(super) text: Option<&'a PackedText>,
+    pub(super) history: bool,
+}
+
+impl<'a> Draft<'a> {
+    /// An event of now, as it was read.
+    pub(super) const fn of(new: &'a NewEvent) -> Self {
+        Self { new, identity: new.identity, payload: None, text: None, history: false }
+    }
+}
+
+impl Ingest {
+    /// Gives an event its place in the log.
+    pub(super) fn make(&mut self, slot: usize, draft: Draft<'_>) -> Result<Event, Failure> {
+        let Draft { new, identity, payload, text, history } = draft;
+        let mut payload = payload.unwrap_or_else(|| new.payload.clone());
+        if let Payload::SessionStarted(started) = &mut payload
+            && let Some(parent) = &started.parent_provider_session_id
+        {
+            let parent: Arc<str> = Arc::from(parent.as_str());
+            let parent = self.resolve(new.provider, &parent, first_seen(new, true))?;
+            started.parent_session_id = Some(self.sessions.known(parent).id);
+            if self.sessions.loaded(parent).is_some_and(|s| s.session.last_sequence == 0) {
+                self.sessions.mark(parent);
+            }
+        }
+        let known = self.sessions.known(slot).clone();
+        let state = self.sessions.state(&self.transaction.writer, slot)?;
+        let mut event = Event {
+            position: self.transaction.next_position(),
+            id: identity.event_id(),
+            session_id: known.id,
+            sequence: state.session.last_sequence + 1,
+            provider: new.provider,
+            provider_session_id: known.provider_session_id,
+            source: new.source,
+            created_at: new.created_at.unwrap_or(new.observed_at),
+            observed_at: new.observed_at,
+            turn_id: None,
+            parent_id: new.parent.map(Identity::event_id),
+            agent_id: new.agent_id.clone(),
+            confidence: new.confidence,
+            severity: new.severity,
+            text: new.text.clone(),
+            text_ref: text.map(|t| t.reference()),
+            payload,
+            origin: new.origin.clone(),
+            derived: false,
+            history,
+        };
+        if self.redacted_only {
+            redaction::of_event(&mut event.text, &mut event.payload);
+        }
+        event.turn_id = state.turn_of(&event);
+        Ok(event)
+    }
+
+    /// Folds an event and keeps what follows from it.
+    pub(super) fn fold(
+        &mut self,
+        slot: usize,
+        event: Event,
+        text: Option<usize>,
+        additions: &mut Additions,
+    ) -> Result<(), Failure> {
+        if let Payload::UsageReported(usage) = &event.payload {
+            self.transaction.writer.add_usage(self.sessions.known(slot).row, usage)?;
+        }
+        let history = event.history;
+        let observed_at = event.observed_at;
+        let row = self.sessions.known(slot).row;
+        let state = self.sessions.state(&self.transaction.writer, slot)?;
+        let process_before = state.process();
+        let sequence = event.sequence;
+        let conclusions = state.fold(&event);
+        let process = state.process();
+        // What comes behind a turn's end, its tokens above all, is still the turn's.
+        let adds = matches!(
+            event.payload,
+            Payload::UsageReported(_) | Payload::AssistantMessage(_) | Payload::AssistantDelta(_)
+        );
+        if let (true, None, Some(turn)) = (adds, state.open_turn(), state.recent_turns().next_back()) {
+            self.transaction.writer.put_turn(row, &redaction::of_turn(turn))?;
+        }
+        self.keep_told(slot, &event)?;
+        additions.push(slot, event, text);
+        self.sessions.mark(slot);
+        for conclusion in conclusions {
+            let event = self.derive(slot, conclusion, observed_at, history)?;
+            additions.push_derived(slot, event);
+        }
+        if let Some((pid, start)) = process.filter(|p| Some(*p) != process_before) {
+            self.processes.watch(pid, start);
+            self.merge_awaited(slot, pid, start)?;
+            self.link_host(slot, pid)?;
+        }
+        if !history && process.is_none() {
+            self.processes.wanted(sequence < FRESH_EVENTS);
+        }
+        if !history {
+            self.tell_parent(slot, observed_at, additions)?;
+        }
+        self.sessions.schedule(slot);
+        Ok(())
+    }
+
+    /// Gives a conclusion its place in the log.
+    pub(super) fn derive(
+        &mut self,
+        slot: usize,
+        mut conclusion: Conclusion,
+        observed_at: Timestamp,
+        history: bool,
+    ) -> Result<Event, Failure> {
+        let known = self.sessions.known(slot).clone();
+        if let Some(turn) = &conclusion.turn {
+            self.transaction.writer.put_turn(known.row, &redaction::of_turn(turn))?;
+        }
+        if let Some(approval) = conclusion.approval.take() {
+            self.keep_approval(slot, *approval, &conclusion.payload, history)?;
+        }
+        let state = self.state(slot)?;
+        state.session.last_sequence += 1;
+        let sequence = state.session.last_sequence;
+        let identity = Identity::of(known.provider, "derived", &[&known.id.to_bytes(), &sequence.to_le_bytes()]);
+        Ok(Event {
+            position: self.transaction.next_position(),
+            id: identity.event_id(),
+            session_id: known.id,
+            sequence,
+            provider: known.provider,
+            provider_session_id: known.provider_session_id,
+            source: Source::Runtime,
+            created_at: conclusion.at,
+            observed_at,
+            turn_id: conclusion.turn_id,
+            parent_id: None,
+            agent_id: None,
+            confidence: Confidence::High,
+            severity: None,
+            text: None,
+            text_ref: None,
+            payload: conclusion.payload,
+            origin: Origin::Derived,
+            derived: true,
+            history: false,
+        })
+    }
+
+    /// Writes conclusions that no event brought about.
+    pub(super) fn conclude(
+        &mut self,
+        slot: usize,
+        conclusions: Vec<Conclusion>,
+        now: Timestamp,
+        history: bool,
+    ) -> Result<(), Failure> {
+        let mut additions = Additions::default();
+        for conclusion in conclusions {
+            let event = self.derive(slot, conclusion, now, history)?;
+            additions.push_derived(slot, event);
+        }
+        self.tell_parent(slot, now, &mut additions)?;
+        Ok(additions.write(&mut self.transaction, &self.sessions, &[], history)?)
+    }
+
+    /// A helper's work keeps its parent running, and its dialog is its parent's too: the parent is
+    /// told by a signal, so that the parent's log explains its state alone.
+    fn tell_parent(&mut self, slot: usize, now: Timestamp, additions: &mut Additions) -> Result<(), Failure> {
+        let Some(child) = self.sessions.loaded(slot) else { return Ok(()) };
+        let Some(parent) = child.session.parent_session_id.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
+        let (child_id, state) =
+            (Arc::clone(&self.sessions.known(slot).provider_session_id), child.session.status.state);
+        let claimed = self.state(parent)?.claim_of_agent(&child_id);
+        let wanted = match state {
+            State::Running | State::WaitingApproval => Some(state),
+            State::Waiting | State::Idle | State::Exited | State::Unknown => None,
+        };
+        if claimed == wanted {
+            return Ok(());
+        }
+        let claim = match wanted {
+            Some(State::Running) => Claim::State { state: State::Running, reason: Some(events::Reason::Subagents) },
+            Some(state) => Claim::State { state, reason: None },
+            None => Claim::Withdrawn,
+        };
+        let words = format!("sub-agent {child_id} is {state}");
+        let signal = Signal::new(claim, Confidence::High, Some(words));
+        let known = self.sessions.known(parent).clone();
+        let sequence = self.state(parent)?.session.last_sequence;
+        let identity = Identity::of(
+            known.provider,
+            "subagent",
+            &[&known.id.to_bytes(), child_id.as_bytes(), &sequence.to_le_bytes()],
+        );
+        let new = internal(
+            known.provider,
+            &known.provider_session_id,
+            identity,
+            Source::Transcript,
+            now,
+            signal.into(),
+            Some(child_id),
+        );
+        self.transaction.writer.learn(identity, known.row)?;
+        let event = self.make(parent, Draft::of(&new))?;
+        self.fold(parent, event, None, additions)
+    }
+
+    /// Notes that a session repeats another's records.
+    pub(super) fn fork(&mut self, slot: usize, owner: usize, additions: &mut Additions) -> Result<(), Failure> {
+        let (own, from) = (self.sessions.known(slot).clone(), self.sessions.known(owner).clone());
+        let identity = Identity::of(
+            own.provider,
+            "forked",
+            &[own.provider_session_id.as_bytes(), from.provider_session_id.as_bytes()],
+        );
+        if !self.transaction.writer.learn(identity, own.row)? {
+            return Ok(());
+        }
+        let payload = SessionForked { from: from.provider_session_id.to_string(), at: None }.into();
+        let new = internal(
+            own.provider,
+            &own.provider_session_id,
+            identity,
+            Source::Transcript,
+            (self.clock)(),
+            payload,
+            None,
+        );
+        let event = self.make(slot, Draft::of(&new))?;
+        self.fold(slot, event, None, additions)
+    }
+
+    pub(super) fn apply_capture(&mut self, id: SessionId, on: bool) -> Result<(), Failure> {
+        let Some(slot) = self.sessions.find(id) else { return Ok(()) };
+        let row = self.sessions.known(slot).row;
+        self.transaction.writer.set_capture(row, on)?;
+        self.sessions.set_capture(slot, on);
+        let value = if on { "on" } else { "off" }.to_owned();
+        self.inject(
+            slot,
+            Source::Runtime,
+            (self.clock)(),
+            "capture",
+            Annotation { topic: Topic::Capture, value }.into(),
+        )
+    }
+
+    pub(super) fn apply_labels(&mut self, id: SessionId, labels: &[String]) -> Result<(), Failure> {
+        let Some(slot) = self.sessions.find(id) else { return Ok(()) };
+        for value in labels {
+            let label = Annotation { topic: Topic::Label, value: value.clone() };
+            self.inject(slot, Source::Runtime, (self.clock)(), "label", label.into())?;
+        }
+        Ok(())
+    }
+
+    /// Adds an event that capture itself observed.
+    pub(super) fn inject(
+        &mut self,
+        slot: usize,
+        source: Source,
+        now: Timestamp,
+        space: &str,
+        payload: Payload,
+    ) -> Result<(), Failure> {
+        let known = self.sessions.known(slot).clone();
+        let sequence = self.state(slot)?.session.last_sequence;
+        let identity = Identity::of(known.provider, space, &[&known.id.to_bytes(), &sequence.to_le_bytes()]);
+        self.transaction.writer.learn(identity, known.row)?;
+        let new = internal(known.provider, &known.provider_session_id, identity, source, now, payload, None);
+        self.add(slot, &new, false)
+    }
+
+    /// Folds one event and writes it, with what follows from it.
+    pub(super) fn add(&mut self, slot: usize, new: &NewEvent, history: bool) -> Result<(), Failure> {
+        let event = self.make(slot, Draft { history, ..Draft::of(new) })?;
+        let mut additions = Additions::default();
+        self.fold(slot, event, None, &mut additions)?;
+        Ok(additions.write(&mut self.transaction, &self.sessions, &[], history)?)
+    }
+}
+
+pub(super) fn first_seen(new: &NewEvent, history: bool) -> Timestamp {
+    if history { new.created_at.unwrap_or(new.observed_at).min(new.observed_at) } else { new.observed_at }
+}
+
+/// An event of capture's own making. Its delivery id is its identity.
+fn internal(
+    provider: Provider,
+    session: &Arc<str>,
+    identity: Identity,
+    source: Source,
+    now: Timestamp,
+    payload: Payload,
+    agent_id: Option<Arc<str>>,
+) -> NewEvent {
+    NewEvent {
+        provider,
+        provider_session_id: Arc::clone(session),
+        identity,
+        repeat: Repeat::Unique,
+        source,
+        created_at: Some(now),
+        observed_at: now,
+        parent: None,
+        agent_id,
+        confidence: Confidence::High,
+        severity: None,
+        text: None,
+        payload,
+        origin: Origin::Delivery { id: Arc::from(identity.event_id().to_string()) },
+    }
+}

@@ -1,0 +1,68 @@
+//! What ingest takes.
+
+use events::SessionId;
+use processes::{AgentProcess, Ended};
+use store::PackedText;
+use tailer::collect::Batch;
+
+use super::{Aside, Decide, HookInput, HostInput, ProtocolInput, Record, TelemetryInput};
+use crate::redaction;
+
+/// A batch with its long texts packed, which is done on the reading threads.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The batch; long texts are cut to what an event carries.
+    pub batch: Batch,
+    /// The packed texts, one slot an event.
+    pub texts: Vec<Option<PackedText>>,
+}
+
+impl Prepared {
+    /// Packs a batch's texts.
+    #[must_use]
+    pub fn new(mut batch: Batch) -> Self {
+        let texts = batch.events.iter_mut().map(|e| e.text.as_mut().and_then(PackedText::split)).collect();
+        Self { batch, texts }
+    }
+
+    /// Packs a batch's texts without the secrets in them.
+    #[must_use]
+    pub fn redacted(mut batch: Batch) -> Self {
+        for event in &mut batch.events {
+            redaction::of_event(&mut event.text, &mut event.payload);
+        }
+        Self::new(batch)
+    }
+}
+
+/// What the ingest thread is told.
+pub enum Input {
+    /// What was read of a file.
+    Batch(Box<Prepared>),
+    /// A process ended.
+    Ended(Ended),
+    /// The agents that run now.
+    Agents(Vec<AgentProcess>),
+    /// Turn capture of a session on or off; the answer says whether there is such a session.
+    SetCapture(SessionId, bool, Box<dyn FnOnce(Result<bool, String>) + Send>),
+    /// Labels of a session, `key=value` or `key`; the answer says whether there is such a session.
+    Label(SessionId, Vec<String>, Box<dyn FnOnce(Result<bool, String>) + Send>),
+    /// What the host of a run tells.
+    Host(HostInput),
+    /// What an agent's hook hands over.
+    Delivery(Box<HookInput>),
+    /// What an agent tells over OpenTelemetry.
+    Telemetry(TelemetryInput),
+    /// What an agent's daemon says.
+    Protocol(ProtocolInput),
+    /// An approval was decided.
+    Decide(Box<Decide>),
+    /// Something of an approval is to be recorded.
+    Record(Box<Record>),
+    /// A hook waits for the decision on an approval, and nothing of the agent shows it; or no more.
+    Waits(SessionId, String, bool),
+    /// A finding, a message that was sent, a prompt that waits.
+    Aside(Aside),
+    /// Commit and end.
+    Stop,
+}

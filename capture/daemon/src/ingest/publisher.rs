@@ -1,0 +1,192 @@
+//! What others learn: the board, the streams, the counters, the onlooker. After the commit, but for the status of
+//! sessions, which streams get ahead of it.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
+};
+
+use events::{
+    ApprovalState, Event, Finding, FindingKind, FindingState, Payload, Provider, RunId, SessionId, Timestamp,
+};
+use projections::Approval;
+use server::{Board, Frame, Json, SessionEntry};
+
+use super::{
+    sessions::Sessions,
+    transaction::{Changes, Committed},
+};
+use crate::{heard::Heard, redaction};
+
+/// What others may know of the ingest thread.
+#[derive(Debug, Default)]
+pub struct Gauges {
+    /// Events committed since the start.
+    pub events: AtomicU64,
+    /// Records that were known already.
+    pub repeated: AtomicU64,
+    /// Commits.
+    pub commits: AtomicU64,
+    /// Commits that failed.
+    pub failed: AtomicU64,
+    /// Whether the last commit failed: nothing is stored until one succeeds.
+    pub stuck: AtomicBool,
+    /// The program wants to end: a store that does not work is not waited for any more.
+    pub ending: AtomicBool,
+    /// The last event of each agent, by the code of its provider: milliseconds since 1970, 0 for
+    /// none since the start.
+    pub last_event_at: [AtomicI64; Provider::ALL.len()],
+    /// What is heard of hooks, and what is not.
+    pub heard: Heard,
+    /// Approvals that were asked for since the start.
+    pub approvals_asked: AtomicU64,
+    /// How those were closed, by the code of their state.
+    pub approvals_closed: [AtomicU64; ApprovalState::ALL.len() + 1],
+    /// How long they waited, ms.
+    pub approvals_waited: AtomicU64,
+    /// Findings that were raised since the start, by the code of their kind.
+    pub findings: [AtomicU64; FindingKind::ALL.len() + 1],
+}
+
+/// Who looks on: told after the commit, and never to wait.
+pub trait Onlooker: Send {
+    /// A run hosts a session. Told before the commit.
+    fn hosts(&self, _run: RunId, _session: SessionId) {}
+    /// An approval was opened or closed.
+    fn approval(&self, _approval: Approval) {}
+    /// A finding changed.
+    fn finding(&self, _finding: Finding) {}
+    /// The log goes up to this position; what is new in it was seen as it happened.
+    fn committed(&self, _position: u64) {}
+}
+
+/// Nobody looks on.
+pub struct Nobody;
+
+impl Onlooker for Nobody {}
+
+/// Publishes what ingest does.
+pub(super) struct Publisher {
+    pub(super) board: Board,
+    pub(super) gauges: Arc<Gauges>,
+    pub(super) onlooker: Box<dyn Onlooker>,
+}
+
+impl Publisher {
+    /// Before the commit: streams get the new status at once, marked as not committed.
+    pub(super) fn publish_ahead(&self, sessions: &mut Sessions, now: Timestamp) {
+        if !self.board.watched() {
+            return;
+        }
+        for slot in sessions.changed_ahead() {
+            let Some(state) = sessions.loaded_mut(slot) else { continue };
+            let session = redaction::of_session(state.view());
+            let Ok(entry) = SessionEntry::of(&session, is_active(&session, now)) else { continue };
+            let frame = Frame::of_entry(None, &entry);
+            self.board.put(entry);
+            if let Some(frame) = frame {
+                self.board.publish(frame);
+            }
+        }
+    }
+
+    /// After the commit: rows first, then the events in order, approvals, findings, and the status of each session;
+    /// then the onlooker.
+    pub(super) fn publish(&self, committed: &mut Committed, entries: Vec<SessionEntry>) {
+        let Committed { changes, position, live, .. } = committed;
+        self.gauges.commits.fetch_add(1, Ordering::Relaxed);
+        self.gauges.events.fetch_add(changes.events.len() as u64, Ordering::Relaxed);
+        self.publish_frames(changes, *position, entries);
+        for approval in std::mem::take(&mut changes.approvals) {
+            self.count_approval(&approval);
+            self.onlooker.approval(approval);
+        }
+        for finding in std::mem::take(&mut changes.findings) {
+            self.count_finding(&finding);
+            self.onlooker.finding(finding);
+        }
+        if *live {
+            self.onlooker.committed(*position);
+        }
+    }
+
+    fn publish_frames(&self, changes: &mut Changes, position: u64, entries: Vec<SessionEntry>) {
+        let mut frames = Vec::with_capacity(entries.len());
+        for entry in entries {
+            frames.extend(Frame::of_entry(Some(position), &entry));
+            self.board.put(entry);
+        }
+        for (event, _) in &changes.events {
+            if let Some(last) = self.gauges.last_event_at.get(usize::from(event.provider.code())) {
+                last.fetch_max(event.created_at.as_millisecond(), Ordering::Relaxed);
+            }
+            if !event.history {
+                self.gauges.heard.event(event);
+            }
+        }
+        changes.events.sort_unstable_by_key(|(event, _)| event.position);
+        // First: it voids what was published before, and does nothing once a later position is known.
+        if changes.events.iter().any(|(_, history)| *history) {
+            self.board.advance(position);
+        }
+        for (event, _) in changes.events.iter().filter(|(_, history)| !history) {
+            if let Ok(json) = Json::of(event) {
+                self.board.publish(Frame::event(Some(event.position), event.session_id, event.payload.kind(), json));
+            }
+        }
+        for approval in &changes.approvals {
+            if let Ok(json) = Json::of(approval) {
+                self.board.publish(Frame::approval(Some(position), approval.session_id, json));
+            }
+        }
+        for finding in &changes.findings {
+            if let Ok(json) = Json::of(finding) {
+                self.board.publish(Frame::finding(Some(position), finding.session_id, json));
+            }
+        }
+        for frame in frames {
+            self.board.publish(frame);
+        }
+    }
+
+    fn count_approval(&self, approval: &Approval) {
+        let gauges = &self.gauges;
+        if approval.state == ApprovalState::Pending {
+            gauges.approvals_asked.fetch_add(1, Ordering::Relaxed);
+        } else if approval.outcome.is_none() || approval.by.is_none() {
+            if let Some(closed) = gauges.approvals_closed.get(usize::from(approval.state.code())) {
+                closed.fetch_add(1, Ordering::Relaxed);
+            }
+            gauges.approvals_waited.fetch_add(approval.waited_ms.unwrap_or(0), Ordering::Relaxed);
+        }
+    }
+
+    fn count_finding(&self, finding: &Finding) {
+        if finding.state == FindingState::Open
+            && finding.count <= 1
+            && let Some(raised) = self.gauges.findings.get(usize::from(finding.kind.code()))
+        {
+            raised.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether somebody waits for what an event says: an approval is waited for, or was decided.
+pub(super) fn needs_somebody(event: &Event) -> bool {
+    if let Payload::StatusChanged(change) = &event.payload {
+        return change.to == events::State::WaitingApproval;
+    }
+    matches!(event.payload, Payload::ApprovalRequested(_) | Payload::ApprovalResolved(_) | Payload::Finding(_))
+}
+
+/// How long after its last event a session that is idle or unknown still counts as active, ms.
+const ACTIVE_MS: i64 = 30 * 60 * 1000;
+
+/// Whether a session belongs on a list of what goes on.
+pub(super) fn is_active(session: &projections::Session, now: Timestamp) -> bool {
+    match session.status.state {
+        events::State::Running | events::State::Waiting | events::State::WaitingApproval => true,
+        events::State::Idle | events::State::Unknown => now.since_ms(session.last_event_at) < ACTIVE_MS,
+        events::State::Exited => false,
+    }
+}

@@ -1,0 +1,293 @@
+//! The open transaction: the store's writer, what was written since the last commit, and what others are to learn
+//! of that after it.
+//!
+//! It holds whole inputs. When it is given up nothing of it happened, and its inputs stay to be taken again.
+
+use std::time::{Duration, Instant};
+
+use events::{Event, Finding};
+use projections::Approval;
+use store::{AuditHead, CommitError, PackedText, ReadError, SessionRow, Writer, keep_head};
+
+use super::{Input, publisher::needs_somebody, sessions::Sessions};
+
+/// Live commits are at least this far apart; what comes between shares the next one.
+const COMMIT_EVERY: Duration = Duration::from_millis(100);
+/// A transaction of history is committed when it has this many rows.
+const BACKFILL_ROWS: usize = 24_000;
+/// A transaction of history is committed when it is this old.
+const BACKFILL_AGE: Duration = Duration::from_millis(600);
+/// When history pauses for this long, what is there of it is committed.
+const LULL: Duration = Duration::from_millis(50);
+
+/// Why the open transaction has to be given up.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    #[error(transparent)]
+    Write(#[from] CommitError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// The writer, and what it wrote since the last commit.
+pub(super) struct OpenTransaction {
+    /// Writes rows. It begins, commits and rolls back only by the methods here.
+    pub(super) writer: Writer,
+    /// Position of the last event, committed or not.
+    position: u64,
+    open_since: Option<Instant>,
+    last_commit: Option<Instant>,
+    /// Rows of the log.
+    rows: usize,
+    /// Whether it holds anything but history.
+    live: bool,
+    /// Whether it holds something that a person or a hook waits for.
+    urgent: bool,
+    inputs: Vec<Input>,
+    changes: Changes,
+}
+
+/// What a transaction changes, for those who learn of it after the commit.
+#[derive(Default)]
+pub(super) struct Changes {
+    /// Events of the log, and whether they are history, in the order in which they were written.
+    pub(super) events: Vec<(Event, bool)>,
+    /// Approvals as they stand now, in the order of their changes.
+    pub(super) approvals: Vec<Approval>,
+    /// Findings as they stand now, in the order of their changes.
+    pub(super) findings: Vec<Finding>,
+    /// The end of the record of decisions, when it grew.
+    audit_head: Option<AuditHead>,
+}
+
+/// A transaction that is committed.
+pub(super) struct Committed {
+    pub(super) changes: Changes,
+    pub(super) inputs: Vec<Input>,
+    /// Whether it held anything but history.
+    pub(super) live: bool,
+    /// The log goes up to here.
+    pub(super) position: u64,
+}
+
+impl OpenTransaction {
+    pub(super) fn new(writer: Writer) -> Result<Self, ReadError> {
+        let position = writer.position()?;
+        Ok(Self {
+            writer,
+            position,
+            open_since: None,
+            last_commit: None,
+            rows: 0,
+            live: false,
+            urgent: false,
+            inputs: Vec::new(),
+            changes: Changes::default(),
+        })
+    }
+
+    pub(super) const fn position(&self) -> u64 {
+        self.position
+    }
+
+    pub(super) const fn is_open(&self) -> bool {
+        self.open_since.is_some()
+    }
+
+    pub(super) const fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// Opens the transaction, if it is not open yet.
+    pub(super) fn begin(&mut self) -> Result<(), CommitError> {
+        if self.open_since.is_none() {
+            self.writer.begin()?;
+            self.open_since = Some(Instant::now());
+        }
+        Ok(())
+    }
+
+    /// Something happened as it was looked at.
+    pub(super) const fn mark_live(&mut self) {
+        self.live = true;
+    }
+
+    /// An input was applied whose events begin at `first_event`; says whether there are any.
+    pub(super) fn add_input(&mut self, input: Input, live: bool, first_event: usize) -> bool {
+        let events = &self.changes.events[first_event..];
+        self.live |= live;
+        self.urgent |= live && events.iter().any(|(event, _)| needs_somebody(event));
+        let has_events = !events.is_empty();
+        self.inputs.push(input);
+        has_events
+    }
+
+    /// An input could not be applied: it is to be taken again.
+    pub(super) fn keep_input(&mut self, input: Input) {
+        self.inputs.push(input);
+    }
+
+    /// How many events it holds.
+    pub(super) fn events(&self) -> usize {
+        self.changes.events.len()
+    }
+
+    /// The place of the next event in the log.
+    pub(super) const fn next_position(&mut self) -> u64 {
+        self.position += 1;
+        self.position
+    }
+
+    /// Writes an event into the log.
+    pub(super) fn append(
+        &mut self,
+        row: SessionRow,
+        event: Event,
+        text: Option<&PackedText>,
+        history: bool,
+    ) -> Result<(), CommitError> {
+        self.writer.append(row, &event, text)?;
+        self.rows += 1;
+        self.changes.events.push((event, history));
+        Ok(())
+    }
+
+    /// Keeps an approval as it stands now.
+    pub(super) fn keep_approval(&mut self, row: SessionRow, approval: Approval) -> Result<(), CommitError> {
+        self.writer.keep(row, &approval)?;
+        self.changes.approvals.push(approval);
+        Ok(())
+    }
+
+    /// Keeps a finding as it stands now.
+    pub(super) fn keep_finding(&mut self, row: SessionRow, finding: Finding) -> Result<(), CommitError> {
+        self.writer.keep(row, &finding)?;
+        self.changes.findings.push(finding);
+        Ok(())
+    }
+
+    /// Adds a row to the record of decisions.
+    pub(super) fn audit(&mut self, body: &str) -> Result<(), CommitError> {
+        self.changes.audit_head = Some(self.writer.audit(body)?);
+        Ok(())
+    }
+
+    /// How long the commit can wait, unless an input comes.
+    pub(super) fn wait(&self) -> Option<Duration> {
+        self.open_since.map(|since| {
+            let due = match (self.live, self.last_commit) {
+                (true, Some(last)) => last + COMMIT_EVERY,
+                (true, None) => since,
+                (false, _) => (since + BACKFILL_AGE).min(Instant::now() + LULL),
+            };
+            due.saturating_duration_since(Instant::now())
+        })
+    }
+
+    pub(super) fn is_due(&self) -> bool {
+        let Some(since) = self.open_since else { return false };
+        if self.live {
+            return self.urgent || self.last_commit.is_none_or(|last| last.elapsed() >= COMMIT_EVERY);
+        }
+        self.rows >= BACKFILL_ROWS || since.elapsed() >= BACKFILL_AGE
+    }
+
+    /// Commits.
+    pub(super) fn commit(&mut self) -> Result<Committed, CommitError> {
+        self.writer.commit()?;
+        self.open_since = None;
+        self.last_commit = Some(Instant::now());
+        self.rows = 0;
+        self.urgent = false;
+        Ok(Committed {
+            changes: std::mem::take(&mut self.changes),
+            inputs: std::mem::take(&mut self.inputs),
+            live: std::mem::take(&mut self.live),
+            position: self.position,
+        })
+    }
+
+    /// Gives up what was written; the inputs stay.
+    pub(super) fn roll_back(&mut self) {
+        self.writer.rollback();
+        self.changes = Changes::default();
+        self.open_since = None;
+        self.rows = 0;
+    }
+
+    /// After a rollback: the position is the store's again.
+    pub(super) fn reload_position(&mut self) -> Result<(), ReadError> {
+        self.position = self.writer.position()?;
+        Ok(())
+    }
+
+    /// Takes the inputs out, to apply them again. They come back by [`Self::restore_inputs`].
+    pub(super) fn take_inputs(&mut self) -> Vec<Input> {
+        std::mem::take(&mut self.inputs)
+    }
+
+    /// Puts the inputs back.
+    pub(super) fn restore_inputs(&mut self, inputs: Vec<Input>) {
+        self.inputs = inputs;
+    }
+
+    /// After the commit: keeps the end of the record of decisions beside it.
+    pub(super) fn keep_audit_head(&self, changes: &mut Changes) {
+        if let Some(head) = changes.audit_head.take()
+            && let Some(data) = self.writer.path().parent()
+            && let Err(error) = keep_head(data, head)
+        {
+            tracing::warn!(%error, "the end of the record of decisions cannot be kept beside it");
+        }
+    }
+
+    /// The next event gets a position that is taken.
+    #[cfg(test)]
+    pub(super) const fn lose_position(&mut self) {
+        self.position = 0;
+    }
+}
+
+/// What one input adds to the log: folded already, and written together. Its own events go first, then those that
+/// follow from them.
+#[derive(Default)]
+pub(super) struct Additions {
+    pub(super) events: Vec<Addition>,
+    derived: Vec<(usize, Event)>,
+}
+
+/// An event of an input.
+pub(super) struct Addition {
+    pub(super) slot: usize,
+    pub(super) event: Event,
+    /// Which of the input's packed texts is its text.
+    text: Option<usize>,
+}
+
+impl Additions {
+    pub(super) fn push(&mut self, slot: usize, event: Event, text: Option<usize>) {
+        self.events.push(Addition { slot, event, text });
+    }
+
+    pub(super) fn push_derived(&mut self, slot: usize, event: Event) {
+        self.derived.push((slot, event));
+    }
+
+    /// Writes them into the log.
+    pub(super) fn write(
+        self,
+        transaction: &mut OpenTransaction,
+        sessions: &Sessions,
+        texts: &[Option<PackedText>],
+        history: bool,
+    ) -> Result<(), CommitError> {
+        for Addition { slot, event, text } in self.events {
+            let text = text.and_then(|index| texts.get(index)?.as_ref());
+            transaction.append(sessions.known(slot).row, event, text, history)?;
+        }
+        for (slot, event) in self.derived {
+            transaction.append(sessions.known(slot).row, event, None, history)?;
+        }
+        Ok(())
+    }
+}

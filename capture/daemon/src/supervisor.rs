@@ -1,0 +1,347 @@
+//! Owns every thread and task of the service, by name.
+//!
+//! None of them ends while the service runs. One that does, by a panic or by returning, is started again if that
+//! loses nothing. For all others the service is no longer whole: it counts as failed from that moment, the rest is
+//! stopped in order, and the process ends with the name of what ended. Nobody is served by half a service.
+//!
+//! Threads that other crates start are watched by a [`Sentinel`] inside the closure they are given.
+
+use std::{
+    any::Any,
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{JoinHandle, ThreadId},
+};
+
+use anyhow::Context as _;
+use tokio_util::sync::CancellationToken;
+
+/// How often a thread that can be started again is, between the start of the service and its end.
+const RESTARTS: u32 = 3;
+
+const RETURNED: &str = "it returned";
+const PANICKED: &str = "it panicked";
+
+/// Owns the threads and tasks. A handle: clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Supervisor(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    threads: Mutex<BTreeMap<&'static str, JoinHandle<()>>>,
+    /// The service has started and does not stop yet: whoever returns now was not asked to.
+    whole: AtomicBool,
+    failure: OnceLock<Ended>,
+    failed: CancellationToken,
+}
+
+/// A thread or a task ended that was not asked to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} `{name}` ended: {why}")]
+pub struct Ended {
+    kind: &'static str,
+    name: String,
+    why: String,
+}
+
+impl Supervisor {
+    /// Starts a thread that the service cannot do without. `body` is called once; what it holds is dropped only
+    /// after its end is known, so whoever ends in consequence is not taken for the cause.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn spawn(&self, name: &'static str, body: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
+        self.spawn_with(name, 0, body)
+    }
+
+    /// Starts a thread whose `body` is called again when it ends before the service stops. That must lose nothing.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn spawn_restarting(&self, name: &'static str, body: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
+        self.spawn_with(name, RESTARTS, body)
+    }
+
+    fn spawn_with(
+        &self,
+        name: &'static str,
+        restarts: u32,
+        mut body: impl FnMut() + Send + 'static,
+    ) -> anyhow::Result<()> {
+        let own = self.clone();
+        let run = move || {
+            for left in (0..=restarts).rev() {
+                let Some(ended) = own.run_once(name, &mut body) else { return };
+                if left == 0 {
+                    own.fail(ended);
+                } else {
+                    tracing::error!("{ended}; it is started again");
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name(name.into()).spawn(run);
+        self.threads().insert(name, thread.with_context(|| format!("cannot start the {name} thread"))?);
+        Ok(())
+    }
+
+    /// Gives how it ended, unless it was asked to.
+    fn run_once(&self, name: &str, body: &mut impl FnMut()) -> Option<Ended> {
+        let why = match catch_unwind(AssertUnwindSafe(body)) {
+            Ok(()) if !self.is_whole() => return None,
+            Ok(()) => RETURNED.to_owned(),
+            Err(panic) => message(panic.as_ref()),
+        };
+        Some(Ended { kind: "thread", name: name.to_owned(), why })
+    }
+
+    /// Starts a task that the service cannot do without.
+    pub fn spawn_task(
+        &self,
+        name: &'static str,
+        runtime: &tokio::runtime::Handle,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
+        self.watch_task(name, runtime, runtime.spawn(task));
+    }
+
+    /// Watches a task that another crate started, and that the service cannot do without.
+    pub fn watch_task(&self, name: &'static str, runtime: &tokio::runtime::Handle, task: tokio::task::JoinHandle<()>) {
+        let own = self.clone();
+        runtime.spawn(async move {
+            let why = match task.await {
+                Ok(()) if !own.is_whole() => return,
+                Ok(()) => RETURNED.to_owned(),
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => message(panic.as_ref()),
+                    // Only the end of the runtime cancels it.
+                    Err(_) => return,
+                },
+            };
+            own.fail(Ended { kind: "task", name: name.to_owned(), why });
+        });
+    }
+
+    /// Watches threads that another crate starts: to be moved into the closure each of them holds as long as it
+    /// runs.
+    #[must_use]
+    pub fn sentinel(&self) -> Sentinel {
+        Sentinel { supervisor: self.clone(), made_on: std::thread::current().id() }
+    }
+
+    /// The service is not whole any more. The first cause counts; what ends after it does so in consequence.
+    fn fail(&self, ended: Ended) {
+        let mut is_first = false;
+        let cause = self.0.failure.get_or_init(|| {
+            is_first = true;
+            ended.clone()
+        });
+        self.stop();
+        if is_first {
+            tracing::error!("{cause}");
+        } else {
+            tracing::error!("{ended}, after {} `{}`", cause.kind, cause.name);
+        }
+        self.0.failed.cancel();
+    }
+
+    /// What ended that was not asked to, first of all.
+    #[must_use]
+    pub fn failure(&self) -> Option<Ended> {
+        self.0.failure.get().cloned()
+    }
+
+    /// Waits until something ends that was not asked to.
+    pub async fn failed(&self) {
+        self.0.failed.cancelled().await;
+    }
+
+    /// The service has started: from now on no thread or task may return. A panic counts at any time.
+    pub fn started(&self) {
+        if self.failure().is_some() {
+            return;
+        }
+        self.0.whole.store(true, Ordering::SeqCst);
+        let over = self.threads().iter().find(|(_, thread)| thread.is_finished()).map(|(name, _)| (*name).to_owned());
+        if let Some(name) = over {
+            self.fail(Ended { kind: "thread", name, why: RETURNED.to_owned() });
+        }
+    }
+
+    /// The service stops: from now on threads and tasks may return.
+    pub fn stop(&self) {
+        self.0.whole.store(false, Ordering::SeqCst);
+    }
+
+    fn is_whole(&self) -> bool {
+        self.0.whole.load(Ordering::SeqCst)
+    }
+
+    /// Waits until a thread that was asked to end has done so.
+    pub fn join(&self, name: &str) {
+        let thread = self.threads().remove(name);
+        if let Some(thread) = thread {
+            // A panic is known already.
+            thread.join().ok();
+        }
+    }
+
+    fn threads(&self) -> MutexGuard<'_, BTreeMap<&'static str, JoinHandle<()>>> {
+        self.0.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notices the end of a thread that another crate started, by being dropped with the closure that holds it.
+#[derive(Debug, Clone)]
+pub struct Sentinel {
+    supervisor: Supervisor,
+    /// When a thread cannot be started, its closure is dropped here.
+    made_on: ThreadId,
+}
+
+impl Drop for Sentinel {
+    fn drop(&mut self) {
+        let thread = std::thread::current();
+        if thread.id() == self.made_on || !self.supervisor.is_whole() && !std::thread::panicking() {
+            return;
+        }
+        let why = if std::thread::panicking() { PANICKED } else { RETURNED };
+        let name = thread.name().unwrap_or("unnamed").to_owned();
+        self.supervisor.fail(Ended { kind: "thread", name, why: why.to_owned() });
+    }
+}
+
+/// What a panic says.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| PANICKED.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{atomic::AtomicU32, mpsc};
+
+    use super::*;
+
+    fn ended(kind: &'static str, name: &str, why: &str) -> Option<Ended> {
+        Some(Ended { kind, name: name.into(), why: why.into() })
+    }
+
+    /// The supervisor of a service that has started.
+    fn whole() -> Supervisor {
+        let supervisor = Supervisor::default();
+        supervisor.started();
+        supervisor
+    }
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap()
+    }
+
+    #[test]
+    fn a_thread_that_panics_is_named_with_its_message() {
+        let supervisor = whole();
+        supervisor.spawn("ingest", || panic!("no such slot: {}", 7)).unwrap();
+        runtime().block_on(supervisor.failed());
+        assert_eq!(supervisor.failure(), ended("thread", "ingest", "no such slot: 7"));
+        assert_eq!(supervisor.failure().unwrap().to_string(), "thread `ingest` ended: no such slot: 7");
+        supervisor.join("ingest");
+    }
+
+    #[test]
+    fn what_ends_in_consequence_is_not_the_cause() {
+        let supervisor = whole();
+        let (sender, receiver) = mpsc::channel::<()>();
+        // It ends when the other one's sender goes, which is after the panic is known.
+        supervisor.spawn("follower", move || receiver.recv().unwrap_or_default()).unwrap();
+        supervisor.spawn("ingest", move || panic!("{sender:?} is gone")).unwrap();
+        supervisor.join("ingest");
+        supervisor.join("follower");
+        assert_eq!(supervisor.failure().unwrap().name, "ingest");
+    }
+
+    #[test]
+    fn a_thread_that_returns_is_a_failure_before_the_stop_and_none_after_it() {
+        let supervisor = whole();
+        supervisor.spawn("notices", || {}).unwrap();
+        supervisor.join("notices");
+        assert_eq!(supervisor.failure(), ended("thread", "notices", "it returned"));
+
+        let supervisor = whole();
+        let (stop, stopped) = mpsc::channel::<()>();
+        supervisor.spawn_restarting("spool", move || stopped.recv().unwrap_or_default()).unwrap();
+        supervisor.stop();
+        drop(stop);
+        supervisor.join("spool");
+        assert_eq!(supervisor.failure(), None);
+        // One that is not there has ended.
+        supervisor.join("spool");
+    }
+
+    #[test]
+    fn a_thread_is_started_again_a_few_times() {
+        let supervisor = whole();
+        let starts = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&starts);
+        let body = move || assert!(count.fetch_add(1, Ordering::Relaxed) > RESTARTS, "again");
+        supervisor.spawn_restarting("checkpoint", body).unwrap();
+        supervisor.join("checkpoint");
+        assert_eq!(starts.load(Ordering::Relaxed), RESTARTS + 1);
+        assert_eq!(supervisor.failure(), ended("thread", "checkpoint", "again"));
+    }
+
+    #[test]
+    fn tasks_are_watched_like_threads() {
+        let runtime = runtime();
+        let supervisor = whole();
+        supervisor.spawn_task("commands", runtime.handle(), async { panic!("no") });
+        runtime.block_on(supervisor.failed());
+        assert_eq!(supervisor.failure(), ended("task", "commands", "no"));
+
+        let supervisor = whole();
+        let (done, wait) = tokio::sync::oneshot::channel();
+        supervisor.spawn_task("prompts", runtime.handle(), async { wait.await.unwrap_or_default() });
+        supervisor.stop();
+        done.send(()).unwrap();
+        drop(runtime);
+        assert_eq!(supervisor.failure(), None);
+    }
+
+    #[test]
+    fn threads_of_others_are_watched_by_what_they_hold() {
+        let supervisor = whole();
+        drop(supervisor.sentinel());
+        assert_eq!(supervisor.failure(), None, "the closure never left its maker");
+        let sentinel = supervisor.sentinel();
+        let thread = std::thread::Builder::new().name("files".into());
+        thread.spawn(move || drop(sentinel)).unwrap().join().unwrap();
+        assert_eq!(supervisor.failure(), ended("thread", "files", "it returned"));
+
+        let supervisor = whole();
+        let sentinel = supervisor.sentinel();
+        supervisor.stop();
+        std::thread::spawn(move || drop(sentinel)).join().unwrap();
+        assert_eq!(supervisor.failure(), None);
+    }
+
+    #[test]
+    fn a_start_that_fails_blames_nobody_and_one_that_succeeds_needs_all() {
+        let supervisor = Supervisor::default();
+        supervisor.spawn("ingest", || {}).unwrap();
+        while !supervisor.threads()["ingest"].is_finished() {
+            std::thread::yield_now();
+        }
+        assert_eq!(supervisor.failure(), None, "what it needs may be gone, because the start failed");
+        supervisor.started();
+        assert_eq!(supervisor.failure(), ended("thread", "ingest", RETURNED));
+
+        let supervisor = Supervisor::default();
+        supervisor.spawn("ingest", || panic!("at once")).unwrap();
+        supervisor.join("ingest");
+        supervisor.started();
+        assert_eq!(supervisor.failure(), ended("thread", "ingest", "at once"));
+    }
+}
