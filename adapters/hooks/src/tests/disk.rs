@@ -108,7 +108,8 @@ fn a_file_of_another_user_is_refused() {
     } else {
         fs::remove_file(place.file()).unwrap();
         symlink("/etc/passwd", place.file()).unwrap();
-        refused(&place, "belongs to another user (uid 0)");
+        let error = place.plan(&install(PROGRAM)).unwrap_err().to_string();
+        assert_eq!(error, "/etc/passwd: belongs to another user (uid 0); nothing was changed");
     }
 }
 
