@@ -17,16 +17,16 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("redact", "redact", &[]),
     ("notifier", "notifier", &["events"]),
     ("export", "export", &["events", "projections", "session_tree"]),
+    ("atomic_file", "atomic_file", &[]),
     ("session_tree", "runtime/session_tree", &[]),
     ("agents", "adapters/agents", &["events"]),
     ("processes", "adapters/processes", &["agents", "events"]),
     ("tailer", "adapters/tailer", &["agents", "events"]),
     ("transcripts", "adapters/transcripts", &["agents", "events", "session_tree", "tailer"]),
-    ("terminal", "adapters/terminal", &["agents", "events", "processes"]),
-    // A test looks whether a program that was asked for its version is gone.
-    ("hooks", "adapters/hooks", &["agents", "events", "processes"]),
+    ("terminal", "adapters/terminal", &["agents", "atomic_file", "events", "processes"]),
+    ("hooks", "adapters/hooks", &["agents", "atomic_file", "events", "processes"]),
     ("protocols", "adapters/protocols", &["agents", "events", "hooks", "processes"]),
-    ("store", "capture/store", &["events", "projections"]),
+    ("store", "capture/store", &["atomic_file", "events", "projections"]),
     ("server", "capture/server", &["events", "projections", "store"]),
     (
         "daemon",
@@ -34,6 +34,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
         &[
             "agents",
             "approver",
+            "atomic_file",
             "events",
             "export",
             "hooks",
@@ -56,6 +57,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
         &[
             "agents",
             "approver",
+            "atomic_file",
             "daemon",
             "events",
             "export",
