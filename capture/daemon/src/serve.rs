@@ -29,9 +29,8 @@ use crate::{
     deliveries::Deliveries,
     endpoint::{self, Endpoint},
     findings::{self, Findings},
-    handing::give,
     health,
-    ingest::{self, Gauges, Ingest, Input, Prepared},
+    ingest::{self, Gauges, Ingest, IngestHandle, Input, Prepared},
     linker::Linker,
     notices::{self, Notices},
     open_files, places,
@@ -148,7 +147,7 @@ struct Service {
     data: PathBuf,
     serving: server::Serving,
     files: tailer::collect::Running,
-    inputs: Sender<Input>,
+    inputs: IngestHandle,
     ingest: JoinHandle<()>,
     gauges: Arc<Gauges>,
     checkpoints: Option<(Sender<()>, JoinHandle<()>)>,
@@ -173,7 +172,7 @@ impl Service {
         let epoch = format!("{:x}-{:x}", clock::now().as_millisecond(), std::process::id());
         let board = Board::new(&epoch);
         let gauges = Arc::new(Gauges::default());
-        let (inputs, incoming) = bounded(ingest::INPUTS);
+        let (inputs, incoming) = ingest::channel(ingest::INPUTS);
 
         let collect = collect_config(&options.config);
         let homes = roots::homes(&options.config, data)?;
@@ -370,7 +369,7 @@ fn collect_config(config: &Config) -> tailer::collect::Config {
 
 /// Who carries out the server's commands.
 struct Hands {
-    inputs: Sender<Input>,
+    inputs: IngestHandle,
     runs: Runs,
     deliveries: Deliveries,
     telemeter: Telemeter,
@@ -430,7 +429,8 @@ async fn carry_out(mut asked: tokio::sync::mpsc::Receiver<Command>, hands: Hands
             }
             Command::SetCapture { session, enabled, reply } => {
                 let answer = found(session, reply);
-                give(&inputs, Input::SetCapture(session, enabled, answer)).await;
+                // A reply that is dropped tells the client that ingest has stopped.
+                inputs.send_async(Input::SetCapture(session, enabled, answer)).await.ok();
             }
             Command::Label { session, labels, reply } => {
                 let label = |(key, value): (String, Option<String>)| match value {
@@ -438,7 +438,7 @@ async fn carry_out(mut asked: tokio::sync::mpsc::Receiver<Command>, hands: Hands
                     None => key,
                 };
                 let labels = labels.into_iter().map(label).collect();
-                give(&inputs, Input::Label(session, labels, found(session, reply))).await;
+                inputs.send_async(Input::Label(session, labels, found(session, reply))).await.ok();
             }
         }
     }
