@@ -222,20 +222,9 @@ impl Serialize for Event {
 }
 
 /// Why a JSON text is not an event.
-#[derive(Debug)]
-pub struct WireError(serde_json::Error);
-
-impl fmt::Display for WireError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not an event in wire form: {}", self.0)
-    }
-}
-
-impl std::error::Error for WireError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.0)
-    }
-}
+#[derive(Debug, thiserror::Error)]
+#[error("not an event in wire form: {0}")]
+pub struct WireError(#[source] serde_json::Error);
 
 impl Event {
     /// Reads the wire form.

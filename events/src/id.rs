@@ -12,19 +12,22 @@ use crate::{Provider, Timestamp};
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /// Why a text is not an id.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{given}` is not an id (26 characters of 0-9 A-Z)")]
 pub struct ParseIdError {
     /// The text as given, cut to 64 characters.
     pub given: String,
 }
 
-impl fmt::Display for ParseIdError {
+/// Bytes as they are written outside: hexadecimal, small letters.
+#[derive(Debug, Clone, Copy)]
+pub struct Hex<'a>(pub &'a [u8]);
+
+impl fmt::Display for Hex<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not an id (26 characters of 0-9 A-Z)", self.given)
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
-
-impl std::error::Error for ParseIdError {}
 
 fn encode(value: u128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut text = [0_u8; 26];

@@ -5,6 +5,7 @@
 //! the log as derived events, which a later fold ignores because it concludes them again.
 
 mod approvals;
+mod signals;
 mod take;
 
 use std::{

@@ -414,3 +414,36 @@ pub fn score_where(terminal: &Terminal, played: &Played, delivery_ms: i64, asked
     score.flaps = changes(&states).saturating_sub(changes(&true_states));
     score
 }
+
+/// What a program writes without some of its signs: `title` (OSC 0 and 2), `state` (OSC 7501),
+/// `colour` (SGR), `sync` (mode 2026).
+#[must_use]
+pub fn without(bytes: &[u8], signs: &[&str]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut rest = bytes;
+    while let Some(&first) = rest.first() {
+        let length = match rest {
+            [0x1b, b']', ..] => match rest.iter().position(|b| *b == 0x07) {
+                Some(bell) if !rest[2..bell].contains(&0x1b) => bell + 1,
+                _ => rest.windows(2).position(|w| w == b"\x1b\\").map_or(rest.len(), |at| at + 2),
+            },
+            [0x1b, b'[', body @ ..] => {
+                body.iter().position(|b| (0x40..=0x7e).contains(b)).map_or(rest.len(), |at| at + 3)
+            }
+            _ => 1,
+        };
+        let (sequence, after) = rest.split_at(length);
+        let sign = match sequence {
+            [0x1b, b']', b'0' | b'2', b';', ..] => "title",
+            [0x1b, b']', b'7', b'5', b'0', b'1', ..] => "state",
+            [0x1b, b'[', .., b'm'] => "colour",
+            b"\x1b[?2026h" | b"\x1b[?2026l" => "sync",
+            _ => "",
+        };
+        if sign.is_empty() || !signs.contains(&sign) {
+            out.extend_from_slice(if length == 1 { std::slice::from_ref(&first) } else { sequence });
+        }
+        rest = after;
+    }
+    out
+}

@@ -14,12 +14,13 @@ pub mod decode;
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
-    io::{self, Read, Write},
+    io::{self, Read},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::UNIX_EPOCH,
 };
 
+use atomic_file::Durability;
 use events::{Identity, Provider, RunId, Source, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -139,14 +140,8 @@ impl Spool {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(|e| self.error(e))?;
         let path = self.path(delivery.id);
         let failed = |source| SpoolError { path: path.clone(), source };
-        let begun = path.with_extension("part");
         let text = serde_json::to_vec(delivery).map_err(|e| failed(e.into()))?;
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&begun).map_err(failed)?;
-        let written = file.write_all(&text).and_then(|()| fs::rename(&begun, &path));
-        if written.is_err() {
-            fs::remove_file(&begun).ok();
-        }
-        written.map_err(failed)
+        atomic_file::replace(&path, &text, Durability::Unsynced).map_err(failed)
     }
 
     /// Takes a delivery out to look at; its file stays. `None` when there is none of this id.

@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use atomic_file::{Draft, Durability};
 use rustix::{
     fs::{Access, OFlags, access, fchown},
     process::{Gid, geteuid},
@@ -111,12 +112,21 @@ impl Seen {
     /// # Errors
     /// When somebody did, or it cannot be written; then it is as it was.
     pub(super) fn replace(&self, bytes: &[u8]) -> Result<(), Error> {
-        let beside = self.beside()?;
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside);
-        let mut file = file.map_err(|error| Error::io(&beside, error))?;
-        let done = self.fill(&mut file, bytes).and_then(|()| self.put(&beside));
-        fs::remove_file(&beside).ok();
-        done?;
+        let io = |error| Error::io(&self.path, error);
+        let mut draft = Draft::beside(&self.path, ".capture").map_err(io)?;
+        self.fill(draft.file_mut(), bytes)?;
+        draft.sync().map_err(io)?;
+        self.unchanged()?;
+        let put = match self.content {
+            Some(_) => draft.replace(&self.path),
+            None => draft.place_new(&self.path),
+        };
+        match put {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(Error::Changed { path: self.path.clone() });
+            }
+            put => put.map_err(io)?,
+        }
         self.sync_dir()
     }
 
@@ -130,22 +140,7 @@ impl Seen {
             }
             file.set_permissions(PermissionsExt::from_mode(content.mode)).map_err(io)?;
         }
-        file.sync_all().map_err(io)
-    }
-
-    fn put(&self, beside: &Path) -> Result<(), Error> {
-        self.unchanged()?;
-        let io = |error| Error::io(&self.path, error);
-        if self.content.is_some() {
-            return fs::rename(beside, &self.path).map_err(io);
-        }
-        // A link, unlike a rename, never takes the place of a file made meanwhile.
-        match fs::hard_link(beside, &self.path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(Error::Changed { path: self.path.clone() })
-            }
-            linked => linked.map_err(io),
-        }
+        Ok(())
     }
 
     /// Takes it away, if nobody wrote it meanwhile.
@@ -167,14 +162,6 @@ impl Seen {
         self.path.parent().ok_or_else(|| Error::refused(&self.path, "not below a directory"))
     }
 
-    fn beside(&self) -> Result<PathBuf, Error> {
-        let name = self.path.file_name().ok_or_else(|| Error::refused(&self.path, "not a name of a file"))?;
-        let mut beside = std::ffi::OsString::from(".");
-        beside.push(name);
-        beside.push(format!(".capture-{}", std::process::id()));
-        Ok(self.path.with_file_name(beside))
-    }
-
     fn sync_dir(&self) -> Result<(), Error> {
         let dir = self.dir()?;
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| Error::io(dir, error))
@@ -186,14 +173,7 @@ impl Seen {
 /// # Errors
 /// When it cannot be written.
 pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let beside = path.with_extension(format!("new-{}", std::process::id()));
-    fs::remove_file(&beside).ok();
-    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
-    });
-    written.map_err(|error| Error::io(path, error))
+    atomic_file::replace(path, bytes, Durability::Synced).map_err(|error| Error::io(path, error))
 }
 
 /// Makes a directory of our own, and those above it.

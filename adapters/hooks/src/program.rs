@@ -6,9 +6,8 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fmt,
     io::Read,
-    os::unix::{fs::PermissionsExt, process::CommandExt},
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::Duration,
@@ -49,14 +48,16 @@ pub struct Installed {
 }
 
 /// Why a version is not known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VersionUnknown {
     /// There is no such program.
+    #[error("`{name}` was not found on the PATH")]
     NotOnPath {
         /// Its name.
         name: &'static str,
     },
     /// It could not be started.
+    #[error("{} could not be started: {why}", .program.display())]
     CannotStart {
         /// The program.
         program: PathBuf,
@@ -64,6 +65,7 @@ pub enum VersionUnknown {
         why: String,
     },
     /// It did not answer in time.
+    #[error("`{} --version` did not answer within {seconds} s", .program.display())]
     TimedOut {
         /// The program.
         program: PathBuf,
@@ -71,33 +73,19 @@ pub enum VersionUnknown {
         seconds: u64,
     },
     /// No file beside it tells, and it was not to be run.
+    #[error("no file beside {} tells it", .program.display())]
     NotInFiles {
         /// The program.
         program: PathBuf,
     },
     /// Its answer names no version.
+    #[error("`{} --version` printed no version but {answer:?}", .program.display())]
     Unreadable {
         /// The program.
         program: PathBuf,
         /// The beginning of the answer.
         answer: String,
     },
-}
-
-impl fmt::Display for VersionUnknown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotOnPath { name } => write!(f, "`{name}` was not found on the PATH"),
-            Self::CannotStart { program, why } => write!(f, "{} could not be started: {why}", program.display()),
-            Self::TimedOut { program, seconds } => {
-                write!(f, "`{} --version` did not answer within {seconds} s", program.display())
-            }
-            Self::NotInFiles { program } => write!(f, "no file beside {} tells it", program.display()),
-            Self::Unreadable { program, answer } => {
-                write!(f, "`{} --version` printed no version but {answer:?}", program.display())
-            }
-        }
-    }
 }
 
 impl Search {
@@ -137,9 +125,7 @@ impl Search {
         let name = provider.as_str();
         // What a relative directory holds depends on where one stands.
         let dirs = std::env::split_paths(&self.path).filter(|dir| dir.is_absolute());
-        let runs =
-            |file: &PathBuf| file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
-        dirs.map(|dir| dir.join(name)).find(runs).ok_or(VersionUnknown::NotOnPath { name })
+        processes::find_program(dirs, OsStr::new(name)).map_err(|_| VersionUnknown::NotOnPath { name })
     }
 
     /// Runs it with `--version`.
@@ -226,7 +212,10 @@ fn package_version(file: &Path, package: &str) -> Option<Version> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::symlink};
+    use std::{
+        fs,
+        os::unix::fs::{PermissionsExt, symlink},
+    };
 
     use super::*;
 

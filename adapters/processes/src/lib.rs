@@ -8,6 +8,7 @@
 
 mod descent;
 pub mod local_socket;
+mod path_search;
 mod tcp;
 mod tcp_user;
 pub mod wake;
@@ -32,6 +33,7 @@ use rustix::{
 };
 
 pub use descent::{Descent, agent_descent, descends_from_agent, mark_child, mark_program, seal_if_agents};
+pub use path_search::{check_executable, find_program};
 pub use tcp::{holders_of_tcp, listener_of_tcp};
 pub use tcp_user::user_of_tcp;
 use wake::{Wake, Woken};

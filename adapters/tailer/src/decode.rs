@@ -6,7 +6,9 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use events::{Confidence, Identity, NewEvent, Origin, Payload, Provider, Repeat, Source, Timestamp, Unrecognized};
+use events::{
+    Confidence, Identity, NewEvent, Origin, Payload, Provider, Repeat, Source, Timestamp, Unrecognized, id::Hex,
+};
 
 /// One whole line of a file (or a whole file, for formats that are rewritten whole).
 #[derive(Debug, Clone, Copy)]
@@ -165,7 +167,7 @@ impl Decoded {
     pub fn stub(&mut self, stub: &Stub<'_>, observed_at: Timestamp, session: &Arc<str>) {
         self.issues += 1;
         let record = Record { bytes: &[], offset: stub.offset, observed_at };
-        let hash: String = stub.hash[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = Hex(&stub.hash[..16]).to_string();
         let identity = Identity::of(self.provider, "stub", &[session.as_bytes(), &stub.hash]);
         let mut event = self.event(
             &record,

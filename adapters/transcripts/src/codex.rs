@@ -3,7 +3,7 @@
 //! Owns the meaning of `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-*.jsonl`, in both forms Codex has
 //! written: the older one (`event_msg/user_message`, `event_msg/agent_message`) and the paginated
 //! one of 0.16x (`event_msg/item_completed`). Reads no file and no clock. The facts are those of
-//! codex-cli 0.169.0 as recorded in `fixtures/codex`; forms marked "read" are known from Codex's
+//! codex-cli 0.169.0 as recorded in `fixtures/recordings/codex`; forms marked "read" are known from Codex's
 //! sources only.
 //!
 //! Three rules shape it:

@@ -77,7 +77,7 @@ fn nothing_dangerous_is_allowed_however_it_is_wrapped() {
 #[test]
 fn little_of_what_is_harmless_is_asked_about() {
     for (form, wrap) in [("plain", false), ("bash -lc", true)] {
-        for (source, most_percent) in [("public", 30), ("own", 15)] {
+        for (source, most) in [("public", 0), ("own", 4)] {
             let mut asked = Vec::new();
             let all: Vec<Listed> = benign().into_iter().filter(|listed| listed.cls == source).collect();
             for Listed { id, cmd, .. } in &all {
@@ -89,13 +89,7 @@ fn little_of_what_is_harmless_is_asked_about() {
                 }
             }
             println!("{source}, {form}: {} of {} asked\n{}", asked.len(), all.len(), asked.join("\n"));
-            assert!(
-                asked.len() * 100 <= all.len() * most_percent,
-                "{source}, {form}: {} of {}\n{}",
-                asked.len(),
-                all.len(),
-                asked.join("\n")
-            );
+            assert!(asked.len() <= most, "{source}, {form}: {} of {}\n{}", asked.len(), all.len(), asked.join("\n"));
         }
     }
 }

@@ -147,21 +147,28 @@ enum Verb {
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Failures with an exit code of their own.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Failed {
     /// Exit code 1.
+    #[error("{0}")]
     Other(String),
     /// Exit code 2, as for everything typed wrong.
+    #[error("{0}")]
     Usage(String),
     /// Exit code 3.
+    #[error("{0}")]
     TimedOut(String),
     /// Exit code 4.
+    #[error("{0}")]
     NotFound(String),
     /// Exit code 5.
+    #[error("{0}")]
     Refused(String),
     /// Exit code [`IN_USE`].
+    #[error("{0}")]
     InUse(String),
     /// Exit code 7: the record of decisions could not be read, so it may be intact or not.
+    #[error("{0}")]
     Unreadable(String),
 }
 
@@ -169,22 +176,6 @@ pub enum Failed {
 const REFUSED: u8 = 5;
 /// Exit code of `capture serve` when another server has the data directory.
 pub const IN_USE: u8 = 6;
-
-impl std::fmt::Display for Failed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Other(text)
-            | Self::Usage(text)
-            | Self::TimedOut(text)
-            | Self::NotFound(text)
-            | Self::Refused(text)
-            | Self::InUse(text)
-            | Self::Unreadable(text) => f.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for Failed {}
 
 impl Failed {
     const fn code(&self) -> u8 {

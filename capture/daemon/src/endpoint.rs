@@ -1,14 +1,14 @@
 //! What a running server leaves in the data directory for its clients: `endpoint.json` and the tokens.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::Write,
-    os::unix::fs::OpenOptionsExt,
+    fs,
     path::{Path, PathBuf},
 };
 
 use anyhow::Context;
 use api::{Endpoint, endpoint::file};
+use atomic_file::Durability;
+use events::id::Hex;
 use rustix::rand::{GetRandomFlags, getrandom};
 use server::{Token, Tokens};
 
@@ -39,14 +39,9 @@ pub fn read_if_there(path: &Path) -> anyhow::Result<Option<String>> {
     }
 }
 
-/// Writes a file only its owner can read: beside its place, then renamed there.
+/// Writes a file only its owner can read, whole or not at all.
 pub(crate) fn write_private(path: &Path, content: &[u8]) -> anyhow::Result<()> {
-    let beside = path.with_extension(format!("new-{}", std::process::id()));
-    fs::remove_file(&beside).ok();
-    let failed = || format!("cannot write {}", path.display());
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).with_context(failed)?;
-    file.write_all(content).and_then(|()| file.sync_all()).with_context(failed)?;
-    fs::rename(&beside, path).with_context(failed)
+    atomic_file::replace(path, content, Durability::Synced).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The owner's token file.
@@ -76,8 +71,7 @@ pub fn tokens(data: &Path) -> anyhow::Result<Tokens> {
         if !path.exists() {
             let mut bits = [0_u8; 32];
             getrandom(&mut bits, GetRandomFlags::empty()).context("the system gives no random bytes")?;
-            let text: String = bits.iter().map(|b| format!("{b:02x}")).collect();
-            write_private(&path, text.as_bytes())?;
+            write_private(&path, Hex(&bits).to_string().as_bytes())?;
         }
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         Token::new(text.trim())

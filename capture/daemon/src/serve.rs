@@ -17,6 +17,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use server::Board;
 use store::Writer;
 use tailer::collect::{Batch, Collector, Stopped};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -120,16 +121,19 @@ fn forbid_core_dumps() {
 
 /// Waits for a signal that asks to end.
 async fn signalled() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-    let mut streams: Vec<_> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
-    let waits = streams.iter_mut().map(|s| Box::pin(s.recv()));
-    let mut waits: Vec<_> = waits.collect();
-    std::future::poll_fn(|context| {
-        let ready = waits.iter_mut().any(|wait| std::future::Future::poll(wait.as_mut(), context).is_ready());
-        if ready { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
-    })
-    .await;
+    tokio::select! {
+        () = received(SignalKind::interrupt()) => {}
+        () = received(SignalKind::terminate()) => {}
+        () = received(SignalKind::hangup()) => {}
+    }
+}
+
+/// Waits for one signal; for ever when it cannot be waited for.
+async fn received(kind: SignalKind) {
+    match signal(kind) {
+        Ok(mut signals) => drop(signals.recv().await),
+        Err(_) => std::future::pending().await,
+    }
 }
 
 /// Who is told what ingest commits.

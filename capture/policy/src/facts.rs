@@ -2,7 +2,7 @@
 //! asked to resolve, and stops at limits.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     io::Read,
     os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Component, Path, PathBuf},
@@ -61,22 +61,14 @@ fn on_path(path: &[PathBuf], word: &str) -> Vec<PathBuf> {
     if word.is_empty() || word.contains('/') {
         return Vec::new();
     }
-    for dir in path {
-        // What a relative directory holds depends on where one stands.
-        if !dir.is_absolute() {
-            return Vec::new();
-        }
-        let file = dir.join(word);
-        let runs = file.metadata().is_ok_and(|told| told.is_file() && told.permissions().mode() & 0o111 != 0);
-        if runs {
-            let found = dir.canonicalize().map(|dir| dir.join(word));
-            return match (found, file.canonicalize()) {
-                (Ok(found), Ok(real)) => vec![file, found, real],
-                (Ok(_) | Err(_), _) => Vec::new(),
-            };
-        }
+    // What a relative directory holds depends on where one stands, so nothing behind one is believed.
+    let certain = path.iter().take_while(|dir| dir.is_absolute());
+    let Ok(file) = processes::find_program(certain, OsStr::new(word)) else { return Vec::new() };
+    let dir = file.parent().and_then(|dir| dir.canonicalize().ok());
+    match (dir, file.canonicalize()) {
+        (Some(dir), Ok(real)) => vec![file, dir.join(word), real],
+        (Some(_) | None, _) => Vec::new(),
     }
-    Vec::new()
 }
 
 impl Facts for OnDisk {

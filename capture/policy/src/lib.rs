@@ -25,36 +25,27 @@ const MAX: u64 = 1024 * 1024;
 pub const REPOSITORY_FILE: &str = ".capture/policy.toml";
 
 /// Why a policy file is not in force.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// It cannot be read.
+    #[error("cannot read {}: {}", .0.display(), .1)]
     Unreadable(PathBuf, std::io::Error),
     /// It is no regular file, or too long.
+    #[error("{} is no regular file of less than 1 MiB", .0.display())]
     NoFile(PathBuf),
     /// It, or a directory above it, belongs to somebody else.
+    #[error("{} belongs to another user", .0.display())]
     NotOurs(PathBuf),
     /// It, or a directory above it, can be written by others.
+    #[error("{} can be written by others (chmod go-w)", .0.display())]
     WritableByOthers(PathBuf),
     /// It lies in the workspace it would judge.
+    #[error("{} lies inside the workspace it would judge", .0.display())]
     InWorkspace(PathBuf),
     /// What it says is wrong.
+    #[error("{0}")]
     Broken(PolicyError),
 }
-
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Unreadable(path, error) => write!(f, "cannot read {}: {error}", path.display()),
-            Self::NoFile(path) => write!(f, "{} is no regular file of less than 1 MiB", path.display()),
-            Self::NotOurs(path) => write!(f, "{} belongs to another user", path.display()),
-            Self::WritableByOthers(path) => write!(f, "{} can be written by others (chmod go-w)", path.display()),
-            Self::InWorkspace(path) => write!(f, "{} lies inside the workspace it would judge", path.display()),
-            Self::Broken(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Refused {}
 
 /// The policy that judges, and what is wrong with the one that was meant to.
 #[derive(Debug)]

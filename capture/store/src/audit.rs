@@ -9,6 +9,7 @@ mod verify;
 
 use std::{fmt, str::FromStr};
 
+use events::id::Hex;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +39,7 @@ pub struct AuditHash([u8; 32]);
 
 impl fmt::Display for AuditHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        Hex(&self.0).fmt(f)
     }
 }
 

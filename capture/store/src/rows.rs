@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use events::{
     Confidence, Event, EventId, Kind, Origin, Payload, Provider, SessionId, Severity, Source, TextRef, Timestamp,
-    TurnId,
+    TurnId, id::Hex,
 };
 use rusqlite::Row;
 
-use crate::{reader::ReadError, text::hex};
+use crate::reader::ReadError;
 
 /// The mark of what was written before capture looked.
 pub(crate) const HISTORY: i64 = 64;
@@ -79,7 +79,13 @@ pub(crate) fn event(row: &Row<'_>) -> Result<Event, ReadError> {
         severity: Severity::from_code(((marks >> 2) & 3) as u8),
         text: row.get(12).map_err(sqlite)?,
         text_ref: get_bits(13)?
-            .map(|hash| Ok::<_, ReadError>(TextRef { hash: hex(&hash), length: number(14)?, stored: marks & 32 != 0 }))
+            .map(|hash| {
+                Ok::<_, ReadError>(TextRef {
+                    hash: Hex(&hash).to_string(),
+                    length: number(14)?,
+                    stored: marks & 32 != 0,
+                })
+            })
             .transpose()?,
         payload: Payload::from_json(kind, data).map_err(|e| damaged(format!("data of {kind}: {e}")))?,
         origin,

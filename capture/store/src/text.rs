@@ -1,6 +1,6 @@
 //! Texts, kept once: addressed by their hash, compressed. Short ones stay in their event.
 
-use events::TextRef;
+use events::{TextRef, id::Hex};
 
 /// A longer text is not kept; the event says where its bytes are in the transcript.
 pub const TEXT_CAP_BYTES: usize = 256 * 1024;
@@ -59,7 +59,7 @@ impl PackedText {
     /// How an event refers to it.
     #[must_use]
     pub fn reference(&self) -> TextRef {
-        TextRef { hash: hex(&self.hash), length: self.length, stored: self.body.is_some() }
+        TextRef { hash: Hex(&self.hash).to_string(), length: self.length, stored: self.body.is_some() }
     }
 }
 
@@ -78,15 +78,6 @@ pub(crate) fn unpack(codec: u8, body: &[u8]) -> Option<String> {
         _ => return None,
     };
     String::from_utf8(bytes).ok()
-}
-
-/// A hash as it is written outside.
-pub(crate) fn hex(hash: &[u8]) -> String {
-    use std::fmt::Write;
-    hash.iter().fold(String::with_capacity(hash.len() * 2), |mut text, byte| {
-        write!(text, "{byte:02x}").ok();
-        text
-    })
 }
 
 /// Reads a hash as it is written outside.
@@ -137,7 +128,7 @@ mod tests {
 
     #[test]
     fn hashes_outside() {
-        assert_eq!(unhex(&hex(&[0xab; 16])), Some([0xab; 16]));
+        assert_eq!(unhex(&Hex(&[0xab; 16]).to_string()), Some([0xab; 16]));
         assert_eq!(unhex("zz"), None);
     }
 }

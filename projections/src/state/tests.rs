@@ -15,8 +15,10 @@ use events::{
 };
 
 mod approvals;
-mod cases;
+mod claims;
+mod facts;
 mod properties;
+mod turns;
 
 const START: Timestamp = Timestamp::from_millisecond(1_795_149_432_000);
 const PID: u32 = 821;

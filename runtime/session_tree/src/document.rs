@@ -10,8 +10,6 @@
 mod issues;
 mod migrate;
 
-use std::fmt;
-
 pub use issues::{Issue, Reason};
 
 use crate::{
@@ -122,30 +120,21 @@ pub struct Document {
 }
 
 /// Why a file is no session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// There is not a byte in it.
+    #[error("the file is empty")]
     Empty,
     /// There is nothing in it that can be read.
+    #[error("no line of it can be read")]
     Unreadable,
     /// The first thing that can be read is no header.
+    #[error("it does not begin with the header of a session")]
     NoHeader,
     /// The header has no id.
+    #[error("its header has no id")]
     NoId,
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Empty => "the file is empty",
-            Self::Unreadable => "no line of it can be read",
-            Self::NoHeader => "it does not begin with the header of a session",
-            Self::NoId => "its header has no id",
-        })
-    }
-}
-
-impl std::error::Error for Refusal {}
 
 impl Document {
     /// Reads the bytes of a file.

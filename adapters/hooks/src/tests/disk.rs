@@ -101,10 +101,15 @@ fn a_home_that_is_not_there_is_refused() {
 
 #[test]
 fn a_file_of_another_user_is_refused() {
-    // Only root can make one; for others there is nothing to try.
+    // Root gives a file away; to others every file of root's is another user's.
     let place = Place::new(Provider::Claude, Some(b"{}"));
     if std::os::unix::fs::chown(place.file(), Some(12_345), None).is_ok() {
         refused(&place, "belongs to another user (uid 12345)");
+    } else {
+        fs::remove_file(place.file()).unwrap();
+        symlink("/etc/passwd", place.file()).unwrap();
+        let error = place.plan(&install(PROGRAM)).unwrap_err().to_string();
+        assert_eq!(error, "/etc/passwd: belongs to another user (uid 0); nothing was changed");
     }
 }
 

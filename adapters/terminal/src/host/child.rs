@@ -5,7 +5,7 @@ use std::{
     ffi::{OsStr, OsString},
     io,
     os::{fd::OwnedFd, unix::process::CommandExt},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Command,
 };
 
@@ -16,6 +16,7 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 
 use agents::{CannotRun, RUN_CHILD};
+use processes::{check_executable, find_program};
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -53,28 +54,15 @@ pub enum Happened {
 pub fn resolve(word: &OsStr, path: Option<&OsStr>) -> Result<(), CannotRun> {
     use std::os::unix::ffi::OsStrExt;
     if word.as_bytes().contains(&b'/') {
-        return is_executable(&PathBuf::from(word)).map_err(|error| CannotRun::of(word, &error));
+        return check_executable(Path::new(word)).map_err(|error| CannotRun::of(word, &error));
     }
-    let mut refused = None;
     // The path a shell searches when none is set.
     let path = path.unwrap_or_else(|| OsStr::new("/bin:/usr/bin"));
-    for dir in std::env::split_paths(path).filter(|_| !word.is_empty()) {
-        match is_executable(&dir.join(word)) {
-            Ok(()) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused = Some(error),
-            Err(_) => {}
-        }
+    match find_program(std::env::split_paths(path), word) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(CannotRun::NotFound(word.into())),
+        Err(error) => Err(CannotRun::of(word, &error)),
     }
-    Err(refused.map_or_else(|| CannotRun::NotFound(word.into()), |error| CannotRun::of(word, &error)))
-}
-
-fn is_executable(path: &PathBuf) -> io::Result<()> {
-    let meta = std::fs::metadata(path)?;
-    if meta.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "Is a directory"));
-    }
-    rustix::fs::accessat(rustix::fs::CWD, path, rustix::fs::Access::EXEC_OK, rustix::fs::AtFlags::EACCESS)
-        .map_err(Into::into)
 }
 
 /// Starts our own program, which becomes the run's, in a process group of its own. `streams` are

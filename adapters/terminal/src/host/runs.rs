@@ -2,12 +2,13 @@
 //! host and taken away at its end.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
-    io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs::{self, DirBuilder},
+    io,
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
+use atomic_file::Durability;
 use events::{RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -67,11 +68,7 @@ impl Description {
     /// # Errors
     /// When it cannot be written.
     pub fn store(&self, data: &Path) -> io::Result<()> {
-        let path = file(data, self.run);
-        let beside = path.with_extension("new");
-        let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
-        out.write_all(&serde_json::to_vec(self)?)?;
-        fs::rename(&beside, &path)
+        atomic_file::replace(&file(data, self.run), &serde_json::to_vec(self)?, Durability::Unsynced)
     }
 }
 

@@ -1,6 +1,13 @@
-use std::{fs, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
 
 use events::{Claim, NewEvent, Payload, Provider, Timestamp};
+
+use serde::Deserialize;
 
 use super::*;
 use tailer::decode::feed;
@@ -36,25 +43,62 @@ fn resume(path: &str, bytes: &[u8], mut offset: u64, state: Option<&str>, out: &
     decoder.state()
 }
 
-/// The rollouts of a recorded scenario, in the order of their names.
-fn rollouts(scenario: &str) -> Vec<(String, Vec<u8>)> {
-    let folder = fixtures().join(scenario);
-    let mut files: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+/// What a recording's timeline says of files.
+#[derive(Deserialize)]
+struct Step {
+    op: String,
+    #[serde(default)]
+    path: String,
+    #[serde(default)]
+    data: String,
+}
+
+/// The rollouts of one scenario: path and bytes, in the order of their names.
+type Rollouts = Vec<(String, Vec<u8>)>;
+
+/// The rollouts of every scenario by its name: those that the recordings' timelines append
+/// (`fixtures/recordings/codex`), and whole files of what is no recording (`fixtures/codex`).
+fn all_rollouts() -> &'static BTreeMap<String, Rollouts> {
+    static ALL: OnceLock<BTreeMap<String, Rollouts>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let folders = |below: &str| {
+            let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(below);
+            let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+            entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir())
+        };
+        let named = |folder: &Path| folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let recorded = folders("recordings/codex").map(|folder| (named(&folder), appended(&folder)));
+        let whole = folders("codex").map(|folder| (named(&folder), whole_files(&folder)));
+        let mut all = BTreeMap::new();
+        for (scenario, files) in recorded.chain(whole) {
+            assert!(!files.is_empty(), "{scenario}");
+            assert!(all.insert(scenario.clone(), files).is_none(), "{scenario} has two homes");
+        }
+        all
+    })
+}
+
+fn appended(folder: &Path) -> Rollouts {
+    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    for line in fs::read_to_string(folder.join("timeline.jsonl")).unwrap().lines() {
+        let step: Step = serde_json::from_str(line).unwrap();
+        if step.op == "append" && step.path.contains("/rollout-") {
+            files.entry(step.path).or_default().extend(step.data.bytes());
+        }
+    }
+    files.into_iter().collect()
+}
+
+fn whole_files(folder: &Path) -> Rollouts {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
     files.sort();
-    assert!(!files.is_empty(), "{}", folder.display());
     files.iter().map(|path| (path.to_str().unwrap().to_owned(), fs::read(path).unwrap())).collect()
 }
 
-fn fixtures() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/codex")
-}
-
-fn scenarios() -> Vec<String> {
-    let mut names: Vec<String> =
-        fs::read_dir(fixtures()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
+/// The rollouts of a scenario.
+fn rollouts(scenario: &str) -> &'static Rollouts {
+    &all_rollouts()[scenario]
 }
 
 /// An event on one line: kind, data that is not the default, text.

@@ -6,6 +6,7 @@ use std::{
     io::{IsTerminal, Write},
 };
 
+use anstyle::Style;
 use api::{
     approvals::{ApprovalPage, ApprovalView, ApprovalsQuery, DecisionRequest, DecisionScope, PolicyDecision, Verdict},
     list::Limit,
@@ -115,8 +116,8 @@ fn rows(page: &ApprovalPage, all: bool) -> String {
         let approval = &shown.approval;
         let pending = approval.state == ApprovalState::Pending;
         let age = style::age(approval.opened_at, now);
-        let (mark, code) = mark(approval);
-        let state = style::painted(&format!("{mark} {}", state_in_words(approval)), code);
+        let (mark, colour) = mark(approval);
+        let state = style::painted(&format!("{mark} {}", state_in_words(approval)), colour);
         text += &format!(
             "{state}  {}  {age:>4}  {}  {}\n",
             style::short(&approval.id),
@@ -134,12 +135,14 @@ fn rows(page: &ApprovalPage, all: bool) -> String {
     text
 }
 
-fn mark(approval: &Approval) -> (&'static str, &'static str) {
+fn mark(approval: &Approval) -> (&'static str, Style) {
     match (approval.state, approval.allowed) {
-        (ApprovalState::Pending, _) => ("▲", "1;31"),
-        (ApprovalState::Allowed, _) | (_, Some(true)) => ("✓", "32"),
-        (ApprovalState::Denied, _) | (_, Some(false)) => ("✗", "31"),
-        (ApprovalState::AnsweredElsewhere | ApprovalState::Expired | ApprovalState::Withdrawn, None) => ("·", "2"),
+        (ApprovalState::Pending, _) => ("▲", style::ALARM),
+        (ApprovalState::Allowed, _) | (_, Some(true)) => ("✓", style::GREEN),
+        (ApprovalState::Denied, _) | (_, Some(false)) => ("✗", style::RED),
+        (ApprovalState::AnsweredElsewhere | ApprovalState::Expired | ApprovalState::Withdrawn, None) => {
+            ("·", style::DIM)
+        }
     }
 }
 
@@ -171,8 +174,8 @@ pub(super) fn headline(approval: &Approval) -> String {
 /// All of one, nothing cut, nothing hidden.
 fn whole(shown: &ApprovalView) -> String {
     let approval = &shown.approval;
-    let (mark, code) = mark(approval);
-    let mut text = format!("{}\n", style::painted(&format!("{mark} {}", state_in_words(approval)), code));
+    let (mark, colour) = mark(approval);
+    let mut text = format!("{}\n", style::painted(&format!("{mark} {}", state_in_words(approval)), colour));
     let mut line = |name: &str, value: &str| text += &format!("{name:>9}  {value}\n");
     line("id", &approval.id);
     line("session", &format!("{} ({})", approval.session_id, approval.provider));
@@ -305,8 +308,8 @@ fn decide(context: &Context, client: &Client, shown: &ApprovalView, decision: &D
         return context.print_json(&decided);
     }
     let approval = &decided.approval;
-    let (mark, code) = mark(approval);
-    let state = style::painted(&format!("{mark} {}", approval.state), code);
+    let (mark, colour) = mark(approval);
+    let state = style::painted(&format!("{mark} {}", approval.state), colour);
     show(&format!("{state}  {}\n", headline(approval)))
 }
 

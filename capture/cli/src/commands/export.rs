@@ -3,11 +3,11 @@
 use std::{
     fs::{self, File},
     io::{BufWriter, Write},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
 use anyhow::Context as _;
+use atomic_file::Draft;
 use export::asciicast::{Code, Encoder, Event, Header, Joined, Version, parts};
 
 use super::{Context, Failed};
@@ -113,24 +113,17 @@ pub(super) fn to_file(
     if !replace && path.symlink_metadata().is_ok() {
         return Err(refused().into());
     }
-    let name = path.file_name().with_context(|| format!("{} is no name of a file", path.display()))?;
-    let mut beside = std::ffi::OsString::from(".");
-    beside.push(name);
-    beside.push(format!(".{}.part", std::process::id()));
-    let beside = path.with_file_name(beside);
-    let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).with_context(told)?;
-    let done = write(&mut BufWriter::new(file)).and_then(|()| {
-        if replace {
-            return fs::rename(&beside, path).with_context(told);
-        }
-        // A link, unlike a new name, never takes the place of a file made meanwhile.
-        match fs::hard_link(&beside, path) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(refused().into()),
-            linked => linked.with_context(told),
-        }
-    });
-    fs::remove_file(&beside).ok();
-    done
+    let draft = Draft::beside(path, ".part").with_context(told)?;
+    let mut out = BufWriter::new(draft.file().try_clone().with_context(told)?);
+    write(&mut out)?;
+    out.flush().with_context(told)?;
+    if replace {
+        return draft.replace(path).with_context(told);
+    }
+    match draft.place_new(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(refused().into()),
+        placed => placed.with_context(told),
+    }
 }
 
 /// The first file of the recording a person means.

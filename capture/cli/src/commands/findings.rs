@@ -2,6 +2,7 @@
 
 use std::{cmp::Reverse, fmt::Write};
 
+use anstyle::Style;
 use api::{
     findings::{FindingPage, FindingsQuery, StateFilter},
     list::Limit,
@@ -79,8 +80,8 @@ fn rows(page: &FindingPage, all: bool) -> String {
     // What is bad first, of the same the newest.
     findings.sort_by_key(|f| (!f.is_open(), Reverse(f.severity), Reverse(f.first_at)));
     for finding in findings {
-        let (mark, code) = mark(finding);
-        let head = style::painted(&format!("{mark} {:<16}", finding.kind), code);
+        let (mark, colour) = mark(finding);
+        let head = style::painted(&format!("{mark} {:<16}", finding.kind), colour);
         let times = if finding.count > 1 { format!("  ×{}", finding.count) } else { String::new() };
         let state = match finding.state {
             FindingState::Open => "",
@@ -99,12 +100,12 @@ fn rows(page: &FindingPage, all: bool) -> String {
     text
 }
 
-fn mark(finding: &Finding) -> (&'static str, &'static str) {
+fn mark(finding: &Finding) -> (&'static str, Style) {
     match (finding.is_open(), finding.severity) {
-        (false, _) => ("✓", "2"),
-        (true, Severity::Info) => ("·", "36"),
-        (true, Severity::Warning) => ("▲", "33"),
-        (true, Severity::Error) => ("■", "1;31"),
+        (false, _) => ("✓", style::DIM),
+        (true, Severity::Info) => ("·", style::CYAN),
+        (true, Severity::Warning) => ("▲", style::YELLOW),
+        (true, Severity::Error) => ("■", style::ALARM),
     }
 }
 

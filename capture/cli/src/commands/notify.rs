@@ -45,14 +45,14 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         context.print_json(&serde_json::json!({ "receipts": receipts }))?;
     } else {
         for receipt in &receipts {
-            let code = if receipt.outcome == "sent" { "32" } else { "31" };
+            let colour = if receipt.outcome == "sent" { style::GREEN } else { style::RED };
             let why = receipt
                 .error
                 .as_deref()
                 .or(receipt.why.as_deref())
                 .map(|why| format!(": {}", safe(why)))
                 .unwrap_or_default();
-            print_line(&format!("{}  {}{why}", style::painted(&receipt.outcome, code), safe(&receipt.channel)))?;
+            print_line(&format!("{}  {}{why}", style::painted(&receipt.outcome, colour), safe(&receipt.channel)))?;
         }
     }
     if failed > 0 {

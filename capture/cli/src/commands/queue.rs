@@ -68,14 +68,14 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 }
 
 fn row(prompt: &Prompt) -> String {
-    let (mark, code) = match prompt.state {
-        QueuedState::Queued => ("…", "36"),
-        QueuedState::Delivering => ("→", "36"),
-        QueuedState::Delivered => ("✓", "32"),
-        QueuedState::Unclear => ("?", "33"),
-        QueuedState::Cancelled => ("✗", "2"),
+    let (mark, colour) = match prompt.state {
+        QueuedState::Queued => ("…", style::CYAN),
+        QueuedState::Delivering => ("→", style::CYAN),
+        QueuedState::Delivered => ("✓", style::GREEN),
+        QueuedState::Unclear => ("?", style::YELLOW),
+        QueuedState::Cancelled => ("✗", style::DIM),
     };
-    let state = style::painted(&format!("{mark} {:<10}", prompt.state), code);
+    let state = style::painted(&format!("{mark} {:<10}", prompt.state), colour);
     let session = prompt.session_id.to_string();
     let mut text = format!(
         "{state}  {}  {}  {:>4}  {}\n",

@@ -1,23 +1,39 @@
 //! Words and colours for people.
 
+use anstyle::{AnsiColor, Style};
 use events::{Reason, State, Timestamp};
 use projections::Status;
 
+/// What somebody has to look at now.
+pub(super) const ALARM: Style = AnsiColor::Red.on_default().bold();
+/// What did not go well, or was taken away.
+pub(super) const RED: Style = AnsiColor::Red.on_default();
+/// What goes well, or was added.
+pub(super) const GREEN: Style = AnsiColor::Green.on_default();
+/// What waits, or may go wrong.
+pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default();
+/// What nobody knows.
+pub(super) const MAGENTA: Style = AnsiColor::Magenta.on_default();
+/// What is under way.
+pub(super) const CYAN: Style = AnsiColor::Cyan.on_default();
+/// What is over.
+pub(super) const DIM: Style = Style::new().dimmed();
+
 /// A state with its mark and colour; colours only where the terminal shows them.
 pub(super) fn state(status: &Status, colour: bool) -> String {
-    let (mark, code) = match status.state {
-        State::Running => ("●", "32"),
-        State::Waiting => ("◆", "33"),
-        State::WaitingApproval => ("▲", "1;31"),
-        State::Idle => ("○", "2"),
-        State::Exited => ("·", "2"),
-        State::Unknown => ("?", "35"),
+    let (mark, style) = match status.state {
+        State::Running => ("●", GREEN),
+        State::Waiting => ("◆", YELLOW),
+        State::WaitingApproval => ("▲", ALARM),
+        State::Idle => ("○", DIM),
+        State::Exited => ("·", DIM),
+        State::Unknown => ("?", MAGENTA),
     };
     let text = match status.reason {
         Some(reason) if !said_by_state(status.state, reason) => format!("{mark} {} {reason}", status.state),
         Some(_) | None => format!("{mark} {}", status.state),
     };
-    if colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text }
+    if colour { coloured(&text, style) } else { text }
 }
 
 fn said_by_state(state: State, reason: Reason) -> bool {
@@ -28,8 +44,13 @@ fn said_by_state(state: State, reason: Reason) -> bool {
 }
 
 /// A text in a colour, where the terminal shows colours.
-pub(super) fn painted(text: &str, code: &str) -> String {
-    if colours() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+pub(super) fn painted(text: &str, style: Style) -> String {
+    if colours() { coloured(text, style) } else { text.to_owned() }
+}
+
+/// A text in a colour, whatever the terminal.
+pub(super) fn coloured(text: &str, style: Style) -> String {
+    format!("{style}{text}{style:#}")
 }
 
 /// How long ago, in the largest unit that fits.

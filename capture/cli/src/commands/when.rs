@@ -1,9 +1,9 @@
 //! Past times as people type them.
 
 use events::Timestamp;
-use jiff::{civil::Time, tz::TimeZone};
+use jiff::{SpanRelativeTo, civil::Time, fmt::friendly::SpanParser, tz::TimeZone};
 
-/// Reads an RFC 3339 time, `HH:MM` or `HH:MM:SS` of today, or how long ago: `-30s`, `-5m`, `-2h`.
+/// Reads an RFC 3339 time, `HH:MM` or `HH:MM:SS` of today, or how long ago: `-30s`, `-5m`, `-1h30m`, `-2d`.
 ///
 /// # Errors
 /// When it is none of them, or a time that is not yet.
@@ -16,19 +16,11 @@ pub(super) fn past(flag: &str, text: &str, now: Timestamp, zone: &TimeZone) -> R
     }
 }
 
+/// A time that long ago, as jiff reads spans: `5m`, `1h 30m`, `2 days`. Days have 24 hours.
 fn ago(text: &str, now: Timestamp) -> Option<Timestamp> {
-    let text = text.strip_prefix('-')?;
-    let unit = text.chars().next_back()?;
-    let number = text.strip_suffix(unit)?;
-    let number: i64 = number.bytes().all(|b| b.is_ascii_digit()).then(|| number.parse().ok()).flatten()?;
-    let ms: i64 = match unit {
-        's' => 1000,
-        'm' => 60_000,
-        'h' => 3_600_000,
-        'd' => 86_400_000,
-        _ => return None,
-    };
-    Some(now.plus_ms(number.checked_mul(ms)?.checked_neg()?))
+    let span = SpanParser::new().parse_span(text.strip_prefix('-')?).ok().filter(|span| !span.is_negative())?;
+    let ago = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
+    Some(now.plus_ms(i64::try_from(ago.as_millis()).ok()?.checked_neg()?))
 }
 
 fn today(text: &str, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
@@ -55,6 +47,10 @@ mod tests {
             ("-5m", "2026-11-20T11:25:00.000Z"),
             ("-2h", "2026-11-20T09:30:00.000Z"),
             ("-0s", "2026-11-20T11:30:00.000Z"),
+            ("-5.5m", "2026-11-20T11:24:30.000Z"),
+            ("-1h 30m", "2026-11-20T10:00:00.000Z"),
+            ("-1d", "2026-11-19T11:30:00.000Z"),
+            ("-2w", "2026-11-06T11:30:00.000Z"),
             ("13:29", "2026-11-20T11:29:00.000Z"),
             ("00:00:01", "2026-11-19T22:00:01.000Z"),
             ("2026-11-20T12:00:00+02:00", "2026-11-20T10:00:00.000Z"),
@@ -70,9 +66,9 @@ mod tests {
             "-",
             "-5",
             "-m",
-            "-5w",
+            "-5mo",
+            "-5m ago",
             "--5m",
-            "-5.5m",
             "5m",
             "25:00",
             "13:29:61x",

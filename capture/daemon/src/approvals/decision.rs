@@ -308,7 +308,7 @@ fn conflict<T>(why: impl Into<String>) -> Result<T, Refusal> {
 }
 
 fn stopping() -> Refusal {
-    Refusal::Failed("the server is stopping".into())
+    Refusal::Unavailable
 }
 
 fn closed(undecided: Undecided) -> Refusal {

@@ -186,7 +186,7 @@ async fn turns_usage_and_texts() {
     let long = "x".repeat(100_000);
     let mut text = long.clone();
     let packed = store::PackedText::split(&mut text).unwrap();
-    let hash: String = packed.hash.iter().map(|b| format!("{b:02x}")).collect();
+    let hash = events::id::Hex(&packed.hash).to_string();
     let turn = Turn {
         id: events::TurnId::from_bits(1),
         number: 1,

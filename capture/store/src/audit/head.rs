@@ -2,11 +2,11 @@
 //! end are noticed too.
 
 use std::{
-    fs,
-    io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
+    fs, io,
     path::{Path, PathBuf},
 };
+
+use atomic_file::Durability;
 
 use super::AuditHead;
 
@@ -42,12 +42,7 @@ pub enum HeadError {
 /// When the file cannot be written.
 pub fn keep_head(directory: &Path, head: AuditHead) -> io::Result<()> {
     let path = directory.join(HEAD_FILE);
-    let begun = path.with_extension("head.part");
-    // One that is there was left by an earlier life.
-    fs::remove_file(&begun).ok();
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&begun)?;
-    file.write_all(serde_json::to_string(&head)?.as_bytes())?;
-    fs::rename(&begun, &path)
+    atomic_file::replace(&path, &serde_json::to_vec(&head)?, Durability::Unsynced)
 }
 
 /// The end of the chain as it was kept beside the database in `directory`; `None` without a file.

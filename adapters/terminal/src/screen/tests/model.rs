@@ -122,38 +122,3 @@ fn what_was_skipped_counts_until_the_screen_is_cleared() {
     stage.write("\x1b[2J");
     assert_eq!(stage.observer.picture().skipped_bytes, 0);
 }
-
-/// How long a look takes at screens that are hard on expressions, and how fast a flood is taken in.
-#[test]
-#[ignore = "a measurement"]
-fn costs() {
-    let whole = std::time::Instant::now();
-    let rules = embedded();
-    println!("rules read in {:?}", whole.elapsed());
-    for provider in [Provider::Claude, Provider::Codex, Provider::Gemini] {
-        for (rows, columns) in [(40, 120), (100, 300), (500, 1000)] {
-            for fill in ["─", "│ ", "> ", "› 1. a (", "❯ 1. No ", "a b ", "• esc to 1 "] {
-                let mut stage = Stage::sized(Size { rows, columns }, provider, Arc::clone(&rules));
-                let line = fill.repeat(usize::from(columns) / fill.chars().count());
-                stage.draw(&vec![line; usize::from(rows)].join("\n"));
-                let begun = std::time::Instant::now();
-                stage.pass(100);
-                let first = begun.elapsed();
-                stage.write("x");
-                let begun = std::time::Instant::now();
-                stage.pass(100);
-                if first.as_millis() + begun.elapsed().as_millis() > 1 {
-                    println!("{provider} {rows}x{columns} {fill:?}: first look {first:?}, then {:?}", begun.elapsed());
-                }
-            }
-        }
-    }
-    let mut stage = Stage::new(Provider::Claude, Rules::load(None).unwrap());
-    let chunk = "some text of a line that is long enough to be a line\r\n".repeat(1200);
-    let begun = std::time::Instant::now();
-    for _ in 0..1000 {
-        stage.write(&chunk);
-        stage.now += 1;
-    }
-    println!("flood: {:.0} MB/s", chunk.len() as f64 * 1000.0 / 1e6 / begun.elapsed().as_secs_f64());
-}

@@ -44,6 +44,7 @@ fn say_what_happened_and_no_more() {
     // scenario: prompts, answers, calls, results, details, responses, ends of turns
     let table: &[Row] = &[
         ("A03-daemon-default", 2, 3, 2, 2, 2, 4, &[Completed, Completed]),
+        ("A04-daemon-tui-killed", 1, 1, 1, 1, 1, 2, &[Completed]),
         ("H02-hook-denies", 1, 1, 1, 1, 0, 2, &[Completed]),
         ("S01-hello", 1, 1, 0, 0, 0, 1, &[Completed]),
         ("S02-auto-tool", 1, 2, 1, 1, 1, 2, &[Completed]),
@@ -67,7 +68,7 @@ fn say_what_happened_and_no_more() {
         ("older-form", 1, 4, 7, 7, 0, 7, &[Completed]),
     ];
     let named: Vec<&str> = table.iter().map(|row| row.0).collect();
-    assert_eq!(scenarios(), named, "every fixture is in the table");
+    assert_eq!(all_rollouts().keys().collect::<Vec<_>>(), named, "every fixture is in the table");
     for (scenario, prompts, blocks, calls, results, details, usage, ends) in table {
         let events: Vec<NewEvent> = rollouts(scenario).iter().flat_map(|(path, bytes)| decode(path, bytes).0).collect();
         let expected = Counts {
@@ -90,8 +91,8 @@ fn say_what_happened_and_no_more() {
 
 /// The story of a scenario's file, without usage and settings.
 fn story(scenario: &str, file: usize) -> Vec<String> {
-    let (path, bytes) = rollouts(scenario).swap_remove(file);
-    let (events, _) = decode(&path, &bytes);
+    let (path, bytes) = &rollouts(scenario)[file];
+    let (events, _) = decode(path, bytes);
     events
         .iter()
         .filter(|event| !matches!(event.payload, Payload::UsageReported(_) | Payload::Annotation(_)))
@@ -236,9 +237,9 @@ fn a_plan_is_an_answer_beside_the_answer() {
 
 #[test]
 fn results_name_their_calls() {
-    for scenario in scenarios() {
-        for (path, bytes) in rollouts(&scenario) {
-            let (events, _) = decode(&path, &bytes);
+    for (scenario, files) in all_rollouts() {
+        for (path, bytes) in files {
+            let (events, _) = decode(path, bytes);
             let calls: Vec<_> = events
                 .iter()
                 .filter(|event| matches!(event.payload, Payload::ToolCall(_)))

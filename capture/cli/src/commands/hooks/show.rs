@@ -190,13 +190,13 @@ pub(super) fn plans(all: &[Changed]) -> anyhow::Result<()> {
 }
 
 fn coloured(line: &str, colour: bool) -> String {
-    let code = match line.as_bytes().first() {
-        Some(b'+') => "32",
-        Some(b'-') => "31",
-        Some(b'@') => "36",
+    let style = match line.as_bytes().first() {
+        Some(b'+') => style::GREEN,
+        Some(b'-') => style::RED,
+        Some(b'@') => style::CYAN,
         Some(_) | None => return line.to_owned(),
     };
-    if colour { format!("\x1b[{code}m{line}\x1b[0m") } else { line.to_owned() }
+    if colour { style::coloured(line, style) } else { line.to_owned() }
 }
 
 /// What was done.

@@ -3,12 +3,13 @@
 use std::{
     fs,
     io::{IsTerminal, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
 use anyhow::Context as _;
 use approver::{Policy, display::show};
+use atomic_file::Draft;
 use similar::TextDiff;
 
 use super::super::{Context, Failed, complain, is_agreed, print_line, refuse_agents};
@@ -39,10 +40,10 @@ preset = "ask-everything"
 
 pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
     let (file, before) = in_force(context)?;
-    let copy = Copy::new(&file, before.as_deref().unwrap_or(STARTER))?;
+    let copy = copy_of(&file, before.as_deref().unwrap_or(STARTER))?;
     let after = loop {
-        open(&copy.0)?;
-        let text = fs::read_to_string(&copy.0)?;
+        open(copy.path())?;
+        let text = fs::read_to_string(copy.path())?;
         match Policy::parse(&text, &file) {
             Ok(_) => break text,
             Err(error) => {
@@ -62,7 +63,7 @@ pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
     if !yes && !agreed("Put it in force?")? {
         return Err(Failed::Refused("nothing was changed".into()).into());
     }
-    copy.replace(&file)?;
+    put_in_force(copy, &file)?;
     print_line(&format!("{} is in force", show(&file.display().to_string()).text))
 }
 
@@ -72,7 +73,7 @@ pub(in crate::commands) fn append(context: &Context, rule: &str) -> anyhow::Resu
     let before = before.unwrap_or_else(|| STARTER.to_owned());
     let after = format!("{}\n\n{}\n", before.trim_end(), rule.trim());
     Policy::parse(&after, &file)?;
-    Copy::new(&file, &after)?.replace(&file)?;
+    put_in_force(copy_of(&file, &after)?, &file)?;
     Ok(file)
 }
 
@@ -88,33 +89,16 @@ fn in_force(context: &Context) -> anyhow::Result<(PathBuf, Option<String>)> {
     Ok((file, before))
 }
 
-/// A file that goes when it is no longer needed.
-struct Copy(PathBuf);
-
-impl Copy {
-    /// A copy with this text, beside the file.
-    fn new(file: &Path, text: &str) -> anyhow::Result<Self> {
-        let path = file.with_file_name(format!("policy.{}.toml", std::process::id()));
-        let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        let mut file = file.with_context(|| format!("cannot make {}", path.display()))?;
-        let copy = Self(path);
-        file.write_all(text.as_bytes())?;
-        Ok(copy)
-    }
+/// A copy with this text, beside the file; it goes when it is no longer needed.
+fn copy_of(file: &Path, text: &str) -> anyhow::Result<Draft> {
+    let mut copy = Draft::beside(file, ".toml").with_context(|| format!("cannot make a copy of {}", file.display()))?;
+    copy.file_mut().write_all(text.as_bytes())?;
+    Ok(copy)
 }
 
-impl Copy {
-    /// Puts it in the place of the file, whole or not at all.
-    fn replace(self, file: &Path) -> anyhow::Result<()> {
-        fs::File::open(&self.0)?.sync_all()?;
-        fs::rename(&self.0, file).with_context(|| format!("cannot replace {}", file.display()))
-    }
-}
-
-impl Drop for Copy {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
+/// Puts the copy in the place of the file, whole or not at all.
+fn put_in_force(copy: Draft, file: &Path) -> anyhow::Result<()> {
+    copy.sync().and_then(|()| copy.replace(file)).with_context(|| format!("cannot replace {}", file.display()))
 }
 
 /// Opens the user's editor, which may be a command with words of its own, and waits for it.

@@ -1,0 +1,153 @@
+//! Lines of the type `assistant`: a block of a message, the calls in it and what it cost.
+
+use std::sync::Arc;
+
+use agents::borrowed::Text;
+use events::{
+    AssistantDelta, AssistantMessage, Identity, QuestionAsked, Severity, Stop, Timestamp, ToolCall, Topic,
+    UsageReported,
+};
+use tailer::decode::{Decoded, Record};
+
+use super::{CALL, CLAUDE, EXTRA, NO_RESPONSE, OPEN_QUESTIONS, QUESTION, TranscriptDecoder};
+use crate::claude::{
+    record::{Content, Input, Line, Question},
+    words::{api_error, text_block, title, tool_kind},
+};
+
+impl TranscriptDecoder {
+    pub(super) fn assistant(&mut self, mut line: Line<'_>, record: &Record<'_>, out: &mut Decoded) {
+        if self.parent.is_none()
+            && !self.carried.own
+            && line.first_session_id.is_none()
+            && line.forked_from.is_none()
+            && self.foreign.is_none()
+        {
+            // Older versions do not tell, and what never tells cannot be waited for.
+            self.begin_own(out);
+        }
+        let owner = self.owner(&line, record, out);
+        let Some(message) = line.message.take() else { return };
+        if line.is_api_error_message {
+            let error = api_error(&line);
+            self.emit(&line, record, &owner, 0, error, message.content.text(), out);
+            if let Some(event) = out.events.last_mut() {
+                event.severity = Some(Severity::Error);
+            }
+            return;
+        }
+        let synthetic = message.model.as_deref() == Some("<synthetic>");
+        if synthetic && message.content.is_text(NO_RESPONSE) {
+            // Stands for an answer when a session is taken up behind a command; nobody said it.
+            self.annotate(&line, record, &owner, EXTRA, Topic::Notice, NO_RESPONSE, out);
+            return;
+        }
+        let message_id = message.id.map(Text::into_string);
+        let model = message.model.filter(|_| !synthetic).map(Text::into_string);
+        let stop = match message.stop_reason.as_deref() {
+            _ if line.is_aborted_mid_stream => Some(Stop::Aborted),
+            Some("end_turn" | "stop_sequence") => Some(Stop::EndTurn),
+            Some("tool_use") => Some(Stop::ToolUse),
+            Some("max_tokens") => Some(Stop::MaxTokens),
+            Some("refusal") => Some(Stop::Refusal),
+            Some(_) => Some(Stop::Other),
+            None => None,
+        };
+        let blocks = match message.content {
+            Content::Blocks(blocks) => blocks,
+            Content::Text(text) => vec![text_block(text)],
+            Content::Empty => Vec::new(),
+        };
+        for (index, block) in blocks.into_iter().enumerate() {
+            let index = index as u32;
+            let is_call = matches!(&*block.kind, "tool_use" | "server_tool_use" | "mcp_tool_use");
+            if let Some(thinking) = block.thinking {
+                // Its stop reason is the message's; the text that follows ends the turn, not this.
+                let part = AssistantDelta {
+                    message_id: message_id.clone(),
+                    block: events::Block::Thinking,
+                    stop: None,
+                    blocks: 1,
+                };
+                let text = Some(thinking.into_string()).filter(|t| !t.is_empty());
+                self.emit(&line, record, &owner, index, part, text, out);
+                continue;
+            }
+            let said = AssistantMessage {
+                message_id: message_id.clone(),
+                model: model.clone(),
+                stop,
+                blocks: 1,
+                tool_calls: u32::from(is_call),
+                thinking: None,
+            };
+            let text = block.text.map(Text::into_string).filter(|t| !t.is_empty());
+            self.emit(&line, record, &owner, index, said, text, out);
+            if is_call {
+                self.call(&line, record, &owner, block.id, block.name, block.input.map(|i| i.get()), index, out);
+            }
+        }
+        if let (Some(tokens), Some(id), false) = (message.usage, message_id, synthetic)
+            && self.carried.counted.as_deref() != Some(&id)
+        {
+            let usage = UsageReported {
+                message_id: Some(id.clone()),
+                model,
+                input_tokens: tokens.input_tokens.unwrap_or(0),
+                output_tokens: tokens.output_tokens.unwrap_or(0),
+                cache_read_tokens: tokens.cache_read_input_tokens.unwrap_or(0),
+                cache_write_tokens: tokens.cache_creation_input_tokens.unwrap_or(0),
+            };
+            let mut event = out.event(record, &owner, Identity::of(CLAUDE, "usage", &[id.as_bytes()]), usage);
+            event.created_at = line.timestamp.as_deref().and_then(Timestamp::parse);
+            out.push(event);
+            self.carried.counted = Some(id);
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one block")]
+    fn call(
+        &mut self,
+        line: &Line<'_>,
+        record: &Record<'_>,
+        owner: &Arc<str>,
+        id: Option<Text<'_>>,
+        name: Option<Text<'_>>,
+        input: Option<&str>,
+        index: u32,
+        out: &mut Decoded,
+    ) {
+        let call_id = id.map(Text::into_string).unwrap_or_default();
+        let name = name.map(Text::into_string).unwrap_or_default();
+        let tool = tool_kind(&name);
+        let parsed: Input<'_> = input.and_then(|i| serde_json::from_str(i).ok()).unwrap_or_default();
+        let question = parsed
+            .questions
+            .and_then(|q| serde_json::from_str::<Vec<Question<'_>>>(q.get()).ok())
+            .and_then(|q| q.into_iter().next());
+        let title =
+            question.as_ref().map(|q| q.question.0.to_string()).or_else(|| title(tool, &parsed)).or_else(|| {
+                name.starts_with("mcp__").then(|| name.trim_start_matches("mcp__").replacen("__", ": ", 1))
+            });
+        let background = parsed.run_in_background == Some(true);
+        let payload = ToolCall { call_id: call_id.clone(), name, tool, title, escalated: false, background };
+        self.emit(line, record, owner, CALL + index, payload, input.map(str::to_owned), out);
+        if let Some(question) = question {
+            let options = question.options.into_iter().map(|c| c.label.into_string()).collect();
+            let text = Some(question.question.into_string());
+            self.emit(
+                line,
+                record,
+                owner,
+                QUESTION + index,
+                QuestionAsked { call_id: Some(call_id.clone()), options },
+                text,
+                out,
+            );
+            if self.carried.questions.len() == OPEN_QUESTIONS {
+                self.carried.questions.remove(0);
+            }
+            self.carried.questions.push(call_id);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Lines of the type `user`: prompts, and what tools returned.
+
+use std::sync::Arc;
+
+use agents::borrowed::Text;
+use events::{
+    Identity, PromptOrigin, QuestionAnswered, Severity, ToolOutcome, ToolResult, Topic, TurnOutcome, UserPrompt,
+};
+use tailer::decode::{Decoded, Record};
+
+use super::{ANSWER, CALL, CLAUDE, EXTRA, TranscriptDecoder};
+use crate::claude::{
+    record::{Block, Content, Line},
+    words::{Who, between, who},
+};
+
+impl TranscriptDecoder {
+    pub(super) fn user(&mut self, mut line: Line<'_>, record: &Record<'_>, out: &mut Decoded) {
+        let undecided = self.undecided(&line);
+        let owner = match (undecided, line.copied_from()) {
+            (true, Some(parent)) => self.copied(parent, record, out),
+            (true, None) => Arc::clone(&self.session),
+            (false, _) => self.owner(&line, record, out),
+        };
+        let before = out.events.len();
+        let Some(message) = line.message.take() else { return };
+        match message.content {
+            Content::Empty => {}
+            Content::Text(text) => self.prompt(&line, record, &owner, text, 0, out),
+            Content::Blocks(blocks) => self.user_blocks(&line, record, &owner, blocks, out),
+        }
+        if undecided && !self.carried.own {
+            self.held.extend(out.events.drain(before..));
+        }
+    }
+
+    fn user_blocks(
+        &mut self,
+        line: &Line<'_>,
+        record: &Record<'_>,
+        owner: &Arc<str>,
+        blocks: Vec<Block<'_>>,
+        out: &mut Decoded,
+    ) {
+        let mut texts: Option<Text<'_>> = None;
+        let mut attachments = 0;
+        for (index, block) in blocks.into_iter().enumerate() {
+            match &*block.kind {
+                "tool_result" => self.result(line, record, owner, block, index as u32, out),
+                "text" => {
+                    let Some(text) = block.text else { continue };
+                    texts = Some(match texts.take() {
+                        None => text,
+                        Some(first) => Text(format!("{}\n{}", &*first, &*text).into()),
+                    });
+                }
+                _ => attachments += 1,
+            }
+        }
+        if let Some(text) = texts {
+            self.prompt(line, record, owner, text, attachments, out);
+        } else if attachments > 0 {
+            self.prompt(line, record, owner, Text("(attachment)".into()), attachments, out);
+        }
+    }
+
+    fn result(
+        &mut self,
+        line: &Line<'_>,
+        record: &Record<'_>,
+        owner: &Arc<str>,
+        block: Block<'_>,
+        index: u32,
+        out: &mut Decoded,
+    ) {
+        let call_id = block.tool_use_id.map(Text::into_string).unwrap_or_default();
+        let outcome = match line.tool_denial_kind.as_deref() {
+            Some("user-rejected") if line.tool_denial_before_run => {
+                self.carried.denied = true;
+                ToolOutcome::Denied
+            }
+            Some("user-rejected") => ToolOutcome::Cancelled,
+            Some(_) => ToolOutcome::Blocked,
+            None if block.is_error == Some(true) => ToolOutcome::Error,
+            None => ToolOutcome::Ok,
+        };
+        let text = block.content.text();
+        let exit_code = match (&text, outcome) {
+            (Some(text), ToolOutcome::Error) => {
+                text.strip_prefix("Exit code ").and_then(|t| t.split_whitespace().next()).and_then(|n| n.parse().ok())
+            }
+            _ => None,
+        };
+        let parent = line.source_tool_assistant_uuid.as_deref().map(|uuid| Identity::record(CLAUDE, uuid, CALL));
+        let result = ToolResult { call_id: call_id.clone(), outcome, exit_code, duration_ms: None, detail: false };
+        self.emit(line, record, owner, index, result, text, out);
+        if let Some(event) = out.events.last_mut() {
+            event.parent = parent;
+            if outcome == ToolOutcome::Error {
+                event.severity = Some(Severity::Warning);
+            }
+        }
+        if let Some(at) = self.carried.questions.iter().position(|q| *q == call_id) {
+            self.carried.questions.remove(at);
+            self.emit(line, record, owner, ANSWER + index, QuestionAnswered { call_id: Some(call_id) }, None, out);
+        }
+    }
+
+    fn prompt(
+        &mut self,
+        line: &Line<'_>,
+        record: &Record<'_>,
+        owner: &Arc<str>,
+        text: Text<'_>,
+        attachments: u32,
+        out: &mut Decoded,
+    ) {
+        let start = text.trim_start();
+        if start.starts_with("[Request interrupted by user") {
+            let outcome =
+                if std::mem::take(&mut self.carried.denied) { TurnOutcome::Denied } else { TurnOutcome::Interrupted };
+            self.end(line, record, owner, outcome, 0, "[Request interrupted by user]", out);
+            return;
+        }
+        let origin = match who(line, start, self.parent.is_some() && !self.carried.prompted) {
+            Who::Prompt(origin) => origin,
+            Who::Command(name) => {
+                if name == "/clear" && self.foreign.is_none() && !self.carried.own {
+                    self.begin_own(out);
+                }
+                self.annotate(line, record, owner, EXTRA, Topic::Command, &name, out);
+                return;
+            }
+            Who::Machine => return,
+        };
+        self.carried.prompted = true;
+        self.carried.denied = false;
+        let text = match origin {
+            PromptOrigin::Command => {
+                between(start, "<bash-input>", "</bash-input>").map_or_else(|| start.to_owned(), |c| format!("!{c}"))
+            }
+            PromptOrigin::Human | PromptOrigin::Steering | PromptOrigin::Wakeup | PromptOrigin::Agent => {
+                text.into_string()
+            }
+        };
+        self.emit(line, record, owner, 0, UserPrompt { origin, attachments, provider_turn_id: None }, Some(text), out);
+    }
+}

@@ -1,0 +1,106 @@
+//! A history that is written once more: resumed, rewound, restored.
+
+use super::*;
+
+#[test]
+fn a_restated_history_tells_nothing_again() {
+    let restated = format!(
+        r#"{{"$set":{{"messages":[{PROMPT},{}],"lastUpdated":"2026-11-20T05:00:00.000Z"}}}}"#,
+        ANSWER.replace("\"The command printed a greeting.\"", r#"[{"text":"The command printed a greeting."}]"#)
+    );
+    check(
+        &[PROMPT, TOUCH, ANSWER, TOUCH, &restated],
+        &[
+            "user.prompt human | run the greeting command",
+            "assistant.message calls=0 thinking=- | The command printed a greeting.",
+            "usage.reported 1000+200>65",
+            "signal ended completed low",
+        ],
+    );
+}
+
+#[test]
+fn a_restated_history_that_nobody_told_is_told_as_history() {
+    let restated = format!(r#"{{"$set":{{"messages":[{PROMPT},{ANSWER}],"lastUpdated":"2026-11-20T05:00:00.000Z"}}}}"#);
+    check(
+        &[&restated],
+        &[
+            "!user.prompt human | run the greeting command",
+            "!assistant.message calls=0 thinking=- | The command printed a greeting.",
+            "usage.reported 1000+200>65",
+            "signal ended completed low",
+        ],
+    );
+}
+
+#[test]
+fn a_history_restated_within_a_turn_leaves_it_open() {
+    let old = PROMPT.replace("u1", "u0").replace("04:39:20", "04:30:20");
+    let restated = format!(r#"{{"$set":{{"messages":[{old}],"lastUpdated":"2026-11-20T05:00:00.000Z"}}}}"#);
+    let update = with_calls(&call("glob", "{}", "success", "{}"));
+    check(
+        &[PROMPT, TOUCH, EMPTY, &restated, &update],
+        &[
+            "user.prompt human | run the greeting command",
+            "assistant.message calls=0 thinking=-",
+            "!user.prompt human | run the greeting command",
+            "tool.call glob read `described` | {}",
+            "tool.result ok None",
+            "signal running thinking medium",
+        ],
+    );
+}
+
+#[test]
+fn a_session_resumed_with_an_open_turn() {
+    let restated = format!(r#"{{"$set":{{"messages":[{PROMPT}],"lastUpdated":"2026-11-20T05:00:00.000Z"}}}}"#);
+    check(
+        &[PROMPT, TOUCH, r#"{"$set":{"sessionId":"s1"}}"#, &restated],
+        &[
+            "user.prompt human | run the greeting command",
+            "signal ended exited medium",
+            "session.started resume cwd=- parent=- type=-",
+        ],
+    );
+}
+
+#[test]
+fn a_rewind_goes_back_in_its_own_session() {
+    check(
+        &[PROMPT, TOUCH, ANSWER, r#"{"$rewindTo":"u1"}"#],
+        &[
+            "user.prompt human | run the greeting command",
+            "assistant.message calls=0 thinking=- | The command printed a greeting.",
+            "usage.reported 1000+200>65",
+            "signal ended completed medium",
+            "session.forked s1 u1",
+        ],
+    );
+}
+
+/// Built from a description of 0.61.0: `/resume resume tag` appends the tagged history under new ids, all
+/// with one timestamp.
+#[test]
+fn a_restored_checkpoint_is_history() {
+    let at = |line: &str, id: &str| {
+        line.replace("04:39:20.821Z", "06:00:00.000Z")
+            .replace("04:39:28.743Z", "06:00:00.001Z")
+            .replace("\"u1\"", id)
+            .replace("\"g1\"", id)
+    };
+    let bare = at(
+        r#"{"id":"g1","timestamp":"2026-11-20T04:39:28.743Z","type":"gemini","content":[{"text":"An answer."}]}"#,
+        "\"g7\"",
+    );
+    check(
+        &[&at(PROMPT, "\"u7\""), &bare, &at(PROMPT, "\"u8\""), &bare.replace("g7", "g8")],
+        &[
+            "!user.prompt human | run the greeting command",
+            "!assistant.message calls=0 thinking=- | An answer.",
+            "signal ended completed medium",
+            "!user.prompt human | run the greeting command",
+            "!assistant.message calls=0 thinking=- | An answer.",
+            "signal ended completed low",
+        ],
+    );
+}

@@ -1,0 +1,176 @@
+//! Requests for permission and what came of them.
+
+use std::{fmt, str::FromStr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ToolOutcome, is_false};
+use crate::{Reason, provider::names};
+
+names! {
+    /// What an approval is about.
+    ApprovalKind {
+        /// A command.
+        Command = "command" / 1,
+        /// An edit of files.
+        Edit = "edit" / 2,
+        /// A plan.
+        Plan = "plan" / 3,
+        /// A call of an MCP tool.
+        Mcp = "mcp" / 4,
+        /// A fetch from the network.
+        Fetch = "fetch" / 5,
+        /// Trust in a folder, a hook or a key.
+        Trust = "trust" / 6,
+        /// A file that is written anew.
+        Write = "write" / 7,
+        /// A question to the user: the answer is what is asked for.
+        Question = "question" / 8,
+        /// A file that is read.
+        Read = "read" / 9,
+    }
+}
+
+impl ApprovalKind {
+    /// Why a session waits that asks for this.
+    #[must_use]
+    pub const fn reason(self) -> Reason {
+        match self {
+            Self::Command | Self::Read => Reason::Tool,
+            Self::Edit | Self::Write => Reason::Edit,
+            Self::Question => Reason::Question,
+            Self::Plan => Reason::Plan,
+            Self::Mcp => Reason::Mcp,
+            Self::Fetch => Reason::Fetch,
+            Self::Trust => Reason::Trust,
+        }
+    }
+}
+
+names! {
+    /// How an approval stands.
+    ApprovalState {
+        /// Somebody has to decide.
+        Pending = "pending" / 1,
+        /// Allowed through capture.
+        Allowed = "allowed" / 2,
+        /// Denied through capture.
+        Denied = "denied" / 3,
+        /// The agent went on: it was answered where it was asked, or by somebody else.
+        AnsweredElsewhere = "answered_elsewhere" / 4,
+        /// Nobody knows any more whether the agent still asks.
+        Expired = "expired" / 5,
+        /// There is nothing to decide any more: the turn was broken off, the agent is gone.
+        Withdrawn = "withdrawn" / 6,
+    }
+}
+
+by_default!(ApprovalState::Pending);
+
+names! {
+    /// Who decided.
+    DecidedBy {
+        /// A rule of the user's policy.
+        Policy = "policy" / 1,
+        /// A person.
+        Person = "person" / 2,
+        /// A person, for all requests of a session that are the same.
+        Grant = "grant" / 3,
+    }
+}
+
+names! {
+    /// How a decision reaches the agent.
+    DecidedVia {
+        /// The agent's hook waits for it.
+        Hook = "hook" / 1,
+        /// Keys typed into the terminal of a run.
+        Keys = "keys" / 2,
+        /// Whoever speaks the agent's protocol waits for it.
+        Protocol = "protocol" / 3,
+    }
+}
+
+data! {
+    /// The agent stopped to ask for permission. What it asks for is exact unless it was read from a
+    /// screen.
+    ApprovalRequested {
+        /// Ours: names the approval until it is closed.
+        approval_id: String,
+        /// What it is about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        about: Option<ApprovalKind>,
+        /// The provider's id of the call, when it says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<String>,
+        /// The provider's name of the tool.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool: Option<String>,
+        /// The command, every byte of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<String>,
+        /// The files it wants, as the agent names them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        paths: Vec<String>,
+        /// What is to be fetched.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        url: Option<String>,
+        /// The tool's input, JSON.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<String>,
+        /// Something of it was too long and is not here.
+        #[serde(default, skip_serializing_if = "is_false")]
+        cut: bool,
+        /// Where it would happen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
+        /// The dialog it was read from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dialog: Option<Box<crate::Dialog>>,
+        /// The delivery of the hook that asks, which may wait for the answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delivery: Option<String>,
+        /// The BLAKE3 hash of what the hook was called with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<String>,
+        /// The PATH of the agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        search_path: Option<String>,
+        /// The key of the claim that was made with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+    }
+}
+
+data! {
+    /// An approval was closed, by whomever; or, with an `outcome`, what the agent did after it.
+    ApprovalResolved {
+        /// Names the approval.
+        approval_id: String,
+        /// Whether it was allowed; absent when nobody can tell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        allowed: Option<bool>,
+        /// How it stands now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<ApprovalState>,
+        /// Who decided, when it was decided through capture.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<DecidedBy>,
+        /// How the decision reaches the agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        via: Option<DecidedVia>,
+        /// The rule of the policy.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
+        /// Why, or what the agent is told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+        /// The command that runs in place of the one that was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rewrite: Option<String>,
+        /// How the call ended that it was about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<ToolOutcome>,
+    }
+}

@@ -1,0 +1,172 @@
+//! What is said of a session itself: how it began and ended, its status, where its history comes from, remarks.
+
+use std::{fmt, str::FromStr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Reason, State, provider::names};
+
+names! {
+    /// How a session came to be.
+    StartKind {
+        /// Not said.
+        Unknown = "unknown" / 0,
+        /// A new conversation.
+        New = "new" / 1,
+        /// An old conversation taken up again in its own file.
+        Resume = "resume" / 2,
+        /// A copy of another conversation that goes its own way.
+        Fork = "fork" / 3,
+        /// Another agent's helper.
+        Subagent = "subagent" / 4,
+    }
+}
+
+by_default!(StartKind::Unknown);
+
+data! {
+    /// A session was first seen. Repeated when a later record knows more.
+    SessionStarted {
+        /// How it came to be.
+        #[serde(default)]
+        how: StartKind,
+        /// Working directory.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
+        /// Git branch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        git_branch: Option<String>,
+        /// Model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// Version of the agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cli_version: Option<String>,
+        /// The provider's id of the session whose helper this is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent_provider_session_id: Option<String>,
+        /// Our id of that session; filled in when the event is committed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent_session_id: Option<crate::SessionId>,
+        /// What kind of helper: `general-purpose`, `/root/helper`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent_type: Option<String>,
+    }
+}
+
+data! {
+    /// The session's process said goodbye, or capture concluded that it is gone (derived).
+    SessionExited {
+        /// clean, failed or killed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<Reason>,
+        /// Exit code, when known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<i32>,
+    }
+}
+
+/// The status changed (derived).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusChanged {
+    /// The state before; absent for the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<State>,
+    /// The state now.
+    pub to: State,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    /// What was going on, in one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<String>,
+    /// The claims that decided, in their sources' words: `registry: waiting: permission prompt`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
+}
+
+names! {
+    /// Who started a compaction.
+    CompactTrigger {
+        /// The user.
+        Manual = "manual" / 1,
+        /// The agent.
+        Auto = "auto" / 2,
+    }
+}
+
+data! {
+    /// The context was compacted.
+    ContextCompacted {
+        /// Who started it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trigger: Option<CompactTrigger>,
+        /// Tokens before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens_before: Option<u64>,
+        /// Tokens after.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens_after: Option<u64>,
+    }
+}
+
+data! {
+    /// The session repeats another's history up to a record and goes its own way from there; or
+    /// it went back to an earlier record of its own (rewind).
+    SessionForked {
+        /// The provider's id of the session it comes from; its own for a rewind.
+        from: String,
+        /// The provider's id of the last record both share, when known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<String>,
+    }
+}
+
+names! {
+    /// What an annotation is about.
+    Topic {
+        /// The session's title.
+        Title = "title" / 1,
+        /// The model in use.
+        Model = "model" / 2,
+        /// The working directory.
+        Cwd = "cwd" / 3,
+        /// The git branch.
+        GitBranch = "git_branch" / 4,
+        /// The permission mode: `default`, `plan`, `acceptEdits`.
+        PermissionMode = "permission_mode" / 5,
+        /// Version of the agent.
+        CliVersion = "cli_version" / 6,
+        /// A prompt was put in the agent's own queue, or taken out of it.
+        Queue = "queue" / 7,
+        /// A command of the agent's own was run (`/rename`).
+        Command = "command" / 8,
+        /// A remark of the agent for the user.
+        Notice = "notice" / 9,
+        /// The session is one with another: the value is the other's id of ours.
+        MergedInto = "merged_into" / 10,
+        /// Capture of the session was turned `on` or `off`.
+        Capture = "capture" / 11,
+        /// A user's or monitor's note.
+        Note = "note" / 12,
+        /// The run that hosts the session: the value is its id.
+        Run = "run" / 13,
+        /// A key answered a dialog on the terminal; what was typed is not kept.
+        Input = "input" / 14,
+        /// The user labelled the session: the value is `key=value`, or `key` to take it off.
+        Label = "label" / 15,
+    }
+}
+
+by_default!(Topic::Note);
+
+data! {
+    /// A remark about the session: a title, a mode, a note.
+    Annotation {
+        /// What it is about.
+        topic: Topic,
+        /// The new value.
+        value: String,
+    }
+}

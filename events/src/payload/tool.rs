@@ -1,0 +1,114 @@
+//! What an agent does with tools, questions to the user among them.
+
+use std::{fmt, str::FromStr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::is_false;
+use crate::provider::names;
+
+names! {
+    /// What a tool does, as far as status and approval care.
+    ToolKind {
+        /// Runs a command.
+        Execute = "execute" / 1,
+        /// Changes files.
+        Edit = "edit" / 2,
+        /// Reads or searches.
+        Read = "read" / 3,
+        /// Fetches from the network.
+        Fetch = "fetch" / 4,
+        /// A tool of an MCP server.
+        Mcp = "mcp" / 5,
+        /// Presents a plan for approval.
+        Plan = "plan" / 6,
+        /// Asks the user a question.
+        Question = "question" / 7,
+        /// Hands work to a sub-agent.
+        Subagent = "subagent" / 8,
+        /// Anything else.
+        Other = "other" / 9,
+    }
+}
+
+by_default!(ToolKind::Other);
+
+data! {
+    /// The agent called a tool. The input, as the agent wrote it, is the event's text.
+    ToolCall {
+        /// The provider's id of the call.
+        call_id: String,
+        /// The provider's name of the tool.
+        name: String,
+        /// What it does.
+        tool: ToolKind,
+        /// One line for people: the command, the file, the URL, the question.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+        /// The agent asked for more rights than it has, so a dialog is likely.
+        #[serde(default, skip_serializing_if = "is_false")]
+        escalated: bool,
+        /// The call goes on after its turn (a background command).
+        #[serde(default, skip_serializing_if = "is_false")]
+        background: bool,
+    }
+}
+
+names! {
+    /// How a tool call ended.
+    ToolOutcome {
+        /// It worked.
+        Ok = "ok" / 1,
+        /// It failed.
+        Error = "error" / 2,
+        /// A person refused it.
+        Denied = "denied" / 3,
+        /// A rule, a hook or a host refused it; the turn goes on.
+        Blocked = "blocked" / 4,
+        /// It was cut off.
+        Cancelled = "cancelled" / 5,
+    }
+}
+
+by_default!(ToolOutcome::Ok);
+
+data! {
+    /// A tool call returned. Its output is the event's text.
+    ToolResult {
+        /// The provider's id of the call.
+        call_id: String,
+        /// How it ended.
+        outcome: ToolOutcome,
+        /// Exit code of a command, when known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        /// How long it took, milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
+        /// Only details of a call whose result was reported before.
+        #[serde(default, skip_serializing_if = "is_false")]
+        detail: bool,
+    }
+}
+
+data! {
+    /// The agent asked the user something. The question is the event's text.
+    QuestionAsked {
+        /// The provider's id of the call that asks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<String>,
+        /// The answers offered.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        options: Vec<String>,
+    }
+}
+
+data! {
+    /// The user answered, or turned the question away.
+    QuestionAnswered {
+        /// The provider's id of the call that asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<String>,
+    }
+}

@@ -1,0 +1,195 @@
+//! What is said in a turn and what it costs: prompts, messages, tokens.
+
+use std::{fmt, str::FromStr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::is_zero;
+use crate::provider::names;
+
+names! {
+    /// What opened a turn.
+    TurnTrigger {
+        /// A person's prompt.
+        Prompt = "prompt" / 1,
+        /// The agent itself: a finished background task, a scheduled wake-up.
+        Wakeup = "wakeup" / 2,
+        /// A command of the agent's own (`/compact`).
+        Command = "command" / 3,
+    }
+}
+
+by_default!(TurnTrigger::Prompt);
+
+data! {
+    /// A turn was opened (derived).
+    TurnStarted {
+        /// What opened it.
+        trigger: TurnTrigger,
+        /// Its number within the session, from 1.
+        number: u32,
+    }
+}
+
+names! {
+    /// How a turn ended.
+    TurnOutcome {
+        /// The agent finished.
+        Completed = "completed" / 1,
+        /// The user interrupted it.
+        Interrupted = "interrupted" / 2,
+        /// The user refused a permission.
+        Denied = "denied" / 3,
+        /// An error ended it.
+        Failed = "failed" / 4,
+        /// The session's process ended first.
+        Exited = "exited" / 5,
+        /// The next prompt came before any end was seen.
+        Superseded = "superseded" / 6,
+        /// Silence and a ready prompt.
+        TimedOut = "timed_out" / 7,
+    }
+}
+
+by_default!(TurnOutcome::Completed);
+
+data! {
+    /// A turn is over (derived).
+    TurnCompleted {
+        /// How it ended.
+        outcome: TurnOutcome,
+        /// Its number within the session, from 1.
+        number: u32,
+        /// From its start to its end, milliseconds by capture's clock or the provider's.
+        duration_ms: u64,
+    }
+}
+
+names! {
+    /// Who is behind a prompt.
+    PromptOrigin {
+        /// A person typed it while the agent was waiting.
+        Human = "human" / 1,
+        /// A person typed it while the agent was working: steering or queued.
+        Steering = "steering" / 2,
+        /// The agent gave it to itself (a background task ended).
+        Wakeup = "wakeup" / 3,
+        /// Another agent gave it: the task of a sub-agent.
+        Agent = "agent" / 4,
+        /// A command of the agent's own that makes it work (`/compact`, `!ls`).
+        Command = "command" / 5,
+    }
+}
+
+by_default!(PromptOrigin::Human);
+
+data! {
+    /// Something was asked of the agent. The text is the event's text.
+    UserPrompt {
+        /// Who asked.
+        origin: PromptOrigin,
+        /// Images and files that came with it.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        attachments: u32,
+        /// The provider's id of the turn, when it has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider_turn_id: Option<String>,
+    }
+}
+
+names! {
+    /// The part of a message a text belongs to.
+    Block {
+        /// What the user reads.
+        Text = "text" / 1,
+        /// Thinking.
+        Thinking = "thinking" / 2,
+    }
+}
+
+by_default!(Block::Text);
+
+data! {
+    /// A part of a message that came after the message's event was committed, or live output.
+    AssistantDelta {
+        /// The provider's id of the message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message_id: Option<String>,
+        /// Which part.
+        block: Block,
+        /// Why the model stopped, when this part is the first to say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stop: Option<Stop>,
+        /// Content blocks this part stands for.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        blocks: u32,
+    }
+}
+
+names! {
+    /// Why the model stopped.
+    Stop {
+        /// It finished its turn.
+        EndTurn = "end_turn" / 1,
+        /// It called tools.
+        ToolUse = "tool_use" / 2,
+        /// It ran out of tokens.
+        MaxTokens = "max_tokens" / 3,
+        /// It was cut off by the user.
+        Aborted = "aborted" / 4,
+        /// It refused.
+        Refusal = "refusal" / 5,
+        /// Anything else, or not said.
+        Other = "other" / 6,
+    }
+}
+
+data! {
+    /// One message of the model. Blocks of one message are one event. The text the user reads is
+    /// the event's text.
+    AssistantMessage {
+        /// The provider's id of the message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message_id: Option<String>,
+        /// Model that wrote it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// Why the model stopped; `end_turn` ends the turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stop: Option<Stop>,
+        /// Content blocks of any kind merged into this event.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        blocks: u32,
+        /// Tool calls among them.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        tool_calls: u32,
+        /// The model's thinking, as far as it is readable.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        thinking: Option<String>,
+    }
+}
+
+data! {
+    /// Tokens spent on one model response; never a running total.
+    UsageReported {
+        /// The provider's id of the message or response they were spent on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message_id: Option<String>,
+        /// Model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// Input tokens that no cache served.
+        #[serde(default)]
+        input_tokens: u64,
+        /// Output tokens, thinking included.
+        #[serde(default)]
+        output_tokens: u64,
+        /// Input tokens read from a cache.
+        #[serde(default)]
+        cache_read_tokens: u64,
+        /// Input tokens written to a cache.
+        #[serde(default)]
+        cache_write_tokens: u64,
+    }
+}

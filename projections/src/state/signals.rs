@@ -1,0 +1,171 @@
+//! What a claim does to a session: it moves the conversation, or is held until it is replaced or withdrawn.
+
+use events::{Claim, Event, Reason, Signal, Source, State, Timestamp, TurnOutcome};
+
+use super::{Conclusion, HELD_CLAIMS, SessionState};
+use crate::{
+    shorten::one_line,
+    status::{Held, Process, is_momentary},
+    talk::{OpenCall, Phase},
+};
+
+/// A hook of a call may be told so long before the message that makes the call, ms.
+const BEFORE_MESSAGE_MS: i64 = 1_000;
+
+impl SessionState {
+    pub(super) fn take_signal(&mut self, event: &Event, signal: &Signal, at: Timestamp, out: &mut Vec<Conclusion>) {
+        let words = signal.words.clone().unwrap_or_default();
+        match &signal.claim {
+            Claim::TurnEnded { outcome, pending_subagents } => {
+                self.talk_at = at;
+                let certain = signal.strength == events::Confidence::High;
+                if self.turn.is_some() && signal.strength == events::Confidence::Low {
+                    self.likely_end = (!self.goes_on(at)).then_some((at, *outcome));
+                } else if self.turn.is_some() {
+                    self.end_turn(*outcome, None, *pending_subagents, certain, at, out);
+                } else if let Phase::Ended { pending_subagents: pending, certain: sure, .. } = &mut self.talk.phase {
+                    *pending = *pending_subagents;
+                    *sure |= certain;
+                } else if self.talk.is_open() {
+                    self.talk.phase =
+                        Phase::Ended { outcome: *outcome, class: None, pending_subagents: *pending_subagents, certain };
+                }
+            }
+            Claim::State { state, reason } if event.source == Source::Transcript && event.agent_id.is_none() => {
+                // The transcript's own word moves the conversation; it is no second voice.
+                self.talk_at = at;
+                match (state, &mut self.talk.phase) {
+                    (State::Running, Phase::Open { doing }) => *doing = reason.unwrap_or(Reason::Thinking),
+                    (State::Running, phase) => *phase = Phase::Open { doing: reason.unwrap_or(Reason::Thinking) },
+                    (State::Waiting, Phase::Open { .. }) => {
+                        if self.turn.is_some() {
+                            self.end_turn(
+                                TurnOutcome::Completed,
+                                None,
+                                0,
+                                signal.strength == events::Confidence::High,
+                                at,
+                                out,
+                            );
+                        } else {
+                            self.talk.phase = Phase::Ended {
+                                outcome: TurnOutcome::Completed,
+                                class: None,
+                                pending_subagents: 0,
+                                certain: false,
+                            };
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            Claim::State { .. } if event.source == Source::Telemetry && self.has_newer_claim(event, at) => {}
+            Claim::State { state, reason } => {
+                self.withdraw(event.source, event.agent_id.as_deref(), signal.key.as_deref());
+                let said_at = event.created_at.min(at);
+                if !is_momentary(event.source) && event.agent_id.is_none() {
+                    self.held.retain(|h| {
+                        let older = h.said_at.unwrap_or(h.at) < said_at;
+                        !(is_momentary(h.source) && h.agent.is_none() && h.state != *state && older)
+                    });
+                }
+                if signal.valid_until.is_some_and(|until| until <= self.clock) {
+                    return;
+                }
+                if self.held.len() == HELD_CLAIMS {
+                    self.held.remove(0);
+                }
+                self.held.push(Held {
+                    source: event.source,
+                    agent: event.agent_id.as_deref().map(str::to_owned),
+                    state: *state,
+                    reason: *reason,
+                    strength: signal.strength,
+                    at,
+                    valid_until: signal.valid_until,
+                    holds_from: signal.holds_from.or_else(|| {
+                        // One with a key is told by whoever is asked, and no dialog that was answered.
+                        let told = event.source == Source::Protocol && signal.key.is_some();
+                        let asks = *state == State::WaitingApproval && event.agent_id.is_none() && !told;
+                        asks.then(|| self.dialog_counts_from(event.source, at)).flatten()
+                    }),
+                    said_at: Some(said_at),
+                    key: signal.key.clone(),
+                    words,
+                    dialog: signal.dialog.clone(),
+                    subject: signal
+                        .dialog
+                        .as_deref()
+                        .and_then(|d| d.subject.as_deref().or(d.question.as_deref()))
+                        .map(|s| one_line(s, 200)),
+                    event: event.id,
+                });
+                if event.source == Source::Registry {
+                    self.goodbye_at = None;
+                }
+                if self.likely_end.is_some_and(|(end, _)| self.goes_on(end)) {
+                    self.likely_end = None;
+                }
+                let ready = *state == State::Waiting
+                    && event.agent_id.is_none()
+                    && signal.strength == events::Confidence::High
+                    && *reason != Some(Reason::Question);
+                self.ready_at = (ready && self.turn.is_some()).then_some(at);
+            }
+            Claim::ProcessAlive { pid, start_ticks } => {
+                self.process = Process::Alive { pid: *pid, start_ticks: *start_ticks };
+                self.session.pid = Some(*pid);
+                self.goodbye_at = None;
+            }
+            Claim::ProcessGone { pid, clean } => {
+                if self.process().is_none_or(|(known, _)| known == *pid)
+                    && !matches!(self.process, Process::Gone { .. })
+                {
+                    // An agent that has a way to say goodbye and did not was killed; of one that has
+                    // none, it is told by whether it went in the middle of its work.
+                    let registered = self.held.iter().any(|h| h.source == Source::Registry);
+                    let clean = *clean || self.goodbye_at.is_some() || !registered && self.turn.is_none();
+                    self.leave(if clean { Reason::Clean } else { Reason::Killed }, at, out);
+                }
+            }
+            Claim::Withdrawn if event.source == Source::Registry && self.process().is_some() => {
+                // A goodbye: the process goes within moments. What it last said holds until then.
+                self.goodbye_at = Some(at);
+            }
+            Claim::Withdrawn => {
+                self.withdraw(event.source, event.agent_id.as_deref(), signal.key.as_deref());
+                if matches!(event.source, Source::Hook | Source::Protocol) && signal.key.is_some() {
+                    self.request_answered(event.source, signal.key.as_deref());
+                }
+            }
+        }
+    }
+
+    /// Whether a hook told of a tool or a request when the turn was likely to end: a message may be
+    /// written before the calls it makes.
+    fn goes_on(&self, end: Timestamp) -> bool {
+        let calls = |h: &&Held| h.state == State::WaitingApproval || h.reason == Some(Reason::Tool);
+        let hooks = self.held.iter().filter(|h| h.source == Source::Hook && h.agent.is_none());
+        hooks.filter(calls).any(|h| h.said_at.unwrap_or(h.at) >= end.plus_ms(-BEFORE_MESSAGE_MS))
+    }
+
+    pub(super) fn withdraw(&mut self, source: Source, agent: Option<&str>, key: Option<&str>) {
+        self.held.retain(|h| h.source != source || h.agent.as_deref() != agent || h.key.as_deref() != key);
+    }
+
+    /// A call returned: a request for permission that was made for it is answered, whoever did.
+    pub(super) fn answered(&mut self, call: Option<&OpenCall>, by: Timestamp) {
+        let last = self.talk.calls.is_empty();
+        self.held.retain(|h| {
+            let asks = is_momentary(h.source) && h.state == State::WaitingApproval;
+            let its_own = h.subject.is_some() && call.is_some_and(|c| c.title == h.subject);
+            !(asks && (last || its_own) && h.said_at.unwrap_or(h.at) <= by)
+        });
+    }
+
+    /// Whether this source said something about a later moment already.
+    fn has_newer_claim(&self, event: &Event, at: Timestamp) -> bool {
+        let same = |h: &&Held| h.source == event.source && h.agent.as_deref() == event.agent_id.as_deref();
+        self.held.iter().filter(same).any(|h| h.at > at)
+    }
+}

@@ -1,0 +1,367 @@
+//! Claims against each other, against silence, and against the process they are about.
+
+use super::*;
+use PromptOrigin::Wakeup;
+use Source::{Hook, Process, Pty, Registry, Transcript};
+use State::{Running, Waiting, WaitingApproval};
+
+#[test]
+fn silence_in_an_open_turn_is_still_work() {
+    let mut tape = stands(&[on(0.0, prompt("go")), until(30.0), until(599.0)], "running thinking");
+    assert_eq!(tape.transitions(), ["0 turn 1 by prompt", "0 running thinking"]);
+    assert_eq!(tape.state.view().status.confidence, Confidence::High);
+    let mut tape = stands(
+        &[on(0.0, prompt("go")), on(1.0, call("c", ToolKind::Execute, "sleep 500")), until(500.0)],
+        "running tool [sleep 500]",
+    );
+    assert_eq!(tape.state.view().status.confidence, Confidence::Medium);
+}
+
+#[test]
+fn long_silence_with_no_process_known_is_unknown() {
+    let tape = check(
+        &[on(0.0, prompt("go")), until(700.0)],
+        &["0 turn 1 by prompt", "0 running thinking", "600 unknown lost"],
+    );
+    assert!(tape.state.open_turn().is_some(), "the turn may go on");
+    // With a process alive it stays what it was, and goes on where it was lost.
+    check(
+        &[on(0.0, alive()), on(0.0, prompt("go")), until(90_000.0)],
+        &["0 waiting new_session", "0 turn 1 by prompt", "0 running thinking"],
+    );
+    check(
+        &[on(0.0, prompt("go")), on(700.0, message("m", "still here", None)), on(701.0, answer("done"))],
+        &[
+            "0 turn 1 by prompt",
+            "0 running thinking",
+            "600 unknown lost",
+            "700 running thinking",
+            "701 turn 1 completed",
+            "701 waiting turn_complete",
+        ],
+    );
+}
+
+#[test]
+fn a_prompt_known_to_be_ready_is_never_idle() {
+    check(&[on(0.0, registry(Waiting)), until(9_000.0)], &["0 waiting new_session"]);
+    check(
+        &[on(0.0, prompt("go")), on(1.0, answer("ok")), on(1.0, registry(Waiting)), until(9_000.0)],
+        &["0 turn 1 by prompt", "0 running thinking", "1 turn 1 completed", "1 waiting turn_complete"],
+    );
+    // A session of which only the start is known.
+    check(&[on(0.0, said(SessionStarted::default())), until(9_000.0)], &["0 waiting new_session", "120 idle quiet"]);
+}
+
+#[test]
+fn the_registry_beats_the_transcript() {
+    let mut tape = stands(&[on(0.0, prompt("go")), on(1.0, registry(Waiting))], "waiting turn_complete");
+    let status = tape.state.view().status.clone();
+    assert_eq!(status.evidence.iter().map(|e| e.source).collect::<Vec<_>>(), [Registry]);
+    assert_eq!(
+        status.disagreements.iter().map(|e| (e.source, &*e.claim)).collect::<Vec<_>>(),
+        [(Transcript, "open turn")]
+    );
+    stands(&[on(0.0, prompt("go")), on(1.0, answer("done")), on(1.1, registry(Running))], "running thinking");
+    // The lines of a message come when it is over: the dialog is known before the call.
+    stands(&[on(0.0, prompt("go")), on(1.0, registry(WaitingApproval))], "waiting_approval tool");
+}
+
+#[test]
+fn a_dialog_is_about_the_open_call() {
+    let dialog = |tool, title: &str| {
+        [on(0.0, prompt("go")), on(1.0, call("c", tool, title)), on(1.1, registry(WaitingApproval))]
+    };
+    stands(&dialog(ToolKind::Execute, "touch x"), "waiting_approval tool [touch x]");
+    stands(&dialog(ToolKind::Edit, "calc.py"), "waiting_approval edit [calc.py]");
+    stands(&dialog(ToolKind::Plan, "the plan"), "waiting_approval plan [the plan]");
+    stands(&dialog(ToolKind::Mcp, "demo: ping"), "waiting_approval mcp [demo: ping]");
+    stands(&dialog(ToolKind::Fetch, "https://example.com"), "waiting_approval fetch [https://example.com]");
+    let several = [
+        on(0.0, prompt("go")),
+        on(1.0, call("a", ToolKind::Read, "a.rs")),
+        on(1.0, call("b", ToolKind::Edit, "b.rs")),
+        on(1.1, registry(WaitingApproval)),
+    ];
+    stands(&several, "waiting_approval edit [b.rs]");
+    // A source that says what about is believed.
+    let trust = [on(0.0, claims_why(Registry, WaitingApproval, Some(Reason::Trust)))];
+    stands(&trust, "waiting_approval trust");
+}
+
+#[test]
+fn an_open_dialog_is_a_pending_approval() {
+    let steps = [
+        on(0.0, prompt("go")),
+        on(1.0, call("c", ToolKind::Execute, "rm x")),
+        on(2.0, registry(WaitingApproval)),
+        on(5.0, registry(Running)),
+        on(5.1, result("c")),
+    ];
+    let mut tape = Tape::played(&steps[..3]);
+    let asked = tape.event(2.0, &registry(WaitingApproval)).sequence - 1;
+    let id = Identity::record(Provider::Claude, &asked.to_string(), 0).event_id().to_string();
+    assert_eq!(tape.state.view().pending_approvals, [id]);
+    let mut tape = Tape::played(&steps);
+    assert_eq!(tape.state.view().pending_approvals, [""; 0]);
+    assert_eq!(tape.state.open_turn().unwrap().approvals, 1);
+    assert_eq!(
+        tape.transitions(),
+        ["0 turn 1 by prompt", "0 running thinking", "2 waiting_approval tool", "5 running tool"]
+    );
+}
+
+#[test]
+fn a_question_waits_for_its_answer() {
+    let asked = QuestionAsked { call_id: Some("q".into()), options: vec!["red".into(), "blue".into()] };
+    let steps = [
+        on(0.0, prompt("go")),
+        on(1.0, call("q", ToolKind::Other, "AskUserQuestion")),
+        on(1.0, says("Which color?", asked)),
+        on(9.0, said(QuestionAnswered { call_id: Some("q".into()) })),
+        on(9.0, result("q")),
+        on(10.0, answer("red it is")),
+    ];
+    stands(&steps[..3], "waiting question [Which color?]");
+    check(
+        &steps,
+        &[
+            "0 turn 1 by prompt",
+            "0 running thinking",
+            "1 waiting question",
+            "9 running thinking",
+            "10 turn 1 completed",
+            "10 waiting turn_complete",
+        ],
+    );
+    // A ready prompt that is a question leaves the turn open.
+    let tape = Tape::played(&[
+        on(0.0, prompt("go")),
+        on(1.0, claims_why(Registry, Waiting, Some(Reason::Question))),
+        until(60.0),
+    ]);
+    assert!(tape.state.open_turn().is_some());
+}
+
+#[test]
+fn sub_agents_keep_their_parent_running() {
+    let pending = signal(
+        Transcript,
+        Confidence::High,
+        Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 1 },
+    );
+    let over = signal(
+        Transcript,
+        Confidence::High,
+        Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 },
+    );
+    let helper = |state| claims(Transcript, state).of_agent("a1");
+    // Told by the turn's end alone.
+    stands(&[on(0.0, prompt("go")), on(1.0, answer("they work")), on(1.1, pending.clone())], "running subagents");
+    // Told by the sub-agent, whose dialog is its parent's.
+    let steps = [
+        on(0.0, prompt("go")),
+        on(1.0, claims_why(Transcript, Running, Some(Reason::Subagents)).of_agent("a1")),
+        on(2.0, answer("they work")),
+        on(2.1, pending),
+        on(3.0, helper(WaitingApproval)),
+        on(8.0, claims_why(Transcript, Running, Some(Reason::Subagents)).of_agent("a1")),
+        on(9.0, signal(Transcript, Confidence::High, Claim::Withdrawn).of_agent("a1")),
+        on(9.0, asks(Wakeup, "<task-notification>")),
+        on(10.0, answer("all done")),
+        on(10.1, over),
+    ];
+    check(
+        &steps,
+        &[
+            "0 turn 1 by prompt",
+            "0 running thinking",
+            "2 turn 1 completed",
+            "3 waiting_approval tool",
+            "8 running subagents",
+            "9 turn 2 by wakeup",
+            "10 turn 2 completed",
+            "10 waiting turn_complete",
+        ],
+    );
+    assert_eq!(Tape::played(&steps[..5]).state.claim_of_agent("a1"), Some(WaitingApproval));
+    assert_eq!(Tape::played(&steps[..7]).state.claim_of_agent("a1"), None);
+}
+
+#[test]
+fn one_sub_agent_is_not_another() {
+    let claim = |agent, state| claims(Transcript, state).of_agent(agent);
+    let steps = [
+        on(0.0, prompt("go")),
+        on(1.0, claim("a1", WaitingApproval)),
+        on(1.0, claim("a2", Running)),
+        on(2.0, signal(Transcript, Confidence::High, Claim::Withdrawn).of_agent("a2")),
+    ];
+    // Of equally strong claims of one source the newer one wins; the other is told beside it.
+    let mut tape = stands(&steps[..3], "running thinking");
+    assert_eq!(tape.state.view().status.disagreements.len(), 1);
+    stands(&steps, "waiting_approval tool");
+}
+
+#[test]
+fn a_process_that_ends() {
+    let alive_and = |rest: &[Step]| [&[on(0.0, alive()), on(0.0, registry(Waiting))], rest].concat();
+    let last = |steps: Vec<Step>| Tape::played(&steps).transitions().pop().unwrap();
+    assert_eq!(last(alive_and(&[on(5.0, withdrawn(Registry)), on(5.1, gone())])), "5.1 exited clean");
+    assert_eq!(last(alive_and(&[on(5.0, gone())])), "5 exited killed");
+    // In the middle of a turn.
+    check(
+        &[on(0.0, alive()), on(1.0, prompt("go")), on(2.0, registry(Running)), on(3.0, gone())],
+        &[
+            "0 waiting new_session",
+            "1 turn 1 by prompt",
+            "1 running thinking",
+            "3 turn 1 exited",
+            "3 exit killed",
+            "3 exited killed",
+        ],
+    );
+    // An agent that keeps no registry has no way to say goodbye: killed is who was at work.
+    let found = signal(Process, Confidence::High, Claim::ProcessAlive { pid: PID, start_ticks: 7 });
+    assert_eq!(
+        last(vec![on(0.0, found.clone()), on(1.0, prompt("go")), on(2.0, answer("ok")), on(3.0, gone())]),
+        "3 exited clean"
+    );
+    assert_eq!(last(vec![on(0.0, found), on(1.0, prompt("go")), on(3.0, gone())]), "3 exited killed");
+    // Another process is not this one's end.
+    let other = signal(Process, Confidence::High, Claim::ProcessGone { pid: PID + 1, clean: false });
+    assert_eq!(last(alive_and(&[on(5.0, other)])), "0 waiting new_session");
+    // The agent itself says that it ends.
+    let exit = said(SessionExited { reason: Some(Reason::Failed), code: Some(1) });
+    assert_eq!(last(vec![on(0.0, prompt("go")), on(1.0, exit)]), "1 exited failed");
+}
+
+#[test]
+fn a_goodbye_keeps_the_last_word_until_the_process_goes() {
+    let steps = [on(0.0, alive()), on(0.0, registry(Waiting)), on(5.0, withdrawn(Registry)), until(9.0)];
+    stands(&steps, "waiting new_session");
+    // A process that stays: its registry file is gone, so nobody speaks for it any more.
+    let mut tape = Tape::played(&steps);
+    tape.play(&until(130.0));
+    assert_eq!(tape.status(), "idle quiet");
+    // What a sub-agent still says is no word of the one that said goodbye.
+    let steps = [
+        on(0.0, alive()),
+        on(0.0, registry(Waiting)),
+        on(5.0, withdrawn(Registry)),
+        on(5.05, claims(Transcript, Running).of_agent("a1")),
+        on(5.1, gone()),
+    ];
+    stands(&steps, "exited clean");
+    // A process that says something again did not leave.
+    let steps = [
+        on(0.0, alive()),
+        on(0.0, registry(Waiting)),
+        on(5.0, withdrawn(Registry)),
+        on(6.0, registry(Running)),
+        on(9.0, gone()),
+    ];
+    stands(&steps, "exited killed");
+}
+
+#[test]
+fn last_words_do_not_revive_but_a_prompt_does() {
+    let ended = [on(0.0, alive()), on(1.0, prompt("go")), on(2.0, registry(Running)), on(3.0, gone())];
+    let then = |step: Step| [&ended[..], &[step]].concat();
+    let transitions = |step: Step| Tape::played(&then(step)).transitions()[6..].to_vec();
+    // Read only after the end was noticed: nothing of it opens a turn in a session that is over.
+    for words in [
+        call("c", ToolKind::Execute, "ls"),
+        message("m", "I will", Some(Stop::ToolUse)),
+        answer("done"),
+        said(Heartbeat {}),
+    ] {
+        let mut tape = stands(&then(on(3.1, words.clone())), "exited killed");
+        assert_eq!(tape.transitions().len(), 6, "{words:?}");
+        assert_eq!(tape.state.view().turn, None, "{words:?}");
+    }
+    assert_eq!(transitions(on(3.1, prompt("again"))), ["3.1 turn 2 by prompt", "3.1 running thinking"]);
+    assert_eq!(transitions(on(60.0, call("c", ToolKind::Execute, "ls"))), ["60 turn 2 by wakeup", "60 running tool"]);
+    assert_eq!(transitions(on(60.0, alive())), ["60 waiting turn_complete"]);
+    // What says nothing about work leaves it exited.
+    for words in [note(Topic::Title, "t"), usage("m", 1), said(ContextCompacted::default())] {
+        assert_eq!(transitions(on(60.0, words)), [""; 0]);
+    }
+}
+
+#[test]
+fn a_tool_that_runs_may_be_a_sub_agent() {
+    let helper = || claims_why(Transcript, Running, Some(Reason::Subagents)).of_agent("a1");
+    let sees = || claims_why(Pty, Running, Some(Reason::Tool));
+    let steps = [on(0.0, prompt("go")), on(1.0, sees()), on(2.0, helper())];
+    stands(&steps, "running subagents");
+    stands(&and_call(&steps, ToolKind::Subagent), "running subagents [look]");
+    stands(&and_call(&steps, ToolKind::Execute), "running tool [look]");
+    // Its dialog is about the tool it wants to use.
+    let mut steps = steps.to_vec();
+    steps.push(on(3.0, claims_why(Pty, WaitingApproval, Some(Reason::Tool))));
+    stands(&steps, "waiting_approval tool");
+}
+
+fn and_call(steps: &[Step], tool: ToolKind) -> Vec<Step> {
+    let mut steps = steps.to_vec();
+    steps.push(on(3.0, call("c", tool, "look")));
+    steps
+}
+
+#[test]
+fn a_claim_of_middling_strength_wins_when_the_turn_has_long_been_silent() {
+    let ready = || signal(Pty, Confidence::Medium, Claim::State { state: Waiting, reason: None });
+    check(
+        &[on(0.0, prompt("go")), on(1.0, ready()), until(29.0), until(31.0)],
+        &["0 turn 1 by prompt", "0 running thinking", "30 waiting turn_complete"],
+    );
+}
+
+#[test]
+fn a_claim_holds_until_it_runs_out() {
+    let claim = Claim::State { state: Running, reason: Some(Reason::Retrying) };
+    let brief = said(Signal {
+        dialog: None,
+        key: None,
+        holds_from: None,
+        claim,
+        strength: Confidence::High,
+        valid_until: Some(at(5.0)),
+        words: None,
+    })
+    .by(Hook);
+    check(
+        &[on(0.0, said(SessionStarted::default())), on(1.0, brief.clone()), until(4.9), until(6.0)],
+        &["0 waiting new_session", "1 running retrying", "5 waiting new_session"],
+    );
+    // Its end is no activity: idle is counted from the last sign of the conversation.
+    let tape = Tape::played(&[on(0.0, said(SessionStarted::default())), on(1.0, brief), until(500.0)]);
+    assert_eq!(tape.transitions().pop().as_deref(), Some("120 idle quiet"));
+}
+
+#[test]
+fn many_claims_that_run_out_all_at_once() {
+    let mut steps = vec![on(0.0, prompt("go"))];
+    for n in 0..HELD_CLAIMS {
+        let claim = Claim::State { state: if n % 2 == 0 { WaitingApproval } else { Running }, reason: None };
+        let brief = said(Signal {
+            dialog: None,
+            key: None,
+            holds_from: None,
+            claim,
+            strength: Confidence::High,
+            valid_until: Some(at(10.0 + n as f64)),
+            words: None,
+        });
+        steps.push(on(1.0, brief.by(Hook).of_agent(&format!("a{n}"))));
+    }
+    let mut steady = Tape::played(&steps);
+    for second in 1..=100 {
+        steady.play(&until(f64::from(second)));
+    }
+    let mut late = Tape::played(&steps);
+    late.play(&until(100.0));
+    assert_eq!(late.transitions(), steady.transitions());
+    assert_eq!(late.state, steady.state);
+}

@@ -1,0 +1,316 @@
+//! Turns: how they begin, what runs in them, how they end and what is told of it.
+
+use super::*;
+use PromptOrigin::{Agent, Command, Steering, Wakeup};
+use Source::{Hook, Pty, Registry, Transcript};
+use State::{Running, Waiting, WaitingApproval};
+
+#[test]
+fn a_turn_from_prompt_to_exit() {
+    check(
+        &[
+            on(0.0, alive()),
+            on(1.0, prompt("list the files")),
+            on(2.0, message("m1", "I look", Some(Stop::ToolUse))),
+            on(2.0, call("c1", ToolKind::Execute, "ls")),
+            on(3.0, result("c1")),
+            on(4.0, answer("two files")),
+            until(123.0),
+            until(125.0),
+            on(200.0, withdrawn(Registry)),
+            on(200.1, gone()),
+        ],
+        &[
+            "0 waiting new_session",
+            "1 turn 1 by prompt",
+            "1 running thinking",
+            "4 turn 1 completed",
+            "4 waiting turn_complete",
+            "124 idle quiet",
+            "200.1 exit clean",
+            "200.1 exited clean",
+        ],
+    );
+}
+
+#[test]
+fn what_runs_is_said_while_it_runs() {
+    let steps = [
+        on(0.0, prompt("go")),
+        on(1.0, message("m1", "", Some(Stop::ToolUse))),
+        on(1.0, call("c1", ToolKind::Execute, "make\n  test")),
+        on(1.1, call("c2", ToolKind::Read, "a.rs")),
+        on(2.0, result("c1")),
+        on(3.0, result("c2")),
+    ];
+    stands(&steps[..1], "running thinking");
+    stands(&steps[..3], "running tool [make test]");
+    stands(&steps[..4], "running tool [make test]");
+    stands(&steps[..5], "running tool [a.rs]");
+    stands(&steps, "running thinking");
+}
+
+#[test]
+fn how_a_turn_ended_is_why_it_waits() {
+    let ended = |end: Said| [on(0.0, prompt("go")), on(1.0, call("c", ToolKind::Execute, "ls")), on(2.0, end)];
+    stands(&ended(ends(TurnOutcome::Interrupted)), "waiting interrupted");
+    stands(&ended(ends(TurnOutcome::Denied)), "waiting denied");
+    stands(&ended(failure(ErrorClass::Auth)), "waiting auth");
+    stands(&ended(failure(ErrorClass::Quota)), "waiting quota");
+    stands(&ended(failure(ErrorClass::RateLimit)), "waiting quota");
+    for class in [ErrorClass::Provider, ErrorClass::Network, ErrorClass::Context, ErrorClass::Other] {
+        stands(&ended(failure(class)), "waiting error");
+    }
+    // The registry's bare `idle` does not hide it.
+    let mut steps = ended(ends(TurnOutcome::Denied)).to_vec();
+    steps.push(on(2.1, registry(Waiting)));
+    stands(&steps, "waiting denied");
+    check(
+        &ended(ends(TurnOutcome::Denied)),
+        &["0 turn 1 by prompt", "0 running thinking", "2 turn 1 denied", "2 waiting denied"],
+    );
+}
+
+#[test]
+fn a_refused_call_that_does_not_end_the_turn() {
+    let mut tape = stands(
+        &[
+            on(0.0, prompt("go")),
+            on(1.0, call("c", ToolKind::Execute, "rm -rf /")),
+            on(1.5, returns("c", ToolOutcome::Blocked)),
+        ],
+        "running thinking",
+    );
+    assert_eq!(tape.state.open_turn().unwrap().tool_errors, 1);
+    tape.play(&on(2.0, answer("then not")));
+    assert_eq!(tape.status(), "waiting turn_complete");
+}
+
+#[test]
+fn an_error_that_is_tried_again() {
+    let retry =
+        says("overloaded", ErrorReported { class: ErrorClass::Provider, retrying: true, ..ErrorReported::default() });
+    stands(&[on(0.0, prompt("go")), on(1.0, retry.clone())], "running retrying");
+    stands(&[on(0.0, prompt("go")), on(1.0, retry.clone()), on(3.0, answer("ok"))], "waiting turn_complete");
+    stands(&[on(0.0, prompt("go")), on(1.0, answer("ok")), on(2.0, retry)], "waiting turn_complete");
+}
+
+#[test]
+fn the_class_of_an_error_may_come_after_the_end() {
+    let steps = [on(0.0, prompt("go")), on(1.0, ends(TurnOutcome::Failed)), on(1.0, failure(ErrorClass::Quota))];
+    check(
+        &steps,
+        &["0 turn 1 by prompt", "0 running thinking", "1 turn 1 failed", "1 waiting error", "1 waiting quota"],
+    );
+}
+
+#[test]
+fn a_turn_the_agent_starts_itself() {
+    let first = [on(0.0, prompt("go")), on(1.0, answer("started in the background"))];
+    let mut steps = first.to_vec();
+    steps.extend([on(30.0, asks(Wakeup, "<task-notification>")), on(31.0, answer("it is done"))]);
+    let mut tape = check(
+        &steps,
+        &[
+            "0 turn 1 by prompt",
+            "0 running thinking",
+            "1 turn 1 completed",
+            "1 waiting turn_complete",
+            "30 turn 2 by wakeup",
+            "30 running thinking",
+            "31 turn 2 completed",
+            "31 waiting turn_complete",
+        ],
+    );
+    let session = tape.state.view();
+    assert_eq!(session.summary.last_prompt.as_deref(), Some("go"), "what a person asked");
+    assert_eq!(session.last_user_prompt_at, Some(at(0.0)));
+    // Without a prompt: the work itself opens the turn.
+    let mut steps = first.to_vec();
+    steps.push(on(30.0, call("c", ToolKind::Execute, "ls")));
+    let tape = stands(&steps, "running tool [ls]");
+    assert_eq!(tape.transitions()[4..], ["30 turn 2 by wakeup", "30 running tool"]);
+    // What comes late of the last message does not.
+    let mut steps = first.to_vec();
+    steps.extend([
+        on(1.1, part("last", "and more", None)),
+        on(1.1, usage("last", 5)),
+        on(1.2, message("last", "", Some(Stop::EndTurn))),
+    ]);
+    assert_eq!(Tape::played(&steps).transitions().len(), 4);
+}
+
+#[test]
+fn a_command_of_the_agents_own() {
+    let compacted = ContextCompacted { trigger: Some(CompactTrigger::Manual), ..ContextCompacted::default() };
+    let steps = [on(0.0, asks(Command, "/compact")), on(9.0, said(compacted)), on(9.1, ends(TurnOutcome::Completed))];
+    stands(&steps[..1], "running thinking");
+    check(&steps, &["0 turn 1 by command", "0 running thinking", "9.1 turn 1 completed", "9.1 waiting turn_complete"]);
+}
+
+#[test]
+fn what_is_typed_while_it_works_belongs_to_the_turn() {
+    let steps = [on(0.0, prompt("go")), on(1.0, asks(Steering, "faster")), on(2.0, answer("ok"))];
+    let mut tape =
+        check(&steps, &["0 turn 1 by prompt", "0 running thinking", "2 turn 1 completed", "2 waiting turn_complete"]);
+    let turn = tape.state.recent_turns().next_back().unwrap().clone();
+    assert_eq!((turn.steering, turn.prompt.as_deref()), (1, Some("go")));
+    assert_eq!(tape.state.view().summary.last_prompt.as_deref(), Some("faster"));
+    // With no turn open it is a prompt like any other.
+    stands(&[on(0.0, asks(Steering, "hello"))], "running thinking");
+}
+
+#[test]
+fn the_next_prompt_ends_a_turn_whose_end_nobody_saw() {
+    check(
+        &[on(0.0, prompt("one")), on(5.0, prompt("two")), on(6.0, answer("ok"))],
+        &[
+            "0 turn 1 by prompt",
+            "0 running thinking",
+            "5 turn 1 superseded",
+            "5 turn 2 by prompt",
+            "6 turn 2 completed",
+            "6 waiting turn_complete",
+        ],
+    );
+}
+
+#[test]
+fn the_turn_an_event_belongs_to() {
+    let turn_of = |steps: &[Step], seconds: f64, said: Said| {
+        let tape = Tape::played(steps);
+        let event = tape.event(seconds, &said);
+        let turn = tape.state.turn_of(&event);
+        // What the fold makes of it agrees: a turn that is named is open, or was until then.
+        let mut after = tape.clone();
+        after.play(&on(seconds, said));
+        let known = [after.state.open_turn(), after.state.recent_turns().next_back()]
+            .into_iter()
+            .flatten()
+            .any(|t| Some(t.id) == turn);
+        assert!(turn.is_none() || known, "{turn:?} is no turn");
+        match turn {
+            None => "none",
+            Some(id) if id == TurnId::from(event.id) => "new",
+            Some(_) => "open",
+        }
+    };
+    let open = [on(0.0, prompt("go"))];
+    assert_eq!(turn_of(&[], 0.0, prompt("go")), "new");
+    assert_eq!(turn_of(&[], 0.0, asks(Agent, "task")), "new");
+    assert_eq!(turn_of(&[], 0.0, prompt("go").restated()), "none");
+    assert_eq!(turn_of(&[], 0.0, call("c", ToolKind::Execute, "ls")), "new");
+    assert_eq!(turn_of(&[], 0.0, answer("late")), "none");
+    assert_eq!(turn_of(&[], 0.0, registry(Waiting)), "none");
+    assert_eq!(turn_of(&open, 1.0, prompt("next")), "new");
+    assert_eq!(turn_of(&open, 1.0, prompt("again").restated()), "open");
+    assert_eq!(turn_of(&open, 1.0, asks(Steering, "faster")), "open");
+    assert_eq!(turn_of(&open, 1.0, call("c", ToolKind::Execute, "ls")), "open");
+    assert_eq!(turn_of(&open, 1.0, answer("ok")), "open");
+    let likely = [
+        on(0.0, prompt("go")),
+        on(
+            1.0,
+            signal(
+                Transcript,
+                Confidence::Low,
+                Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 },
+            ),
+        ),
+    ];
+    assert_eq!(turn_of(&likely, 1.2, call("c", ToolKind::Execute, "ls")), "open");
+    assert_eq!(turn_of(&likely, 9.0, call("c", ToolKind::Execute, "ls")), "new");
+    let exited = [on(0.0, alive()), on(0.0, prompt("go")), on(1.0, gone())];
+    assert_eq!(turn_of(&exited, 1.1, call("c", ToolKind::Execute, "ls")), "none");
+    assert_eq!(turn_of(&exited, 9.0, call("c", ToolKind::Execute, "ls")), "new");
+}
+
+#[test]
+fn the_conversation_says_how_a_turn_ended_when_others_blur_it() {
+    let rests = |reason| claims_why(Hook, Waiting, Some(reason));
+    for (hook, ended, expected) in [
+        (Reason::Interrupted, TurnOutcome::Denied, "waiting denied"),
+        (Reason::TurnComplete, TurnOutcome::Denied, "waiting denied"),
+        (Reason::TurnComplete, TurnOutcome::Interrupted, "waiting interrupted"),
+        (Reason::Interrupted, TurnOutcome::Completed, "waiting interrupted"),
+        (Reason::Question, TurnOutcome::Denied, "waiting question"),
+    ] {
+        let steps = [on(0.0, prompt("go")), on(1.0, ends(ended)), on(1.1, rests(hook)), until(5.0)];
+        stands(&steps, expected);
+    }
+}
+
+#[test]
+fn a_likely_end_counts_only_after_silence() {
+    let likely = || {
+        signal(Transcript, Confidence::Low, Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 })
+    };
+    let opened = ["0 turn 1 by prompt", "0 running thinking"];
+    check(&[on(0.0, prompt("go")), on(1.0, likely()), until(1.39)], &opened);
+    let ended = [&opened[..], &["1.4 turn 1 completed", "1.4 waiting turn_complete"]].concat();
+    check(&[on(0.0, prompt("go")), on(1.0, likely()), until(1.4)], &ended);
+    check(
+        &[on(0.0, prompt("go")), on(1.0, likely()), on(1.2, call("c", ToolKind::Execute, "ls")), until(9.0)],
+        &opened,
+    );
+    // A hook that tells of a call shows that the turn goes on, before the message or behind it.
+    let asks = || claims_why(Hook, WaitingApproval, Some(Reason::Tool));
+    let asked = [&opened[..], &["1.2 waiting_approval tool"]].concat();
+    check(&[on(0.0, prompt("go")), on(1.0, likely()), on(1.2, asks()), until(9.0)], &asked);
+    let called = [&opened[..], &["0.9 waiting_approval tool"]].concat();
+    check(&[on(0.0, prompt("go")), on(0.9, asks()), on(1.0, likely()), until(9.0)], &called);
+    // Another source's word is no going on.
+    check(&[on(0.0, prompt("go")), on(1.0, likely()), on(1.2, said(Heartbeat {}).by(Hook)), until(9.0)], &ended);
+}
+
+#[test]
+fn a_ready_prompt_against_an_open_turn_gives_it_up() {
+    let steps = [on(0.0, prompt("go")), on(1.0, registry(Waiting)), until(3.9), until(4.0)];
+    check(&steps, &["0 turn 1 by prompt", "0 running thinking", "1 waiting turn_complete", "4 turn 1 timed_out"]);
+    // Back to work in time.
+    let steps = [on(0.0, prompt("go")), on(1.0, registry(Waiting)), on(2.0, registry(Running)), until(60.0)];
+    assert!(Tape::played(&steps).state.open_turn().is_some());
+    // A dialog is no ready prompt, nor is a weak word.
+    let steps = [on(0.0, prompt("go")), on(1.0, registry(WaitingApproval)), until(60.0)];
+    assert!(Tape::played(&steps).state.open_turn().is_some());
+    let steps = [
+        on(0.0, prompt("go")),
+        on(1.0, signal(Pty, Confidence::Medium, Claim::State { state: Waiting, reason: None })),
+        until(29.0),
+    ];
+    assert!(Tape::played(&steps).state.open_turn().is_some());
+}
+
+#[test]
+fn a_restated_prompt_opens_no_turn() {
+    let steps = [on(0.0, prompt("go")), on(1.0, answer("ok")), on(9.0, prompt("go").restated())];
+    let mut tape = stands(&steps, "waiting turn_complete");
+    assert_eq!(tape.state.view().turns, 1);
+    assert_eq!(tape.state.view().last_user_prompt_at, Some(at(0.0)));
+}
+
+#[test]
+fn an_answer_ends_what_a_claim_of_the_transcript_began() {
+    // Work that no prompt announced (a compaction, a retry): the transcript says it runs.
+    let begun = on(0.0, claims_why(Transcript, Running, Some(Reason::Compacting)));
+    stands(std::slice::from_ref(&begun), "running compacting");
+    stands(&[begun.clone(), on(1.0, ends(TurnOutcome::Completed))], "waiting turn_complete");
+    stands(&[begun.clone(), on(1.0, answer("ok"))], "waiting turn_complete");
+    stands(&[begun.clone(), on(1.0, part("m", "ok", Some(Stop::EndTurn)))], "waiting turn_complete");
+    stands(&[begun.clone(), on(1.0, failure(ErrorClass::Auth))], "waiting auth");
+    stands(&[begun, on(1.0, claims(Transcript, Waiting))], "waiting turn_complete");
+}
+
+#[test]
+fn a_background_command_leaves_no_open_call() {
+    let background = said(ToolCall { background: true, ..tool_call("c", ToolKind::Execute, "serve") });
+    stands(&[on(0.0, prompt("go")), on(1.0, background)], "running thinking");
+    stands(
+        &[
+            on(0.0, prompt("go")),
+            on(1.0, answer("it runs")),
+            on(1.1, claims_why(Registry, Waiting, Some(Reason::Background))),
+        ],
+        "waiting background",
+    );
+}
