@@ -164,10 +164,15 @@ pub fn health(observed: Observed) -> Health {
     let observed = Arc::new(observed);
     let (ready, for_sources) = (Arc::clone(&observed), Arc::clone(&observed));
     Health {
-        ready: Arc::new(move || ready.supervisor.failure().is_none() && !ready.gauges.stuck.load(Ordering::Relaxed)),
+        ready: Arc::new(move || is_ready(&ready.supervisor, &ready.gauges)),
         sources: Arc::new(move || for_sources.sources(clock::now())),
         metrics: Arc::new(move |out| observed.metrics(out)),
     }
+}
+
+/// Whether events can be stored and every part of the service runs.
+fn is_ready(supervisor: &Supervisor, gauges: &Gauges) -> bool {
+    supervisor.failure().is_none() && !gauges.stuck.load(Ordering::Relaxed)
 }
 
 impl Observed {

@@ -6,9 +6,9 @@
 //! it fails, nothing of it happened, the inputs are kept and tried again, and files are read no
 //! further meanwhile.
 //!
-//! [`Ingest`] is made of parts that own what they keep: the table of [`sessions`] with their clocks, the open
-//! [`transaction`], the [`publisher`], the [`hosts`] of runs, the agents without a session in [`processes`]. Each
-//! kind of input has a module that applies it; [`fold`] is what they all end in.
+//! [`Ingest`] is made of parts that own what they keep: the table of `sessions` with their clocks, the open
+//! `transaction`, the `publisher`, the `hosts` of runs, the agents without a session in `processes`. Each
+//! kind of input has a module that applies it; `fold` is what they all end in.
 
 mod approvals;
 mod batch;

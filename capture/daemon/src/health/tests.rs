@@ -109,3 +109,15 @@ fn what_stays_in_the_spool_is_told() {
     fs::rename(&file, file.with_extension("bad")).unwrap();
     assert!(row(0).trouble.unwrap().contains("put aside"));
 }
+
+#[test]
+fn it_is_ready_while_all_of_it_runs_and_storing_works() {
+    let (supervisor, gauges) = (Supervisor::default(), Gauges::default());
+    assert!(is_ready(&supervisor, &gauges));
+    gauges.stuck.store(true, Ordering::Relaxed);
+    assert!(!is_ready(&supervisor, &gauges));
+    gauges.stuck.store(false, Ordering::Relaxed);
+    supervisor.spawn("ingest", || panic!("no more")).unwrap();
+    supervisor.join("ingest");
+    assert!(!is_ready(&supervisor, &gauges));
+}
