@@ -10,7 +10,7 @@ use std::{
 };
 
 use events::Provider;
-use hooks::{AGENTS, version_facts};
+use hooks::AGENTS;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -87,9 +87,9 @@ impl Machine {
 
     /// Puts every agent with hooks on the PATH, each in the newest version that is known here.
     pub fn newest_agents(&self) {
-        for agent in AGENTS {
-            let facts = version_facts(*agent).unwrap();
-            self.agent_version(*agent, &facts.newest.to_string());
+        for agent in AGENTS.iter().copied() {
+            let facts = hooks::facts(agent).unwrap();
+            self.agent_version(agent, &facts.versions.newest.to_string());
         }
     }
 

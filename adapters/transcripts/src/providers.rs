@@ -1,11 +1,7 @@
-//! The agents capture reads: where each keeps its files, and how they are decoded. A new provider
-//! is one more arm here, its own module, and a name in [`events::Provider`].
+//! The agents capture reads: which of the files in its home are whose, and how they are decoded. A new
+//! provider is one more arm of [`recognizer`] and a module of its own.
 
-use std::{
-    io::Read,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{io::Read, path::Path, sync::Arc};
 
 use events::Provider;
 
@@ -23,17 +19,28 @@ use agents::Homes;
 /// What to collect of these homes.
 #[must_use]
 pub fn roots(homes: &Homes) -> Vec<Root> {
-    let make = |provider, dirs: &[PathBuf], recognize: Arc<dyn Recognize>| {
-        dirs.iter()
-            .map(|dir| Root { provider, dir: dir.clone(), recognize: Arc::clone(&recognize) })
-            .collect::<Vec<_>>()
+    let roots_of = |provider: &Provider| {
+        let (provider, recognize) = (*provider, recognizer(*provider)?);
+        let roots = homes.of(provider).iter().map(move |dir| Root {
+            provider,
+            dir: dir.clone(),
+            recognize: Arc::clone(&recognize),
+        });
+        Some(roots)
     };
-    let mut roots = make(Provider::Claude, &homes.claude, Arc::new(Claude));
-    roots.extend(make(Provider::Codex, &homes.codex, Arc::new(Codex)));
-    roots.extend(make(Provider::Gemini, &homes.gemini, Arc::new(Gemini)));
-    roots.extend(make(Provider::Pi, &homes.pi, Arc::new(Pi(pi_lines))));
-    roots.extend(make(Provider::Capture, &homes.capture, Arc::new(Pi(own_lines))));
-    roots
+    Provider::ALL.iter().filter_map(roots_of).flatten().collect()
+}
+
+/// What knows the files of an agent, and who decodes them.
+fn recognizer(provider: Provider) -> Option<Arc<dyn Recognize>> {
+    Some(match provider {
+        Provider::Claude => Arc::new(Claude),
+        Provider::Codex => Arc::new(Codex),
+        Provider::Gemini => Arc::new(Gemini),
+        Provider::Pi => Arc::new(Pi(pi_lines)),
+        Provider::Capture => Arc::new(Pi(own_lines)),
+        Provider::Unknown => return None,
+    })
 }
 
 fn first(relative: &Path) -> Option<&str> {

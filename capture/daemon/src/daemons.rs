@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use crossbeam_channel::Sender;
-use events::Provider;
-use protocols::codex_daemon::{Daemons, HealthHandle, Timing, Told};
+use protocols::codex_daemon::{Daemons, HealthHandle, PROVIDER, Timing, Told};
 use server::SourceHealth;
 use transcripts::collect::Stopped;
 
@@ -24,9 +23,7 @@ pub fn follow(homes: Vec<PathBuf>, inputs: Sender<Input>) -> std::io::Result<Dae
                 let stored = Box::new(move |unknown: Vec<_>| unknown.into_iter().for_each(|id| strangers.tell(id)));
                 ProtocolInput::Claims { events, stored }
             }
-            Told::Only(threads) => {
-                ProtocolInput::Only { provider: Provider::Codex, sessions: threads.into_iter().collect() }
-            }
+            Told::Only(threads) => ProtocolInput::Only { provider: PROVIDER, sessions: threads.into_iter().collect() },
         };
         inputs.send(Input::Protocol(input)).map_err(|_| Stopped)
     })
