@@ -25,7 +25,7 @@ use processes::{AgentProcess, Ended};
 use projections::{Rules, SessionState};
 use server::Board;
 use store::{Known, Reader, SessionFilter, Writer};
-use transcripts::{
+use tailer::{
     collect::{Batch, Collector, Config, Control},
     tail::Now,
 };

@@ -41,10 +41,10 @@ use std::{path::Path, sync::Arc};
 
 use events::Provider;
 
-use crate::decode::{Decoded, Decoder, Malformed, Record};
 use line::Line;
 use memory::Memory;
 use records::Field;
+use tailer::decode::{Decoded, Decoder, Malformed, Record};
 use writer::Writer;
 
 /// Understands the records of one rollout file.

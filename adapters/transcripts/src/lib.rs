@@ -1,21 +1,17 @@
-//! The agents' transcripts: finding, watching, tailing and decoding the files that agents write, live
-//! registries among them.
+//! The agents' transcripts: which files an agent writes and what their records mean, live registries
+//! among them. One module for each agent.
 //!
-//! It hands out [`events::NewEvent`]s and decides nothing: what is new, what it means for a session and
-//! what is stored is decided by its callers. Start at [`decode`] for the interface of an agent's format,
-//! at [`tail`] for how bytes become records, at [`collect`] for when files are looked at.
+//! It reads no file but what a recognizer must look into, and decides nothing: files are followed by
+//! [`tailer`]; what is new, what it means for a session and what is stored is decided by the callers.
+//! Start at [`providers`] for which files are read, at [`tailer::decode`] for the interface of a decoder.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 pub mod claude;
 pub mod codex;
-pub mod collect;
-pub mod decode;
 pub mod gemini;
 pub mod pi;
 pub mod providers;
-pub mod tail;
-pub mod watch;
 
 use agents::Agent;
 use events::Provider;

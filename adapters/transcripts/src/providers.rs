@@ -8,13 +8,15 @@ use events::Provider;
 use crate::{
     claude::{self, FileKind, meta::MetaDecoder, registry::RegistryDecoder, transcript::TranscriptDecoder},
     codex::{self, CodexDecoder},
-    collect::{Recognize, Root},
-    decode::Decoder,
     gemini::{self, ChatFile, GeminiDecoder, GeminiLegacyDecoder},
     pi::{self, PiDecoder},
-    tail::{FileSpec, Format, MakeDecoder},
 };
 use agents::Homes;
+use tailer::{
+    collect::{Recognize, Root},
+    decode::Decoder,
+    tail::{FileSpec, Format, MakeDecoder},
+};
 
 /// What to collect of these homes.
 #[must_use]
@@ -166,9 +168,9 @@ struct Stale;
 impl Decoder for Stale {
     fn record(
         &mut self,
-        _: crate::decode::Record<'_>,
-        _: &mut crate::decode::Decoded,
-    ) -> Result<(), crate::decode::Malformed> {
+        _: tailer::decode::Record<'_>,
+        _: &mut tailer::decode::Decoded,
+    ) -> Result<(), tailer::decode::Malformed> {
         Ok(())
     }
 

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use crossbeam_channel::Sender;
 use events::{Finding, FindingKind, SessionId, State};
 use projections::Session;
 use serde::Deserialize;
@@ -11,7 +10,7 @@ use server::{Input as Typed, PromptAsk, RunAsk, RunTarget};
 use store::Reader;
 
 use crate::{
-    ingest::{Aside, Input, Noted},
+    ingest::{Aside, IngestHandle, Input, Noted},
     prompts::Prompts,
     runs::Runs,
 };
@@ -75,7 +74,7 @@ pub struct Actions {
     /// Where prompts wait.
     pub prompts: Prompts,
     /// Where what was done is noted.
-    pub inputs: Sender<Input>,
+    pub inputs: IngestHandle,
     /// Runs what takes time.
     pub runtime: tokio::runtime::Handle,
 }
@@ -97,7 +96,9 @@ impl Actions {
                 (Deed::Queue, Some(text)) => {
                     self.prompts.suggest(PromptAsk::Queue { session: session.id, text: text.clone() });
                 }
-                (Deed::Note, Some(text)) => note(&self.inputs, session.id, text.clone()),
+                (Deed::Note, Some(text)) => {
+                    self.inputs.send(note(session.id, text.clone())).ok();
+                }
                 (Deed::Queue | Deed::Note, None) => {}
             }
         }
@@ -116,14 +117,13 @@ impl Actions {
                 Ok(_) => format!("interrupted by a rule: {what}"),
                 Err(refusal) => format!("a rule would interrupt it ({what}), but {refusal}"),
             };
-            // A full channel blocks, and the runtime's own threads must not.
-            tokio::task::spawn_blocking(move || note(&inputs, id, said)).await.ok();
+            inputs.send_async(note(id, said)).await.ok();
         });
     }
 }
 
-fn note(inputs: &Sender<Input>, session: SessionId, text: String) {
-    inputs.send(Input::Aside(Aside::new(session, Noted::Note(text)))).ok();
+fn note(session: SessionId, text: String) -> Input {
+    Input::Aside(Aside::new(session, Noted::Note(text)))
 }
 
 #[cfg(test)]

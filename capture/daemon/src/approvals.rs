@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 use terminal::host::frame::Answered;
 
 use crate::{
-    ingest::{Input, Undecided},
+    ingest::{IngestHandle, Undecided},
     runs::Runs,
 };
 
@@ -76,7 +76,7 @@ enum Told {
 /// What the desk works with.
 pub struct Parts {
     /// The way to ingest, which commits decisions.
-    pub inputs: Sender<Input>,
+    pub inputs: IngestHandle,
     /// What is stored.
     pub reader: Reader,
     /// Where dialogs of runs can be answered.

@@ -7,7 +7,7 @@ use std::{
 
 use events::{RunId, Timestamp};
 use rustix::rand::{GetRandomFlags, getrandom};
-use transcripts::tail::Now;
+use tailer::tail::Now;
 
 /// Now, by the wall clock.
 #[must_use]

@@ -2,21 +2,20 @@
 
 use std::path::PathBuf;
 
-use crossbeam_channel::Sender;
 use protocols::codex_daemon::{Daemons, HealthHandle, PROVIDER, Timing, Told};
 use server::SourceHealth;
-use transcripts::collect::Stopped;
+use tailer::collect::Stopped;
 
 use crate::{
     clock,
-    ingest::{Input, ProtocolInput},
+    ingest::{IngestHandle, Input, ProtocolInput},
 };
 
 /// Follows the daemons of Codex's homes.
 ///
 /// # Errors
 /// When a thread or a descriptor cannot be had.
-pub fn follow(homes: Vec<PathBuf>, inputs: Sender<Input>) -> std::io::Result<Daemons> {
+pub fn follow(homes: Vec<PathBuf>, inputs: IngestHandle) -> std::io::Result<Daemons> {
     Daemons::start(homes, Timing::default(), clock::now, move |told| {
         let input = match told {
             Told::Claims(events, strangers) => {

@@ -14,7 +14,7 @@ use hooks::delivery::{Delivery, Spool};
 
 use crate::{
     clock,
-    ingest::{HookInput, Input},
+    ingest::{HookInput, IngestHandle, Input},
     redacted_only,
 };
 
@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 pub struct Deliveries {
     data: PathBuf,
     spool: Spool,
-    inputs: Sender<Input>,
+    inputs: IngestHandle,
     /// Those that are with ingest.
     under_way: Arc<Mutex<HashSet<RunId>>>,
 }
@@ -34,7 +34,7 @@ pub struct Deliveries {
 impl Deliveries {
     /// The deliveries of a data directory.
     #[must_use]
-    pub fn new(data: &Path, inputs: Sender<Input>) -> Self {
+    pub fn new(data: &Path, inputs: IngestHandle) -> Self {
         Self { data: data.to_owned(), spool: Spool::of(data), inputs, under_way: Arc::default() }
     }
 

@@ -22,7 +22,7 @@ use crate::{
     actions::Actions,
     clock,
     handing::as_json,
-    ingest::{Aside, Input, Noted},
+    ingest::{Aside, IngestHandle, Input, Noted},
     redaction,
 };
 
@@ -63,7 +63,7 @@ enum Asked {
 /// What the thread works with.
 pub struct Parts {
     /// The way to ingest.
-    pub inputs: Sender<Input>,
+    pub inputs: IngestHandle,
     /// What is stored.
     pub reader: Reader,
     /// The limits of the detectors.

@@ -12,7 +12,7 @@ use events::{ApprovalState, FindingKind, Provider, Timestamp};
 use hooks::{AGENTS, Command, Fit, Search, State, Status, delivery::Spool};
 use protocols::codex_daemon::HealthHandle;
 use server::{Health, SourceHealth};
-use transcripts::collect::Control;
+use tailer::collect::Control;
 
 use crate::{clock, daemons, heard::Hearing, ingest::Gauges, notices::Notices, runs::Runs, telemetry::Telemeter};
 

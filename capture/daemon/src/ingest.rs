@@ -10,6 +10,7 @@ mod apply;
 mod approvals;
 mod deliveries;
 mod findings;
+mod handle;
 mod hosts;
 mod link;
 mod message;
@@ -32,17 +33,17 @@ use std::{
 };
 
 use ::processes::{AgentProcess, Ended};
-use crossbeam_channel::{Receiver, RecvTimeoutError};
 use events::{Event, Provider, RunId, SessionId, Timestamp};
 use server::{Board, Json, SessionEntry};
 use store::{CommitError, PackedText, ReadError, Writer};
-use transcripts::collect::Batch;
+use tailer::collect::Batch;
 
 use crate::{heard::Heard, ignored::Ignored, redaction};
 
 pub use approvals::{Decide, Record, Undecided};
 pub use deliveries::HookInput;
 pub use findings::{Aside, Noted};
+pub use handle::{IngestHandle, IngestStopped, Inputs, NotSent, channel};
 use hosts::Host;
 pub use hosts::HostInput;
 pub use protocol::ProtocolInput;
@@ -354,19 +355,9 @@ impl Ingest {
     }
 
     /// Runs until told to stop, or until nobody can tell it anything any more.
-    pub fn run(mut self, inputs: Receiver<Input>) {
+    pub fn run(mut self, inputs: Inputs) {
         loop {
-            let input = match self.next_wait() {
-                Some(wait) => match inputs.recv_timeout(wait) {
-                    Ok(input) => Some(input),
-                    Err(RecvTimeoutError::Timeout) => None,
-                    Err(RecvTimeoutError::Disconnected) => break,
-                },
-                None => match inputs.recv() {
-                    Ok(input) => Some(input),
-                    Err(_) => break,
-                },
-            };
+            let Ok(input) = inputs.recv(self.next_wait()) else { break };
             let lull = input.is_none() && !self.live;
             match input {
                 Some(Input::Stop) => break,

@@ -11,7 +11,7 @@ use processes::{Table, Watcher, run_of};
 
 use events::RunId;
 
-use crate::ingest::{Input, Processes};
+use crate::ingest::{IngestHandle, Input, Processes};
 
 /// For a session that has just begun, the process table is searched after this.
 const SOONEST: Duration = Duration::from_millis(300);
@@ -28,7 +28,7 @@ impl Linker {
     ///
     /// # Errors
     /// When a thread cannot be made.
-    pub fn start(homes: Homes, inputs: Sender<Input>) -> std::io::Result<Self> {
+    pub fn start(homes: Homes, inputs: IngestHandle) -> std::io::Result<Self> {
         let ended = inputs.clone();
         let watcher = Watcher::start(move |process| {
             // Only a stopped ingest takes nothing more.
@@ -74,7 +74,7 @@ const ROUND: Duration = Duration::from_secs(3);
 /// One that was seen for the first time is looked at again after this.
 const AGAIN: Duration = Duration::from_millis(1500);
 
-fn search(mut table: Table, asked: &Receiver<bool>, inputs: &Sender<Input>) {
+fn search(mut table: Table, asked: &Receiver<bool>, inputs: &IngestHandle) {
     let mut last_told: Vec<(u32, u64)> = Vec::new();
     let mut wanted = false;
     let mut tellings = 0;

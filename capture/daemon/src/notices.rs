@@ -27,7 +27,7 @@ use tokio::sync::oneshot;
 use crate::{
     clock,
     handing::as_json,
-    ingest::{Aside, Input, Noted},
+    ingest::{Aside, IngestHandle, Input, Noted},
     places, redaction,
     runs::Runs,
 };
@@ -67,7 +67,7 @@ enum Told {
 /// What the threads work with.
 pub struct Parts {
     /// The way to ingest.
-    pub inputs: Sender<Input>,
+    pub inputs: IngestHandle,
     /// What is stored.
     pub reader: Reader,
     /// The terminals.

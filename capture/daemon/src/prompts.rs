@@ -9,7 +9,6 @@ use std::{
     time::Duration,
 };
 
-use crossbeam_channel::Sender;
 use events::{QueuedBy, QueuedState, Reason, SessionId, State, Timestamp};
 use projections::{Prompt, Session};
 use server::{PromptAsk, Refusal};
@@ -22,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock,
-    handing::{as_json, give},
-    ingest::{Aside, Input, Noted},
+    handing::as_json,
+    ingest::{Aside, IngestHandle, IngestStopped, Input, Noted},
     runs::Runs,
 };
 
@@ -56,7 +55,7 @@ enum Told {
 /// What the queue works with.
 pub struct Parts {
     /// The way to ingest, which commits what becomes of prompts.
-    pub inputs: Sender<Input>,
+    pub inputs: IngestHandle,
     /// What is stored.
     pub reader: Reader,
     /// Where prompts can be typed.
@@ -286,13 +285,12 @@ impl Queue {
             done.send(known).ok();
         };
         let aside = Aside { session, what: Noted::Prompt(Box::new(prompt)), done: Box::new(told) };
-        if !give(&self.parts.inputs, Input::Aside(aside)).await {
-            return Err(Refusal::Failed("ingest takes nothing more".into()));
-        }
+        let stopped = |error: IngestStopped| Refusal::Failed(error.to_string());
+        self.parts.inputs.send_async(Input::Aside(aside)).await.map_err(stopped)?;
         match committed.await {
             Ok(true) => Ok(()),
             Ok(false) => Err(Refusal::NotFound(format!("there is no session {session}"))),
-            Err(_) => Err(Refusal::Failed("ingest takes nothing more".into())),
+            Err(_) => Err(stopped(IngestStopped)),
         }
     }
 }

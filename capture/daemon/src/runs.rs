@@ -10,7 +10,6 @@ use std::{
     time::Duration,
 };
 
-use crossbeam_channel::Sender;
 use events::{RunId, SessionId, State, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
@@ -24,8 +23,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    handing::{as_json, give},
-    ingest::{HostInput, Input},
+    handing::as_json,
+    ingest::{HostInput, IngestHandle, Input},
 };
 
 /// Questions that may wait for one host.
@@ -47,7 +46,7 @@ const ENDED: usize = 100;
 #[derive(Clone)]
 pub struct Runs {
     table: Arc<Mutex<Table>>,
-    inputs: Sender<Input>,
+    inputs: IngestHandle,
 }
 
 #[derive(Default)]
@@ -133,7 +132,7 @@ impl Described {
 impl Runs {
     /// No runs yet; what they tell goes to `inputs`.
     #[must_use]
-    pub fn new(inputs: Sender<Input>) -> Self {
+    pub fn new(inputs: IngestHandle) -> Self {
         Self { table: Arc::default(), inputs }
     }
 
@@ -323,7 +322,8 @@ impl Runs {
                 }
             }
         }
-        give(&self.inputs, Input::Host(HostInput::Lost(run))).await;
+        // An ingest that has stopped needs to know nothing of it.
+        self.inputs.send_async(Input::Host(HostInput::Lost(run))).await.ok();
     }
 
     async fn converse(&self, stream: Box<dyn HostStream>, peer: Peer) -> Option<(RunId, u64)> {
@@ -346,7 +346,7 @@ impl Runs {
         let (acked, mut acks) = watch::channel(0_u64);
         let acked = Arc::new(acked);
         let connection = self.register(&hello, asks);
-        give(&self.inputs, Input::Host(HostInput::Hello(Box::new(hello)))).await.then_some(())?;
+        self.inputs.send_async(Input::Host(HostInput::Hello(Box::new(hello)))).await.ok()?;
         let mut waiting: HashMap<u64, oneshot::Sender<Result<Value, String>>> = HashMap::new();
         let mut next = 0;
         loop {
@@ -356,14 +356,14 @@ impl Runs {
                         None => break,
                         Some(Up::Hello(hello)) if hello.run == run => {
                             self.renew(&hello);
-                            if !give(&self.inputs, Input::Host(HostInput::Hello(hello))).await { break }
+                            if self.inputs.send_async(Input::Host(HostInput::Hello(hello))).await.is_err() { break }
                         }
                         Some(Up::Hello(_)) => break,
                         Some(Up::Frame(frame)) => {
                             self.note(run, &frame);
                             let acked = Arc::clone(&acked);
                             let stored = Box::new(move |n| { acked.send_if_modified(|last| n > *last && { *last = n; true }); });
-                            if !give(&self.inputs, Input::Host(HostInput::Frame { run, frame, stored })).await { break }
+                            if self.inputs.send_async(Input::Host(HostInput::Frame { run, frame, stored })).await.is_err() { break }
                         }
                         Some(Up::Answer { id, answer }) => if let Some(reply) = waiting.remove(&id) {
                             // The one who asked may have gone away.

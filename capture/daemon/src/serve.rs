@@ -16,8 +16,8 @@ use protocols::codex_daemon::Daemons;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use server::{Board, Command, Refusal};
 use store::Writer;
+use tailer::collect::{Batch, Collector, Stopped};
 use tokio_util::sync::CancellationToken;
-use transcripts::collect::{Batch, Collector, Stopped};
 
 use crate::{
     actions::Actions,
@@ -28,9 +28,8 @@ use crate::{
     deliveries::Deliveries,
     endpoint::{self, Endpoint},
     findings::{self, Findings},
-    handing::give,
     health,
-    ingest::{self, Gauges, Ingest, Input, Prepared},
+    ingest::{self, Gauges, Ingest, IngestHandle, Input, Prepared},
     linker::Linker,
     notices::{self, Notices},
     open_files, places,
@@ -143,8 +142,8 @@ struct Service {
     endpoint: Endpoint,
     data: PathBuf,
     serving: server::Serving,
-    files: transcripts::collect::Running,
-    inputs: Sender<Input>,
+    files: tailer::collect::Running,
+    inputs: IngestHandle,
     ingest: JoinHandle<()>,
     gauges: Arc<Gauges>,
     checkpoints: Option<(Sender<()>, JoinHandle<()>)>,
@@ -169,7 +168,7 @@ impl Service {
         let epoch = format!("{:x}-{:x}", clock::now().as_millisecond(), std::process::id());
         let board = Board::new(&epoch);
         let gauges = Arc::new(Gauges::default());
-        let (inputs, incoming) = bounded(ingest::INPUTS);
+        let (inputs, incoming) = ingest::channel(ingest::INPUTS);
 
         let collect = collect_config(&options.config);
         let homes = roots::homes(&options.config, data)?;
@@ -354,8 +353,8 @@ impl Service {
     }
 }
 
-fn collect_config(config: &Config) -> transcripts::collect::Config {
-    let mut collect = transcripts::collect::Config::new(clock::both);
+fn collect_config(config: &Config) -> tailer::collect::Config {
+    let mut collect = tailer::collect::Config::new(clock::both);
     collect.limits.line_bytes = u64::from(config.read.max_line_mib) << 20;
     collect.hot_poll = Duration::from_millis(u64::from(config.read.hot_poll_ms));
     if !config.read.watch {
@@ -366,7 +365,7 @@ fn collect_config(config: &Config) -> transcripts::collect::Config {
 
 /// Who carries out the server's commands.
 struct Hands {
-    inputs: Sender<Input>,
+    inputs: IngestHandle,
     runs: Runs,
     deliveries: Deliveries,
     telemeter: Telemeter,
@@ -426,7 +425,8 @@ async fn carry_out(mut asked: tokio::sync::mpsc::Receiver<Command>, hands: Hands
             }
             Command::SetCapture { session, enabled, reply } => {
                 let answer = found(session, reply);
-                give(&inputs, Input::SetCapture(session, enabled, answer)).await;
+                // A reply that is dropped tells the client that ingest has stopped.
+                inputs.send_async(Input::SetCapture(session, enabled, answer)).await.ok();
             }
             Command::Label { session, labels, reply } => {
                 let label = |(key, value): (String, Option<String>)| match value {
@@ -434,7 +434,7 @@ async fn carry_out(mut asked: tokio::sync::mpsc::Receiver<Command>, hands: Hands
                     None => key,
                 };
                 let labels = labels.into_iter().map(label).collect();
-                give(&inputs, Input::Label(session, labels, found(session, reply))).await;
+                inputs.send_async(Input::Label(session, labels, found(session, reply))).await.ok();
             }
         }
     }

@@ -7,7 +7,6 @@ use std::{
     time::Duration,
 };
 
-use crossbeam_channel::{SendTimeoutError, Sender};
 use events::{Provider, Timestamp};
 use protocols::telemetry::{self, Encoding, Received, Signal};
 use server::{SourceHealth, Telemetry, TelemetryKind, TelemetryRefusal};
@@ -15,7 +14,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     clock,
-    ingest::{Gauges, Input, Stored, TelemetryInput},
+    ingest::{Gauges, IngestHandle, Input, NotSent, Stored, TelemetryInput},
 };
 
 /// So long a message waits for a place among the inputs of ingest.
@@ -24,7 +23,7 @@ const WAIT: Duration = Duration::from_secs(2);
 /// Takes telemetry in. A handle: clones share it.
 #[derive(Clone)]
 pub struct Telemeter {
-    inputs: Sender<Input>,
+    inputs: IngestHandle,
     gauges: Arc<Gauges>,
     counts: Arc<Mutex<BTreeMap<Provider, Counts>>>,
 }
@@ -48,7 +47,7 @@ type Answer = Result<Vec<u8>, TelemetryRefusal>;
 impl Telemeter {
     /// Hands what comes to ingest.
     #[must_use]
-    pub fn new(inputs: Sender<Input>, gauges: Arc<Gauges>) -> Self {
+    pub fn new(inputs: IngestHandle, gauges: Arc<Gauges>) -> Self {
         Self { inputs, gauges, counts: Arc::default() }
     }
 
@@ -117,8 +116,8 @@ impl Telemeter {
         let input = Input::Telemetry(TelemetryInput { events: received.events, stored });
         match self.inputs.send_timeout(input, WAIT) {
             Ok(()) => {}
-            Err(SendTimeoutError::Timeout(_)) => tell(Err(TelemetryRefusal::Busy)),
-            Err(SendTimeoutError::Disconnected(_)) => tell(Err(TelemetryRefusal::Stuck)),
+            Err(NotSent::Full) => tell(Err(TelemetryRefusal::Busy)),
+            Err(NotSent::Stopped(_)) => tell(Err(TelemetryRefusal::Stuck)),
         }
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use events::{Annotation, Identity, Provider, SessionStarted, StartKind, Topic};
 use serde::Deserialize;
 
-use crate::decode::{Decoded, Decoder, Malformed, Record};
 use agents::borrowed::Text;
+use tailer::decode::{Decoded, Decoder, Malformed, Record};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -11,8 +11,8 @@ use events::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::decode::{Decoded, Decoder, Malformed, Record};
 use agents::borrowed::Text;
+use tailer::decode::{Decoded, Decoder, Malformed, Record};
 
 const CLAUDE: Provider = Provider::Claude;
 

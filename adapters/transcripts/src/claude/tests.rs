@@ -4,7 +4,7 @@ use events::{Claim, NewEvent, Payload, Provider, Signal, Source, Timestamp};
 
 use super::*;
 use crate::claude::transcript::TranscriptDecoder;
-use crate::decode::{Decoded, Decoder, Record, feed};
+use tailer::decode::{Decoded, Decoder, Record, feed};
 
 mod forks;
 mod lines;

@@ -29,8 +29,8 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{Block, Class, Content, Input, Line, Question, classify};
 use super::words::{Who, api_error, between, command_name, text_block, title, tool_kind, who};
-use crate::decode::{Decoded, Decoder, Malformed, Record, line_identity};
 use agents::borrowed::Text;
+use tailer::decode::{Decoded, Decoder, Malformed, Record, line_identity};
 
 const CLAUDE: Provider = Provider::Claude;
 

@@ -3,7 +3,7 @@ use std::{fs, path::PathBuf, sync::Arc};
 use events::{Claim, NewEvent, Payload, Provider, Timestamp};
 
 use super::*;
-use crate::decode::feed;
+use tailer::decode::feed;
 
 mod damage;
 mod properties;

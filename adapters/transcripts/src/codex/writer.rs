@@ -5,7 +5,7 @@ use std::sync::Arc;
 use events::{Claim, Confidence, Identity, NewEvent, Payload, Reason, Repeat, Signal, State, Timestamp, TurnOutcome};
 
 use super::PROVIDER;
-use crate::decode::{Decoded, Record, line_identity};
+use tailer::decode::{Decoded, Record, line_identity};
 
 /// Puts out the events of one line.
 pub(super) struct Writer<'r, 'o> {

@@ -14,7 +14,7 @@ use super::{
     record::Document,
     story::{Header, Scene, Story},
 };
-use crate::decode::{Decoded, Decoder, Malformed, Record};
+use tailer::decode::{Decoded, Decoder, Malformed, Record};
 
 /// Decodes a chat file that is rewritten as a whole. Give it the whole file as one record, each
 /// time it changed.

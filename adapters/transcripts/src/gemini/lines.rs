@@ -10,7 +10,7 @@ use super::{
     record::{Line, Message, Odd},
     story::{Header, Scene, Story},
 };
-use crate::decode::{Decoded, Decoder, Malformed, Record};
+use tailer::decode::{Decoded, Decoder, Malformed, Record};
 
 /// How the most frequent line starts: `$set` with the time of the last write, and nothing else.
 const TOUCHED: &[u8] = br#"{"$set":{"lastUpdated":""#;

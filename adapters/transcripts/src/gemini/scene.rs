@@ -5,7 +5,7 @@ use std::sync::Arc;
 use events::{Claim, Confidence, Identity, NewEvent, Payload, Provider, Repeat, Signal, Timestamp, TurnOutcome};
 
 use super::memory::Place;
-use crate::decode::{Decoded, Record, line_identity};
+use tailer::decode::{Decoded, Record, line_identity};
 
 /// The record being read and where its events go.
 pub(super) struct Scene<'a, 'r> {

@@ -21,7 +21,7 @@ use super::{
     scene::{identity, later, signal},
     standing::{Stance, Standing},
 };
-use crate::decode::Decoded;
+use tailer::decode::Decoded;
 
 mod remarks;
 mod session;

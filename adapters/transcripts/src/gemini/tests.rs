@@ -6,7 +6,7 @@ use std::{fmt::Write as _, sync::Arc};
 use events::{Claim, Confidence, NewEvent, Payload, Provider, Timestamp};
 
 use super::*;
-use crate::decode::{Decoded, Decoder, Record, feed};
+use tailer::decode::{Decoded, Decoder, Record, feed};
 
 mod legacy;
 mod recordings;

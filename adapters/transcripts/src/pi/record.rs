@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::decode::Malformed;
 use agents::borrowed::escapes::unescaped;
+use tailer::decode::Malformed;
 
 /// A field as it is written.
 pub(super) type Raw<'a> = Option<&'a RawValue>;

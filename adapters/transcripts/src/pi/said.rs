@@ -14,7 +14,7 @@ use super::{
     transcript::Carried,
     words::{error_class, outcome, stop, title, tool_kind},
 };
-use crate::decode::{Decoded, Record};
+use tailer::decode::{Decoded, Record};
 
 /// Blocks of identities, so that several events of one entry differ.
 const USAGE: u32 = 1;
@@ -99,7 +99,7 @@ impl Said<'_, '_> {
     fn unknown(&mut self, kind: &str) {
         let identity = match &self.name {
             Some(name) => events::Identity::record(self.provider, name, 0),
-            None => crate::decode::line_identity(self.provider, &self.owner, self.record.bytes, 0),
+            None => tailer::decode::line_identity(self.provider, &self.owner, self.record.bytes, 0),
         };
         self.out.unrecognized(self.record, &self.owner, identity, kind, self.at);
         if let Some(event) = self.out.events.last_mut().filter(|_| self.name.is_none()) {

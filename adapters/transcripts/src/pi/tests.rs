@@ -5,7 +5,7 @@ use std::{fmt::Write as _, sync::Arc};
 use events::{Claim, NewEvent, Payload, Provider, Repeat, Timestamp};
 
 use super::*;
-use crate::decode::{Decoded, Decoder, Record, feed};
+use tailer::decode::{Decoded, Decoder, Record, feed};
 
 mod recordings;
 

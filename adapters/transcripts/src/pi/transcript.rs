@@ -26,7 +26,7 @@ use super::{
     record::{self, Line, Message, shape, text},
     said::Said,
 };
-use crate::decode::{Decoded, Decoder, Malformed, Record, line_identity};
+use tailer::decode::{Decoded, Decoder, Malformed, Record, line_identity};
 
 /// The block of the identity of a step back, so that it differs from what the entry itself says.
 const STEP_BACK: u32 = 9_000;

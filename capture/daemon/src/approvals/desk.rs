@@ -7,7 +7,7 @@ use std::{
 };
 
 use agents::Answer;
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 use events::{
     ApprovalKind, ApprovalResolved, ApprovalState, Confidence, DecidedBy, DecidedVia, Dialog, RunId, SessionId, Source,
 };
@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{
     handing::as_json,
-    ingest::{Decide, Input, Record, Undecided},
+    ingest::{Decide, IngestHandle, Input, Record, Undecided},
     runs::Runs,
 };
 
@@ -140,7 +140,7 @@ struct PolicyView<'a> {
 }
 
 pub(super) struct Desk {
-    inputs: Sender<Input>,
+    inputs: IngestHandle,
     reader: Reader,
     runs: Runs,
     runtime: tokio::runtime::Handle,

@@ -5,13 +5,13 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use crossbeam_channel::bounded;
 use events::{ApprovalRequested, Choice, Provider, Timestamp};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use server::Who;
 use store::Writer;
 
 use super::*;
+use crate::ingest::{Inputs, channel};
 
 /// Allows what begins with `ok`, denies what begins with `no`, asks for the rest.
 struct ByName;
@@ -65,7 +65,7 @@ fn approval(n: u8, command: &str, provider: Provider) -> Approval {
 struct Around {
     desk: Desk,
     inbox: Receiver<Told>,
-    inputs: Receiver<Input>,
+    inputs: Inputs,
     /// What is waiting to be committed.
     open: Vec<Input>,
     approvals: BTreeMap<u8, Approval>,
@@ -85,7 +85,7 @@ impl Around {
         let dir = tempfile::tempdir().unwrap();
         let writer = Writer::open(dir.path()).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let (sender, inputs) = bounded(1_000);
+        let (sender, inputs) = channel(1_000);
         let (approvals, waiting) = Approvals::new();
         let parts = Parts {
             inputs: sender.clone(),

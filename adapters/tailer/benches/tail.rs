@@ -1,4 +1,4 @@
-//! What reading files costs, each figure beside its limit: `cargo bench -p adapters --bench tail`.
+//! What reading files costs, each figure beside its limit: `cargo bench -p tailer --bench tail`.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use std::{
 };
 
 use events::{Annotation, Cursor, Identity, Provider, Timestamp, Topic};
-use transcripts::{
+use tailer::{
     collect::{Batch, Collector, Config, Root, Stopped},
     decode::{Decoded, Decoder, Malformed, Record},
     tail::{FileSpec, Format, Limits, Now, Reader, Tail, disk::Place},

@@ -1,0 +1,223 @@
+//! The bounded channel into ingest. Senders wait in the order in which they came, whether they are threads or
+//! tasks, so history cannot keep live input out.
+//!
+//! When the [`Inputs`] are dropped, inputs that nobody took are dropped with them, and so are the replies those
+//! hold: whoever waits for one learns that ingest has stopped. A flume channel alone would keep them until the
+//! last sender goes.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use flume::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, TrySendError};
+
+use super::Input;
+
+/// Sends into the ingest channel. Clones share it.
+#[derive(Clone)]
+pub struct IngestHandle {
+    sender: Sender<Input>,
+    stopped: Arc<Stopped>,
+}
+
+/// What ingest has not taken yet.
+pub struct Inputs(Arc<Stopped>);
+
+/// The receiving end, and whether ingest still takes from it.
+struct Stopped {
+    is_set: AtomicBool,
+    receiver: Receiver<Input>,
+}
+
+/// Ingest has stopped: the input is dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("ingest has stopped")]
+pub struct IngestStopped;
+
+/// Why an input was not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotSent {
+    /// The channel is full.
+    #[error("ingest is busy")]
+    Full,
+    /// Ingest has stopped.
+    #[error(transparent)]
+    Stopped(#[from] IngestStopped),
+}
+
+/// A channel into ingest in which `capacity` inputs may wait.
+#[must_use]
+pub fn channel(capacity: usize) -> (IngestHandle, Inputs) {
+    let (sender, receiver) = flume::bounded(capacity);
+    let stopped = Arc::new(Stopped { is_set: AtomicBool::new(false), receiver });
+    (IngestHandle { sender, stopped: Arc::clone(&stopped) }, Inputs(stopped))
+}
+
+impl IngestHandle {
+    /// Sends an input; blocks the thread while the channel is full.
+    ///
+    /// # Errors
+    /// When ingest has stopped.
+    pub fn send(&self, input: Input) -> Result<(), IngestStopped> {
+        self.sender.send(input).map_err(|_| IngestStopped)?;
+        self.stopped.check()
+    }
+
+    /// Sends an input; the task waits while the channel is full. A future that is dropped before it is ready
+    /// may have sent it.
+    ///
+    /// # Errors
+    /// When ingest has stopped.
+    pub async fn send_async(&self, input: Input) -> Result<(), IngestStopped> {
+        self.sender.send_async(input).await.map_err(|_| IngestStopped)?;
+        self.stopped.check()
+    }
+
+    /// Sends an input, if there is room for it now.
+    ///
+    /// # Errors
+    /// When there is none, or ingest has stopped.
+    pub fn try_send(&self, input: Input) -> Result<(), NotSent> {
+        self.sender.try_send(input).map_err(|error| match error {
+            TrySendError::Full(_) => NotSent::Full,
+            TrySendError::Disconnected(_) => NotSent::Stopped(IngestStopped),
+        })?;
+        Ok(self.stopped.check()?)
+    }
+
+    /// Sends an input; blocks the thread while the channel is full, but no longer than `timeout`.
+    ///
+    /// # Errors
+    /// When there is no room in time, or ingest has stopped.
+    pub fn send_timeout(&self, input: Input, timeout: Duration) -> Result<(), NotSent> {
+        self.sender.send_timeout(input, timeout).map_err(|error| match error {
+            SendTimeoutError::Timeout(_) => NotSent::Full,
+            SendTimeoutError::Disconnected(_) => NotSent::Stopped(IngestStopped),
+        })?;
+        Ok(self.stopped.check()?)
+    }
+}
+
+impl Inputs {
+    /// Waits for the next input, but no longer than `timeout`; `None` when it has passed.
+    ///
+    /// # Errors
+    /// When nobody can send any more.
+    pub fn recv(&self, timeout: Option<Duration>) -> Result<Option<Input>, flume::RecvError> {
+        let Some(timeout) = timeout else { return self.0.receiver.recv().map(Some) };
+        match self.0.receiver.recv_timeout(timeout) {
+            Ok(input) => Ok(Some(input)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(flume::RecvError::Disconnected),
+        }
+    }
+
+    /// Takes the inputs that are there now.
+    pub fn try_iter(&self) -> impl Iterator<Item = Input> {
+        self.0.receiver.try_iter()
+    }
+}
+
+impl Drop for Inputs {
+    fn drop(&mut self) {
+        self.0.is_set.store(true, Ordering::SeqCst);
+        self.0.drain();
+    }
+}
+
+impl Stopped {
+    /// After an input was sent: whoever sent it when nobody takes it any more drops it again. Either the
+    /// sender sees the mark, or [`Inputs`] were dropped later and took the input away themselves.
+    fn check(&self) -> Result<(), IngestStopped> {
+        if self.is_set.load(Ordering::SeqCst) {
+            self.drain();
+            return Err(IngestStopped);
+        }
+        Ok(())
+    }
+
+    /// Senders that wait for room get it, and their inputs are dropped as well.
+    fn drain(&self) {
+        while self.receiver.drain().next().is_some() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use events::SessionId;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    /// An input that holds a reply.
+    fn label(reply: oneshot::Sender<()>) -> Input {
+        Input::Label(SessionId::from_bits(1), Vec::new(), Box::new(move |_| reply.send(()).unwrap_or_default()))
+    }
+
+    /// An input that is known by its number.
+    fn waits(n: u128) -> Input {
+        Input::Waits(SessionId::from_bits(n), String::new(), true)
+    }
+
+    fn number(input: &Input) -> u128 {
+        match input {
+            Input::Waits(session, ..) => session.bits(),
+            _ => 0,
+        }
+    }
+
+    #[test]
+    fn senders_get_room_in_the_order_in_which_they_came() {
+        let (handle, inputs) = channel(1);
+        handle.send(waits(1)).unwrap();
+        assert_eq!(handle.try_send(waits(9)), Err(NotSent::Full));
+        assert_eq!(handle.send_timeout(waits(9), Duration::from_millis(1)), Err(NotSent::Full));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        // A task waits for room, and a thread that came after it waits as well.
+        let mut task = Box::pin(handle.send_async(waits(2)));
+        runtime.block_on(async {
+            std::future::poll_fn(|context| {
+                assert!(task.as_mut().poll(context).is_pending());
+                std::task::Poll::Ready(())
+            })
+            .await;
+        });
+        let thread = std::thread::spawn({
+            let handle = handle.clone();
+            move || handle.send(waits(3))
+        });
+        let taken: Vec<u128> = (0..3).map(|_| number(&inputs.recv(None).unwrap().unwrap())).collect();
+        assert_eq!(taken, [1, 2, 3]);
+        runtime.block_on(task).unwrap();
+        thread.join().unwrap().unwrap();
+        assert!(inputs.recv(Some(Duration::from_millis(1))).unwrap().is_none());
+        drop(handle);
+        assert!(inputs.recv(None).is_err());
+    }
+
+    #[test]
+    fn what_was_not_taken_is_dropped_with_its_reply() {
+        let (handle, inputs) = channel(1);
+        let (reply, first) = oneshot::channel();
+        handle.send(label(reply)).unwrap();
+        let (reply, second) = oneshot::channel();
+        let waits_for_room = std::thread::spawn({
+            let handle = handle.clone();
+            move || handle.send(label(reply))
+        });
+        while handle.sender.len() < 1 {
+            std::thread::yield_now();
+        }
+        drop(inputs);
+        assert!(first.blocking_recv().is_err());
+        assert!(second.blocking_recv().is_err());
+        assert_eq!(waits_for_room.join().unwrap(), Err(IngestStopped));
+        assert_eq!(handle.send(waits(1)), Err(IngestStopped));
+        assert_eq!(handle.try_send(waits(1)), Err(NotSent::Stopped(IngestStopped)));
+        assert_eq!(handle.sender.len(), 0);
+    }
+}
