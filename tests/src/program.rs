@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use agents::Agent;
 use events::Provider;
 use hooks::AGENTS;
 use rustix::process::{Pid, Signal, kill_process};
@@ -77,11 +78,8 @@ impl Machine {
 
     /// Puts an agent on the PATH that does nothing but say that it is of this version.
     pub fn agent_version(&self, agent: Provider, version: &str) {
-        let answer = match agent {
-            Provider::Claude => format!("{version} (Claude Code)"),
-            Provider::Codex => format!("codex-cli {version}"),
-            Provider::Gemini | Provider::Pi | Provider::Capture | Provider::Unknown => version.to_owned(),
-        };
+        let printed = Agent::of(agent).unwrap().version.printed.as_ref().unwrap();
+        let answer = format!("{}{version}{}", printed.before[0], printed.behind);
         self.agent_script(agent, &format!("[ \"$*\" = --version ] && echo '{answer}'"));
     }
 

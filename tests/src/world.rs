@@ -122,8 +122,10 @@ impl World {
     pub fn new(start: i64) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (home, data) = (dir.path().join("home"), dir.path().join("data"));
-        for below in [".claude/projects", ".claude/sessions", ".codex/sessions", ".gemini/tmp", ".pi/agent/sessions"] {
-            fs::create_dir_all(home.join(below)).unwrap();
+        for agent in ALL {
+            for below in agent.transcripts.directories {
+                fs::create_dir_all(home.join(agent.home.usual[0]).join(below)).unwrap();
+            }
         }
         fs::create_dir_all(dir.path().join("proj")).unwrap();
         let writer = Writer::open(&data).unwrap();

@@ -1,6 +1,6 @@
 //! What an agent is, as plain data: a struct without defaults, so that a new agent does not compile until
 //! every fact of it is stated. The values are in a file each: [`crate::claude`], [`crate::codex`],
-//! [`crate::gemini`], [`crate::pi`].
+//! [`crate::gemini`], [`crate::pi`], [`crate::qwen`].
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use events::Provider;
 
 use crate::{hooks::Hooks, telemetry::Telemetry};
 
-pub use crate::{claude::CLAUDE, codex::CODEX, gemini::GEMINI, pi::PI};
+pub use crate::{claude::CLAUDE, codex::CODEX, gemini::GEMINI, pi::PI, qwen::QWEN};
 
 /// An agent whose processes and files are observed.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ pub enum Protocol {
 }
 
 /// Every agent with processes of its own.
-pub static ALL: [&Agent; 4] = [&CLAUDE, &CODEX, &GEMINI, &PI];
+pub static ALL: [&Agent; 5] = [&CLAUDE, &CODEX, &GEMINI, &PI, &QWEN];
 
 impl Agent {
     /// The agent of a provider; `None` for our own, which is a library, and for one that is not known.
@@ -125,6 +125,7 @@ impl Agent {
             Provider::Codex => Some(&CODEX),
             Provider::Gemini => Some(&GEMINI),
             Provider::Pi => Some(&PI),
+            Provider::Qwen => Some(&QWEN),
             Provider::Capture | Provider::Unknown => None,
         }
     }

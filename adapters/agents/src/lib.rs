@@ -12,6 +12,7 @@ pub mod codex;
 pub mod gemini;
 pub mod hooks;
 pub mod pi;
+pub mod qwen;
 pub mod telemetry;
 
 use std::{collections::BTreeMap, ffi::OsStr, io, path::PathBuf};

@@ -504,6 +504,9 @@ mod tests {
         assert_eq!(who(&["bun", "/home/dev/.bun/bin/omp"]), Some((Provider::Pi, false)));
         let package = "/usr/lib/node_modules/@earendil-works/pi-coding-agent/dist/cli.js";
         assert_eq!(who(&["node", package]), Some((Provider::Pi, false)));
+        let qwen = "/opt/lib/node_modules/@qwen-code/qwen-code/cli.js";
+        assert_eq!(who(&["node", "--expose-gc", qwen, "--yolo"]), Some((Provider::Qwen, false)));
+        assert_eq!(who(&["node", "/opt/bin/qwen"]), Some((Provider::Qwen, false)));
         assert_eq!(who(&["node", "/usr/bin/pi", "install", "x"]), None);
         assert_eq!(
             who(&["node", "-r", "./x.js", "--import", "y.mjs", "/usr/bin/codex"]),

@@ -12,6 +12,7 @@ pub mod codex;
 pub mod gemini;
 pub mod pi;
 pub mod providers;
+pub mod qwen;
 
 use agents::Agent;
 use events::Provider;

@@ -10,6 +10,7 @@ use crate::{
     codex::{self, CodexDecoder},
     gemini::{self, ChatFile, GeminiDecoder, GeminiLegacyDecoder},
     pi::{self, PiDecoder},
+    qwen::{self, QwenDecoder},
 };
 use agents::Homes;
 use tailer::{
@@ -40,6 +41,7 @@ fn recognizer(provider: Provider) -> Option<Arc<dyn Recognize>> {
         Provider::Codex => Arc::new(Codex),
         Provider::Gemini => Arc::new(Gemini),
         Provider::Pi => Arc::new(Pi(pi_lines)),
+        Provider::Qwen => Arc::new(Qwen),
         Provider::Capture => Arc::new(Pi(own_lines)),
         Provider::Unknown => return None,
     })
@@ -128,6 +130,24 @@ impl Recognize for Pi {
 
     fn enter(&self, relative: &Path) -> bool {
         matches!(first(relative), None | Some("sessions")) && relative.components().count() <= 2
+    }
+}
+
+struct Qwen;
+
+impl Recognize for Qwen {
+    fn file(&self, relative: &Path) -> Option<FileSpec> {
+        qwen::recognize(relative)
+            .then(|| lines(|path, state| Box::new(QwenDecoder::new(&path.to_string_lossy(), state))))
+    }
+
+    fn enter(&self, relative: &Path) -> bool {
+        let depth = relative.components().count();
+        match first(relative) {
+            None => true,
+            Some("projects") => depth <= 2 || depth == 3 && relative.ends_with("chats"),
+            Some(_) => false,
+        }
     }
 }
 

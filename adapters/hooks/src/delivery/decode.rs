@@ -5,7 +5,7 @@
 //! may be open meanwhile), ends and requests with high. The conversation itself, prompts, calls and
 //! answers, is in the transcript and is not told a second time here.
 //!
-//! Shapes: recorded from Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0.
+//! Shapes: recorded from Claude Code 2.1.328, Codex 0.169.0, Gemini CLI 0.61.0 and Qwen Code 0.24.4.
 
 use std::sync::Arc;
 
@@ -129,7 +129,8 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
         return Err("it names no event or no session".into());
     }
     let said = match delivery.provider {
-        Provider::Claude => claude(&called),
+        // Qwen Code has Claude Code's events.
+        Provider::Claude | Provider::Qwen => claude(&called),
         Provider::Codex => codex(&called),
         Provider::Gemini => gemini(&called),
         Provider::Pi | Provider::Capture | Provider::Unknown => Vec::new(),
@@ -393,7 +394,7 @@ impl Called {
     /// What a request for this tool asks for.
     fn about(&self) -> ApprovalKind {
         match self.tool() {
-            "Edit" | "MultiEdit" | "NotebookEdit" | "apply_patch" | "replace" => ApprovalKind::Edit,
+            "Edit" | "MultiEdit" | "NotebookEdit" | "apply_patch" | "replace" | "edit" => ApprovalKind::Edit,
             "Write" | "write_file" => ApprovalKind::Write,
             "Read" | "Glob" | "Grep" | "LS" | "NotebookRead" | "read_file" | "list_directory" => ApprovalKind::Read,
             "WebFetch" | "WebSearch" => ApprovalKind::Fetch,

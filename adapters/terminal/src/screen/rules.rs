@@ -18,7 +18,7 @@ const fn embedded(provider: Provider) -> Option<(&'static str, &'static str)> {
         Provider::Codex => Some(("codex.toml", include_str!("../../rules/codex.toml"))),
         Provider::Gemini => Some(("gemini.toml", include_str!("../../rules/gemini.toml"))),
         Provider::Unknown => Some(("any.toml", include_str!("../../rules/any.toml"))),
-        Provider::Pi | Provider::Capture => None,
+        Provider::Pi | Provider::Qwen | Provider::Capture => None,
     }
 }
 
