@@ -35,6 +35,8 @@ pub enum TimeoutUnit {
     Seconds,
     /// Milliseconds.
     Milliseconds,
+    /// Seconds below this number, milliseconds from it on.
+    SecondsBelow(u64),
 }
 
 /// A switch in the settings file that turns hooks off.

@@ -32,8 +32,8 @@ pub static QWEN: Agent = Agent {
     hooks: Some(Hooks {
         settings_file: "settings.json",
         comments: true,
-        // From 1000 on a number is taken for milliseconds, with a warning.
-        timeout_unit: TimeoutUnit::Seconds,
+        // From 1000 on a number is taken for milliseconds.
+        timeout_unit: TimeoutUnit::SecondsBelow(1_000),
         named_entries: false,
         switches: &[Switch::All { path: &["disableAllHooks"], off: true }],
         config: None,

@@ -86,7 +86,8 @@ pub(super) fn patience(provider: Provider, line: &str) -> u64 {
     let seconds = PATIENCE_S + u64::from(person);
     match facts.map(|hooks| hooks.timeout_unit) {
         Some(TimeoutUnit::Milliseconds) => seconds * 1000,
-        Some(TimeoutUnit::Seconds) | None => seconds,
+        Some(TimeoutUnit::SecondsBelow(limit)) if seconds >= limit => seconds * 1000,
+        Some(TimeoutUnit::Seconds | TimeoutUnit::SecondsBelow(_)) | None => seconds,
     }
 }
 
@@ -166,6 +167,7 @@ mod tests {
         assert_eq!(of_event(&line(None), Provider::Claude, "PermissionRequest"), line(None));
         assert_eq!((patience(Provider::Claude, &waits), patience(Provider::Claude, &line(None))), (605, 5));
         assert_eq!(patience(Provider::Gemini, &waits), 5_000);
+        assert_eq!((patience(Provider::Qwen, &waits), patience(Provider::Qwen, &line(Some(1_000)))), (605, 1_005_000));
     }
 
     #[test]
