@@ -57,8 +57,8 @@ struct Install {
     /// Have requests for permission decided: by your policy (`capture policy`), and by `capture
     /// approve`, for which they wait so many seconds.
     ///
-    /// Claude Code shows its dialog meanwhile; whoever answers first decides. Codex shows none while it
-    /// waits; 0 asks only the policy. Gemini CLI can only be told to deny.
+    /// Claude Code shows its dialog meanwhile; whoever answers first decides. Codex and Qwen Code show none
+    /// while they wait; 0 asks only the policy. Gemini CLI can only be told to deny.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "600", value_parser = clap::value_parser!(u32).range(0..=3600))]
     approver: Option<u32>,
     /// Install the entries of every event, whatever version of the agent is on the PATH.
