@@ -72,6 +72,8 @@ names! {
         Pi = "pi" / 4,
         /// capture's own runtime.
         Capture = "capture" / 5,
+        /// Qwen Code.
+        Qwen = "qwen" / 6,
     }
 }
 

@@ -9,8 +9,9 @@ use std::{
     time::Duration,
 };
 
+use agents::Agent;
 use events::Provider;
-use hooks::{AGENTS, version_facts};
+use hooks::AGENTS;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -77,19 +78,16 @@ impl Machine {
 
     /// Puts an agent on the PATH that does nothing but say that it is of this version.
     pub fn agent_version(&self, agent: Provider, version: &str) {
-        let answer = match agent {
-            Provider::Claude => format!("{version} (Claude Code)"),
-            Provider::Codex => format!("codex-cli {version}"),
-            Provider::Gemini | Provider::Pi | Provider::Capture | Provider::Unknown => version.to_owned(),
-        };
+        let printed = Agent::of(agent).unwrap().version.printed.as_ref().unwrap();
+        let answer = format!("{}{version}{}", printed.before[0], printed.behind);
         self.agent_script(agent, &format!("[ \"$*\" = --version ] && echo '{answer}'"));
     }
 
     /// Puts every agent with hooks on the PATH, each in the newest version that is known here.
     pub fn newest_agents(&self) {
-        for agent in AGENTS {
-            let facts = version_facts(*agent).unwrap();
-            self.agent_version(*agent, &facts.newest.to_string());
+        for agent in AGENTS.iter().copied() {
+            let facts = hooks::facts(agent).unwrap();
+            self.agent_version(agent, &facts.versions.newest.to_string());
         }
     }
 

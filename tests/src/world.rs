@@ -18,7 +18,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use agents::Homes;
+use agents::{Agent, Homes, agent::ALL};
 use daemon::ingest::{Gauges, Ingest, Input, Parts, Prepared, Processes};
 use events::{Event, Provider, RunId, State, Timestamp};
 use processes::{AgentProcess, Ended};
@@ -122,19 +122,17 @@ impl World {
     pub fn new(start: i64) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (home, data) = (dir.path().join("home"), dir.path().join("data"));
-        for below in [".claude/projects", ".claude/sessions", ".codex/sessions", ".gemini/tmp", ".pi/agent/sessions"] {
-            fs::create_dir_all(home.join(below)).unwrap();
+        for agent in ALL {
+            for below in agent.transcripts.directories {
+                fs::create_dir_all(home.join(agent.home.usual[0]).join(below)).unwrap();
+            }
         }
         fs::create_dir_all(dir.path().join("proj")).unwrap();
         let writer = Writer::open(&data).unwrap();
         let reader = writer.reader();
-        let homes = Homes {
-            claude: vec![home.join(".claude")],
-            codex: vec![home.join(".codex")],
-            gemini: vec![home.join(".gemini")],
-            pi: vec![home.join(".pi/agent"), home.join(".omp/agent")],
-            capture: vec![data.join("agent")],
-        };
+        let usual = |agent: &&Agent| (agent.provider, agent.home.usual.iter().map(|below| home.join(below)).collect());
+        let own = (Provider::Capture, vec![data.join("agent")]);
+        let homes = ALL.iter().map(usual).chain([own]).collect::<Homes>();
         let clock: fn() -> Now = || Now { wall: Timestamp::MIN, steady: Duration::ZERO };
         let config = Config { watches: 0, workers: 0, ..Config::new(clock) };
         let collector = Collector::new(config, transcripts::providers::roots(&homes), writer.cursors().unwrap());

@@ -1,31 +1,47 @@
-//! What is known of each agent, as plain data: one value an agent, without defaults, so that a new agent
-//! does not compile until every fact of it is stated.
+//! What an agent is, as plain data: a struct without defaults, so that a new agent does not compile until
+//! every fact of it is stated. The values are in a file each: [`crate::claude`], [`crate::codex`],
+//! [`crate::gemini`], [`crate::pi`], [`crate::qwen`].
 
 use std::path::PathBuf;
 
 use events::Provider;
+
+use crate::{hooks::Hooks, telemetry::Telemetry};
+
+pub use crate::{claude::CLAUDE, codex::CODEX, gemini::GEMINI, pi::PI, qwen::QWEN};
 
 /// An agent whose processes and files are observed.
 #[derive(Debug)]
 pub struct Agent {
     /// Which one.
     pub provider: Provider,
-    /// The names of its program, and of its script where an interpreter runs it.
+    /// The names of its program, the usual one first, and of its script where an interpreter runs it.
     pub programs: &'static [&'static str],
     /// A part of the path of its script, where an interpreter runs it under another name.
     pub script_below: Option<&'static str>,
-    /// Its package on npm, whose `package.json` tells its version.
-    pub package: Option<&'static str>,
+    /// Where its version is found.
+    pub version: VersionSources,
     /// The word behind its name with which it serves the sessions of other processes.
     pub daemon_word: Option<&'static str>,
     /// Variables that it sets for what it runs: whoever has one was started by it.
     pub descent_variables: &'static [&'static str],
     /// Where it keeps its files.
     pub home: Home,
+    /// Its files of conversations.
+    pub transcripts: Transcripts,
     /// The words that take a session up again, before its id; `None` where that does harm or is not known.
     pub resume: Option<&'static str>,
-    /// What its hooks can be answered; `None` for an agent without hooks.
-    pub hooks: Option<HookAnswers>,
+    /// The bytes of the key that interrupts its turn.
+    pub interrupt_key: &'static [u8],
+    /// The versions, as ranges, with which keys for its dialogs were tested; none where no dialog is answered by
+    /// keys. The rules that read its screen are in `terminal`.
+    pub tested_dialogs: &'static [&'static str],
+    /// How it is driven over a protocol; `None` where it speaks none that is known here.
+    pub drive: Option<Drive>,
+    /// Its hooks; `None` for an agent without.
+    pub hooks: Option<Hooks>,
+    /// Its telemetry; `None` for an agent that sends none.
+    pub telemetry: Option<Telemetry>,
 }
 
 /// Where an agent keeps its files.
@@ -39,99 +55,66 @@ pub struct Home {
     pub usual: &'static [&'static str],
 }
 
-/// What an agent's hooks ask and can be answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HookAnswers {
-    /// The event by which a hook asks for a decision.
-    pub asking_event: &'static str,
-    /// It takes an allowance; otherwise only a denial.
-    pub allowance: bool,
-    /// It takes another command in place of the one it asked for.
-    pub rewrite: bool,
-    /// Its hook is called for every tool, before the agent's own rules are asked.
-    pub before_rules: bool,
-    /// It shows its dialog while the hook waits; otherwise nothing of it tells that it waits.
-    pub dialog_meanwhile: bool,
-    /// The directory its hook names is the one the command would run in.
-    pub tells_directory: bool,
+/// Where an agent keeps its conversations.
+#[derive(Debug)]
+pub struct Transcripts {
+    /// The directories below its home that hold them.
+    pub directories: &'static [&'static str],
+    /// What is common to the paths of all transcripts, and of no other file that is read.
+    pub path: TranscriptPath,
 }
 
-/// Claude Code. Variables: seen in 2.1.328. The directory of a hook is that of the command.
-pub static CLAUDE: Agent = Agent {
-    provider: Provider::Claude,
-    programs: &["claude"],
-    script_below: None,
-    package: Some("@anthropic-ai/claude-code"),
-    daemon_word: None,
-    descent_variables: &["CLAUDECODE"],
-    home: Home { variable: "CLAUDE_CONFIG_DIR", below_variable: "", usual: &[".claude"] },
-    resume: Some("claude --resume"),
-    hooks: Some(HookAnswers {
-        asking_event: "PermissionRequest",
-        allowance: true,
-        rewrite: true,
-        before_rules: false,
-        dialog_meanwhile: true,
-        tells_directory: true,
-    }),
-};
+/// What tells a transcript from the other files of an agent that are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TranscriptPath {
+    /// The end of its name.
+    EndsWith(&'static str),
+    /// A directory above it, between slashes.
+    Contains(&'static str),
+}
 
-/// Codex CLI. Variables: seen in 0.169.0. Its hook names the directory of the turn, and a call may have another.
-pub static CODEX: Agent = Agent {
-    provider: Provider::Codex,
-    programs: &["codex"],
-    script_below: None,
-    package: Some("@openai/codex"),
-    daemon_word: Some("app-server"),
-    descent_variables: &["CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "CODEX_CI"],
-    home: Home { variable: "CODEX_HOME", below_variable: "", usual: &[".codex"] },
-    resume: Some("codex resume"),
-    hooks: Some(HookAnswers {
-        asking_event: "PermissionRequest",
-        allowance: true,
-        rewrite: false,
-        before_rules: false,
-        dialog_meanwhile: false,
-        tells_directory: false,
-    }),
-};
+/// Where an agent's version is found.
+#[derive(Debug)]
+pub struct VersionSources {
+    /// Its package on npm, whose `package.json` has the version.
+    pub package: Option<&'static str>,
+    /// The end of a directory in which the program's file name is its version.
+    pub directory: Option<&'static str>,
+    /// What it prints for `--version`; `None` where that was not looked at.
+    pub printed: Option<PrintedVersion>,
+}
 
-/// Gemini CLI. Variables: seen in 0.61.0, where after `--resume` the next start in the same directory deletes
-/// the session's file.
-pub static GEMINI: Agent = Agent {
-    provider: Provider::Gemini,
-    programs: &["gemini"],
-    script_below: None,
-    package: Some("@google/gemini-cli"),
-    daemon_word: None,
-    descent_variables: &["GEMINI_CLI"],
-    home: Home { variable: "GEMINI_CLI_HOME", below_variable: ".gemini", usual: &[".gemini"] },
-    resume: None,
-    hooks: Some(HookAnswers {
-        asking_event: "BeforeTool",
-        allowance: false,
-        rewrite: false,
-        before_rules: true,
-        dialog_meanwhile: false,
-        tells_directory: true,
-    }),
-};
+/// The line in which an agent prints its version.
+#[derive(Debug)]
+pub struct PrintedVersion {
+    /// What stands before it, one of these.
+    pub before: &'static [&'static str],
+    /// What stands behind it.
+    pub behind: &'static str,
+}
 
-/// pi, and oh-my-pi, which looks at the same variable.
-pub static PI: Agent = Agent {
-    provider: Provider::Pi,
-    programs: &["pi", "omp"],
-    script_below: Some("/pi-coding-agent/"),
-    package: None,
-    daemon_word: None,
-    descent_variables: &[],
-    home: Home { variable: "PI_CODING_AGENT_DIR", below_variable: "", usual: &[".pi/agent", ".omp/agent"] },
-    resume: None,
-    hooks: None,
-};
+/// How an agent is driven over a protocol.
+#[derive(Debug)]
+pub struct Drive {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Its program and the words that make it speak the protocol.
+    pub command: &'static [&'static str],
+}
+
+/// The protocols by which agents are driven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// Lines of JSON on standard input and output, Claude Code's.
+    StreamJson,
+    /// The app server of Codex: JSON-RPC without a version.
+    AppServer,
+    /// The Agent Client Protocol.
+    Acp,
+}
 
 /// Every agent with processes of its own.
-pub static ALL: [&Agent; 4] = [&CLAUDE, &CODEX, &GEMINI, &PI];
+pub static ALL: [&Agent; 5] = [&CLAUDE, &CODEX, &GEMINI, &PI, &QWEN];
 
 impl Agent {
     /// The agent of a provider; `None` for our own, which is a library, and for one that is not known.
@@ -142,8 +125,14 @@ impl Agent {
             Provider::Codex => Some(&CODEX),
             Provider::Gemini => Some(&GEMINI),
             Provider::Pi => Some(&PI),
+            Provider::Qwen => Some(&QWEN),
             Provider::Capture | Provider::Unknown => None,
         }
+    }
+
+    /// The providers whose agents have this, in the order of [`ALL`].
+    pub fn providers_with(has: impl Fn(&Self) -> bool) -> Vec<Provider> {
+        ALL.into_iter().filter(|agent| has(agent)).map(|agent| agent.provider).collect()
     }
 
     /// The command line that takes a session up again, for a person to type.
@@ -151,6 +140,26 @@ impl Agent {
     pub fn resume_command(&self, session: &str) -> Option<String> {
         let plain = !session.is_empty() && session.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
         self.resume.filter(|_| plain).map(|words| format!("{words} {session}"))
+    }
+}
+
+impl TranscriptPath {
+    /// Whether this is the path of a transcript.
+    #[must_use]
+    pub fn matches(self, path: &str) -> bool {
+        match self {
+            Self::EndsWith(end) => path.ends_with(end),
+            Self::Contains(part) => path.contains(part),
+        }
+    }
+}
+
+impl PrintedVersion {
+    /// The version in a line; `None` when the line is another one.
+    #[must_use]
+    pub fn in_line<'t>(&self, line: &'t str) -> Option<&'t str> {
+        let rest = line.trim().strip_suffix(self.behind)?;
+        self.before.iter().find_map(|before| rest.strip_prefix(before))
     }
 }
 
@@ -177,7 +186,22 @@ mod tests {
         for agent in ALL {
             assert!(std::ptr::eq(Agent::of(agent.provider).unwrap(), agent));
         }
+        let known = Provider::ALL.iter().filter(|provider| Agent::of(**provider).is_some()).count();
+        assert_eq!(known, ALL.len(), "an agent is missing from ALL");
         assert!(Agent::of(Provider::Unknown).is_none());
+    }
+
+    #[test]
+    fn what_tells_agents_apart_is_not_shared() {
+        for (at, agent) in ALL.into_iter().enumerate() {
+            for other in &ALL[at + 1..] {
+                let both = format!("{} and {}", agent.provider, other.provider);
+                assert!(agent.programs.iter().all(|program| !other.programs.contains(program)), "{both}");
+                assert!(agent.descent_variables.iter().all(|name| !other.descent_variables.contains(name)), "{both}");
+                assert_ne!(agent.home.variable, other.home.variable, "{both}");
+                assert!(agent.home.usual.iter().all(|home| !other.home.usual.contains(home)), "{both}");
+            }
+        }
     }
 
     #[test]

@@ -1,10 +1,19 @@
 //! Facts about the agents and about how we start them, which the rooms around them share: where agents keep
 //! their files, the words and variables by which our own processes are known, what a decision is.
+//!
+//! Start at [`agent::Agent`]: whatever differs between agents and can be said as data is a field of it.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 pub mod agent;
 pub mod borrowed;
+pub mod claude;
+pub mod codex;
+pub mod gemini;
+pub mod hooks;
+pub mod pi;
+pub mod qwen;
+pub mod telemetry;
 
 use std::{collections::BTreeMap, ffi::OsStr, io, path::PathBuf};
 
@@ -12,7 +21,7 @@ use events::Provider;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use agent::{Agent, HookAnswers};
+pub use agent::Agent;
 
 /// The hidden verb of the host of a run.
 pub const HOST: &str = "run-host";
@@ -31,31 +40,19 @@ pub struct Stopped;
 
 /// The agents' homes that are read: the usual ones, and further ones from the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Homes {
-    /// Like `~/.claude` (`CLAUDE_CONFIG_DIR`).
-    pub claude: Vec<PathBuf>,
-    /// Like `~/.codex` (`CODEX_HOME`).
-    pub codex: Vec<PathBuf>,
-    /// Like `~/.gemini` (`GEMINI_CLI_HOME/.gemini`).
-    pub gemini: Vec<PathBuf>,
-    /// Like `~/.pi/agent` and `~/.omp/agent` (`PI_CODING_AGENT_DIR`).
-    pub pi: Vec<PathBuf>,
-    /// Our own agent's: `agent` in the data directory.
-    pub capture: Vec<PathBuf>,
-}
+pub struct Homes(BTreeMap<Provider, Vec<PathBuf>>);
 
 impl Homes {
-    /// Those of one agent.
+    /// Those of one agent, the one it uses itself first.
     #[must_use]
     pub fn of(&self, provider: Provider) -> &[PathBuf] {
-        match provider {
-            Provider::Claude => &self.claude,
-            Provider::Codex => &self.codex,
-            Provider::Gemini => &self.gemini,
-            Provider::Pi => &self.pi,
-            Provider::Capture => &self.capture,
-            Provider::Unknown => &[],
-        }
+        self.0.get(&provider).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl FromIterator<(Provider, Vec<PathBuf>)> for Homes {
+    fn from_iter<I: IntoIterator<Item = (Provider, Vec<PathBuf>)>>(homes: I) -> Self {
+        Self(homes.into_iter().collect())
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use agents::hooks::TimeoutUnit;
 use events::Provider;
 
-use crate::delivery::answer::asking_event;
+use crate::{delivery::answer::asking_event, facts};
 
 /// What every command of ours ends with: a comment for the shell, the name tag for us.
 pub const MARK: &str = " # capture-hook";
@@ -79,11 +80,14 @@ pub(super) fn of_event(line: &str, provider: Provider, event: &str) -> String {
 
 /// How long the agent waits for an entry with this command, in the unit of its settings.
 pub(super) fn patience(provider: Provider, line: &str) -> u64 {
-    let seconds = PATIENCE_S + u64::from(approver(line).unwrap_or(0));
-    match provider {
-        // Gemini CLI counts milliseconds, the others seconds. No person is waited for there.
-        Provider::Gemini => PATIENCE_S * 1000,
-        Provider::Claude | Provider::Codex | Provider::Pi | Provider::Capture | Provider::Unknown => seconds,
+    let facts = facts(provider);
+    // No person is waited for by what is called before the agent's own rules are asked.
+    let person = approver(line).filter(|_| facts.is_none_or(|hooks| !hooks.answers.before_rules)).unwrap_or(0);
+    let seconds = PATIENCE_S + u64::from(person);
+    match facts.map(|hooks| hooks.timeout_unit) {
+        Some(TimeoutUnit::Milliseconds) => seconds * 1000,
+        Some(TimeoutUnit::SecondsBelow(limit)) if seconds >= limit => seconds * 1000,
+        Some(TimeoutUnit::Seconds | TimeoutUnit::SecondsBelow(_)) | None => seconds,
     }
 }
 
@@ -163,6 +167,7 @@ mod tests {
         assert_eq!(of_event(&line(None), Provider::Claude, "PermissionRequest"), line(None));
         assert_eq!((patience(Provider::Claude, &waits), patience(Provider::Claude, &line(None))), (605, 5));
         assert_eq!(patience(Provider::Gemini, &waits), 5_000);
+        assert_eq!((patience(Provider::Qwen, &waits), patience(Provider::Qwen, &line(Some(1_000)))), (605, 1_005_000));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Our entries in the agents' own settings: which events tell something, what is run for them, and
 //! how a settings file of a person is changed without harm.
 //!
-//! Owns the catalogue of events ([`catalogue`]), where each agent keeps the file ([`place`]), the
-//! plan of a change ([`Plan`]) and what is there now ([`Status`]), which events a version of an agent
-//! accepts ([`accepted_events`]) and which version that is ([`Search`]). An entry of ours is known by the
-//! mark at the end of its command ([`command::MARK`]) and by nothing else.
+//! Owns the plan of a change ([`Plan`]) and what is there now ([`Status`]), which events a version of an
+//! agent accepts ([`accepted_events`]) and which version that is ([`Search`]). What differs between agents
+//! is stated in [`agents::hooks`]. An entry of ours is known by the mark at the end of its command
+//! ([`command::MARK`]) and by nothing else.
 //!
 //! Never rewrites a file: `text` puts text into what is there and takes it out again, so that
 //! everything else stays byte for byte. Never asks, prints or decides whether to go on. What the
@@ -25,8 +25,12 @@ mod tests;
 mod text;
 mod versions;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::LazyLock,
+};
 
+use agents::{Agent, hooks::Hooks};
 use events::Provider;
 
 pub use self::{
@@ -34,72 +38,31 @@ pub use self::{
     plan::{Done, Plan, Wish},
     program::{Installed, Search, VersionUnknown},
     status::{EventState, State, Status},
-    versions::{EventFact, Fit, Unsupported, VersionFacts, accepted_events, version_facts},
+    versions::{Fit, Unsupported, accepted_events},
 };
 
 /// The agents that run hooks.
-pub const AGENTS: &[Provider] = &[Provider::Claude, Provider::Codex, Provider::Gemini];
+pub static AGENTS: LazyLock<Vec<Provider>> = LazyLock::new(|| Agent::providers_with(|agent| agent.hooks.is_some()));
+
+/// What is known of an agent's hooks; `None` for one without.
+#[must_use]
+pub fn facts(provider: Provider) -> Option<&'static Hooks> {
+    Agent::of(provider)?.hooks.as_ref()
+}
 
 /// The largest settings file that is touched, bytes. One that is larger is something else.
 pub const LARGEST: u64 = 4 * 1024 * 1024;
 
-/// The events for which something is installed: those that tell something no file tells as soon.
-///
-/// Left out are events that fire per chunk or step of a model's answer, since each costs the agent
-/// the start of a process (Gemini: `BeforeModel`, `AfterModel`, `BeforeToolSelection`,
-/// `PreCompress`, which Gemini CLI fires before every step whether it compresses or not), and those
-/// that change what the agent does by being there (Claude: `WorktreeCreate`, `WorktreeRemove`).
+/// The events for which something is installed.
 #[must_use]
-pub fn catalogue(provider: Provider) -> &'static [&'static str] {
-    match provider {
-        Provider::Claude => &[
-            "SessionStart",
-            "UserPromptSubmit",
-            "PreToolUse",
-            "PostToolUse",
-            "PostToolUseFailure",
-            "PermissionRequest",
-            "PermissionDenied",
-            "Notification",
-            "Stop",
-            "StopFailure",
-            "SubagentStart",
-            "SubagentStop",
-            "PreCompact",
-            "PostCompact",
-            "Elicitation",
-            "ElicitationResult",
-            "SessionEnd",
-        ],
-        Provider::Codex => &[
-            "SessionStart",
-            "UserPromptSubmit",
-            "PreToolUse",
-            "PermissionRequest",
-            "PostToolUse",
-            "SubagentStart",
-            "SubagentStop",
-            "PreCompact",
-            "PostCompact",
-            "Stop",
-            "Interrupt",
-            "SessionEnd",
-        ],
-        Provider::Gemini => {
-            &["SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "Notification", "AfterAgent", "SessionEnd"]
-        }
-        Provider::Pi | Provider::Capture | Provider::Unknown => &[],
-    }
+pub fn catalogue(provider: Provider) -> Vec<&'static str> {
+    facts(provider).map_or_else(Vec::new, |hooks| hooks.versions.events.iter().map(|fact| fact.event).collect())
 }
 
 /// The settings file below an agent's home; `None` for one without hooks.
 #[must_use]
 pub fn place(provider: Provider, home: &Path) -> Option<PathBuf> {
-    match provider {
-        Provider::Claude | Provider::Gemini => Some(home.join("settings.json")),
-        Provider::Codex => Some(home.join("hooks.json")),
-        Provider::Pi | Provider::Capture | Provider::Unknown => None,
-    }
+    facts(provider).map(|hooks| home.join(hooks.settings_file))
 }
 
 /// Why a settings file is left as it is.

@@ -122,7 +122,7 @@ impl Search {
     }
 
     fn program(&self, provider: Provider) -> Result<PathBuf, VersionUnknown> {
-        let name = provider.as_str();
+        let name = Agent::of(provider).and_then(|agent| agent.programs.first()).map_or(provider.as_str(), |name| name);
         // What a relative directory holds depends on where one stands.
         let dirs = std::env::split_paths(&self.path).filter(|dir| dir.is_absolute());
         processes::find_program(dirs, OsStr::new(name)).map_err(|_| VersionUnknown::NotOnPath { name })
@@ -173,30 +173,21 @@ impl Search {
 /// The version in what `--version` printed: "2.1.330 (Claude Code)", "codex-cli 0.169.0", "0.61.0". Before
 /// it may be warnings. Anything else is not taken for one.
 fn version_in(provider: Provider, answer: &str) -> Option<Version> {
-    let of_line = |line: &str| {
-        let line = line.trim();
-        let version = match provider {
-            Provider::Claude => line.strip_suffix(" (Claude Code)")?,
-            Provider::Codex => line.strip_prefix("codex-cli ").or_else(|| line.strip_prefix("codex "))?,
-            Provider::Gemini => line,
-            Provider::Pi | Provider::Capture | Provider::Unknown => return None,
-        };
-        Version::parse(version).ok()
-    };
+    let printed = Agent::of(provider)?.version.printed.as_ref()?;
+    let of_line = |line| Version::parse(printed.in_line(line)?).ok();
     answer.lines().rev().find_map(of_line)
 }
 
 /// The version as the files around the program tell it.
 fn version_beside(provider: Provider, program: &Path) -> Option<Version> {
     let real = program.canonicalize().ok()?;
-    let package = Agent::of(provider)?.package?;
-    // Claude Code's own installer: ~/.local/share/claude/versions/2.1.330
-    if provider == Provider::Claude
-        && real.parent().is_some_and(|dir| dir.ends_with("claude/versions"))
+    let sources = &Agent::of(provider)?.version;
+    if sources.directory.is_some_and(|end| real.parent().is_some_and(|dir| dir.ends_with(end)))
         && let Some(version) = real.file_name().and_then(OsStr::to_str).and_then(|name| Version::parse(name).ok())
     {
         return Some(version);
     }
+    let package = sources.package?;
     let above = real.ancestors().skip(1).take(LEVELS);
     above.filter_map(|dir| package_version(&dir.join("package.json"), package)).next()
 }

@@ -13,6 +13,7 @@ use jsonc_parser::{
 
 use super::{
     command::{is_ours, of_event, patience},
+    facts,
     text::{Container, Dialect, Form, Problem, Style, insert, member, parse, remove, replace},
 };
 
@@ -47,19 +48,13 @@ struct Found<'o, 't> {
 
 /// Which JSON an agent reads.
 pub(super) fn dialect(provider: Provider) -> Dialect {
-    match provider {
-        // Codex reads with a parser of the standard, and ignores the whole file otherwise.
-        Provider::Codex => Dialect::Plain,
-        Provider::Claude | Provider::Gemini | Provider::Pi | Provider::Capture | Provider::Unknown => {
-            Dialect::Commented
-        }
-    }
+    if facts(provider).is_some_and(|hooks| !hooks.comments) { Dialect::Plain } else { Dialect::Commented }
 }
 
 /// A handler as we want it for an event.
 fn handler(provider: Provider, command: &str, event: &str) -> Vec<(&'static str, Form)> {
-    // Gemini CLI shows the name while a hook runs, and turns hooks off by it.
-    let name = (provider == Provider::Gemini).then(|| ("name", Form::Text(NAME.into())));
+    let named = facts(provider).is_some_and(|hooks| hooks.named_entries);
+    let name = named.then(|| ("name", Form::Text(NAME.into())));
     let command = of_event(command, provider, event);
     let timeout = patience(provider, &command);
     [("type", Form::Text("command".into())), ("command", Form::Text(command))]

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use agents::hooks::{HookConfig, Switch};
 use events::Provider;
 use jsonc_parser::ast::Value;
 use semver::Version;
@@ -13,12 +14,13 @@ use semver::Version;
 use super::{
     Command, Error, LARGEST, catalogue,
     command::{approver, is_ours, of_event, program},
-    file, place,
+    delivery::answer::asks_before_rules,
+    facts, file, place,
     plan::split,
     program::{Installed, VersionUnknown},
     settings::{self, NAME, dialect, look},
     text::{Dialect, parse},
-    versions::{Fit, accepted_events, version_facts},
+    versions::{Fit, accepted_events},
 };
 
 /// How it stands with one agent's settings.
@@ -115,7 +117,7 @@ impl Status {
         let fit = found.as_ref().map_or(Fit::Accepted, |found| Fit::of(provider, &there, found));
         let version = found.and_then(Result::ok).map(|installed| installed.version);
         let accepted = version.as_ref().and_then(|version| accepted_events(provider, version).ok());
-        let expected = accepted.unwrap_or_else(|| catalogue(provider).to_vec());
+        let expected = accepted.unwrap_or_else(|| catalogue(provider));
         let ours = settings::ours(&root, provider, &expected);
         // Whether they answer requests is the user's choice, and no reason to install them anew.
         let approver = ours.iter().find_map(|(_, command, _)| approver(command));
@@ -141,14 +143,15 @@ impl Status {
         hindrances.extend(version.as_ref().and_then(|version| off_by_default(provider, home, version)));
         let state = if there.is_empty() { State::NotInstalled } else { in_short(&events) };
         let mut remarks = remarks(provider, home);
-        if state != State::NotInstalled && provider == Provider::Codex && !trusted_any(home, &[&path, &seen.path]) {
-            remarks.push("Codex was not told yet to trust any of them, and runs none before".into());
+        let config = facts(provider).and_then(|hooks| hooks.config).filter(|_| state != State::NotInstalled);
+        if let Some(config) = config.filter(|config| !trusted_any(config, home, &[&path, &seen.path])) {
+            remarks.push(config.untrusted.into());
         }
         if let Some(seconds) = approver {
-            remarks.push(match (provider, seconds) {
-                (Provider::Gemini, _) => "calls of tools are held against your policy, which may deny them".into(),
-                (_, 0) => "requests for permission are held against your policy".into(),
-                (_, _) => format!(
+            remarks.push(match (asks_before_rules(provider), seconds) {
+                (true, _) => "calls of tools are held against your policy, which may deny them".into(),
+                (false, 0) => "requests for permission are held against your policy".into(),
+                (false, _) => format!(
                     "requests for permission are held against your policy, and wait {seconds} s for `capture approve`"
                 ),
             });
@@ -174,24 +177,15 @@ fn can_start(program: &Path) -> bool {
 
 /// What else must happen before new entries are run.
 pub(super) fn what_next(provider: Provider) -> Option<&'static str> {
-    match provider {
-        // Codex 0.169: it keeps a hash of each hook that was trusted, and skips all others.
-        Provider::Codex => Some(
-            "Codex runs new or changed hooks only after you trusted them: it asks at its next start \
-             (\"Hooks need review\"), and `/hooks` shows them",
-        ),
-        Provider::Claude | Provider::Gemini | Provider::Pi | Provider::Capture | Provider::Unknown => None,
-    }
+    facts(provider)?.after_install
 }
 
 /// Settings that keep the agent from running our entries, in words.
 pub(super) fn hindrances(provider: Provider, home: &Path, settings: &[u8]) -> Vec<String> {
-    match provider {
-        Provider::Claude => claude(settings),
-        Provider::Gemini => gemini(settings),
-        Provider::Codex => codex(home),
-        Provider::Pi | Provider::Capture | Provider::Unknown => Vec::new(),
-    }
+    let Some(hooks) = facts(provider) else { return Vec::new() };
+    let in_settings = hooks.switches.iter().filter(|switch| turns_off(switch, settings)).map(in_words);
+    let in_config = hooks.config.iter().flat_map(|config| switched_off(config, home));
+    in_settings.chain(in_config).collect()
 }
 
 fn with_root<T>(settings: &[u8], ask: impl FnOnce(&jsonc_parser::ast::Object<'_>) -> T) -> Option<T> {
@@ -204,85 +198,79 @@ fn is(value: Option<&Value<'_>>, wanted: bool) -> bool {
     value.and_then(Value::as_boolean_lit).is_some_and(|literal| literal.value == wanted)
 }
 
-fn claude(settings: &[u8]) -> Vec<String> {
-    with_root(settings, |root| is(look(root, &["disableAllHooks"]), true))
-        .unwrap_or_default()
-        .then(|| "all hooks are turned off in the same file: \"disableAllHooks\": true".to_owned())
-        .into_iter()
-        .collect()
-}
-
-fn gemini(settings: &[u8]) -> Vec<String> {
-    with_root(settings, |root| {
-        let mut all = Vec::new();
-        if is(look(root, &["hooksConfig", "enabled"]), false) {
-            all.push("all hooks are turned off in the same file: \"hooksConfig\": {\"enabled\": false}".to_owned());
+fn turns_off(switch: &Switch, settings: &[u8]) -> bool {
+    let named =
+        |value: &Value<'_>| value.as_string_lit().is_some_and(|text| text.value == NAME || is_ours(&text.value));
+    with_root(settings, |root| match switch {
+        Switch::All { path, off } => is(look(root, path), *off),
+        Switch::Listed { path } => {
+            let listed = look(root, path).and_then(Value::as_array);
+            listed.is_some_and(|array| array.elements.iter().any(named))
         }
-        let named =
-            |value: &Value<'_>| value.as_string_lit().is_some_and(|text| text.value == NAME || is_ours(&text.value));
-        let disabled = look(root, &["hooksConfig", "disabled"]).and_then(Value::as_array);
-        if disabled.is_some_and(|array| array.elements.iter().any(named)) {
-            all.push("these hooks are turned off in the same file: \"hooksConfig\": {\"disabled\": […]}".to_owned());
-        }
-        all
     })
     .unwrap_or_default()
 }
 
+fn in_words(switch: &Switch) -> String {
+    let (which, path, value) = match switch {
+        Switch::All { path, off } => ("all", path, off.to_string()),
+        Switch::Listed { path } => ("these", path, "[…]".into()),
+    };
+    let (last, above) = path.split_last().map_or(("", path as &[_]), |(last, above)| (*last, above));
+    let member = format!("\"{last}\": {value}");
+    let member = above.iter().rev().fold(member, |member, name| format!("\"{name}\": {{{member}}}"));
+    format!("{which} hooks are turned off in the same file: {member}")
+}
+
 /// Versions that run hooks only when a setting says so, and none does.
 fn off_by_default(provider: Provider, home: &Path, version: &Version) -> Option<String> {
-    let (since, setting) = version_facts(provider)?.on_by_default.as_ref()?;
-    let config = codex_config(home);
-    let features = config.get("features").and_then(toml::Value::as_table);
-    let on = features.and_then(|features| features.get("codex_hooks")).and_then(toml::Value::as_bool) == Some(true);
+    let hooks = facts(provider)?;
+    let (since, setting) = hooks.versions.on_by_default.as_ref()?;
+    let on = hooks.config.is_some_and(|config| {
+        config.switches.last().is_some_and(|key| feature(&table(&config, home), key) == Some(true))
+    });
     (version < since && !on).then(|| format!("{provider} {version} runs hooks only with {setting}"))
 }
 
-/// Codex has the switch in another file, `config.toml`; `codex_hooks` is its older name.
-fn codex(home: &Path) -> Vec<String> {
-    let config = codex_config(home);
-    let features = config.get("features").and_then(toml::Value::as_table);
-    let off = |key: &&str| features.and_then(|f| f.get(*key)).and_then(toml::Value::as_bool) == Some(false);
-    let says = |key| format!("all hooks are turned off in {}: [features] {key} = false", config_file(home).display());
-    ["hooks", "codex_hooks"].into_iter().filter(off).map(says).collect()
+/// The switches of the second file that are off.
+fn switched_off(config: &HookConfig, home: &Path) -> Vec<String> {
+    let (settings, file) = (table(config, home), home.join(config.file));
+    let off = |key: &&&str| feature(&settings, key) == Some(false);
+    let says = |key| format!("all hooks are turned off in {}: [features] {key} = false", file.display());
+    config.switches.iter().filter(off).map(says).collect()
+}
+
+fn feature(settings: &toml::Table, key: &str) -> Option<bool> {
+    settings.get("features")?.as_table()?.get(key)?.as_bool()
 }
 
 /// What a person should know before and after.
 pub(super) fn remarks(provider: Provider, home: &Path) -> Vec<String> {
-    match provider {
-        Provider::Codex => {
-            let config = codex_config(home);
-            let hooks = config.get("hooks").and_then(toml::Value::as_table);
-            hooks
-                .is_some_and(|hooks| hooks.keys().any(|key| key != "state"))
-                .then(|| {
-                    format!("{} has hooks too; Codex runs both, and says so at each start", config_file(home).display())
-                })
-                .into_iter()
-                .collect()
-        }
-        Provider::Claude | Provider::Gemini | Provider::Pi | Provider::Capture | Provider::Unknown => Vec::new(),
-    }
+    let Some(config) = facts(provider).and_then(|hooks| hooks.config) else { return Vec::new() };
+    let settings = table(&config, home);
+    let hooks = settings.get("hooks").and_then(toml::Value::as_table);
+    let file = home.join(config.file);
+    hooks
+        .is_some_and(|hooks| hooks.keys().any(|key| key != "state"))
+        .then(|| format!("{} {}", file.display(), config.has_hooks_too))
+        .into_iter()
+        .collect()
 }
 
-/// Whether Codex 0.169 has noted any hook of these files as trusted: `[hooks.state."<file>:<event>:0:0"]` with a
-/// `trusted_hash`. Which of them, and whether it still holds, is Codex's to say.
-fn trusted_any(home: &Path, files: &[&Path]) -> bool {
-    let config = codex_config(home);
-    let state = config.get("hooks").and_then(|hooks| hooks.get("state")).and_then(toml::Value::as_table);
+/// Whether the agent has noted any hook of these files as trusted: `[hooks.state."<file>:<event>:0:0"]` with a
+/// `trusted_hash` (Codex 0.169). Which of them, and whether it still holds, is the agent's to say.
+fn trusted_any(config: &HookConfig, home: &Path, files: &[&Path]) -> bool {
+    let settings = table(config, home);
+    let state = settings.get("hooks").and_then(|hooks| hooks.get("state")).and_then(toml::Value::as_table);
     let of_these = |key: &str| {
         files.iter().any(|file| key.strip_prefix(&*file.to_string_lossy()).is_some_and(|rest| rest.starts_with(':')))
     };
     state.is_some_and(|state| state.iter().any(|(key, of)| of_these(key) && of.get("trusted_hash").is_some()))
 }
 
-fn config_file(home: &Path) -> PathBuf {
-    home.join("config.toml")
-}
-
-/// The configuration of Codex; empty when there is none that can be read.
-fn codex_config(home: &Path) -> toml::Table {
-    let path = config_file(home);
+/// The second file; empty when there is none that can be read.
+fn table(config: &HookConfig, home: &Path) -> toml::Table {
+    let path = home.join(config.file);
     let small = fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);
     let text = small.then(|| fs::read_to_string(&path).ok()).flatten();
     text.and_then(|text| text.parse().ok()).unwrap_or_default()

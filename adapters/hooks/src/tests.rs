@@ -14,8 +14,8 @@ use events::{Provider, Timestamp};
 use semver::Version;
 
 use super::{
-    Command, Error, EventState, Installed, Plan, State, Status, Wish, accepted_events, catalogue, place, settings,
-    version_facts,
+    Command, Error, EventState, Installed, Plan, State, Status, Wish, accepted_events, catalogue, facts, place,
+    settings,
 };
 use model::{Tree, is_subsequence, ours_in, without_ours};
 
@@ -56,7 +56,7 @@ impl Place {
         let wish = &match wish {
             // Every event, unless some are named.
             Wish::Install { command, events } if events.is_empty() => {
-                Wish::Install { command: command.clone(), events: catalogue(self.provider).to_vec() }
+                Wish::Install { command: command.clone(), events: catalogue(self.provider) }
             }
             Wish::Install { .. } | Wish::Uninstall => wish.clone(),
         };
@@ -87,7 +87,7 @@ impl Place {
     }
 
     fn newest(&self) -> Version {
-        version_facts(self.provider).unwrap().newest.clone()
+        facts(self.provider).unwrap().versions.newest.clone()
     }
 }
 
@@ -220,7 +220,7 @@ fn what_cannot_be_changed_safely_is_left_alone() {
 
 #[test]
 fn a_file_that_was_not_there_goes_again() {
-    for provider in super::AGENTS {
+    for provider in super::AGENTS.iter() {
         let place = Place::new(*provider, None);
         assert!(place.make(&install(PROGRAM)));
         let written = place.bytes().unwrap();

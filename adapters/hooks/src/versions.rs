@@ -6,133 +6,19 @@
 //! version again whenever somebody looks.
 //!
 //! Every fact here was found by running the published programs against a scripted model:
-//! `tests/live/versions` repeats that. An [`EventFact`] names the two versions that were run.
+//! `tests/live/versions` repeats that. An [`agents::hooks::HookEvent`] names the two versions that were run.
 
+use agents::hooks::HookVersions;
 use events::Provider;
 use semver::Version;
 
-use super::program::{Installed, VersionUnknown};
-
-/// Since when an agent accepts an event.
-#[derive(Debug)]
-pub struct EventFact {
-    /// The name in the settings.
-    pub event: &'static str,
-    /// The first published version that accepts it.
-    pub since: Version,
-    /// The version published before that one, which does not; `None` for the oldest that was run.
-    pub not_in: Option<Version>,
-}
-
-/// What is known about the versions of one agent.
-#[derive(Debug)]
-pub struct VersionFacts {
-    /// The oldest version that was run with our entries.
-    pub oldest: Version,
-    /// The newest version that was run with our entries. Later ones are taken to accept the same events.
-    pub newest: Version,
-    /// The first version that reads the rest of a settings file with an unknown event in it; `None` when
-    /// every version that was run does.
-    pub reads_the_rest_since: Option<Version>,
-    /// The first version that runs hooks without a setting that says so, and that setting; `None` when all
-    /// versions with hooks do.
-    pub on_by_default: Option<(Version, &'static str)>,
-    /// The events that are installed, in the order of the catalogue.
-    pub events: &'static [EventFact],
-}
-
-const fn v(major: u64, minor: u64, patch: u64) -> Version {
-    Version::new(major, minor, patch)
-}
-
-const fn from_the_first(event: &'static str, since: Version) -> EventFact {
-    EventFact { event, since, not_in: None }
-}
-
-const fn new_in(event: &'static str, not_in: Version, since: Version) -> EventFact {
-    EventFact { event, since, not_in: Some(not_in) }
-}
-
-/// Run on 1.0.38 to 2.1.330, both sides of every fact: on `since` the settings are read with the event in
-/// them, on `not_in` a denied command runs. The names are those of the enumeration in `cli.js`. Unknown events
-/// are fatal up to 2.1.100 and skipped from 2.1.101 on.
-static CLAUDE: VersionFacts = VersionFacts {
-    oldest: v(1, 0, 38),
-    newest: v(2, 1, 330),
-    reads_the_rest_since: Some(v(2, 1, 101)),
-    on_by_default: None,
-    events: &[
-        new_in("SessionStart", v(1, 0, 61), v(1, 0, 62)),
-        new_in("UserPromptSubmit", v(1, 0, 51), v(1, 0, 53)),
-        from_the_first("PreToolUse", v(1, 0, 38)),
-        from_the_first("PostToolUse", v(1, 0, 38)),
-        new_in("PostToolUseFailure", v(2, 0, 55), v(2, 0, 56)),
-        new_in("PermissionRequest", v(2, 0, 44), v(2, 0, 45)),
-        new_in("PermissionDenied", v(2, 1, 87), v(2, 1, 88)),
-        from_the_first("Notification", v(1, 0, 38)),
-        from_the_first("Stop", v(1, 0, 38)),
-        new_in("StopFailure", v(2, 1, 77), v(2, 1, 78)),
-        new_in("SubagentStart", v(2, 0, 42), v(2, 0, 44)),
-        new_in("SubagentStop", v(1, 0, 40), v(1, 0, 41)),
-        new_in("PreCompact", v(1, 0, 45), v(1, 0, 48)),
-        new_in("PostCompact", v(2, 1, 75), v(2, 1, 76)),
-        new_in("Elicitation", v(2, 1, 62), v(2, 1, 63)),
-        new_in("ElicitationResult", v(2, 1, 62), v(2, 1, 63)),
-        new_in("SessionEnd", v(1, 0, 84), v(1, 0, 85)),
-    ],
+use super::{
+    facts,
+    program::{Installed, VersionUnknown},
 };
 
-/// Run on 0.60.1 to 0.169.0: every version that reads `hooks.json` skips unknown events in it, and the
-/// sandbox, the rules and the user's own hooks hold in all of them. Events are dated by their name in the
-/// program, `Stop`, `SessionEnd` and `Interrupt` by what the program does with an entry.
-static CODEX: VersionFacts = VersionFacts {
-    oldest: v(0, 60, 1),
-    newest: v(0, 169, 0),
-    reads_the_rest_since: None,
-    on_by_default: Some((v(0, 124, 0), "codex_hooks = true below [features] in config.toml")),
-    events: &[
-        new_in("SessionStart", v(0, 113, 0), v(0, 114, 0)),
-        new_in("UserPromptSubmit", v(0, 115, 0), v(0, 116, 0)),
-        new_in("PreToolUse", v(0, 116, 0), v(0, 117, 0)),
-        new_in("PermissionRequest", v(0, 121, 0), v(0, 122, 0)),
-        new_in("PostToolUse", v(0, 116, 0), v(0, 117, 0)),
-        new_in("SubagentStart", v(0, 132, 0), v(0, 133, 0)),
-        new_in("SubagentStop", v(0, 132, 0), v(0, 133, 0)),
-        new_in("PreCompact", v(0, 128, 0), v(0, 129, 0)),
-        new_in("PostCompact", v(0, 128, 0), v(0, 129, 0)),
-        new_in("Stop", v(0, 113, 0), v(0, 114, 0)),
-        new_in("Interrupt", v(0, 149, 1), v(0, 150, 0)),
-        new_in("SessionEnd", v(0, 144, 6), v(0, 145, 0)),
-    ],
-};
-
-/// Run on 0.10.0 to 0.61.0: unknown events are skipped with a warning, and exclusions, policies and the
-/// user's own hooks hold in all of them, as far as a version has them. Up to 0.25.0 no hook is run.
-static GEMINI: VersionFacts = VersionFacts {
-    oldest: v(0, 10, 0),
-    newest: v(0, 61, 0),
-    reads_the_rest_since: None,
-    on_by_default: None,
-    events: &[
-        new_in("SessionStart", v(0, 25, 0), v(0, 26, 0)),
-        new_in("BeforeAgent", v(0, 25, 0), v(0, 26, 0)),
-        new_in("BeforeTool", v(0, 25, 0), v(0, 26, 0)),
-        new_in("AfterTool", v(0, 25, 0), v(0, 26, 0)),
-        new_in("Notification", v(0, 25, 0), v(0, 26, 0)),
-        new_in("AfterAgent", v(0, 25, 0), v(0, 26, 0)),
-        new_in("SessionEnd", v(0, 25, 0), v(0, 26, 0)),
-    ],
-};
-
-/// What is known about an agent's versions; `None` for one without hooks.
-#[must_use]
-pub fn version_facts(provider: Provider) -> Option<&'static VersionFacts> {
-    match provider {
-        Provider::Claude => Some(&CLAUDE),
-        Provider::Codex => Some(&CODEX),
-        Provider::Gemini => Some(&GEMINI),
-        Provider::Pi | Provider::Capture | Provider::Unknown => None,
-    }
+fn version_facts(provider: Provider) -> Option<&'static HookVersions> {
+    facts(provider).map(|hooks| &hooks.versions)
 }
 
 /// The events of the catalogue that this version accepts.
@@ -303,15 +189,10 @@ mod tests {
     }
 
     #[test]
-    fn every_event_of_the_catalogue_has_a_fact() {
-        for provider in AGENTS {
-            let facts = version_facts(*provider).unwrap();
-            assert_eq!(facts.events.iter().map(|fact| fact.event).collect::<Vec<_>>(), catalogue(*provider));
-            for fact in facts.events {
-                assert!(fact.not_in.as_ref().is_none_or(|not_in| *not_in < fact.since), "{}", fact.event);
-                assert!(fact.since <= facts.newest, "{}", fact.event);
-            }
-            assert_eq!(accepted_events(*provider, &facts.newest).unwrap(), catalogue(*provider));
+    fn the_newest_version_accepts_every_event_of_the_catalogue() {
+        for provider in AGENTS.iter().copied() {
+            let facts = version_facts(provider).unwrap();
+            assert_eq!(accepted_events(provider, &facts.newest).unwrap(), catalogue(provider));
         }
         assert_eq!(accepted(Provider::Pi, "1.0.0").unwrap(), Vec::<&str>::new());
     }
@@ -354,21 +235,21 @@ mod tests {
     #[test]
     fn an_unknown_event_harms_where_it_takes_the_settings_with_it() {
         let all = catalogue(Provider::Claude);
-        let old = fit(Provider::Claude, all, "2.1.87");
+        let old = fit(Provider::Claude, &all, "2.1.87");
         assert_eq!(
             old.in_words().unwrap(),
             "claude 2.1.87 ignores your whole settings file, including permission rules: it does not know the hook \
              event `PermissionDenied`; run `capture hooks install` to remove it (or `capture hooks uninstall`)"
         );
         assert!(old.is_harmful());
-        assert_eq!(fit(Provider::Claude, all, "2.1.88"), Fit::Accepted);
+        assert_eq!(fit(Provider::Claude, &all, "2.1.88"), Fit::Accepted);
         assert_eq!(fit(Provider::Claude, &["Stop"], "1.0.38"), Fit::Accepted);
         assert_eq!(fit(Provider::Claude, &[], "0.2.9"), Fit::Accepted, "nothing of ours is there");
         assert!(fit(Provider::Claude, &["Stop"], "1.0.30").is_harmful(), "nobody knows");
         // One that reads the rest: not of our catalogue, but it could be.
         let skips = fit(Provider::Claude, &["Stop", "NoSuchEvent"], "2.1.101");
         assert!(!skips.is_harmful() && skips.in_words().unwrap().contains("`NoSuchEvent` and skips it"), "{skips:?}");
-        let codex = fit(Provider::Codex, catalogue(Provider::Codex), "0.120.0");
+        let codex = fit(Provider::Codex, &catalogue(Provider::Codex), "0.120.0");
         assert!(matches!(&codex, Fit::Skips { events, .. } if events.len() == 7), "{codex:?}");
         let before_hooks = fit(Provider::Codex, &["Stop"], "0.60.1");
         assert!(matches!(before_hooks, Fit::Skips { .. }), "{before_hooks:?}");

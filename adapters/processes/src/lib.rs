@@ -47,7 +47,8 @@ pub struct AgentProcess {
     pub pid: u32,
     /// Start in clock ticks since boot.
     pub start_ticks: u64,
-    /// The process that started it.
+    /// The process that started it; of a child the first of its agent's processes, which may have started it
+    /// through others (Qwen Code 0.24.4 starts itself again twice).
     pub parent: Option<u32>,
     /// Started by another process of the same agent: a part of it, not one of its own.
     pub child: bool,
@@ -132,12 +133,25 @@ impl Table {
             agents.extend(found);
         }
         self.looks = looks;
-        let parents: Vec<(u32, Provider)> = agents.iter().map(|a| (a.pid, a.provider)).collect();
+        let processes: Vec<(u32, Provider, Option<u32>)> =
+            agents.iter().map(|a| (a.pid, a.provider, a.parent)).collect();
         for agent in &mut agents {
-            agent.child = agent.parent.is_some_and(|parent| parents.contains(&(parent, agent.provider)));
+            if let Some(launcher) = launcher(agent.pid, agent.provider, &processes) {
+                agent.child = true;
+                agent.parent = Some(launcher);
+            }
         }
         agents
     }
+}
+
+/// The first of the processes of one agent that started each other down to this one; `None` when none of them
+/// started it. Each is given with its parent.
+fn launcher(pid: u32, provider: Provider, processes: &[(u32, Provider, Option<u32>)]) -> Option<u32> {
+    let parent = |of: u32| processes.iter().find(|(pid, ..)| *pid == of).and_then(|(_, _, parent)| *parent);
+    let is_same = |pid: &u32| processes.iter().any(|(one, of, _)| one == pid && *of == provider);
+    // No more steps than processes: what was read while pids were given out again may go round.
+    std::iter::successors(Some(pid), |pid| parent(*pid).filter(is_same)).take(processes.len()).skip(1).last()
 }
 
 fn look_at(pid: u32, homes: &Homes) -> Option<AgentProcess> {
@@ -506,6 +520,19 @@ mod tests {
         assert_eq!(who(&["bun", "/home/dev/.bun/bin/omp"]), Some((Provider::Pi, false)));
         let package = "/usr/lib/node_modules/@earendil-works/pi-coding-agent/dist/cli.js";
         assert_eq!(who(&["node", package]), Some((Provider::Pi, false)));
+        let processes = [
+            (1, Provider::Qwen, Some(9)),
+            (2, Provider::Qwen, Some(1)),
+            (3, Provider::Qwen, Some(2)),
+            (4, Provider::Pi, Some(3)),
+        ];
+        let launchers = processes.map(|(pid, provider, _)| launcher(pid, provider, &processes));
+        assert_eq!(launchers, [None, Some(1), Some(1), None]);
+        let round = [(1, Provider::Qwen, Some(2)), (2, Provider::Qwen, Some(1))];
+        assert_eq!(launcher(1, Provider::Qwen, &round), Some(2));
+        let qwen = "/opt/lib/node_modules/@qwen-code/qwen-code/cli.js";
+        assert_eq!(who(&["node", "--expose-gc", qwen, "--yolo"]), Some((Provider::Qwen, false)));
+        assert_eq!(who(&["node", "/opt/bin/qwen"]), Some((Provider::Qwen, false)));
         assert_eq!(who(&["node", "/usr/bin/pi", "install", "x"]), None);
         assert_eq!(
             who(&["node", "-r", "./x.js", "--import", "y.mjs", "/usr/bin/codex"]),

@@ -33,11 +33,14 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use events::{NewEvent, Timestamp};
+use events::{NewEvent, Provider, Timestamp};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use agents::Stopped;
 use link::Link;
+
+/// The agent whose daemon this is.
+pub const PROVIDER: Provider = Provider::Codex;
 use processes::wake;
 
 /// Threads nobody knew that may wait to be told of again.

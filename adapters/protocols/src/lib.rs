@@ -24,10 +24,12 @@ pub mod stream_json;
 pub mod telemetry;
 pub mod told;
 
+use agents::{
+    Agent, Answer,
+    agent::{Drive, Protocol},
+};
 use events::{Provider, ToolOutcome};
 use serde_json::value::RawValue;
-
-use agents::Answer;
 
 /// A line of more bytes than this is no message of an agent.
 pub const LINE_BYTES: usize = 32 << 20;
@@ -129,36 +131,19 @@ pub trait Codec: Send {
     fn cancel(&self, request: &Request) -> String;
 }
 
-/// The codec of an agent that works in this directory; `None` when it has none.
+/// How an agent is driven; `None` where it speaks no protocol that is known here.
 #[must_use]
-pub fn codec(provider: Provider, cwd: &str) -> Option<Box<dyn Codec>> {
-    match provider {
-        Provider::Claude => Some(Box::new(stream_json::StreamJson::default())),
-        Provider::Codex => Some(Box::new(app_server::AppServer::new(cwd))),
-        Provider::Gemini => Some(Box::new(acp::Acp::new(cwd))),
-        Provider::Pi | Provider::Capture | Provider::Unknown => None,
-    }
+pub fn drive(provider: Provider) -> Option<&'static Drive> {
+    Agent::of(provider)?.drive.as_ref()
 }
 
-/// The agent's program and the words that make it speak its protocol.
+/// The codec of a protocol, for an agent that works in this directory.
 #[must_use]
-pub const fn words(provider: Provider) -> Option<&'static [&'static str]> {
-    match provider {
-        Provider::Claude => Some(&[
-            "claude",
-            "-p",
-            "--input-format",
-            "stream-json",
-            "--output-format",
-            "stream-json",
-            "--verbose",
-            "--include-partial-messages",
-            "--permission-prompt-tool",
-            "stdio",
-        ]),
-        Provider::Codex => Some(&["codex", "app-server"]),
-        Provider::Gemini => Some(&["gemini", "--acp"]),
-        Provider::Pi | Provider::Capture | Provider::Unknown => None,
+pub fn codec(protocol: Protocol, cwd: &str) -> Box<dyn Codec> {
+    match protocol {
+        Protocol::StreamJson => Box::new(stream_json::StreamJson::default()),
+        Protocol::AppServer => Box::new(app_server::AppServer::new(cwd)),
+        Protocol::Acp => Box::new(acp::Acp::new(cwd)),
     }
 }
 
@@ -166,23 +151,21 @@ pub const fn words(provider: Provider) -> Option<&'static [&'static str]> {
 /// the tool's input as it was told.
 #[must_use]
 pub fn has_words(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &Answer) -> bool {
-    match provider {
-        Provider::Claude => stream_json::has_words(tool, input, given),
-        Provider::Codex => app_server::has_words(input, given),
-        Provider::Gemini => acp::has_words(input, given),
-        Provider::Pi | Provider::Capture | Provider::Unknown => false,
-    }
+    drive(provider).is_some_and(|drive| match drive.protocol {
+        Protocol::StreamJson => stream_json::has_words(tool, input, given),
+        Protocol::AppServer => app_server::has_words(input, given),
+        Protocol::Acp => acp::has_words(input, given),
+    })
 }
 
 /// Whether a request asks for nothing but to run its command.
 #[must_use]
 pub fn is_plain(provider: Provider, input: &str) -> bool {
-    match provider {
-        Provider::Claude => stream_json::is_plain(input),
-        Provider::Codex => app_server::is_plain(input),
-        Provider::Gemini => acp::is_plain(input),
-        Provider::Pi | Provider::Capture | Provider::Unknown => false,
-    }
+    drive(provider).is_some_and(|drive| match drive.protocol {
+        Protocol::StreamJson => stream_json::is_plain(input),
+        Protocol::AppServer => app_server::is_plain(input),
+        Protocol::Acp => acp::is_plain(input),
+    })
 }
 
 /// Cuts what an agent writes into lines.

@@ -29,6 +29,11 @@ pub(super) fn deny(message: &str) -> Answer {
     Answer { allow: false, message: Some(message.to_owned()), ..ALLOW }
 }
 
+/// The codec of an agent.
+pub(super) fn codec_of(provider: Provider, cwd: &str) -> Box<dyn Codec> {
+    codec(drive(provider).unwrap().protocol, cwd)
+}
+
 /// What the agent wrote in a recording.
 pub(super) fn written(name: &str) -> (Provider, Vec<&'static str>) {
     let (provider, _, text) = RECORDINGS.into_iter().find(|(_, known, _)| *known == name).unwrap();
@@ -39,7 +44,7 @@ pub(super) fn written(name: &str) -> (Provider, Vec<&'static str>) {
 /// The requests of a recording, in order.
 pub(super) fn requests(name: &str) -> Vec<Request> {
     let (provider, lines) = written(name);
-    let mut codec = codec(provider, "/home/dev/proj").unwrap();
+    let mut codec = codec_of(provider, "/home/dev/proj");
     codec.begin();
     let heard = lines.into_iter().flat_map(|line| codec.hear(line));
     heard.filter_map(|meaning| if let Meaning::Asks(request) = meaning { Some(*request) } else { None }).collect()
@@ -49,7 +54,7 @@ pub(super) fn requests(name: &str) -> Vec<Request> {
 /// whatever makes the agent take one.
 fn understood(name: &str) -> String {
     let (provider, lines) = written(name);
-    let mut codec = codec(provider, "/home/dev/proj").unwrap();
+    let mut codec = codec_of(provider, "/home/dev/proj");
     let mut text = String::new();
     for line in codec.begin() {
         writeln!(text, "> {line}").unwrap();
@@ -227,7 +232,7 @@ fn gemini() {
 
 #[test]
 fn a_request_nobody_understands_is_refused() {
-    let hears = |provider, line: &Value| codec(provider, "/p").unwrap().hear(&line.to_string());
+    let hears = |provider, line: &Value| codec_of(provider, "/p").hear(&line.to_string());
     let sent = |heard: Vec<Meaning>| match heard.into_iter().next() {
         Some(Meaning::Send(line)) => serde_json::from_str::<Value>(&line).unwrap(),
         other => panic!("{other:?}"),
@@ -250,7 +255,7 @@ fn a_request_nobody_understands_is_refused() {
 
 #[test]
 fn an_agent_that_cannot_begin_has_failed() {
-    let failed = |provider, line: &str| codec(provider, "/p").unwrap().hear(line);
+    let failed = |provider, line: &str| codec_of(provider, "/p").hear(line);
     let words = |words: &str| vec![Meaning::Ended(Outcome::Failed(words.into()))];
     let refused =
         r#"{"type":"control_response","response":{"subtype":"error","request_id":"capture-begins","error":"no"}}"#;

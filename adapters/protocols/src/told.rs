@@ -13,7 +13,8 @@ use events::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Request, acp, app_server, stream_json};
+use super::{Request, acp, app_server, drive, stream_json};
+use agents::agent::Protocol;
 use hooks::delivery::{
     Delivery,
     asked::Asked,
@@ -230,23 +231,22 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
 /// What a request asks for. Whatever is not known for certain makes it one that is not known whole, on
 /// which no rule decides.
 fn asked(provider: Provider, asks: &Asks, cwd: &str) -> Option<Asked> {
-    let asked = match provider {
-        Provider::Claude => claude(asks)?,
-        Provider::Codex => codex(asks)?,
-        Provider::Gemini => gemini(asks, cwd)?,
-        Provider::Pi | Provider::Capture | Provider::Unknown => return None,
+    let asked = match drive(provider)?.protocol {
+        Protocol::StreamJson => stream_json_asked(provider, asks)?,
+        Protocol::AppServer => app_server_asked(asks)?,
+        Protocol::Acp => acp_asked(asks, cwd)?,
     };
     Some(Asked { call_id: asked.call_id.or_else(|| asks.call.clone()), ..asked })
 }
 
-fn claude(asks: &Asks) -> Option<Asked> {
+fn stream_json_asked(provider: Provider, asks: &Asks) -> Option<Asked> {
     let asked = stream_json::asked(&asks.request)?;
-    let of_tool = asked_of_tool(Provider::Claude, &asked.tool, asked.input)?;
+    let of_tool = asked_of_tool(provider, &asked.tool, asked.input)?;
     // The shell may have moved since the session began.
     Some(Asked { cut: asks.place.is_none(), cwd: asks.place.clone(), ..of_tool })
 }
 
-fn codex(asks: &Asks) -> Option<Asked> {
+fn app_server_asked(asks: &Asks) -> Option<Asked> {
     let asked = app_server::asked(&asks.request)?;
     let subject = |text: Option<&str>| text.map(str::to_owned);
     if asked.is_files {
@@ -278,7 +278,7 @@ fn codex(asks: &Asks) -> Option<Asked> {
     })
 }
 
-fn gemini(asks: &Asks, cwd: &str) -> Option<Asked> {
+fn acp_asked(asks: &Asks, cwd: &str) -> Option<Asked> {
     let asked = acp::asked(&asks.request)?;
     let shell = asked.is_shell_in(cwd);
     let edits = asked.kind == "edit" && !asked.paths.is_empty();

@@ -16,16 +16,16 @@
 //! tool; see `standing` for what is claimed then, and how firmly.
 
 mod batch;
-mod content;
+pub(crate) mod content;
 mod legacy;
 mod lines;
 mod memory;
 mod paths;
-mod record;
+pub(crate) mod record;
 mod scene;
 mod standing;
 mod story;
-mod tools;
+pub(crate) mod tools;
 
 pub use legacy::GeminiLegacyDecoder;
 pub use lines::GeminiDecoder;

@@ -12,15 +12,17 @@ pub mod codex;
 pub mod gemini;
 pub mod pi;
 pub mod providers;
+pub mod qwen;
 
+use agents::Agent;
 use events::Provider;
 
 /// Whether a path is a session's transcript, and not a file that tells something else about it.
 #[must_use]
 pub fn is_transcript(provider: Provider, path: &str) -> bool {
-    match provider {
-        Provider::Claude | Provider::Codex | Provider::Pi | Provider::Capture => path.ends_with(".jsonl"),
-        Provider::Gemini => path.contains("/chats/"),
-        Provider::Unknown => true,
+    match Agent::of(provider) {
+        Some(agent) => agent.transcripts.path.matches(path),
+        // Our own agent's, or nobody knows whose.
+        None => provider == Provider::Unknown || path.ends_with(".jsonl"),
     }
 }

@@ -1,11 +1,7 @@
-//! The agents capture reads: where each keeps its files, and how they are decoded. A new provider
-//! is one more arm here, its own module, and a name in [`events::Provider`].
+//! The agents capture reads: which of the files in its home are whose, and how they are decoded. A new
+//! provider is one more arm of [`recognizer`] and a module of its own.
 
-use std::{
-    io::Read,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{io::Read, path::Path, sync::Arc};
 
 use events::Provider;
 
@@ -14,6 +10,7 @@ use crate::{
     codex::{self, CodexDecoder},
     gemini::{self, ChatFile, GeminiDecoder, GeminiLegacyDecoder},
     pi::{self, PiDecoder},
+    qwen::{self, QwenDecoder},
 };
 use agents::Homes;
 use tailer::{
@@ -25,17 +22,29 @@ use tailer::{
 /// What to collect of these homes.
 #[must_use]
 pub fn roots(homes: &Homes) -> Vec<Root> {
-    let make = |provider, dirs: &[PathBuf], recognize: Arc<dyn Recognize>| {
-        dirs.iter()
-            .map(|dir| Root { provider, dir: dir.clone(), recognize: Arc::clone(&recognize) })
-            .collect::<Vec<_>>()
+    let roots_of = |provider: &Provider| {
+        let (provider, recognize) = (*provider, recognizer(*provider)?);
+        let roots = homes.of(provider).iter().map(move |dir| Root {
+            provider,
+            dir: dir.clone(),
+            recognize: Arc::clone(&recognize),
+        });
+        Some(roots)
     };
-    let mut roots = make(Provider::Claude, &homes.claude, Arc::new(Claude));
-    roots.extend(make(Provider::Codex, &homes.codex, Arc::new(Codex)));
-    roots.extend(make(Provider::Gemini, &homes.gemini, Arc::new(Gemini)));
-    roots.extend(make(Provider::Pi, &homes.pi, Arc::new(Pi(pi_lines))));
-    roots.extend(make(Provider::Capture, &homes.capture, Arc::new(Pi(own_lines))));
-    roots
+    Provider::ALL.iter().filter_map(roots_of).flatten().collect()
+}
+
+/// What knows the files of an agent, and who decodes them.
+fn recognizer(provider: Provider) -> Option<Arc<dyn Recognize>> {
+    Some(match provider {
+        Provider::Claude => Arc::new(Claude),
+        Provider::Codex => Arc::new(Codex),
+        Provider::Gemini => Arc::new(Gemini),
+        Provider::Pi => Arc::new(Pi(pi_lines)),
+        Provider::Qwen => Arc::new(Qwen),
+        Provider::Capture => Arc::new(Pi(own_lines)),
+        Provider::Unknown => return None,
+    })
 }
 
 fn first(relative: &Path) -> Option<&str> {
@@ -121,6 +130,24 @@ impl Recognize for Pi {
 
     fn enter(&self, relative: &Path) -> bool {
         matches!(first(relative), None | Some("sessions")) && relative.components().count() <= 2
+    }
+}
+
+struct Qwen;
+
+impl Recognize for Qwen {
+    fn file(&self, relative: &Path) -> Option<FileSpec> {
+        qwen::recognize(relative)
+            .then(|| lines(|path, state| Box::new(QwenDecoder::new(&path.to_string_lossy(), state))))
+    }
+
+    fn enter(&self, relative: &Path) -> bool {
+        let depth = relative.components().count();
+        match first(relative) {
+            None => true,
+            Some("projects") => depth <= 2 || depth == 3 && relative.ends_with("chats"),
+            Some(_) => false,
+        }
     }
 }
 

@@ -372,9 +372,9 @@ fn find(client: &Client, given: &str) -> anyhow::Result<projections::Session> {
 
 /// Takes one of some words; the help lists them.
 fn one_of<T: Copy + Send + Sync + std::str::FromStr + 'static>(
-    all: &'static [T],
+    all: &[T],
     word: fn(T) -> &'static str,
-) -> impl clap::builder::TypedValueParser<Value = T>
+) -> impl clap::builder::TypedValueParser<Value = T> + use<T>
 where
     T::Err: std::fmt::Display,
 {

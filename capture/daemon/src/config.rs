@@ -1,10 +1,15 @@
 //! The configuration file: `$XDG_CONFIG_HOME/capture/config.toml`. Every key has a default; an
 //! unknown key is an error that names it.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
+use agents::agent::ALL;
 use anyhow::Context;
-use serde::Deserialize;
+use events::Provider;
+use serde::{Deserialize, Deserializer, de::Error as _};
 
 use crate::endpoint::read_if_there;
 
@@ -32,18 +37,31 @@ pub struct Config {
     pub notify: notifier::Settings,
 }
 
-/// Further homes of agents.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ExtraRoots {
-    /// Like `~/.claude`.
-    pub claude: Vec<PathBuf>,
-    /// Like `~/.codex`.
-    pub codex: Vec<PathBuf>,
-    /// Like `~/.gemini`.
-    pub gemini: Vec<PathBuf>,
-    /// Like `~/.pi/agent` and `~/.omp/agent`.
-    pub pi: Vec<PathBuf>,
+/// Further homes of agents, by the agent's name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ExtraRoots(BTreeMap<Provider, Vec<PathBuf>>);
+
+impl ExtraRoots {
+    /// Those of one agent.
+    #[must_use]
+    pub fn of(&self, provider: Provider) -> &[PathBuf] {
+        self.0.get(&provider).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl<'de> Deserialize<'de> for ExtraRoots {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let named = BTreeMap::<String, Vec<PathBuf>>::deserialize(deserializer)?;
+        let known = |name: &str| ALL.iter().map(|agent| agent.provider).find(|provider| provider.as_str() == name);
+        let root = |(name, dirs): (String, _)| match known(&name) {
+            Some(provider) => Ok((provider, dirs)),
+            None => {
+                let names: Vec<_> = ALL.iter().map(|agent| format!("`{}`", agent.provider)).collect();
+                Err(D::Error::custom(format!("unknown field `{name}`, expected one of {}", names.join(", "))))
+            }
+        };
+        named.into_iter().map(root).collect::<Result<_, _>>().map(Self)
+    }
 }
 
 /// Limits of the status rules.
@@ -125,8 +143,7 @@ impl Config {
         range("status.lost_after_s", self.status.lost_after_s, 30, 604_800)?;
         range("read.max_line_mib", self.read.max_line_mib, 1, 1024)?;
         range("read.hot_poll_ms", self.read.hot_poll_ms, 50, 5_000)?;
-        let roots = [&self.roots.claude, &self.roots.codex, &self.roots.gemini, &self.roots.pi];
-        for dir in self.ignore.iter().chain(roots.into_iter().flatten()) {
+        for dir in self.ignore.iter().chain(self.roots.0.values().flatten()) {
             anyhow::ensure!(dir.is_absolute(), "`{}` is not an absolute path", dir.display());
         }
         self.actions.iter().try_for_each(crate::actions::Action::check)?;
@@ -180,6 +197,6 @@ mod tests {
             check("autostart = false\n[status]\nidle_after_s = 60\n[roots]\nclaude = [\"/srv/claude\"]\n").unwrap();
         assert!(!config.autostart);
         assert_eq!(config.rules().idle_after_ms, 60_000);
-        assert_eq!(config.roots.claude, [PathBuf::from("/srv/claude")]);
+        assert_eq!(config.roots.of(Provider::Claude), [PathBuf::from("/srv/claude")]);
     }
 }

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use api::health::SourceHealth;
-use events::Provider;
-use protocols::codex_daemon::{Daemons, HealthHandle, Timing, Told};
+use protocols::codex_daemon::{Daemons, HealthHandle, PROVIDER, Timing, Told};
 use tailer::collect::Stopped;
 
 use crate::{
@@ -26,9 +25,7 @@ pub fn follow(homes: Vec<PathBuf>, inputs: IngestHandle, supervisor: &Supervisor
                 let stored = Box::new(move |unknown: Vec<_>| unknown.into_iter().for_each(|id| strangers.tell(id)));
                 ProtocolInput::Claims { events, stored }
             }
-            Told::Only(threads) => {
-                ProtocolInput::Only { provider: Provider::Codex, sessions: threads.into_iter().collect() }
-            }
+            Told::Only(threads) => ProtocolInput::Only { provider: PROVIDER, sessions: threads.into_iter().collect() },
         };
         inputs.send(Input::Protocol(input)).map_err(|_| Stopped)
     })

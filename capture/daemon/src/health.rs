@@ -242,7 +242,7 @@ impl Observed {
         }
         let name = "capture_hook_deliveries_total";
         writeln!(out, "# HELP {name} Calls of hooks that were taken in.\n# TYPE {name} counter").ok();
-        for provider in AGENTS {
+        for provider in AGENTS.iter() {
             writeln!(out, "{name}{{provider=\"{provider}\"}} {}", gauges.heard.of(*provider).deliveries).ok();
         }
         let asked = gauges.approvals_asked.load(Ordering::Relaxed);

@@ -1,11 +1,9 @@
 //! The agents' homes on this machine: the environment's, the usual ones, the configuration's, and our own agent's.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use agents::{
-    Agent, Homes,
-    agent::{CLAUDE, CODEX, GEMINI, PI},
-};
+use agents::{Agent, Homes, agent::ALL};
+use events::Provider;
 
 use crate::{config::Config, places};
 
@@ -14,7 +12,7 @@ use crate::{config::Config, places};
 /// # Errors
 /// When neither HOME nor the agents' own variables are set.
 pub fn homes(config: &Config, data: &Path) -> anyhow::Result<Homes> {
-    let all = |agent: &Agent, extra: &[PathBuf]| {
+    let of = |agent: &&Agent| {
         let mut all = agent.home.directories(places::variable);
         anyhow::ensure!(
             !all.is_empty(),
@@ -22,19 +20,13 @@ pub fn homes(config: &Config, data: &Path) -> anyhow::Result<Homes> {
             agent.home.variable,
             agent.provider
         );
-        for dir in extra {
+        for dir in config.roots.of(agent.provider) {
             if !all.contains(dir) {
                 all.push(dir.clone());
             }
         }
-        Ok(all)
+        Ok((agent.provider, all))
     };
-    let roots = &config.roots;
-    Ok(Homes {
-        claude: all(&CLAUDE, &roots.claude)?,
-        codex: all(&CODEX, &roots.codex)?,
-        gemini: all(&GEMINI, &roots.gemini)?,
-        pi: all(&PI, &roots.pi)?,
-        capture: vec![data.join("agent")],
-    })
+    let own = Ok((Provider::Capture, vec![data.join("agent")]));
+    ALL.iter().map(of).chain([own]).collect()
 }

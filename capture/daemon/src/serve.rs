@@ -205,7 +205,7 @@ impl Service {
         let reader = writer.reader();
         let database = writer.path().to_owned();
         let runs = Runs::new(inputs.clone());
-        let codex_homes = homes.codex.clone();
+        let codex_homes = homes.of(protocols::codex_daemon::PROVIDER).to_vec();
         let program = std::env::current_exe().context("cannot find the program itself")?;
         let hooks = health::Hooks::new(data, &homes, program, places::agent_search());
         let linker = Linker::start(homes, inputs.clone(), &supervisor)?;

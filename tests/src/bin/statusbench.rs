@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     };
     match own.file_name().and_then(|name| name.to_str()) {
         Some("capture") => return capture::main(),
-        Some("claude" | "codex" | "gemini") => {
+        Some(name) if agents::agent::ALL.iter().any(|agent| agent.programs[0] == name) => {
             let Some(part) = tests::text_from_env(agent::PART) else { return ExitCode::FAILURE };
             return agent::main(Path::new(&part));
         }

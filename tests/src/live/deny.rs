@@ -54,7 +54,7 @@ impl Rule {
             Provider::Claude => &[Self::Permissions],
             Provider::Codex => &[Self::Sandbox, Self::Prefix],
             Provider::Gemini => &[Self::Exclude, Self::Policy],
-            Provider::Pi | Provider::Capture | Provider::Unknown => &[],
+            Provider::Pi | Provider::Qwen | Provider::Capture | Provider::Unknown => &[],
         }
     }
 
@@ -108,7 +108,7 @@ impl Rule {
                 }
                 Ok(())
             }
-            Provider::Pi | Provider::Capture | Provider::Unknown => Ok(()),
+            Provider::Pi | Provider::Qwen | Provider::Capture | Provider::Unknown => Ok(()),
         }
     }
 }
@@ -282,6 +282,7 @@ fn turn(installed: &Installed, machine: &Machine, start: &Start) -> Result<Strin
         Provider::Claude => &["-p", PROMPT, "--allowedTools", "Bash"],
         Provider::Codex => &["exec", "--skip-git-repo-check", PROMPT],
         Provider::Gemini => &["-m", "gemini-2.5-pro", "--yolo", "-p", PROMPT],
+        Provider::Qwen => return Err("it is not set up here".to_owned()),
         Provider::Pi | Provider::Capture | Provider::Unknown => return Err("it has no hooks".to_owned()),
     };
     let out = machine.home().join("out");

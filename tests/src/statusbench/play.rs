@@ -12,7 +12,8 @@ use std::{
     time::Duration,
 };
 
-use events::{Confidence, Provider, Reason, State};
+use agents::{Agent, agent::ALL};
+use events::{Confidence, Reason, State};
 use serde::Deserialize;
 
 use super::{
@@ -53,7 +54,7 @@ impl Programs {
     /// When they cannot be linked or copied.
     pub fn new(own: &Path, capture: Option<&Path>) -> std::io::Result<Self> {
         let dir = tempfile::tempdir()?;
-        for name in ["capture", "claude", "codex", "gemini"] {
+        for name in ALL.iter().map(|agent| agent.programs[0]).chain(["capture"]) {
             let to = dir.path().join(name);
             if fs::hard_link(own, &to).is_err() {
                 fs::copy(own, &to)?;
@@ -278,15 +279,12 @@ impl<'a> Stage<'a> {
             What::Spawn { .. } | What::Exit { .. } | What::In { .. } | What::Other => false,
         };
         let ops = self.case.ops.iter().filter(|(at, what)| life.has(*at) && plays(what)).cloned();
-        let settings = match self.case.provider {
-            Provider::Claude => ".claude/settings.json",
-            Provider::Codex => ".codex/hooks.json",
-            Provider::Gemini => ".gemini/settings.json",
-            Provider::Unknown | Provider::Pi | Provider::Capture => "",
-        };
+        let of = Agent::of(self.case.provider);
+        let settings =
+            of.and_then(|agent| Some(format!("{}/{}", agent.home.usual[0], agent.hooks.as_ref()?.settings_file)));
         let part = Part {
             home: self.machine.home(),
-            settings: settings.to_owned(),
+            settings: settings.unwrap_or_default(),
             zero: self.zero,
             end: life.end,
             code: life.code,

@@ -116,6 +116,8 @@ const RECORDINGS: &[(&str, &[FindingKind])] = &[
     ("pi/S01-hello", &[Completion, Completion]),
     ("pi/S02-tools-and-tree", &[Completion, Completion, Completion]),
     ("pi/S05-fork", &[Completion, Completion, Completion]),
+    ("qwen/S03-shell-approve", &[Completion, Approval, Completion, Approval]),
+    ("qwen/S09-interrupt-and-error", &[Auth]),
 ];
 
 #[test]

@@ -113,6 +113,8 @@ recordings! {
     pi_s02 "pi/S02-tools-and-tree" agree 99.0 seen 0;
     pi_s05 "pi/S05-fork" agree 91.5 seen 0;
     pi_o02 "pi/O02-omp-tools" agree 93.5 seen 0;
+    qwen_s03 "qwen/S03-shell-approve" agree 50.0 seen 0;
+    qwen_s09 "qwen/S09-interrupt-and-error" agree 99.0 seen 0;
 }
 
 /// `/branch` and `/clear` move a process to another session (its registry file says so). The one

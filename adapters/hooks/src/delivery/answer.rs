@@ -3,7 +3,7 @@
 //! Shapes: tried with Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0. What an agent does not
 //! take is not said: then it asks the user itself.
 
-use agents::{Agent, Answer, HookAnswers};
+use agents::{Answer, hooks::HookAnswers};
 use events::Provider;
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
@@ -28,7 +28,7 @@ pub fn asking_event(provider: Provider) -> Option<&'static str> {
 }
 
 fn answers(provider: Provider) -> Option<HookAnswers> {
-    Agent::of(provider)?.hooks
+    crate::facts(provider).map(|hooks| hooks.answers)
 }
 
 /// Whether this call of a hook asks for a decision that its answer can give.

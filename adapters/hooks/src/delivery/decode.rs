@@ -5,10 +5,11 @@
 //! may be open meanwhile), ends and requests with high. The conversation itself, prompts, calls and
 //! answers, is in the transcript and is not told a second time here.
 //!
-//! Shapes: recorded from Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0.
+//! Shapes: recorded from Claude Code 2.1.328, Codex 0.169.0, Gemini CLI 0.61.0 and Qwen Code 0.24.4.
 
 use std::sync::Arc;
 
+use agents::hooks::HookPayload;
 use events::{
     ApprovalKind, ApprovalRequested, Claim, Confidence, Dialog, Identity, NewEvent, Origin, Payload, Provider, Reason,
     Repeat, SessionStarted, Signal, Source, StartKind, State, Timestamp,
@@ -128,7 +129,8 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
         return Err("it names no event or no session".into());
     }
     let said = match delivery.provider {
-        Provider::Claude => claude(&called),
+        // Qwen Code has Claude Code's events.
+        Provider::Claude | Provider::Qwen => claude(&called),
         Provider::Codex => codex(&called),
         Provider::Gemini => gemini(&called),
         Provider::Pi | Provider::Capture | Provider::Unknown => Vec::new(),
@@ -267,7 +269,6 @@ impl Said {
             valid_until: (of_agent && works).then(|| delivery.at.plus_ms(SUBAGENT_MS)),
             words: Some(called.words()),
             holds_from,
-            // Gemini CLI asks for one thing at a time, and names it otherwise when it is done.
             key: called.key_of(delivery.provider).filter(|_| keyed),
             dialog: asks.then(|| {
                 let about = if let Self::Asks { about, .. } = self { Some(*about) } else { None };
@@ -292,10 +293,9 @@ impl Called {
         words
     }
 
-    /// The key of its claims. Gemini CLI asks for one thing at a time, and names it otherwise when it
-    /// is done.
+    /// The key of its claims.
     fn key_of(&self, provider: Provider) -> Option<String> {
-        (provider != Provider::Gemini).then(|| self.key()).flatten()
+        payload_of(provider).is_none_or(|facts| facts.keyed_requests).then(|| self.key()).flatten()
     }
 
     /// The request as an approval, to the byte.
@@ -313,12 +313,13 @@ impl Called {
     fn asked(&self, provider: Provider, about: ApprovalKind) -> Asked {
         // What another tool calls its command is no text of a shell.
         let shell = about == ApprovalKind::Command && self.is_shell(provider);
-        let command = match (&self.tool_input.command, provider) {
+        let has_details = payload_of(provider).is_some_and(|facts| facts.shell_details.is_some());
+        let command = match &self.tool_input.command {
             _ if !shell => None,
-            (Some(Words::One(command)), _) => Some(command.clone()),
-            (None, Provider::Gemini) => self.details.command.clone(),
+            Some(Words::One(command)) => Some(command.clone()),
+            None if has_details => self.details.command.clone(),
             // Word by word it is none either; whoever judges has the input.
-            (Some(Words::Many(_) | Words::Else(_)) | None, _) => None,
+            Some(Words::Many(_) | Words::Else(_)) | None => None,
         };
         Asked {
             about: Some(about).filter(|about| *about != ApprovalKind::Command || shell),
@@ -384,18 +385,16 @@ impl Called {
 
     /// Whether the tool is the agent's shell.
     fn is_shell(&self, provider: Provider) -> bool {
-        match provider {
-            Provider::Claude => self.tool() == "Bash",
-            Provider::Codex => matches!(self.tool(), "Bash" | "shell" | "exec_command"),
-            Provider::Gemini => self.tool() == "run_shell_command" || self.details.r#type.as_deref() == Some("exec"),
-            Provider::Pi | Provider::Capture | Provider::Unknown => false,
-        }
+        payload_of(provider).is_some_and(|facts| {
+            facts.shell_tools.contains(&self.tool())
+                || facts.shell_details.is_some_and(|kind| self.details.r#type.as_deref() == Some(kind))
+        })
     }
 
     /// What a request for this tool asks for.
     fn about(&self) -> ApprovalKind {
         match self.tool() {
-            "Edit" | "MultiEdit" | "NotebookEdit" | "apply_patch" | "replace" => ApprovalKind::Edit,
+            "Edit" | "MultiEdit" | "NotebookEdit" | "apply_patch" | "replace" | "edit" => ApprovalKind::Edit,
             "Write" | "write_file" => ApprovalKind::Write,
             "Read" | "Glob" | "Grep" | "LS" | "NotebookRead" | "read_file" | "list_directory" => ApprovalKind::Read,
             "WebFetch" | "WebSearch" => ApprovalKind::Fetch,
@@ -407,6 +406,10 @@ impl Called {
             _ => ApprovalKind::Command,
         }
     }
+}
+
+fn payload_of(provider: Provider) -> Option<HookPayload> {
+    crate::facts(provider).map(|hooks| hooks.payload)
 }
 
 /// The files a patch of Codex names. Its parser trims the lines that begin a part, so a line that looks

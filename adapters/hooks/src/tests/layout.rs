@@ -147,11 +147,11 @@ proptest! {
         let text = lay_out(&made, &dice, spaces, trailing);
         let keep = settings::keep(&text, settings::dialect(provider));
         let line = command(PROGRAM).line(provider).unwrap();
-        let installed = settings::install(&text, provider, &line, catalogue(provider)).unwrap();
+        let installed = settings::install(&text, provider, &line, &catalogue(provider)).unwrap();
         prop_assert_eq!(without_ours(Tree::of(&installed)), without_ours(Tree::of(&text)), "{}", installed);
         prop_assert!(is_subsequence(&text, &installed), "{}", installed);
         prop_assert_eq!(ours_in(&Tree::of(&installed)).len(), catalogue(provider).len());
-        prop_assert_eq!(&settings::install(&installed, provider, &line, catalogue(provider)).unwrap(), &installed);
+        prop_assert_eq!(&settings::install(&installed, provider, &line, &catalogue(provider)).unwrap(), &installed);
         let stripped = settings::strip(&installed, settings::dialect(provider), &keep).unwrap();
         prop_assert_eq!(stripped, text, "{}", installed);
     }

@@ -12,7 +12,10 @@ use events::{
     Claim, Confidence, Identity, NewEvent, Origin, Provider, Reason, Repeat, Signal, Source, State, Timestamp,
 };
 
-use super::wire::{self, Answer, Heard, Say, Status, Thread};
+use super::{
+    PROVIDER,
+    wire::{self, Answer, Heard, Say, Status, Thread},
+};
 
 /// At most so many threads are kept in mind.
 const THREADS: usize = 1_024;
@@ -200,7 +203,7 @@ impl Talk {
         let started_at = self.started_at.as_millisecond();
         let parts: [&[u8]; 3] = [self.home.as_bytes(), &started_at.to_le_bytes(), &self.made.to_le_bytes()];
         NewEvent {
-            provider: Provider::Codex,
+            provider: PROVIDER,
             provider_session_id: Arc::clone(thread),
             identity: Identity::of(Provider::Capture, "codex-daemon", &parts),
             repeat: Repeat::Unique,

@@ -1,5 +1,6 @@
 //! One log record, decoded and within limits, and who wrote it.
 
+use agents::agent::ALL;
 use events::{Identity, Provider, Timestamp};
 use opentelemetry_proto::tonic::{
     common::v1::{AnyValue, KeyValue, any_value::Value},
@@ -29,18 +30,10 @@ impl Writer {
             None => Resource::default(),
         };
         let service = text(&resource.attributes, "service.name").unwrap_or_default();
-        // `claude-code` and `com.anthropic.claude_code.events` of Claude Code 2.1.328,
-        // `codex_cli_rs` and `codex_otel.log_only` of Codex 0.169.0, `gemini-cli` of Gemini CLI
-        // 0.61.0, as fixtures/telemetry has them.
-        let provider = match (service, scope) {
-            ("claude-code", _) => Provider::Claude,
-            ("gemini-cli", _) => Provider::Gemini,
-            (service, _) if service.starts_with("codex") => Provider::Codex,
-            (_, scope) if scope.starts_with("com.anthropic.claude_code") => Provider::Claude,
-            (_, scope) if scope.starts_with("codex_otel") => Provider::Codex,
-            (_, "gemini-cli") => Provider::Gemini,
-            (_, _) => Provider::Unknown,
-        };
+        let known = || ALL.iter().filter_map(|agent| Some((agent.provider, agent.telemetry.as_ref()?)));
+        let by_service = known().find(|(_, telemetry)| telemetry.service.matches(service));
+        let writer = by_service.or_else(|| known().find(|(_, telemetry)| telemetry.scope.matches(scope)));
+        let provider = writer.map_or(Provider::Unknown, |(provider, _)| provider);
         Ok(Self { provider, resource: resource.encode_to_vec() })
     }
 

@@ -1,6 +1,10 @@
 //! What to tell an agent so that it sends its telemetry to capture: log records in short
 //! intervals, without the content of prompts.
 
+use agents::{
+    Agent,
+    telemetry::{INTERVAL_MS, TOKEN, URL},
+};
 use events::Provider;
 use serde::Serialize;
 
@@ -29,40 +33,11 @@ pub struct Snippet {
 /// sends no telemetry.
 #[must_use]
 pub fn settings(provider: Provider, url: &str, token: &str) -> Option<Settings> {
-    let headers = || ("OTEL_EXPORTER_OTLP_HEADERS", format!("Authorization=Bearer {token}"));
-    Some(match provider {
-        Provider::Claude => Settings {
-            environment: vec![
-                ("CLAUDE_CODE_ENABLE_TELEMETRY", "1".into()),
-                ("OTEL_LOGS_EXPORTER", "otlp".into()),
-                ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json".into()),
-                ("OTEL_EXPORTER_OTLP_ENDPOINT", url.into()),
-                headers(),
-                ("OTEL_LOGS_EXPORT_INTERVAL", EVERY_MS.to_string()),
-            ],
-            file: None,
-        },
-        Provider::Codex => Settings {
-            environment: Vec::new(),
-            file: Some(Snippet {
-                path: "~/.codex/config.toml",
-                content: format!(
-                    "[otel]\nlog_user_prompt = false\n\n[otel.exporter.otlp-http]\nendpoint = \"{url}/v1/logs\"\n\
-                     protocol = \"json\"\nheaders = {{ \"Authorization\" = \"Bearer {token}\" }}\n"
-                ),
-            }),
-        },
-        // Its settings have no place for headers; the exporter reads them from the environment.
-        Provider::Gemini => Settings {
-            environment: vec![headers(), ("OTEL_BLRP_SCHEDULE_DELAY", EVERY_MS.to_string())],
-            file: Some(Snippet {
-                path: "~/.gemini/settings.json",
-                content: format!(
-                    "{{\n  \"telemetry\": {{\n    \"enabled\": true,\n    \"target\": \"local\",\n    \
-                     \"otlpEndpoint\": \"{url}\",\n    \"otlpProtocol\": \"http\",\n    \"logPrompts\": false\n  }}\n}}\n"
-                ),
-            }),
-        },
-        Provider::Pi | Provider::Capture | Provider::Unknown => return None,
+    let telemetry = Agent::of(provider)?.telemetry.as_ref()?;
+    let fill =
+        |template: &str| template.replace(URL, url).replace(TOKEN, token).replace(INTERVAL_MS, &EVERY_MS.to_string());
+    Some(Settings {
+        environment: telemetry.environment.iter().map(|(name, value)| (*name, fill(value))).collect(),
+        file: telemetry.file.as_ref().map(|file| Snippet { path: file.path, content: fill(file.content) }),
     })
 }

@@ -56,7 +56,7 @@ pub(super) fn events(writer: &Writer, record: &Record, observed_at: Timestamp) -
         Provider::Claude => claude::told(record),
         Provider::Codex => codex::told(record),
         Provider::Gemini => gemini::told(record),
-        Provider::Pi | Provider::Capture | Provider::Unknown => Told::Nothing,
+        Provider::Pi | Provider::Qwen | Provider::Capture | Provider::Unknown => Told::Nothing,
     };
     let (Some(session), Some(at)) = (record.session().filter(|id| id.len() <= NAME_CHARS), record.at()) else {
         return Vec::new();

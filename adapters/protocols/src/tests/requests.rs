@@ -232,7 +232,7 @@ proptest! {
             line[&name] = json!(value);
             line[inside][&name] = json!({"behavior": "allow", "decision": value});
         });
-        let speaks = codec(provider, "/p").unwrap();
+        let speaks = codec_of(provider, "/p");
         for given in [ALLOW, deny("no")] {
             let wanted: Value = serde_json::from_str(&speaks.answer(request, &given).unwrap()).unwrap();
             let got: Value = serde_json::from_str(&speaks.answer(&other, &given).unwrap()).unwrap();
@@ -243,7 +243,7 @@ proptest! {
     #[test]
     fn no_line_makes_a_codec_fail_or_say_yes(line in ".{0,200}", id in "[a-z0-9\"{}]{0,6}") {
         for provider in [Provider::Claude, Provider::Codex, Provider::Gemini] {
-            let mut codec = codec(provider, "/p").unwrap();
+            let mut codec = codec_of(provider, "/p");
             let made = format!(r#"{{"id":{id},"type":"control_request","request_id":"x","method":"x","request":{{"subtype":"x"}},"params":{{}}}}"#);
             for line in [&line, &made] {
                 for meaning in codec.hear(line) {

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use agents::Agent;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, never, select};
 use events::{Provider, State, Timestamp};
 
@@ -443,10 +444,9 @@ impl Reading {
                 let application = self.ask(Observer::application_cursor).unwrap_or(false);
                 keys.iter().map(|key| keys::bytes(key, application)).collect::<Result<Vec<_>, _>>().map(|k| k.concat())
             }
-            Ask::Interrupt => Ok(match self.begin.hello.provider {
-                Provider::Claude | Provider::Codex | Provider::Gemini | Provider::Pi => b"\x1b".to_vec(),
-                Provider::Capture | Provider::Unknown => b"\x03".to_vec(),
-            }),
+            Ask::Interrupt => Ok(Agent::of(self.begin.hello.provider)
+                .map_or(b"\x03".as_slice(), |agent| agent.interrupt_key)
+                .to_vec()),
         };
         match typed {
             Ok(bytes) => self.send(FromScreen::Type(Typing { bytes, parsed: None, hands_off: false }, reply)),

@@ -230,11 +230,14 @@ struct AnswersForm {
     deny: Vec<Spanned<String>>,
 }
 
-/// Reads a file. Its expressions are compiled, and wrong ones an error, only when `compile` says so.
-pub(crate) fn read(name: &str, text: &str, compile: bool) -> Result<RuleFile, RuleError> {
+/// Reads a file. Its expressions are compiled, and wrong ones an error, only when `compile` says so. `tested` are the
+/// versions whose dialogs were answered by keys in a test, for a file that names none.
+pub(crate) fn read(name: &str, text: &str, compile: bool, tested: &[&str]) -> Result<RuleFile, RuleError> {
     let form: FileForm = toml::from_str(text)
         .map_err(|e| wrong(name, text, e.span().map_or(0, |span| span.start), e.message().to_owned()))?;
-    Reader { name, text, compile, tested: Arc::default() }.file(form)
+    let tested: Result<_, _> = tested.iter().map(|range| VersionReq::parse(range)).collect();
+    let tested = tested.map_err(|error| wrong(name, text, 0, error.to_string()))?;
+    Reader { name, text, compile, tested }.file(form)
 }
 
 /// An error at a byte of a file.
@@ -295,7 +298,9 @@ impl Reader<'_> {
 
     fn file(&mut self, form: FileForm) -> Result<RuleFile, RuleError> {
         let versions = form.versions.as_ref().map_or(Ok(VersionReq::STAR), |text| self.range(text))?;
-        self.tested = form.tested.iter().map(|text| self.range(text)).collect::<Result<_, _>>()?;
+        if !form.tested.is_empty() {
+            self.tested = form.tested.iter().map(|text| self.range(text)).collect::<Result<_, _>>()?;
+        }
         let mut regions = BTreeMap::new();
         for (name, region) in &form.regions {
             if BUILT_IN.contains(&name.as_str()) {

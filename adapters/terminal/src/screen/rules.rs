@@ -5,17 +5,26 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use agents::Agent;
 use events::Provider;
 use semver::Version;
 
 use super::form::{self, BUILT_IN, Cut, Expression, Pattern, Rule, RuleFile};
 
-const EMBEDDED: [(&str, &str); 4] = [
-    ("claude.toml", include_str!("../../rules/claude.toml")),
-    ("codex.toml", include_str!("../../rules/codex.toml")),
-    ("gemini.toml", include_str!("../../rules/gemini.toml")),
-    ("any.toml", include_str!("../../rules/any.toml")),
-];
+/// The rules that come with the program for an agent, or for any program: the file's name and its text.
+const fn embedded(provider: Provider) -> Option<(&'static str, &'static str)> {
+    match provider {
+        Provider::Claude => Some(("claude.toml", include_str!("../../rules/claude.toml"))),
+        Provider::Codex => Some(("codex.toml", include_str!("../../rules/codex.toml"))),
+        Provider::Gemini => Some(("gemini.toml", include_str!("../../rules/gemini.toml"))),
+        Provider::Unknown => Some(("any.toml", include_str!("../../rules/any.toml"))),
+        Provider::Pi | Provider::Qwen | Provider::Capture => None,
+    }
+}
+
+fn tested(provider: Provider) -> &'static [&'static str] {
+    Agent::of(provider).map_or(&[], |agent| agent.tested_dialogs)
+}
 
 /// The largest file of rules that is read.
 const MAX_FILE: u64 = 1 << 20;
@@ -56,7 +65,11 @@ impl Rules {
     #[must_use]
     pub fn embedded() -> Self {
         // A test reads each of them, so none is left out.
-        Self { files: EMBEDDED.iter().filter_map(|(name, text)| form::read(name, text, false).ok()).collect() }
+        let read = |provider: &Provider| {
+            let (name, text) = embedded(*provider)?;
+            form::read(name, text, false, tested(*provider)).ok()
+        };
+        Self { files: Provider::ALL.iter().filter_map(read).collect() }
     }
 
     /// The rules that come with the program, and those in `dir`: every `*.toml`, in the order of
@@ -68,8 +81,10 @@ impl Rules {
     /// When a file cannot be read, or is no file of rules: which, and where.
     pub fn load(dir: Option<&Path>) -> Result<Self, RuleError> {
         let mut rules = Self::default();
-        for (name, text) in EMBEDDED {
-            rules.insert(name, text, false)?;
+        for provider in Provider::ALL {
+            if let Some((name, text)) = embedded(*provider) {
+                rules.insert(name, text, false, tested(*provider))?;
+            }
         }
         let Some(dir) = dir else { return Ok(rules) };
         let failed = |path: &Path| {
@@ -110,11 +125,11 @@ impl Rules {
 
     /// Adds a file, read and checked against the ones before it.
     pub(crate) fn add(&mut self, name: &str, text: &str) -> Result<(), RuleError> {
-        self.insert(name, text, true)
+        self.insert(name, text, true, &[])
     }
 
-    fn insert(&mut self, name: &str, text: &str, compile: bool) -> Result<(), RuleError> {
-        let file = form::read(name, text, compile)?;
+    fn insert(&mut self, name: &str, text: &str, compile: bool, tested: &[&str]) -> Result<(), RuleError> {
+        let file = form::read(name, text, compile, tested)?;
         let known: Vec<&RuleFile> = self.files.iter().filter(|f| f.provider == file.provider).collect();
         let is_known = |region: &str| {
             BUILT_IN.contains(&region)

@@ -11,17 +11,17 @@ use agents::borrowed::escapes::unescaped;
 
 /// The readable part of a message's content.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Content<'a> {
+pub(crate) struct Content<'a> {
     /// The texts of all parts that are not thoughts.
-    pub(super) text: Cow<'a, str>,
+    pub(crate) text: Cow<'a, str>,
     /// Images and files among the parts.
-    pub(super) attachments: u32,
+    pub(crate) attachments: u32,
     /// Whether tool results are among the parts.
-    pub(super) responses: bool,
+    pub(crate) responses: bool,
 }
 
 /// Reads a message's content: a string, or a list of parts.
-pub(super) fn read(raw: Option<&RawValue>) -> Content<'_> {
+pub(crate) fn read(raw: Option<&RawValue>) -> Content<'_> {
     let Some(raw) = raw else {
         return Content::default();
     };
@@ -144,7 +144,7 @@ pub(super) fn thinking(raw: &RawValue) -> Option<String> {
 }
 
 /// The first line of a text, at most 200 characters of it.
-pub(super) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     match line.char_indices().nth(200) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -160,7 +160,7 @@ pub(super) fn unwrap_untrusted(text: &str) -> &str {
 }
 
 /// The sort of an error by its message, and the HTTP status in it.
-pub(super) fn error_class(message: &str) -> (ErrorClass, Option<String>) {
+pub(crate) fn error_class(message: &str) -> (ErrorClass, Option<String>) {
     let code = http_status(message);
     let text = message.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|w| text.contains(w));

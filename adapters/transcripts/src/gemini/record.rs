@@ -115,32 +115,32 @@ pub(super) struct Odd<'a> {
 /// One tool call with its result; written once, when its whole batch is done.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ToolCall<'a> {
+pub(crate) struct ToolCall<'a> {
     #[serde(borrow)]
-    pub(super) id: Text<'a>,
+    pub(crate) id: Text<'a>,
     #[serde(borrow)]
-    pub(super) name: Text<'a>,
+    pub(crate) name: Text<'a>,
     #[serde(borrow)]
-    pub(super) args: Option<&'a RawValue>,
+    pub(crate) args: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) result: Output<'a>,
+    pub(crate) result: Output<'a>,
     #[serde(borrow)]
-    pub(super) status: Option<Text<'a>>,
+    pub(crate) status: Option<Text<'a>>,
     #[serde(borrow)]
-    pub(super) timestamp: Option<Text<'a>>,
+    pub(crate) timestamp: Option<Text<'a>>,
     #[serde(borrow)]
-    pub(super) agent_id: Option<Text<'a>>,
+    pub(crate) agent_id: Option<Text<'a>>,
     #[serde(borrow)]
-    pub(super) result_display: Option<&'a RawValue>,
+    pub(crate) result_display: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) description: Option<Text<'a>>,
+    pub(crate) description: Option<Text<'a>>,
     #[serde(borrow)]
-    pub(super) display_name: Option<Text<'a>>,
+    pub(crate) display_name: Option<Text<'a>>,
 }
 
 /// What a tool gave back to the model: the texts of its `functionResponse` parts.
 #[derive(Debug, Default)]
-pub(super) struct Output<'a>(pub(super) Vec<Cow<'a, str>>);
+pub(crate) struct Output<'a>(pub(crate) Vec<Cow<'a, str>>);
 
 /// Tokens of one response. `input` includes `cached`.
 #[derive(Debug, Default, Deserialize)]
@@ -176,7 +176,7 @@ pub(super) struct Part<'a> {
 
 /// Whether a value is the literal `true`; any other value is not.
 #[derive(Debug, Default)]
-pub(super) struct Truth(pub(super) bool);
+pub(crate) struct Truth(pub(crate) bool);
 
 impl<'de> Deserialize<'de> for Truth {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {

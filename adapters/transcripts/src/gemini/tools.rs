@@ -14,15 +14,15 @@ use agents::borrowed::escapes::unescaped;
 
 /// What a tool does. Names of 0.24 to 0.61; tools of MCP servers are `mcp_<server>_<tool>`, before
 /// 0.3x `<server>__<tool>`, and are shown as `<tool> (<server> MCP Server)`.
-pub(super) fn kind(call: &ToolCall<'_>) -> ToolKind {
+pub(crate) fn kind(call: &ToolCall<'_>) -> ToolKind {
     match &*call.name {
         "run_shell_command" | "shell" => ToolKind::Execute,
         "write_file" | "replace" | "edit" | "smart_edit" => ToolKind::Edit,
         "list_directory" | "glob" | "grep" | "grep_search" | "search_file_content" | "ripgrep" => ToolKind::Read,
         "web_fetch" | "google_web_search" => ToolKind::Fetch,
-        "ask_user" => ToolKind::Question,
+        "ask_user" | "ask_user_question" => ToolKind::Question,
         "exit_plan_mode" => ToolKind::Plan,
-        "invoke_agent" | "delegate_to_agent" | "codebase_investigator" => ToolKind::Subagent,
+        "invoke_agent" | "delegate_to_agent" | "codebase_investigator" | "agent" => ToolKind::Subagent,
         name if name.starts_with("mcp_")
             || call.display_name.as_deref().is_some_and(|d| d.ends_with("MCP Server)")) =>
         {
@@ -73,17 +73,17 @@ struct Args<'a> {
 
 /// What the arguments of a call say about it.
 #[derive(Debug, Default)]
-pub(super) struct About {
+pub(crate) struct About {
     /// One line for people.
-    pub(super) title: Option<String>,
+    pub(crate) title: Option<String>,
     /// What kind of helper is asked for.
-    pub(super) agent_type: Option<String>,
+    pub(crate) agent_type: Option<String>,
     /// The command goes on after the call.
-    pub(super) background: bool,
+    pub(crate) background: bool,
 }
 
 /// Reads what a call is about from its arguments, else from the CLI's description of it.
-pub(super) fn about(call: &ToolCall<'_>, kind: ToolKind) -> About {
+pub(crate) fn about(call: &ToolCall<'_>, kind: ToolKind) -> About {
     let args: Args<'_> = call.args.and_then(|a| serde_json::from_str(a.get()).ok()).unwrap_or_default();
     let first = |of: &[Option<&RawValue>]| of.iter().find_map(|raw| text(*raw));
     let files = [args.file_path, args.absolute_path, args.path, args.dir_path, args.pattern];

@@ -19,6 +19,7 @@ mod talk;
 use std::{ffi::OsString, io::IsTerminal, path::PathBuf, process::ExitCode, time::Duration};
 
 use ::terminal::host::child::resolve;
+use agents::Agent;
 use anyhow::Context as _;
 use events::Provider;
 use processes::nearest_agent;
@@ -52,7 +53,7 @@ pub(super) struct Arguments {
 }
 
 fn agent() -> impl clap::builder::TypedValueParser<Value = Provider> {
-    super::one_of(&[Provider::Claude, Provider::Codex, Provider::Gemini], Provider::as_str)
+    super::one_of(&Agent::providers_with(|agent| agent.drive.is_some()), Provider::as_str)
 }
 
 #[derive(Debug, clap::Args)]
@@ -78,9 +79,9 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
     }
     let told = cwd.to_str().ok_or_else(|| Failed::Usage(format!("{} is no text", cwd.display())))?.to_owned();
     let none = || Failed::Usage(format!("{} has no protocol that is spoken here", arguments.agent));
-    let codec = protocol::codec(arguments.agent, &told).ok_or_else(none)?;
-    let mut words: Vec<OsString> =
-        protocol::words(arguments.agent).ok_or_else(none)?.iter().map(OsString::from).collect();
+    let drive = protocol::drive(arguments.agent).ok_or_else(none)?;
+    let codec = protocol::codec(drive.protocol, &told);
+    let mut words: Vec<OsString> = drive.command.iter().map(OsString::from).collect();
     if let Some(program) = arguments.program {
         // Looked for from here, and run from there.
         let path = PathBuf::from(&program);

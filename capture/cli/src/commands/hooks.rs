@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use agents::Agent;
 use anyhow::Context as _;
 use api::{
     health::{SourceHealth, Sources},
@@ -17,7 +18,7 @@ use api::{
 use events::Provider;
 use hooks::{
     AGENTS, Command, Error, Plan, Search, State, Status, Unsupported, VersionUnknown, Wish, accepted_events, catalogue,
-    version_facts,
+    facts,
 };
 
 use self::show::{Changed, Looked};
@@ -45,7 +46,7 @@ enum Verb {
 #[derive(Debug, clap::Args)]
 struct Which {
     /// Only these agents; otherwise all that have a home here.
-    #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of(AGENTS, |p: Provider| p.as_str()))]
+    #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of(&AGENTS, Provider::as_str))]
     provider: Vec<Provider>,
 }
 
@@ -56,8 +57,8 @@ struct Install {
     /// Have requests for permission decided: by your policy (`capture policy`), and by `capture
     /// approve`, for which they wait so many seconds.
     ///
-    /// Claude Code shows its dialog meanwhile; whoever answers first decides. Codex shows none while it
-    /// waits; 0 asks only the policy. Gemini CLI can only be told to deny.
+    /// Claude Code shows its dialog meanwhile; whoever answers first decides. Codex and Qwen Code show none
+    /// while they wait; 0 asks only the policy. Gemini CLI can only be told to deny.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "600", value_parser = clap::value_parser!(u32).range(0..=3600))]
     approver: Option<u32>,
     /// Install the entries of every event, whatever version of the agent is on the PATH.
@@ -198,21 +199,22 @@ fn plan(context: &Context, provider: Provider, home: &Path, purpose: &Purpose, s
         Purpose::Uninstall => (Wish::Uninstall, None),
         Purpose::Install { command, force } => {
             let installed = search.installed(provider);
-            let absent = matches!(installed, Err(VersionUnknown::NotOnPath { .. })) && !was_used(home);
+            let absent = matches!(installed, Err(VersionUnknown::NotOnPath { .. })) && !was_used(provider, home);
             let accepted = installed
                 .map_err(|why| Unsupported::Unknown { provider, why })
                 .and_then(|installed| Ok((accepted_events(provider, &installed.version)?, installed.version)));
             let (events, risk) = match accepted {
                 // Nothing is there that could be weakened, and what comes is compared whenever somebody looks.
-                Err(_) if absent && !force => (catalogue(provider).to_vec(), Some(unchecked(provider))),
+                Err(_) if absent && !force => (catalogue(provider), Some(unchecked(provider))),
                 Ok((events, _)) if !force => (events, None),
                 Err(why) if !force => return Err(Error::Unsupported(why)),
                 Ok((events, version)) => {
-                    let unknown: Vec<_> = catalogue(provider).iter().filter(|event| !events.contains(event)).collect();
+                    let unknown: Vec<_> =
+                        catalogue(provider).into_iter().filter(|event| !events.contains(event)).collect();
                     let why = format!("{provider} {version} does not know {}", listed(&unknown));
-                    (catalogue(provider).to_vec(), (!unknown.is_empty()).then(|| forced(provider, &why)))
+                    (catalogue(provider), (!unknown.is_empty()).then(|| forced(provider, &why)))
                 }
-                Err(why) => (catalogue(provider).to_vec(), Some(forced(provider, &why.to_string()))),
+                Err(why) => (catalogue(provider), Some(forced(provider, &why.to_string()))),
             };
             (Wish::Install { command: command.clone(), events }, risk)
         }
@@ -235,8 +237,9 @@ const LOOKED_AT: usize = 2_000;
 
 /// Whether an agent was used with this home: one of its conversations is there. It may be started by a path,
 /// an alias or an editor then, in a version that is not known.
-fn was_used(home: &Path) -> bool {
-    let mut open: Vec<PathBuf> = ["projects", "sessions", "tmp"].iter().map(|dir| home.join(dir)).collect();
+fn was_used(provider: Provider, home: &Path) -> bool {
+    let directories = Agent::of(provider).map_or(&[] as &[&str], |agent| agent.transcripts.directories);
+    let mut open: Vec<PathBuf> = directories.iter().map(|dir| home.join(dir)).collect();
     let mut looked_at = 0;
     while let Some(dir) = open.pop() {
         for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -257,7 +260,7 @@ fn was_used(home: &Path) -> bool {
 
 /// The risk that somebody takes who forces an install.
 fn forced(provider: Provider, why: &str) -> String {
-    let drops = version_facts(provider).and_then(|facts| facts.reads_the_rest_since.as_ref());
+    let drops = facts(provider).and_then(|hooks| hooks.versions.reads_the_rest_since.as_ref());
     match drops {
         Some(since) => format!(
             "forced: {why}. Versions before {since} ignore your whole settings file, including permission rules, when \
@@ -268,7 +271,7 @@ fn forced(provider: Provider, why: &str) -> String {
     }
 }
 
-fn listed(events: &[&&str]) -> String {
+fn listed(events: &[&str]) -> String {
     events.iter().map(|event| format!("`{event}`")).collect::<Vec<_>>().join(", ")
 }
 

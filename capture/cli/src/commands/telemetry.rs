@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use agents::Agent;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use events::Provider;
@@ -25,18 +26,12 @@ enum Verb {
     /// now: give `capture serve` a fixed port with `--listen` if they are to last.
     Env {
         /// The agent.
-        agent: Agent,
+        #[arg(value_parser = agent())]
+        agent: Provider,
         /// The shell that is to read the variables.
         #[arg(long, default_value = "sh")]
         shell: Shell,
     },
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Agent {
-    Claude,
-    Codex,
-    Gemini,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -45,14 +40,8 @@ enum Shell {
     Fish,
 }
 
-impl Agent {
-    const fn provider(self) -> Provider {
-        match self {
-            Self::Claude => Provider::Claude,
-            Self::Codex => Provider::Codex,
-            Self::Gemini => Provider::Gemini,
-        }
-    }
+fn agent() -> impl clap::builder::TypedValueParser<Value = Provider> {
+    super::one_of(&Agent::providers_with(|agent| agent.telemetry.is_some()), Provider::as_str)
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
@@ -60,7 +49,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let client = context.client()?;
     let path = endpoint::ingest_token_file(&context.data);
     let token = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let settings = settings(agent.provider(), &client.endpoint().url, token.trim())
+    let settings = settings(agent, &client.endpoint().url, token.trim())
         .ok_or_else(|| Failed::Other("this agent sends no telemetry".into()))?;
     if context.json {
         return context.print_json(&Shown::of(&settings));

@@ -20,18 +20,14 @@ impl Place {
         let dir = tempfile::tempdir().unwrap();
         let at = |below: &str| dir.path().join(below);
         fs::create_dir_all(at(".claude")).unwrap();
-        let homes = Homes {
-            claude: vec![at(".claude")],
-            codex: vec![at(".codex")],
-            gemini: vec![at(".gemini")],
-            ..Homes::default()
-        };
+        let home = |provider: Provider| (provider, vec![at(&format!(".{provider}"))]);
+        let homes = [Provider::Claude, Provider::Codex, Provider::Gemini].map(home).into_iter().collect::<Homes>();
         let hooks = Hooks::new(&at("data"), &homes, "/bin/sh".into(), Search::new(at("bin").into(), Vec::new()));
         Self { hooks, gauges: Gauges::default(), now: Timestamp::from_millisecond(NOW), dir }
     }
 
     fn install(&self) {
-        let (command, events) = (self.hooks.command.clone(), catalogue(Provider::Claude).to_vec());
+        let (command, events) = (self.hooks.command.clone(), catalogue(Provider::Claude));
         let wish = Wish::Install { command, events };
         let (home, data) = (self.dir.path().join(".claude"), self.dir.path().join("data"));
         let plan = Plan::new(Provider::Claude, &home, &data, &wish).unwrap();

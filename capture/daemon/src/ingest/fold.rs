@@ -119,6 +119,10 @@ impl Ingest {
             self.processes.watch(pid, start);
             self.merge_awaited(slot, pid, start)?;
             self.link_host(slot, pid)?;
+            if !history {
+                // A program that only started it may have a session of its own until processes are looked at.
+                self.processes.wanted(false);
+            }
         }
         if !history && process.is_none() {
             self.processes.wanted(sequence < FRESH_EVENTS);

@@ -1,0 +1,102 @@
+//! Codex CLI. Variables: seen in 0.169.0.
+
+use events::Provider;
+
+use crate::{
+    agent::{Agent, Drive, Home, PrintedVersion, Protocol, TranscriptPath, Transcripts, VersionSources},
+    hooks::{HookAnswers, HookConfig, HookEvent, HookPayload, HookVersions, Hooks, TimeoutUnit, new_in, v},
+    telemetry::{Name, Telemetry, TelemetryFile},
+};
+
+/// Codex CLI.
+pub static CODEX: Agent = Agent {
+    provider: Provider::Codex,
+    programs: &["codex"],
+    script_below: None,
+    version: VersionSources {
+        package: Some("@openai/codex"),
+        directory: None,
+        printed: Some(PrintedVersion { before: &["codex-cli ", "codex "], behind: "" }),
+    },
+    daemon_word: Some("app-server"),
+    descent_variables: &["CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "CODEX_CI"],
+    home: Home { variable: "CODEX_HOME", below_variable: "", usual: &[".codex"] },
+    transcripts: Transcripts {
+        directories: &["sessions", "archived_sessions"],
+        path: TranscriptPath::EndsWith(".jsonl"),
+    },
+    resume: Some("codex resume"),
+    interrupt_key: b"\x1b",
+    tested_dialogs: &["=0.169.0"],
+    drive: Some(Drive { protocol: Protocol::AppServer, command: &["codex", "app-server"] }),
+    hooks: Some(Hooks {
+        settings_file: "hooks.json",
+        // It reads with a parser of the standard, and ignores the whole file otherwise.
+        comments: false,
+        timeout_unit: TimeoutUnit::Seconds,
+        named_entries: false,
+        switches: &[],
+        // `codex_hooks` is the older name of the switch.
+        config: Some(HookConfig {
+            file: "config.toml",
+            switches: &["hooks", "codex_hooks"],
+            has_hooks_too: "has hooks too; Codex runs both, and says so at each start",
+            untrusted: "Codex was not told yet to trust any of them, and runs none before",
+        }),
+        // 0.169: it keeps a hash of each hook that was trusted, and skips all others.
+        after_install: Some(
+            "Codex runs new or changed hooks only after you trusted them: it asks at its next start \
+             (\"Hooks need review\"), and `/hooks` shows them",
+        ),
+        // Every version that reads `hooks.json` skips unknown events in it, and the sandbox, the rules and the
+        // user's own hooks hold in all of them. Events are dated by their name in the program, `Stop`,
+        // `SessionEnd` and `Interrupt` by what the program does with an entry.
+        versions: HookVersions {
+            oldest: v(0, 60, 1),
+            newest: v(0, 169, 0),
+            reads_the_rest_since: None,
+            on_by_default: Some((v(0, 124, 0), "codex_hooks = true below [features] in config.toml")),
+            events: EVENTS,
+        },
+        payload: HookPayload {
+            shell_tools: &["Bash", "shell", "exec_command"],
+            shell_details: None,
+            keyed_requests: true,
+        },
+        answers: HookAnswers {
+            asking_event: "PermissionRequest",
+            allowance: true,
+            rewrite: false,
+            before_rules: false,
+            dialog_meanwhile: false,
+            // It names that of the turn, and a call may have another.
+            tells_directory: false,
+        },
+    }),
+    // `codex_cli_rs` and `codex_otel.log_only` in fixtures/telemetry, of 0.169.0.
+    telemetry: Some(Telemetry {
+        service: Name::StartsWith("codex"),
+        scope: Name::StartsWith("codex_otel"),
+        environment: &[],
+        file: Some(TelemetryFile {
+            path: "~/.codex/config.toml",
+            content: "[otel]\nlog_user_prompt = false\n\n[otel.exporter.otlp-http]\nendpoint = \"{url}/v1/logs\"\n\
+                      protocol = \"json\"\nheaders = { \"Authorization\" = \"Bearer {token}\" }\n",
+        }),
+    }),
+};
+
+const EVENTS: &[HookEvent] = &[
+    new_in("SessionStart", v(0, 113, 0), v(0, 114, 0)),
+    new_in("UserPromptSubmit", v(0, 115, 0), v(0, 116, 0)),
+    new_in("PreToolUse", v(0, 116, 0), v(0, 117, 0)),
+    new_in("PermissionRequest", v(0, 121, 0), v(0, 122, 0)),
+    new_in("PostToolUse", v(0, 116, 0), v(0, 117, 0)),
+    new_in("SubagentStart", v(0, 132, 0), v(0, 133, 0)),
+    new_in("SubagentStop", v(0, 132, 0), v(0, 133, 0)),
+    new_in("PreCompact", v(0, 128, 0), v(0, 129, 0)),
+    new_in("PostCompact", v(0, 128, 0), v(0, 129, 0)),
+    new_in("Stop", v(0, 113, 0), v(0, 114, 0)),
+    new_in("Interrupt", v(0, 149, 1), v(0, 150, 0)),
+    new_in("SessionEnd", v(0, 144, 6), v(0, 145, 0)),
+];

@@ -1,0 +1,23 @@
+//! pi, and oh-my-pi, which looks at the same variable.
+
+use events::Provider;
+
+use crate::agent::{Agent, Home, TranscriptPath, Transcripts, VersionSources};
+
+/// pi and oh-my-pi.
+pub static PI: Agent = Agent {
+    provider: Provider::Pi,
+    programs: &["pi", "omp"],
+    script_below: Some("/pi-coding-agent/"),
+    version: VersionSources { package: None, directory: None, printed: None },
+    daemon_word: None,
+    descent_variables: &[],
+    home: Home { variable: "PI_CODING_AGENT_DIR", below_variable: "", usual: &[".pi/agent", ".omp/agent"] },
+    transcripts: Transcripts { directories: &["sessions"], path: TranscriptPath::EndsWith(".jsonl") },
+    resume: None,
+    interrupt_key: b"\x1b",
+    tested_dialogs: &[],
+    drive: None,
+    hooks: None,
+    telemetry: None,
+};

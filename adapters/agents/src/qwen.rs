@@ -1,0 +1,84 @@
+//! Qwen Code. All of it seen in 0.24.4, whose program needs Node.js 22.
+
+use events::Provider;
+
+use crate::{
+    agent::{Agent, Home, PrintedVersion, TranscriptPath, Transcripts, VersionSources},
+    hooks::{HookAnswers, HookEvent, HookPayload, HookVersions, Hooks, Switch, TimeoutUnit, from_the_first, v},
+};
+
+/// Qwen Code.
+pub static QWEN: Agent = Agent {
+    provider: Provider::Qwen,
+    programs: &["qwen"],
+    // It starts itself again as `node --expose-gc …/@qwen-code/qwen-code/cli.js`.
+    script_below: Some("/@qwen-code/qwen-code/cli"),
+    version: VersionSources {
+        package: Some("@qwen-code/qwen-code"),
+        directory: None,
+        printed: Some(PrintedVersion { before: &[""], behind: "" }),
+    },
+    daemon_word: None,
+    // For commands of its shell; hooks have it not.
+    descent_variables: &["QWEN_CODE"],
+    // `QWEN_RUNTIME_DIR` and a setting move the conversations elsewhere: then they are named in `[roots]`.
+    home: Home { variable: "QWEN_HOME", below_variable: "", usual: &[".qwen"] },
+    transcripts: Transcripts { directories: &["projects"], path: TranscriptPath::EndsWith(".jsonl") },
+    resume: Some("qwen --resume"),
+    interrupt_key: b"\x1b",
+    tested_dialogs: &[],
+    // It has `--acp`, which was not tried.
+    drive: None,
+    hooks: Some(Hooks {
+        settings_file: "settings.json",
+        comments: true,
+        // From 1000 on a number is taken for milliseconds.
+        timeout_unit: TimeoutUnit::SecondsBelow(1_000),
+        named_entries: false,
+        switches: &[Switch::All { path: &["disableAllHooks"], off: true }],
+        config: None,
+        after_install: None,
+        // With an unknown event in the file the other hooks are called and a rule that denies holds.
+        versions: HookVersions {
+            oldest: v(0, 24, 4),
+            newest: v(0, 24, 4),
+            reads_the_rest_since: None,
+            on_by_default: None,
+            events: EVENTS,
+        },
+        payload: HookPayload { shell_tools: &["run_shell_command"], shell_details: None, keyed_requests: true },
+        answers: HookAnswers {
+            asking_event: "PermissionRequest",
+            // Tried: a command that was allowed ran, one that was denied did not, and the model was told why.
+            allowance: true,
+            // Not tried.
+            rewrite: false,
+            before_rules: false,
+            dialog_meanwhile: false,
+            // A call may name another directory.
+            tells_directory: false,
+        },
+    }),
+    // It has telemetry, which was not looked at.
+    telemetry: None,
+};
+
+/// Left out: `PostToolBatch`, `MessageDisplay`, `UserPromptExpansion`, `InstructionsLoaded`, `TodoCreated`,
+/// `TodoCompleted` and `SessionDelete`, which tell nothing of the status.
+const EVENTS: &[HookEvent] = &[
+    from_the_first("SessionStart", v(0, 24, 4)),
+    from_the_first("UserPromptSubmit", v(0, 24, 4)),
+    from_the_first("PreToolUse", v(0, 24, 4)),
+    from_the_first("PostToolUse", v(0, 24, 4)),
+    from_the_first("PostToolUseFailure", v(0, 24, 4)),
+    from_the_first("PermissionRequest", v(0, 24, 4)),
+    from_the_first("PermissionDenied", v(0, 24, 4)),
+    from_the_first("Notification", v(0, 24, 4)),
+    from_the_first("Stop", v(0, 24, 4)),
+    from_the_first("StopFailure", v(0, 24, 4)),
+    from_the_first("SubagentStart", v(0, 24, 4)),
+    from_the_first("SubagentStop", v(0, 24, 4)),
+    from_the_first("PreCompact", v(0, 24, 4)),
+    from_the_first("PostCompact", v(0, 24, 4)),
+    from_the_first("SessionEnd", v(0, 24, 4)),
+];

@@ -1,0 +1,97 @@
+//! No crate decides by an agent's name: what differs between agents is a fact in `adapters/agents`. Named are
+//! agents only there, where a module of an agent is chosen, and in that module.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use events::Provider;
+
+/// The files that may name an agent, tests left out. Those below a folder of the agent's own name need not be here.
+const NAMED_IN: &[&str] = &[
+    // The facts, and which value is whose.
+    "adapters/agents/src/agent.rs",
+    // One module for each agent.
+    "adapters/hooks/src/delivery/decode.rs",
+    "adapters/protocols/src/codex_daemon.rs",
+    "adapters/protocols/src/telemetry/told.rs",
+    "adapters/terminal/src/screen/rules.rs",
+    "adapters/transcripts/src/providers.rs",
+];
+
+/// The agents: all providers but our own and the unknown one.
+fn agents() -> impl Iterator<Item = Provider> {
+    Provider::ALL.iter().copied().filter(|provider| agents::Agent::of(*provider).is_some())
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
+}
+
+/// The sources that are shipped, below the root.
+fn sources() -> Vec<PathBuf> {
+    let root = root();
+    let mut open = vec![root.clone()];
+    let mut files = Vec::new();
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let skipped = matches!(name.as_str(), "target" | "tests" | "benches" | "fixtures") || name.starts_with('.');
+            if path.is_dir() && !skipped {
+                open.push(path);
+            } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
+                files.push(path.strip_prefix(&root).unwrap().to_owned());
+            }
+        }
+    }
+    files
+}
+
+/// The text without comments and without the module of tests at its end.
+fn shipped(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a text names an agent: a variant of `Provider`, or its value in `adapters/agents`.
+fn names_one(text: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let holds = |word: &str| {
+        text.match_indices(word)
+            .any(|(at, _)| !text[..at].ends_with(is_name) && !text[at + word.len()..].starts_with(is_name))
+    };
+    agents().any(|agent| holds(&format!("Provider::{agent:?}")) || holds(&format!("{agent:?}").to_uppercase()))
+}
+
+/// Whether a file is one agent's own: its name or a folder above it is the agent's.
+fn is_own(file: &Path) -> bool {
+    file.with_extension("").iter().any(|part| agents().any(|agent| part == agent.as_str()))
+}
+
+#[test]
+fn agents_are_named_where_they_are_described_and_nowhere_else() {
+    let naming: BTreeSet<String> = sources()
+        .into_iter()
+        .filter(|file| !is_own(file) && names_one(&shipped(&fs::read_to_string(root().join(file)).unwrap())))
+        .map(|file| file.to_str().unwrap().to_owned())
+        .collect();
+    let declared: BTreeSet<String> = NAMED_IN.iter().map(|file| (*file).to_owned()).collect();
+    let undeclared: Vec<_> = naming.difference(&declared).collect();
+    let gone: Vec<_> = declared.difference(&naming).collect();
+    assert!(
+        undeclared.is_empty(),
+        "these files name an agent; state a fact in adapters/agents instead, and ask for it: {undeclared:?}"
+    );
+    assert!(gone.is_empty(), "these files are declared and name no agent: {gone:?}");
+}
+
+#[test]
+fn a_name_is_seen_and_part_of_another_is_not() {
+    assert!(names_one("match provider { Provider::Pi => 1 }") && names_one("use agents::agent::{ALL, PI};"));
+    assert!(!names_one("Provider::Pipe; CLAUDECODE; PI_HOME"));
+    assert!(!names_one(&shipped("x(); // Provider::Pi\n#[cfg(test)]\nmod tests {\n Provider::Pi }")));
+    assert!(is_own(Path::new("adapters/agents/src/pi.rs")) && !is_own(Path::new("adapters/pipes.rs")));
+}
