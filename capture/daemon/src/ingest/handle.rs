@@ -209,7 +209,7 @@ mod tests {
             let handle = handle.clone();
             move || handle.send(label(reply))
         });
-        while handle.sender.len() < 1 {
+        while handle.sender.is_empty() {
             std::thread::yield_now();
         }
         drop(inputs);
