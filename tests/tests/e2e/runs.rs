@@ -167,5 +167,5 @@ fn another_process_is_no_host() {
     let lines: Vec<String> = BufReader::new(stream).lines().map_while(Result::ok).collect();
     assert!(lines[0].contains("101"), "{lines:?}");
     assert!(lines.iter().all(|line| !line.contains("ack")), "who claims to be another process is turned away");
-    assert_eq!(here.client().json("/api/v1/runs").unwrap(), json!({ "runs": [] }));
+    assert_eq!(here.client().json("/api/v1/runs").unwrap()["runs"], json!([]));
 }
