@@ -3,11 +3,11 @@
 //!
 //! The [`ApprovalBroker`] owns the approvals that are pending and the hooks that wait. Ingest announces
 //! approvals to it after their commit; the policy is asked only while a hook waits; every decision, of
-//! a person, a rule or a grant, takes the one path in [`decision`]: claim, commit, answer, record.
+//! a person, a rule or a grant, takes the one path in `decision`: claim, commit, answer, record.
 //! Whatever goes wrong ends without an answer: then the agent asks its user itself.
 //!
 //! Its table stands behind one mutex that is never held while anything is awaited, read or hashed.
-//! Reading the store, judging and hashing files happen on a few blocking threads ([`blocking`]).
+//! Reading the store, judging and hashing files happen on a few blocking threads (`blocking`).
 
 mod answer;
 mod blocking;
