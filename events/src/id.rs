@@ -1,6 +1,6 @@
 //! Ids. All of ours are 128 bits, shown as 26 characters of Crockford's base 32 (the ULID
-//! alphabet), and but for [`RunId`] derived from what they name, never drawn at random: a store that
-//! is built again from the same transcripts has the same ids.
+//! alphabet), and are either derived from what they name, so that a store that is built again from the
+//! same transcripts has the same ids, or minted from a time and random bits (`mint`).
 
 use std::{fmt, str::FromStr};
 
@@ -131,6 +131,27 @@ macro_rules! id {
     };
 }
 
+/// An [`id!`] that is minted.
+macro_rules! minted {
+    ($(#[$doc:meta])* $name:ident) => {
+        id! { $(#[$doc])* $name }
+
+        impl $name {
+            /// Mints an id: 48 bits of the time, 80 random bits.
+            #[must_use]
+            pub fn mint(at: Timestamp, random: [u8; 10]) -> Self {
+                Self(by_age(at, random.iter().fold(0, |bits, byte| (bits << 8) | u128::from(*byte))))
+            }
+        }
+    };
+}
+
+/// 48 bits of the time before 80 others.
+fn by_age(at: Timestamp, bits: u128) -> u128 {
+    let ms = (at.as_millisecond().max(0) as u128) & 0xffff_ffff_ffff;
+    (ms << 80) | (bits & ((1 << 80) - 1))
+}
+
 id! {
     /// Names a session: one conversation of one agent. Starts with the time it was first seen, so
     /// ids sort by age.
@@ -144,28 +165,21 @@ id! {
     /// Names a turn. Equal to the id of the event that opened it.
     TurnId
 }
-id! {
-    /// Names a run: a process capture started. Drawn when it starts; sorts by age.
+minted! {
+    /// Names a run: a process capture started. Minted when it starts; sorts by age.
     RunId
 }
-
-impl RunId {
-    /// Mints the id of a run: 48 bits of the time it started, 80 random bits.
-    #[must_use]
-    pub fn mint(started: Timestamp, random: [u8; 10]) -> Self {
-        let ms = (started.as_millisecond().max(0) as u128) & 0xffff_ffff_ffff;
-        let random = random.iter().fold(0_u128, |bits, byte| (bits << 8) | u128::from(*byte));
-        Self((ms << 80) | random)
-    }
+minted! {
+    /// Names a delivery: one call of a hook, or one message of an agent's protocol. Minted by whoever
+    /// hands it in; sorts by age.
+    DeliveryId
 }
 
 impl SessionId {
     /// Mints the id of a session: 48 bits of the time it was first seen, 80 bits of what it is.
     #[must_use]
     pub fn mint(first_seen: Timestamp, provider: Provider, provider_session_id: &str) -> Self {
-        let ms = (first_seen.as_millisecond().max(0) as u128) & 0xffff_ffff_ffff;
-        let hash = Identity::of(provider, "session", &[provider_session_id.as_bytes()]).bits();
-        Self((ms << 80) | (hash & ((1 << 80) - 1)))
+        Self(by_age(first_seen, Identity::of(provider, "session", &[provider_session_id.as_bytes()]).bits()))
     }
 }
 
@@ -254,6 +268,13 @@ mod tests {
             let (a, b) = (EventId::from_bits(a), EventId::from_bits(b));
             prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));
             prop_assert_eq!(a.cmp(&b), a.to_bytes().cmp(&b.to_bytes()));
+        }
+
+        #[test]
+        fn minted_ids_sort_by_age(a in 0_i64..1 << 48, b in 0_i64..1 << 48, random: ([u8; 10], [u8; 10])) {
+            let mint = |ms, random| DeliveryId::mint(Timestamp::from_millisecond(ms), random);
+            let (first, second) = (mint(a, random.0), mint(b, random.1));
+            prop_assert_eq!(first.cmp(&second), (a, random.0).cmp(&(b, random.1)));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use events::{
     ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Choice, Confidence, DecidedBy, DecidedVia,
-    Provider, SessionId, Source, Timestamp, ToolOutcome,
+    DeliveryId, Provider, SessionId, Source, Timestamp, ToolOutcome,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,8 @@ pub struct Approval {
     pub confidence: Confidence,
     /// The delivery of the hook that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delivery: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub delivery: Option<DeliveryId>,
     /// The BLAKE3 hash of what the hook was called with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
@@ -138,7 +139,7 @@ impl Approval {
             cwd: asked.cwd.clone(),
             source,
             confidence,
-            delivery: asked.delivery.clone(),
+            delivery: asked.delivery,
             digest: asked.digest.clone(),
             search_path: asked.search_path.clone(),
             key: asked.key.clone(),

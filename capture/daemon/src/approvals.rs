@@ -28,7 +28,7 @@ use std::{
 };
 
 use agents::Answer;
-use events::{ApprovalState, DecidedVia, RunId, SessionId};
+use events::{ApprovalState, DecidedVia, DeliveryId, SessionId};
 use projections::{Approval, Session};
 use serde_json::value::RawValue;
 use server::{ApprovalFilter, Decision, Refusal};
@@ -84,7 +84,7 @@ pub struct Parts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookWait {
     /// The delivery.
-    pub delivery: RunId,
+    pub delivery: DeliveryId,
     /// Whether it waits for a person, and not only for a rule.
     pub people: bool,
     /// The BLAKE3 hash of what it was called with: only a decision on exactly that answers it.

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use events::{QueuedBy, QueuedState, Reason, SessionId, State, Timestamp};
+use events::{QueuedBy, QueuedState, Reason, RunId, SessionId, State, Timestamp};
 use projections::{Prompt, Session};
 use server::Refusal;
 use store::{KeptFilter, Reader};
@@ -193,7 +193,8 @@ impl Queue {
                     )));
                 }
                 let now = clock::now();
-                let id = clock::mint(now).map_err(|error| Refusal::Failed(error.to_string()))?.to_string();
+                let random = clock::random().map_err(|error| Refusal::Failed(error.to_string()))?;
+                let id = RunId::mint(now, random).to_string();
                 let prompt = Prompt {
                     id,
                     session_id: session,

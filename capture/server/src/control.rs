@@ -8,7 +8,7 @@ use api::{
     prompts::Receipt,
     runs::{Explanation, Input, InputSent, Picture, Run},
 };
-use events::{ApprovalState, Finding, RunId, SessionId, Timestamp};
+use events::{ApprovalState, DeliveryId, Finding, SessionId, Timestamp};
 use futures_util::future::BoxFuture;
 use projections::Prompt;
 use serde::Serialize;
@@ -33,7 +33,7 @@ pub trait Control: Send + Sync + 'static {
     fn attend_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()>;
 
     /// Reads a delivery that a hook put in the spool.
-    fn take_delivery(&self, id: RunId) -> Reply<()>;
+    fn take_delivery(&self, id: DeliveryId) -> Reply<()>;
 
     /// Waits for the decision on a delivery; `None` when the agent is to ask its user itself. Dropping the
     /// future says that the hook waits no longer.
@@ -102,7 +102,7 @@ pub struct ApprovalFilter {
 #[derive(Debug)]
 pub struct DecisionWait {
     /// What it delivered.
-    pub delivery: RunId,
+    pub delivery: DeliveryId,
     /// Whether it waits for a person, and not only for a rule.
     pub people: bool,
     /// The BLAKE3 hash of what it was called with: what is decided is decided for exactly that.
@@ -240,7 +240,7 @@ impl Control for NoControl {
         Box::pin(async {})
     }
 
-    fn take_delivery(&self, _: RunId) -> Reply<()> {
+    fn take_delivery(&self, _: DeliveryId) -> Reply<()> {
         unavailable()
     }
 

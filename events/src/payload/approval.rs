@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ToolOutcome, is_false};
-use crate::{Reason, provider::names};
+use crate::{DeliveryId, Reason, provider::names};
 
 names! {
     /// What an approval is about.
@@ -130,7 +130,8 @@ data! {
         dialog: Option<Box<crate::Dialog>>,
         /// The delivery of the hook that asks, which may wait for the answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        delivery: Option<String>,
+        #[schemars(with = "Option<String>")]
+        delivery: Option<DeliveryId>,
         /// The BLAKE3 hash of what the hook was called with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<String>,

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use agents::Answer;
-use events::{DecidedVia, SessionId};
+use events::{DecidedVia, DeliveryId, SessionId};
 use hooks::delivery::answer::shows_dialog_meanwhile;
 use projections::Approval;
 use tokio::sync::{OnceCell, oneshot};
@@ -25,8 +25,7 @@ const APPROVALS: usize = 4_096;
 #[derive(Default)]
 pub(super) struct PendingApprovals {
     approvals: HashMap<String, PendingApproval>,
-    /// By delivery.
-    hooks: HashMap<String, WaitingHook>,
+    hooks: HashMap<DeliveryId, WaitingHook>,
     hooks_admitted: u64,
     /// Requests that are allowed again.
     pub grants: Grants,
@@ -161,7 +160,7 @@ impl PendingApprovals {
 
     /// Takes in a hook; `None` when too many wait. It replaces one that waits for the same delivery.
     pub(super) fn admit(&mut self, wait: HookWait) -> Option<Admitted> {
-        let delivery = wait.delivery.to_string();
+        let delivery = wait.delivery;
         if self.hooks.len() >= HOOKS && !self.hooks.contains_key(&delivery) {
             return None;
         }
@@ -177,7 +176,7 @@ impl PendingApprovals {
             requested: None,
             answer: reply,
         };
-        let asked = self.approvals.values().find(|p| p.approval.delivery.as_deref() == Some(&delivery));
+        let asked = self.approvals.values().find(|p| p.approval.delivery == Some(delivery));
         match asked {
             Some(pending) => drop(request.send(pending.approval.id.clone())),
             None => hook.requested = Some(request),
@@ -187,15 +186,15 @@ impl PendingApprovals {
     }
 
     /// A hook went away.
-    pub(super) fn remove_hook(&mut self, delivery: &str, number: u64) {
-        if self.hooks.get(delivery).is_some_and(|hook| hook.number == number) {
-            self.hooks.remove(delivery);
+    pub(super) fn remove_hook(&mut self, delivery: DeliveryId, number: u64) {
+        if self.hooks.get(&delivery).is_some_and(|hook| hook.number == number) {
+            self.hooks.remove(&delivery);
         }
     }
 
     /// The hook that waits for the decision on exactly this request.
     fn hook_of(&self, approval: &Approval) -> Option<&WaitingHook> {
-        let hook = self.hooks.get(approval.delivery.as_ref()?)?;
+        let hook = self.hooks.get(&approval.delivery?)?;
         // What was delivered has to be what the hook answers for.
         (!hook.answer.is_closed() && approval.digest.as_deref() == Some(&hook.digest)).then_some(hook)
     }
@@ -231,16 +230,16 @@ impl PendingApprovals {
 
     /// Lets the hook of an approval go without an answer.
     pub(super) fn dismiss_hook(&mut self, approval: &Approval) {
-        if let Some(delivery) = &approval.delivery {
-            self.hooks.remove(delivery);
+        if let Some(delivery) = approval.delivery {
+            self.hooks.remove(&delivery);
         }
     }
 
     /// Lets every hook go that no decision is under way for.
     pub(super) fn dismiss_unclaimed(&mut self) {
         let claimed = self.approvals.values().filter(|pending| pending.claimed);
-        let claimed: Vec<&String> = claimed.filter_map(|pending| pending.approval.delivery.as_ref()).collect();
-        self.hooks.retain(|delivery, _| claimed.contains(&delivery));
+        let claimed: Vec<DeliveryId> = claimed.filter_map(|pending| pending.approval.delivery).collect();
+        self.hooks.retain(|delivery, _| claimed.contains(delivery));
     }
 
     /// Lets every hook go.

@@ -40,8 +40,8 @@ fn at(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(1_795_149_432_000 + ms)
 }
 
-fn delivery(n: u8) -> RunId {
-    RunId::mint(at(i64::from(n)), [n; 10])
+fn delivery(n: u8) -> DeliveryId {
+    DeliveryId::mint(at(i64::from(n)), [n; 10])
 }
 
 fn digest(n: u8) -> String {
@@ -56,7 +56,7 @@ fn approval(n: u8, command: &str, provider: Provider) -> Approval {
         command: Some(command.into()),
         input: Some(json!({ "command": command }).to_string()),
         cwd: Some("/nowhere/at/all".into()),
-        delivery: Some(delivery(n).to_string()),
+        delivery: Some(delivery(n)),
         digest: Some(digest(n)),
         ..ApprovalRequested::default()
     };
@@ -666,7 +666,7 @@ fn at_most_so_many_hooks_wait() {
         around.wait(n, true);
     }
     around.settle();
-    let one_more = HookWait { delivery: RunId::mint(at(-1), [0; 10]), people: true, digest: String::new() };
+    let one_more = HookWait { delivery: DeliveryId::mint(at(-1), [0; 10]), people: true, digest: String::new() };
     let broker = around.broker.clone();
     assert_eq!(around.runtime.block_on(async move { broker.hold(one_more, None).await }), None);
     assert!(around.hooks.iter().all(|(_, hook)| !hook.is_finished()));

@@ -66,7 +66,7 @@ impl Control for Commands {
         NoControl.attend_host(connection, peer)
     }
 
-    fn take_delivery(&self, id: events::RunId) -> Reply<()> {
+    fn take_delivery(&self, id: events::DeliveryId) -> Reply<()> {
         NoControl.take_delivery(id)
     }
 

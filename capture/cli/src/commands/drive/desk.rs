@@ -11,7 +11,7 @@ use api::{
     approvals::{DecisionRequest, DecisionScope, Verdict},
     routes::DecideApproval,
 };
-use events::{Provider, Source, Timestamp};
+use events::{DeliveryId, Provider, Source, Timestamp};
 use hooks::delivery::{Agent, Delivery};
 use processes::start_ticks;
 use protocols::{
@@ -68,7 +68,7 @@ impl Desk {
         let at = clock::now().max(self.last.get().plus_ms(1));
         self.last.set(at);
         let delivery = Delivery {
-            id: clock::mint(at).context("the system gives no random bytes")?,
+            id: DeliveryId::mint(at, clock::random().context("the system gives no random bytes")?),
             provider: self.provider,
             source: Source::Protocol,
             at,

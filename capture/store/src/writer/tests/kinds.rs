@@ -60,7 +60,7 @@ fn payloads() -> Vec<Payload> {
             cut: true,
             cwd: text(),
             dialog: Some(Box::default()),
-            delivery: text(),
+            delivery: Some(DeliveryId::from_bits(7)),
             digest: text(),
             search_path: text(),
             key: text(),
