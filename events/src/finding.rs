@@ -6,7 +6,7 @@ use std::{fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{EventId, SessionId, Severity, Timestamp, provider::names};
+use crate::{EventId, PromptId, SessionId, Severity, Timestamp, provider::names};
 
 names! {
     /// What sort of thing was found.
@@ -195,7 +195,8 @@ names! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QueuedPrompt {
     /// Names it.
-    pub prompt_id: String,
+    #[schemars(with = "String")]
+    pub prompt_id: PromptId,
     /// How it stands.
     pub state: QueuedState,
     /// Who put it there.

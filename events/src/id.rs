@@ -174,6 +174,10 @@ minted! {
     /// hands it in; sorts by age.
     DeliveryId
 }
+minted! {
+    /// Names a prompt in a session's queue. Minted when it is queued; sorts by age.
+    PromptId
+}
 
 impl SessionId {
     /// Mints the id of a session: 48 bits of the time it was first seen, 80 bits of what it is.

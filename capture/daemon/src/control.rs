@@ -8,7 +8,7 @@ use api::{
     prompts::Receipt,
     runs::{Explanation, Input as RunInput, InputSent, Picture, Run},
 };
-use events::{DeliveryId, Finding, SessionId};
+use events::{DeliveryId, Finding, PromptId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt};
 use projections::Prompt;
 use server::{
@@ -144,7 +144,7 @@ impl Control for Daemon {
         self.with(move |parts| async move { parts.prompts.queue(session, text).await })
     }
 
-    fn cancel_prompt(&self, id: String) -> Reply<Prompt> {
+    fn cancel_prompt(&self, id: PromptId) -> Reply<Prompt> {
         self.with(|parts| async move { parts.prompts.cancel(id).await })
     }
 

@@ -8,7 +8,7 @@ use api::{
     prompts::Receipt,
     runs::{Explanation, Input, InputSent, Picture, Run},
 };
-use events::{ApprovalState, DeliveryId, Finding, SessionId, Timestamp};
+use events::{ApprovalState, DeliveryId, Finding, PromptId, SessionId, Timestamp};
 use futures_util::future::BoxFuture;
 use projections::Prompt;
 use serde::Serialize;
@@ -55,7 +55,7 @@ pub trait Control: Send + Sync + 'static {
     fn queue_prompt(&self, session: SessionId, text: String) -> Reply<Prompt>;
 
     /// Takes a queued prompt back.
-    fn cancel_prompt(&self, id: String) -> Reply<Prompt>;
+    fn cancel_prompt(&self, id: PromptId) -> Reply<Prompt>;
 
     /// Sends a message over a notification channel.
     fn test_channel(&self, channel: String) -> Reply<Receipt>;
@@ -268,7 +268,7 @@ impl Control for NoControl {
         unavailable()
     }
 
-    fn cancel_prompt(&self, _: String) -> Reply<Prompt> {
+    fn cancel_prompt(&self, _: PromptId) -> Reply<Prompt> {
         unavailable()
     }
 

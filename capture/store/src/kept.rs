@@ -1,9 +1,9 @@
 //! What has a row of its own, the newest state of it: approvals, findings, prompts that wait. All have
 //! an id, a session, a state, and the time they began; the rest is JSON.
 
-use std::ops::RangeInclusive;
+use std::{fmt, ops::RangeInclusive};
 
-use events::{ApprovalState, Finding, FindingState, SessionId, Timestamp};
+use events::{ApprovalState, Finding, FindingState, PromptId, SessionId, Timestamp};
 use projections::{Approval, Prompt};
 use rusqlite::{OptionalExtension, params};
 use serde::{Serialize, de::DeserializeOwned};
@@ -15,13 +15,15 @@ use crate::{
 
 /// Something that is kept as a row.
 pub trait Kept: Serialize + DeserializeOwned {
+    /// Names it.
+    type Id: fmt::Display + Clone;
     /// How it stands.
     type State: Copy;
     /// The table.
     #[doc(hidden)]
     const TABLE: &'static str;
     /// Names it.
-    fn id(&self) -> &str;
+    fn id(&self) -> &Self::Id;
     /// How it stands.
     fn state(&self) -> Self::State;
     /// When it began.
@@ -31,11 +33,12 @@ pub trait Kept: Serialize + DeserializeOwned {
 }
 
 macro_rules! kept {
-    ($kept:ty, $state:ty, $table:literal, $began_at:ident) => {
+    ($kept:ty, $id:ty, $state:ty, $table:literal, $began_at:ident) => {
         impl Kept for $kept {
+            type Id = $id;
             type State = $state;
             const TABLE: &'static str = $table;
-            fn id(&self) -> &str {
+            fn id(&self) -> &$id {
                 &self.id
             }
             fn state(&self) -> Self::State {
@@ -51,9 +54,9 @@ macro_rules! kept {
     };
 }
 
-kept!(Approval, ApprovalState, "approvals", opened_at);
-kept!(Finding, FindingState, "findings", first_at);
-kept!(Prompt, events::QueuedState, "prompts", queued_at);
+kept!(Approval, String, ApprovalState, "approvals", opened_at);
+kept!(Finding, String, FindingState, "findings", first_at);
+kept!(Prompt, PromptId, events::QueuedState, "prompts", queued_at);
 
 /// Which rows to list.
 #[derive(Debug, Clone)]
@@ -63,7 +66,7 @@ pub struct KeptFilter<T: Kept> {
     /// Only those of this session.
     pub session: Option<SessionId>,
     /// Only those behind this one in the list: when it began, and its id.
-    pub behind: Option<(Timestamp, String)>,
+    pub behind: Option<(Timestamp, T::Id)>,
     /// At most so many, the newest.
     pub limit: usize,
 }
@@ -83,7 +86,7 @@ impl Writer {
             .prepare_cached(&sql)
             .and_then(|mut s| {
                 s.execute(params![
-                    kept.id(),
+                    kept.id().to_string(),
                     row.number(),
                     T::code(kept.state()),
                     kept.began_at().as_millisecond(),
@@ -116,7 +119,7 @@ impl Reader {
             let states = filter.states.as_ref().map(|states| (T::code(*states.start()), T::code(*states.end())));
             let (first, last) = states.unzip();
             let session = session.as_ref().map(<[u8; 16]>::as_slice);
-            let (began_at, id) = filter.behind.as_ref().map(|(at, id)| (at.as_millisecond(), id)).unzip();
+            let (began_at, id) = filter.behind.as_ref().map(|(at, id)| (at.as_millisecond(), id.to_string())).unzip();
             let rows = statement
                 .query_map(params![first, last, session, limit, began_at, id], |row| row.get::<_, String>(0))
                 .map_err(sqlite)?;

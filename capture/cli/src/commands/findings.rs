@@ -95,7 +95,7 @@ fn rows(page: &FindingPage, all: bool) -> String {
             style::age(finding.first_at, now),
             safe(&finding.what)
         );
-        let _ = writeln!(text, "    {}  {}", style::short(&finding.session_id.to_string()), safe(&finding.why));
+        let _ = writeln!(text, "    {}  {}", style::short(&finding.session_id), safe(&finding.why));
     }
     text
 }

@@ -28,7 +28,7 @@ use super::{
 pub(crate) async fn list(call: Call<ListApprovals>) -> Answer {
     let (app, query) = (&call.app, &call.query);
     let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
-    let behind = Cursor::read(query.cursor.as_deref())?.map(|cursor| (cursor.began_at, cursor.id));
+    let behind = Cursor::read(query.cursor.as_deref())?.map(Into::into);
     let session = named(app, query.session.as_deref()).await?;
     let as_of = app.board.mark().position;
     // One more than asked for says whether there are more.

@@ -94,7 +94,7 @@ impl Control for Commands {
         NoControl.queue_prompt(session, text)
     }
 
-    fn cancel_prompt(&self, id: String) -> Reply<projections::Prompt> {
+    fn cancel_prompt(&self, id: events::PromptId) -> Reply<projections::Prompt> {
         NoControl.cancel_prompt(id)
     }
 

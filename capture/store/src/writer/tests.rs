@@ -2,7 +2,7 @@ use events::{
     Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, AssistantDelta, AssistantMessage,
     Block, Claim, CompactTrigger, Confidence, ContextCompacted, DecidedBy, DecidedVia, DeliveryId, ErrorClass,
     ErrorReported, EventId, FileKey, Finding, FindingKind, FindingState, Heartbeat, Kind, Notification, Payload,
-    PromptOrigin, QuestionAnswered, QuestionAsked, QueuedBy, QueuedPrompt, QueuedState, Reason, SendOutcome,
+    PromptId, PromptOrigin, QuestionAnswered, QuestionAsked, QueuedBy, QueuedPrompt, QueuedState, Reason, SendOutcome,
     SessionExited, SessionForked, SessionStarted, Severity, Signal, Source, StartKind, State, StatusChanged, Stop,
     ToolCall, ToolKind, ToolOutcome, ToolResult, Topic, TurnCompleted, TurnId, TurnOutcome, TurnStarted, TurnTrigger,
     Unrecognized, UserPrompt,

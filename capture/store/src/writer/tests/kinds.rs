@@ -124,7 +124,13 @@ fn payloads() -> Vec<Payload> {
             attempts: 3,
         }
         .into(),
-        QueuedPrompt { prompt_id: "p".into(), state: QueuedState::Queued, by: QueuedBy::Person, why: text() }.into(),
+        QueuedPrompt {
+            prompt_id: PromptId::from_bits(7),
+            state: QueuedState::Queued,
+            by: QueuedBy::Person,
+            why: text(),
+        }
+        .into(),
     ]
 }
 
