@@ -6,7 +6,7 @@ use std::{fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{EventId, PromptId, SessionId, Severity, Timestamp, provider::names};
+use crate::{EventId, MessageId, PromptId, SessionId, Severity, Timestamp, provider::names};
 
 names! {
     /// What sort of thing was found.
@@ -151,7 +151,7 @@ names! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Notification {
     /// Names the message; one that is grouped tells of several findings.
-    pub message_id: String,
+    pub message_id: MessageId,
     /// The channel, as the configuration names it.
     pub channel: String,
     /// The findings of this session it tells of.
