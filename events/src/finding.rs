@@ -6,7 +6,7 @@ use std::{fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{EventId, MessageId, PromptId, SessionId, Severity, Timestamp, provider::names};
+use crate::{EventId, FindingId, MessageId, PromptId, SessionId, Severity, Timestamp, provider::names};
 
 names! {
     /// What sort of thing was found.
@@ -69,7 +69,7 @@ names! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Names it: made from `session_id`, `key` and `first_at`.
-    pub id: String,
+    pub id: FindingId,
     /// What sort.
     pub kind: FindingKind,
     /// How bad it is.
@@ -117,12 +117,12 @@ pub struct Finding {
 impl Finding {
     /// The id of the finding that began at `first_at`.
     #[must_use]
-    pub fn id_of(session: SessionId, key: &str, first_at: Timestamp) -> String {
+    pub fn id_of(session: SessionId, key: &str, first_at: Timestamp) -> FindingId {
         let mut hash = blake3::Hasher::new();
         hash.update(&session.to_bytes());
         hash.update(key.as_bytes());
         hash.update(&first_at.as_millisecond().to_le_bytes());
-        format!("f{}", &hash.finalize().to_hex()[..16])
+        format!("f{}", &hash.finalize().to_hex()[..16]).into()
     }
 
     /// Whether it still is so.
@@ -155,7 +155,7 @@ pub struct Notification {
     /// The channel, as the configuration names it.
     pub channel: String,
     /// The findings of this session it tells of.
-    pub findings: Vec<String>,
+    pub findings: Vec<FindingId>,
     /// What became of it.
     pub outcome: SendOutcome,
     /// Why it was not sent.

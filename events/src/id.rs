@@ -198,6 +198,18 @@ macro_rules! text_id {
             }
         }
 
+        impl PartialEq<str> for $name {
+            fn eq(&self, text: &str) -> bool {
+                *self.0 == *text
+            }
+        }
+
+        impl PartialEq<&str> for $name {
+            fn eq(&self, text: &&str) -> bool {
+                *self.0 == **text
+            }
+        }
+
         impl FromStr for $name {
             type Err = Infallible;
             fn from_str(text: &str) -> Result<Self, Infallible> {
@@ -266,6 +278,10 @@ impl SessionId {
     }
 }
 
+text_id! {
+    /// Names a finding. Derived from its session, its key and when it began.
+    FindingId
+}
 text_id! {
     /// Names a message of the notifier: the same for every attempt to send it. Derived from its channel
     /// and from what it tells of.

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use events::{EventId, Finding, FindingKind, FindingState, SessionId, Severity, Timestamp};
+use events::{EventId, Finding, FindingId, FindingKind, FindingState, SessionId, Severity, Timestamp};
 
 /// At most so many findings of a session are open; a further one waits until there is room.
 const OPEN: usize = 64;
@@ -193,8 +193,8 @@ impl Book {
     }
 
     /// Somebody knows.
-    pub(crate) fn acknowledge(&mut self, id: &str, at: Timestamp) -> bool {
-        let Some(entry) = self.open.values_mut().find(|entry| entry.finding.id == id) else { return false };
+    pub(crate) fn acknowledge(&mut self, id: &FindingId, at: Timestamp) -> bool {
+        let Some(entry) = self.open.values_mut().find(|entry| entry.finding.id == *id) else { return false };
         if entry.finding.state == FindingState::Open {
             entry.finding.state = FindingState::Acknowledged;
             entry.finding.acknowledged_at = Some(at);
@@ -316,7 +316,7 @@ mod tests {
         let mut book = book();
         book.raise(seen(5, 1), at(1));
         let id = book.drain().remove(0).id;
-        assert!(!book.acknowledge("f0", at(2)));
+        assert!(!book.acknowledge(&"f0".into(), at(2)));
         assert!(book.acknowledge(&id, at(2)));
         book.raise(seen(20, 1), at(3));
         let told = book.drain();

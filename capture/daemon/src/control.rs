@@ -8,7 +8,7 @@ use api::{
     prompts::Receipt,
     runs::{Explanation, Input as RunInput, InputSent, Picture, Run},
 };
-use events::{DeliveryId, Finding, PromptId, SessionId};
+use events::{DeliveryId, Finding, FindingId, PromptId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt};
 use projections::Prompt;
 use server::{
@@ -136,7 +136,7 @@ impl Control for Daemon {
         self.with(|parts| async move { parts.approvals.decide(&id, decision).await })
     }
 
-    fn acknowledge(&self, finding: String) -> Reply<Finding> {
+    fn acknowledge(&self, finding: FindingId) -> Reply<Finding> {
         self.with(|parts| async move { parts.findings.acknowledge(finding).await })
     }
 

@@ -8,7 +8,7 @@ use api::{
     prompts::Receipt,
     runs::{Explanation, Input, InputSent, Picture, Run},
 };
-use events::{ApprovalState, DeliveryId, Finding, PromptId, SessionId, Timestamp};
+use events::{ApprovalState, DeliveryId, Finding, FindingId, PromptId, SessionId, Timestamp};
 use futures_util::future::BoxFuture;
 use projections::Prompt;
 use serde::Serialize;
@@ -49,7 +49,7 @@ pub trait Control: Send + Sync + 'static {
     fn decide(&self, id: String, decision: Decision) -> Reply<ApprovalView>;
 
     /// Acknowledges a finding.
-    fn acknowledge(&self, finding: String) -> Reply<Finding>;
+    fn acknowledge(&self, finding: FindingId) -> Reply<Finding>;
 
     /// Queues a prompt for a session.
     fn queue_prompt(&self, session: SessionId, text: String) -> Reply<Prompt>;
@@ -260,7 +260,7 @@ impl Control for NoControl {
         unavailable()
     }
 
-    fn acknowledge(&self, _: String) -> Reply<Finding> {
+    fn acknowledge(&self, _: FindingId) -> Reply<Finding> {
         unavailable()
     }
 

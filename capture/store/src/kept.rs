@@ -1,9 +1,9 @@
 //! What has a row of its own, the newest state of it: approvals, findings, prompts that wait. All have
 //! an id, a session, a state, and the time they began; the rest is JSON.
 
-use std::{fmt, ops::RangeInclusive};
+use std::{fmt, ops::RangeInclusive, str::FromStr};
 
-use events::{ApprovalState, Finding, FindingState, PromptId, SessionId, Timestamp};
+use events::{ApprovalState, Finding, FindingId, FindingState, PromptId, SessionId, Timestamp};
 use projections::{Approval, Prompt};
 use rusqlite::{OptionalExtension, params};
 use serde::{Serialize, de::DeserializeOwned};
@@ -16,7 +16,7 @@ use crate::{
 /// Something that is kept as a row.
 pub trait Kept: Serialize + DeserializeOwned {
     /// Names it.
-    type Id: fmt::Display + Clone;
+    type Id: Clone + fmt::Display + FromStr;
     /// How it stands.
     type State: Copy;
     /// The table.
@@ -55,7 +55,7 @@ macro_rules! kept {
 }
 
 kept!(Approval, String, ApprovalState, "approvals", opened_at);
-kept!(Finding, String, FindingState, "findings", first_at);
+kept!(Finding, FindingId, FindingState, "findings", first_at);
 kept!(Prompt, PromptId, events::QueuedState, "prompts", queued_at);
 
 /// Which rows to list.
@@ -131,10 +131,10 @@ impl Reader {
     ///
     /// # Errors
     /// When SQLite cannot read, or the row is damaged.
-    pub fn one<T: Kept>(&self, id: &str) -> Result<Option<T>, ReadError> {
+    pub fn one<T: Kept>(&self, id: &T::Id) -> Result<Option<T>, ReadError> {
         let found = self.with(T::TABLE, |c| {
             c.prepare_cached(&format!("SELECT body FROM {} WHERE id = ?1", T::TABLE))
-                .and_then(|mut s| s.query_row([id], |row| row.get::<_, String>(0)).optional())
+                .and_then(|mut s| s.query_row([id.to_string()], |row| row.get::<_, String>(0)).optional())
                 .map_err(|source| ReadError::Sqlite { what: T::TABLE, source })
         })?;
         found.map(|json| parsed(&json)).transpose()
@@ -154,10 +154,10 @@ impl Writer {
     ///
     /// # Errors
     /// When SQLite cannot write.
-    pub fn notified(&mut self, finding: &str, at: Timestamp) -> Result<(), CommitError> {
+    pub fn notified(&mut self, finding: &FindingId, at: Timestamp) -> Result<(), CommitError> {
         self.connection()
             .prepare_cached("INSERT OR IGNORE INTO notified (finding, at) VALUES (?1, ?2)")
-            .and_then(|mut s| s.execute(params![finding, at.as_millisecond()]))
+            .and_then(|mut s| s.execute(params![finding.as_str(), at.as_millisecond()]))
             .map_err(|source| CommitError { what: "notified", source })?;
         Ok(())
     }
@@ -168,13 +168,14 @@ impl Reader {
     ///
     /// # Errors
     /// When SQLite cannot read.
-    pub fn notified(&self, limit: usize) -> Result<Vec<String>, ReadError> {
+    pub fn notified(&self, limit: usize) -> Result<Vec<FindingId>, ReadError> {
         self.with("notified", |c| {
             let sqlite = |source| ReadError::Sqlite { what: "notified", source };
             let mut statement =
                 c.prepare_cached("SELECT finding FROM notified ORDER BY at DESC LIMIT ?1").map_err(sqlite)?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let rows = statement.query_map([limit], |row| row.get(0)).map_err(sqlite)?;
+            let rows =
+                statement.query_map([limit], |row| row.get::<_, String>(0).map(FindingId::from)).map_err(sqlite)?;
             rows.collect::<Result<_, _>>().map_err(sqlite)
         })
     }

@@ -422,7 +422,7 @@ fn who_knows_is_noted() {
     let told = stage.monitor.acknowledge(&id, now);
     assert_eq!((told.len(), told[0].state, told[0].acknowledged_at), (1, FindingState::Acknowledged, Some(now)));
     assert!(stage.monitor.acknowledge(&id, now).is_empty());
-    assert!(stage.monitor.acknowledge("f0", now).is_empty());
+    assert!(stage.monitor.acknowledge(&"f0".into(), now).is_empty());
 }
 
 #[test]

@@ -66,11 +66,17 @@ pub(crate) async fn acknowledge(call: Call<AcknowledgeFinding>) -> Answer {
 }
 
 /// Finds one of what the store keeps by its id, or by a beginning or end of it that fits one of the last.
-pub(super) async fn by_id<T: Kept + Send + 'static>(app: &App, given: &str, what: &str) -> Result<T, ApiError> {
-    let (id, wanted) = (given.to_owned(), given.to_ascii_uppercase());
+pub(super) async fn by_id<T: Kept<Id: Send> + Send + 'static>(
+    app: &App,
+    given: &str,
+    what: &str,
+) -> Result<T, ApiError> {
+    let (id, wanted) = (given.parse::<T::Id>().ok(), given.to_ascii_uppercase());
     let found = app
         .read(move |reader| {
-            if let Some(found) = reader.one(&id)? {
+            if let Some(id) = &id
+                && let Some(found) = reader.one(id)?
+            {
                 return Ok(vec![found]);
             }
             if wanted.len() < SHORTEST_PART {

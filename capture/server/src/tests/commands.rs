@@ -86,7 +86,7 @@ impl Control for Commands {
         NoControl.decide(id, decision)
     }
 
-    fn acknowledge(&self, finding: String) -> Reply<events::Finding> {
+    fn acknowledge(&self, finding: events::FindingId) -> Reply<events::Finding> {
         NoControl.acknowledge(finding)
     }
 
