@@ -6,7 +6,7 @@ use std::{fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{EventId, FindingId, MessageId, PromptId, SessionId, Severity, Timestamp, provider::names};
+use crate::{ApprovalId, EventId, FindingId, MessageId, PromptId, SessionId, Severity, Timestamp, provider::names};
 
 names! {
     /// What sort of thing was found.
@@ -90,7 +90,7 @@ pub struct Finding {
     pub subject: Option<String>,
     /// The approval it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approval_id: Option<String>,
+    pub approval_id: Option<ApprovalId>,
     /// The events it was concluded from, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<EventId>,

@@ -279,6 +279,11 @@ impl SessionId {
 }
 
 text_id! {
+    /// Names a request for permission. Derived from the delivery that asks, or from the event that first
+    /// showed its dialog.
+    ApprovalId
+}
+text_id! {
     /// Names a finding. Derived from its session, its key and when it began.
     FindingId
 }
@@ -346,6 +351,12 @@ impl fmt::Debug for Identity {
         write!(f, "Identity(")?;
         encode(self.0, f)?;
         write!(f, ")")
+    }
+}
+
+impl From<EventId> for ApprovalId {
+    fn from(id: EventId) -> Self {
+        id.to_string().into()
     }
 }
 

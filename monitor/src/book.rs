@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use events::{EventId, Finding, FindingId, FindingKind, FindingState, SessionId, Severity, Timestamp};
+use events::{ApprovalId, EventId, Finding, FindingId, FindingKind, FindingState, SessionId, Severity, Timestamp};
 
 /// At most so many findings of a session are open; a further one waits until there is room.
 const OPEN: usize = 64;
@@ -24,7 +24,7 @@ pub(crate) struct Raise {
     pub(crate) what: String,
     pub(crate) why: String,
     pub(crate) subject: Option<String>,
-    pub(crate) approval_id: Option<String>,
+    pub(crate) approval_id: Option<ApprovalId>,
     pub(crate) evidence: Vec<EventId>,
     pub(crate) first_at: Timestamp,
     pub(crate) count: u32,

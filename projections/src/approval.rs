@@ -1,8 +1,8 @@
 //! Approvals: what an agent asked leave for, and what came of it.
 
 use events::{
-    ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Choice, Confidence, DecidedBy, DecidedVia,
-    DeliveryId, Provider, SessionId, Source, Timestamp, ToolOutcome,
+    ApprovalId, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Choice, Confidence, DecidedBy,
+    DecidedVia, DeliveryId, Provider, SessionId, Source, Timestamp, ToolOutcome,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Approval {
     /// Names it.
-    pub id: String,
+    pub id: ApprovalId,
     /// Whose session.
     pub session_id: SessionId,
     /// The agent.

@@ -1,6 +1,6 @@
 //! Everything that can be asked about one session, as it stands after an event.
 
-use events::{Confidence, Provider, Reason, SessionId, Source, State, Timestamp, TurnId};
+use events::{ApprovalId, Confidence, Provider, Reason, SessionId, Source, State, Timestamp, TurnId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +56,7 @@ pub struct Session {
     /// What it is doing, and why we say so.
     pub status: Status,
     /// Ids of the approvals it waits for.
-    pub pending_approvals: Vec<String>,
+    pub pending_approvals: Vec<ApprovalId>,
     /// How long it waited for approvals that are closed, ms, one by one.
     #[serde(default)]
     pub approval_wait_ms: u64,

@@ -21,7 +21,7 @@ use std::{
 };
 
 use atomic_file::Durability;
-use events::{DeliveryId, Identity, Provider, RunId, Source, Timestamp};
+use events::{ApprovalId, DeliveryId, Identity, Provider, RunId, Source, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -84,8 +84,8 @@ impl Delivery {
 
     /// The approval it opens, when it asks for one.
     #[must_use]
-    pub fn approval_id(&self) -> String {
-        Identity::of(Provider::Capture, "approval", &[&self.id.to_bytes()]).event_id().to_string()
+    pub fn approval_id(&self) -> ApprovalId {
+        Identity::of(Provider::Capture, "approval", &[&self.id.to_bytes()]).event_id().into()
     }
 }
 

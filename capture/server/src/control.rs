@@ -8,7 +8,7 @@ use api::{
     prompts::Receipt,
     runs::{Explanation, Input, InputSent, Picture, Run},
 };
-use events::{ApprovalState, DeliveryId, Finding, FindingId, PromptId, SessionId, Timestamp};
+use events::{ApprovalId, ApprovalState, DeliveryId, Finding, FindingId, PromptId, SessionId, Timestamp};
 use futures_util::future::BoxFuture;
 use projections::Prompt;
 use serde::Serialize;
@@ -93,7 +93,7 @@ pub struct ApprovalFilter {
     /// Only those of this session.
     pub session: Option<SessionId>,
     /// Only those behind this one in the list: when it was opened, and its id.
-    pub behind: Option<(Timestamp, String)>,
+    pub behind: Option<(Timestamp, ApprovalId)>,
     /// At most this many.
     pub limit: usize,
 }

@@ -3,7 +3,7 @@
 
 use std::{fmt, ops::RangeInclusive, str::FromStr};
 
-use events::{ApprovalState, Finding, FindingId, FindingState, PromptId, SessionId, Timestamp};
+use events::{ApprovalId, ApprovalState, Finding, FindingId, FindingState, PromptId, SessionId, Timestamp};
 use projections::{Approval, Prompt};
 use rusqlite::{OptionalExtension, params};
 use serde::{Serialize, de::DeserializeOwned};
@@ -54,7 +54,7 @@ macro_rules! kept {
     };
 }
 
-kept!(Approval, String, ApprovalState, "approvals", opened_at);
+kept!(Approval, ApprovalId, ApprovalState, "approvals", opened_at);
 kept!(Finding, FindingId, FindingState, "findings", first_at);
 kept!(Prompt, PromptId, events::QueuedState, "prompts", queued_at);
 

@@ -160,7 +160,7 @@ fn an_approval_is_told_once_it_waits_and_is_over_when_it_is_decided() {
     let stage = check(&s, 2, &[Approval]);
     let finding = stage.last(Approval).unwrap();
     assert_eq!(finding.what, "asks leave for Bash: npm test");
-    assert_eq!((finding.key.as_str(), finding.approval_id.as_deref()), ("approval:a1", Some("a1")));
+    assert_eq!((finding.key.as_str(), &finding.approval_id), ("approval:a1", &Some("a1".into())));
     s.wait(5);
     let decided = ApprovalResolved {
         approval_id: id,

@@ -119,7 +119,7 @@ fn whole(finding: &Finding) -> String {
     };
     line("about", finding.subject.clone());
     line("session", Some(finding.session_id.to_string()));
-    line("approval", finding.approval_id.clone());
+    line("approval", finding.approval_id.as_ref().map(ToString::to_string));
     line("first seen", Some(style::local(finding.first_at)));
     line("last seen", Some(style::local(finding.last_at)));
     line("until", finding.until.map(style::local));

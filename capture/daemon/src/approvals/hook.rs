@@ -1,7 +1,7 @@
 //! Hooks that wait: for the request to be committed, then for the policy, then for a person.
 
 use agents::Answer;
-use events::{ApprovalKind, ApprovalResolved, Confidence, DecidedBy, DeliveryId, SessionId, Source};
+use events::{ApprovalId, ApprovalKind, ApprovalResolved, Confidence, DecidedBy, DeliveryId, SessionId, Source};
 use hooks::delivery::{Delivery, decode::call_of};
 use projections::Approval;
 use serde_json::{Value, json, value::RawValue};
@@ -68,7 +68,7 @@ impl ApprovalBroker {
 
     /// A hook waits for the decision on a pending approval: a grant decides, or the policy, or it is left
     /// to a person.
-    async fn consider(&self, id: &str) -> Next {
+    async fn consider(&self, id: &ApprovalId) -> Next {
         let (approval, judged) = {
             let mut table = self.pending();
             let Some(pending) = table.get(id) else { return Next::Wait };
@@ -93,7 +93,7 @@ impl ApprovalBroker {
                 return Next::Wait;
             }
             Ok(None) => {}
-            Err(error) => tracing::warn!(%error, approval = approval.id, "the policy cannot be asked"),
+            Err(error) => tracing::warn!(%error, approval = approval.id.as_str(), "the policy cannot be asked"),
         }
         let waits = self.pending().leave_to_person(&approval);
         self.shared.waits_changed.notify_one();

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use agents::Answer;
-use events::{DecidedVia, DeliveryId, SessionId};
+use events::{ApprovalId, DecidedVia, DeliveryId, SessionId};
 use hooks::delivery::answer::shows_dialog_meanwhile;
 use projections::Approval;
 use tokio::sync::{OnceCell, oneshot};
@@ -24,7 +24,7 @@ const APPROVALS: usize = 4_096;
 /// Everything that is pending. Nothing of it outlives the server.
 #[derive(Default)]
 pub(super) struct PendingApprovals {
-    approvals: HashMap<String, PendingApproval>,
+    approvals: HashMap<ApprovalId, PendingApproval>,
     hooks: HashMap<DeliveryId, WaitingHook>,
     hooks_admitted: u64,
     /// Requests that are allowed again.
@@ -64,7 +64,7 @@ struct WaitingHook {
     /// The policy was asked, and it is left to a person.
     left_to_person: bool,
     /// Takes the approval's id once it is known.
-    requested: Option<oneshot::Sender<String>>,
+    requested: Option<oneshot::Sender<ApprovalId>>,
     /// Takes the answer; dropped when there is none.
     answer: oneshot::Sender<Answer>,
 }
@@ -72,7 +72,7 @@ struct WaitingHook {
 /// A hook's place in the table, and what it is told.
 pub(super) struct Admitted {
     pub number: u64,
-    pub requested: oneshot::Receiver<String>,
+    pub requested: oneshot::Receiver<ApprovalId>,
     pub answer: oneshot::Receiver<Answer>,
 }
 
@@ -94,7 +94,10 @@ impl PendingApprovals {
         let is_new = !self.approvals.contains_key(&approval.id);
         if is_new {
             if self.approvals.len() >= APPROVALS {
-                tracing::warn!(approval = approval.id, "too many approvals are pending: not decided from here");
+                tracing::warn!(
+                    approval = approval.id.as_str(),
+                    "too many approvals are pending: not decided from here"
+                );
                 return false;
             }
             let pending = PendingApproval {
@@ -123,22 +126,22 @@ impl PendingApprovals {
     }
 
     /// An approval was decided here.
-    pub(super) fn remove(&mut self, id: &str) {
+    pub(super) fn remove(&mut self, id: &ApprovalId) {
         self.approvals.remove(id);
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<&PendingApproval> {
+    pub(super) fn get(&self, id: &ApprovalId) -> Option<&PendingApproval> {
         self.approvals.get(id)
     }
 
-    pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut PendingApproval> {
+    pub(super) fn get_mut(&mut self, id: &ApprovalId) -> Option<&mut PendingApproval> {
         self.approvals.get_mut(id)
     }
 
     /// The pending approvals whose id fits.
     pub(super) fn matching(&self, fits: impl Fn(&str) -> bool) -> Vec<Approval> {
         let approvals = self.approvals.values().map(|pending| &pending.approval);
-        approvals.filter(|approval| fits(&approval.id)).cloned().collect()
+        approvals.filter(|approval| fits(approval.id.as_str())).cloned().collect()
     }
 
     pub(super) fn standing(&self, approval: &Approval) -> Standing {
@@ -249,7 +252,7 @@ impl PendingApprovals {
 
     /// A change of what the sessions' statuses are to show: whose, of which approval, and whether a hook
     /// waits for a person.
-    pub(super) fn next_wait_change(&mut self) -> Option<(SessionId, String, bool)> {
+    pub(super) fn next_wait_change(&mut self) -> Option<(SessionId, ApprovalId, bool)> {
         let hooks = &self.hooks;
         let pending = self.approvals.values_mut().filter(|pending| is_shown_by_us(&pending.approval));
         for PendingApproval { approval, wait_announced, .. } in pending {

@@ -11,7 +11,7 @@ use api::{
     approvals::{DecisionRequest, DecisionScope, Verdict},
     routes::DecideApproval,
 };
-use events::{DeliveryId, Provider, Source, Timestamp};
+use events::{ApprovalId, DeliveryId, Provider, Source, Timestamp};
 use hooks::delivery::{Agent, Delivery};
 use processes::start_ticks;
 use protocols::{
@@ -96,11 +96,11 @@ impl Desk {
     ///
     /// # Errors
     /// When the server refuses it, in its words.
-    pub(super) fn decide(&self, approval: &str, allow: bool) -> anyhow::Result<bool> {
+    pub(super) fn decide(&self, approval: &ApprovalId, allow: bool) -> anyhow::Result<bool> {
         let Ok(Some(client)) = Client::running(&self.data, Connection::Unix) else { return Ok(false) };
         let decision = if allow { Verdict::Allow } else { Verdict::Deny };
         let request = DecisionRequest { decision, message: None, scope: DecisionScope::Once, answers: None };
-        client.send::<DecideApproval>(approval, &request)?;
+        client.send::<DecideApproval>(approval.as_str(), &request)?;
         Ok(true)
     }
 }
