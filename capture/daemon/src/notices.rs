@@ -312,7 +312,7 @@ fn notice(finding: &Finding, session: Option<&Session>) -> Notice {
         title: redaction::text(&finding.what).into_owned(),
         body: redaction::text(&body).into_owned(),
         url: None,
-        run: session.and_then(|s| s.run_id.clone()),
+        run: session.and_then(|s| s.run_id).map(|run| run.to_string()),
         at: finding.first_at,
     }
 }
