@@ -6,7 +6,7 @@ use std::{fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{EventId, SessionId, Severity, Timestamp, provider::names};
+use crate::{ApprovalId, EventId, FindingId, MessageId, PromptId, SessionId, Severity, Timestamp, provider::names};
 
 names! {
     /// What sort of thing was found.
@@ -69,7 +69,7 @@ names! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Names it: made from `session_id`, `key` and `first_at`.
-    pub id: String,
+    pub id: FindingId,
     /// What sort.
     pub kind: FindingKind,
     /// How bad it is.
@@ -90,7 +90,7 @@ pub struct Finding {
     pub subject: Option<String>,
     /// The approval it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approval_id: Option<String>,
+    pub approval_id: Option<ApprovalId>,
     /// The events it was concluded from, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<EventId>,
@@ -117,12 +117,12 @@ pub struct Finding {
 impl Finding {
     /// The id of the finding that began at `first_at`.
     #[must_use]
-    pub fn id_of(session: SessionId, key: &str, first_at: Timestamp) -> String {
+    pub fn id_of(session: SessionId, key: &str, first_at: Timestamp) -> FindingId {
         let mut hash = blake3::Hasher::new();
         hash.update(&session.to_bytes());
         hash.update(key.as_bytes());
         hash.update(&first_at.as_millisecond().to_le_bytes());
-        format!("f{}", &hash.finalize().to_hex()[..16])
+        format!("f{}", &hash.finalize().to_hex()[..16]).into()
     }
 
     /// Whether it still is so.
@@ -151,11 +151,11 @@ names! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Notification {
     /// Names the message; one that is grouped tells of several findings.
-    pub message_id: String,
+    pub message_id: MessageId,
     /// The channel, as the configuration names it.
     pub channel: String,
     /// The findings of this session it tells of.
-    pub findings: Vec<String>,
+    pub findings: Vec<FindingId>,
     /// What became of it.
     pub outcome: SendOutcome,
     /// Why it was not sent.
@@ -195,7 +195,8 @@ names! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QueuedPrompt {
     /// Names it.
-    pub prompt_id: String,
+    #[schemars(with = "String")]
+    pub prompt_id: PromptId,
     /// How it stands.
     pub state: QueuedState,
     /// Who put it there.

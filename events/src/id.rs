@@ -1,8 +1,14 @@
-//! Ids. All of ours are 128 bits, shown as 26 characters of Crockford's base 32 (the ULID
-//! alphabet), and but for [`RunId`] derived from what they name, never drawn at random: a store that
-//! is built again from the same transcripts has the same ids.
+//! Ids, a type for each kind. Most are 128 bits, shown as 26 characters of Crockford's base 32 (the ULID
+//! alphabet); the others are short texts. They are derived from what they name, so that a store that is
+//! built again from the same transcripts has the same ids, or minted from a time and random bits.
 
-use std::{fmt, str::FromStr};
+use std::{
+    borrow::{Borrow, Cow},
+    convert::Infallible,
+    fmt,
+    str::FromStr,
+    sync::Arc,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -115,17 +121,123 @@ macro_rules! id {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                let text = <std::borrow::Cow<'de, str>>::deserialize(d)?;
+                let text = <Cow<'de, str>>::deserialize(d)?;
                 text.parse().map_err(serde::de::Error::custom)
             }
         }
 
         impl JsonSchema for $name {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
+            fn schema_name() -> Cow<'static, str> {
                 stringify!($name).into()
             }
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 schemars::json_schema!({ "type": "string", "pattern": "^[0-7][0-9A-HJKMNP-TV-Z]{25}$" })
+            }
+        }
+    };
+}
+
+/// An [`id!`] that is minted.
+macro_rules! minted {
+    ($(#[$doc:meta])* $name:ident) => {
+        id! { $(#[$doc])* $name }
+
+        impl $name {
+            /// Mints an id: 48 bits of the time, 80 random bits.
+            #[must_use]
+            pub fn mint(at: Timestamp, random: [u8; 10]) -> Self {
+                Self(by_age(at, random.iter().fold(0, |bits, byte| (bits << 8) | u128::from(*byte))))
+            }
+        }
+    };
+}
+
+/// 48 bits of the time before 80 others.
+fn by_age(at: Timestamp, bits: u128) -> u128 {
+    let ms = (at.as_millisecond().max(0) as u128) & 0xffff_ffff_ffff;
+    (ms << 80) | (bits & ((1 << 80) - 1))
+}
+
+/// An id that is a text: cheap to clone, and equal to its text in JSON and in the schema.
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Gives the text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl PartialEq<str> for $name {
+            fn eq(&self, text: &str) -> bool {
+                *self.0 == *text
+            }
+        }
+
+        impl PartialEq<&str> for $name {
+            fn eq(&self, text: &&str) -> bool {
+                *self.0 == **text
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Infallible;
+            fn from_str(text: &str) -> Result<Self, Infallible> {
+                Ok(text.into())
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                String::json_schema(generator)
             }
         }
     };
@@ -144,29 +256,41 @@ id! {
     /// Names a turn. Equal to the id of the event that opened it.
     TurnId
 }
-id! {
-    /// Names a run: a process capture started. Drawn when it starts; sorts by age.
+minted! {
+    /// Names a run: a process capture started. Minted when it starts; sorts by age.
     RunId
 }
-
-impl RunId {
-    /// Mints the id of a run: 48 bits of the time it started, 80 random bits.
-    #[must_use]
-    pub fn mint(started: Timestamp, random: [u8; 10]) -> Self {
-        let ms = (started.as_millisecond().max(0) as u128) & 0xffff_ffff_ffff;
-        let random = random.iter().fold(0_u128, |bits, byte| (bits << 8) | u128::from(*byte));
-        Self((ms << 80) | random)
-    }
+minted! {
+    /// Names a delivery: one call of a hook, or one message of an agent's protocol. Minted by whoever
+    /// hands it in; sorts by age.
+    DeliveryId
+}
+minted! {
+    /// Names a prompt in a session's queue. Minted when it is queued; sorts by age.
+    PromptId
 }
 
 impl SessionId {
     /// Mints the id of a session: 48 bits of the time it was first seen, 80 bits of what it is.
     #[must_use]
     pub fn mint(first_seen: Timestamp, provider: Provider, provider_session_id: &str) -> Self {
-        let ms = (first_seen.as_millisecond().max(0) as u128) & 0xffff_ffff_ffff;
-        let hash = Identity::of(provider, "session", &[provider_session_id.as_bytes()]).bits();
-        Self((ms << 80) | (hash & ((1 << 80) - 1)))
+        Self(by_age(first_seen, Identity::of(provider, "session", &[provider_session_id.as_bytes()]).bits()))
     }
+}
+
+text_id! {
+    /// Names a request for permission. Derived from the delivery that asks, or from the event that first
+    /// showed its dialog.
+    ApprovalId
+}
+text_id! {
+    /// Names a finding. Derived from its session, its key and when it began.
+    FindingId
+}
+text_id! {
+    /// Names a message of the notifier: the same for every attempt to send it. Derived from its channel
+    /// and from what it tells of.
+    MessageId
 }
 
 /// What makes a record one and the same wherever it is read again: (provider, record id, block).
@@ -230,6 +354,12 @@ impl fmt::Debug for Identity {
     }
 }
 
+impl From<EventId> for ApprovalId {
+    fn from(id: EventId) -> Self {
+        id.to_string().into()
+    }
+}
+
 impl From<EventId> for TurnId {
     fn from(id: EventId) -> Self {
         Self(id.0)
@@ -238,6 +368,8 @@ impl From<EventId> for TurnId {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
     use proptest::prelude::*;
 
@@ -254,6 +386,28 @@ mod tests {
             let (a, b) = (EventId::from_bits(a), EventId::from_bits(b));
             prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));
             prop_assert_eq!(a.cmp(&b), a.to_bytes().cmp(&b.to_bytes()));
+        }
+
+        #[test]
+        fn minted_ids_sort_by_age(a in 0_i64..1 << 48, b in 0_i64..1 << 48, random: ([u8; 10], [u8; 10])) {
+            let mint = |ms, random| DeliveryId::mint(Timestamp::from_millisecond(ms), random);
+            let (first, second) = (mint(a, random.0), mint(b, random.1));
+            prop_assert_eq!(first.cmp(&second), (a, random.0).cmp(&(b, random.1)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_id_is_its_text(text: String, other: String) {
+            let id = MessageId::from(text.as_str());
+            prop_assert_eq!(id.to_string(), text.as_str());
+            prop_assert_eq!(text.parse::<MessageId>(), Ok(id.clone()));
+            let json = serde_json::to_string(&text).unwrap();
+            prop_assert_eq!(serde_json::to_string(&id).unwrap(), json.as_str());
+            prop_assert_eq!(serde_json::from_str::<MessageId>(&json).unwrap(), id.clone());
+            prop_assert_eq!(id.cmp(&MessageId::from(other.as_str())), text.cmp(&other));
+            // A map finds it by its text.
+            prop_assert_eq!(HashSet::from([id]).contains(text.as_str()), true);
         }
     }
 

@@ -20,7 +20,9 @@ pub use claim::{Answer, Choice, Claim, Dialog, Signal};
 pub use cursor::{Cursor, FileKey};
 pub use event::{Confidence, Event, NewEvent, Origin, Repeat, Severity, TextRef, WireError};
 pub use finding::{Finding, FindingKind, FindingState, Notification, QueuedBy, QueuedPrompt, QueuedState, SendOutcome};
-pub use id::{EventId, Identity, ParseIdError, RunId, SessionId, TurnId};
+pub use id::{
+    ApprovalId, DeliveryId, EventId, FindingId, Identity, MessageId, ParseIdError, PromptId, RunId, SessionId, TurnId,
+};
 pub use payload::{
     Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, AssistantDelta, AssistantMessage,
     Block, CompactTrigger, ContextCompacted, DecidedBy, DecidedVia, ErrorClass, ErrorReported, Heartbeat, Kind,

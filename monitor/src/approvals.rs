@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use events::{
-    ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Event, EventId, FindingKind, Severity, Source,
-    Timestamp,
+    ApprovalId, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Event, EventId, FindingKind,
+    Severity, Source, Timestamp,
 };
 use projections::{Session, shorten::one_line};
 
@@ -50,7 +50,7 @@ impl Pending {
 /// The approvals of a session that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Approvals {
-    pending: BTreeMap<String, Pending>,
+    pending: BTreeMap<ApprovalId, Pending>,
     /// When the last one was over.
     over_at: Option<Timestamp>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Approvals {
 /// So long a request may be with a hook before it is told whatever the status says, ms.
 const WITH_A_HOOK_MS: i64 = 10_000;
 
-fn key(approval: &str) -> String {
+fn key(approval: &ApprovalId) -> String {
     format!("approval:{approval}")
 }
 
@@ -143,7 +143,7 @@ impl Approvals {
         self.close(&resolved.approval_id, how, at, rules, book);
     }
 
-    fn close(&mut self, approval: &str, how: &str, at: Timestamp, rules: &Rules, book: &mut Book) {
+    fn close(&mut self, approval: &ApprovalId, how: &str, at: Timestamp, rules: &Rules, book: &mut Book) {
         self.over_at = Some(at);
         if let Some(pending) = self.pending.remove(approval)
             && pending.asks_a_question()
@@ -166,11 +166,10 @@ impl Approvals {
 
     /// Brings what is known in line with the reducer's word, after a restart above all.
     pub(crate) fn look(&mut self, session: &Session, at: Timestamp, rules: &Rules, book: &mut Book) {
-        let is_pending = |id: &str| session.pending_approvals.iter().any(|pending| pending == id);
         let open = book.open().filter_map(|finding| finding.approval_id.clone());
         let known = self.pending.iter().filter(|(_, p)| p.sequence <= session.last_sequence).map(|(id, _)| id.clone());
-        let mut over: Vec<String> = open.filter(|id| !self.pending.contains_key(id)).chain(known).collect();
-        over.retain(|id| !is_pending(id));
+        let mut over: Vec<ApprovalId> = open.filter(|id| !self.pending.contains_key(id)).chain(known).collect();
+        over.retain(|id| !session.pending_approvals.contains(id));
         for id in over {
             self.close(&id, "it is not pending any more", at, rules, book);
         }
@@ -241,7 +240,7 @@ fn told_after_ms(waits: bool, rules: &Rules) -> i64 {
     if waits { rules.approval_ms } else { rules.approval_ms.max(WITH_A_HOOK_MS) }
 }
 
-fn raise_of(id: &str, pending: &Pending) -> Raise {
+fn raise_of(id: &ApprovalId, pending: &Pending) -> Raise {
     let tool = pending.tool.as_deref().unwrap_or(match pending.kind {
         Some(ApprovalKind::Command) => "a command",
         Some(ApprovalKind::Edit | ApprovalKind::Write) => "an edit",
@@ -273,7 +272,7 @@ fn raise_of(id: &str, pending: &Pending) -> Raise {
         Raise { key: key(id), ..raise }
     };
     let evidence = pending.event.into_iter().collect();
-    Raise { approval_id: Some(id.to_owned()), subject: Some(subject), evidence, ..raise }
+    Raise { approval_id: Some(id.clone()), subject: Some(subject), evidence, ..raise }
 }
 /// How long something lasted, for people.
 fn lasted(ms: i64) -> String {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use events::{EventId, Finding, FindingKind, FindingState, SessionId, Severity, Timestamp};
+use events::{ApprovalId, EventId, Finding, FindingId, FindingKind, FindingState, SessionId, Severity, Timestamp};
 
 /// At most so many findings of a session are open; a further one waits until there is room.
 const OPEN: usize = 64;
@@ -24,7 +24,7 @@ pub(crate) struct Raise {
     pub(crate) what: String,
     pub(crate) why: String,
     pub(crate) subject: Option<String>,
-    pub(crate) approval_id: Option<String>,
+    pub(crate) approval_id: Option<ApprovalId>,
     pub(crate) evidence: Vec<EventId>,
     pub(crate) first_at: Timestamp,
     pub(crate) count: u32,
@@ -193,8 +193,8 @@ impl Book {
     }
 
     /// Somebody knows.
-    pub(crate) fn acknowledge(&mut self, id: &str, at: Timestamp) -> bool {
-        let Some(entry) = self.open.values_mut().find(|entry| entry.finding.id == id) else { return false };
+    pub(crate) fn acknowledge(&mut self, id: &FindingId, at: Timestamp) -> bool {
+        let Some(entry) = self.open.values_mut().find(|entry| entry.finding.id == *id) else { return false };
         if entry.finding.state == FindingState::Open {
             entry.finding.state = FindingState::Acknowledged;
             entry.finding.acknowledged_at = Some(at);
@@ -316,7 +316,7 @@ mod tests {
         let mut book = book();
         book.raise(seen(5, 1), at(1));
         let id = book.drain().remove(0).id;
-        assert!(!book.acknowledge("f0", at(2)));
+        assert!(!book.acknowledge(&"f0".into(), at(2)));
         assert!(book.acknowledge(&id, at(2)));
         book.raise(seen(20, 1), at(3));
         let told = book.drain();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use events::{Event, Finding, SessionId, Timestamp};
+use events::{Event, Finding, FindingId, SessionId, Timestamp};
 use projections::Session;
 
 use crate::{rules::Rules, watch::Watch};
@@ -91,9 +91,9 @@ impl Monitor {
     }
 
     /// Notes that somebody knows of a finding; nothing when there is no open one with this id, or somebody did.
-    pub fn acknowledge(&mut self, id: &str, now: Timestamp) -> Vec<Finding> {
+    pub fn acknowledge(&mut self, id: &FindingId, now: Timestamp) -> Vec<Finding> {
         let found =
-            self.sessions.values_mut().find(|watched| watched.watch.book.open().any(|finding| finding.id == id));
+            self.sessions.values_mut().find(|watched| watched.watch.book.open().any(|finding| finding.id == *id));
         let Some(watched) = found else { return Vec::new() };
         watched.watch.book.acknowledge(id, now);
         watched.watch.book.drain()

@@ -16,7 +16,7 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
-use events::Timestamp;
+use events::{MessageId, Timestamp};
 use serde::Serialize;
 
 use crate::{
@@ -38,7 +38,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Receipt {
     /// The message.
-    pub message_id: String,
+    pub message_id: MessageId,
     /// What it told of.
     pub causes: Vec<String>,
     /// The channel.
@@ -374,7 +374,7 @@ fn tell(hear: &Hear, job: Job, at: Timestamp, outcome: Outcome) {
 
 /// How long to pause after an attempt: between half of it and all of it, differently for each
 /// message and attempt, so that many do not come back together.
-fn backoff(id: &str, attempts: u32) -> Duration {
+fn backoff(id: &MessageId, attempts: u32) -> Duration {
     let most = BACKOFF_MS << attempts.saturating_sub(1).min(8);
     let drawn = blake3::hash(format!("{id}/{attempts}").as_bytes()).as_bytes()[0];
     Duration::from_millis(most / 2 + most / 2 * u64::from(drawn) / 255).min(LONGEST_PAUSE)

@@ -1,6 +1,6 @@
 //! What is sent: a [`Message`] to one channel, about one notice or several.
 
-use events::Timestamp;
+use events::{MessageId, Timestamp};
 use serde::Serialize;
 
 use crate::{Loudness, Notice, text};
@@ -30,7 +30,7 @@ pub enum Form {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// The same for every attempt, and for the same message after a restart.
-    pub id: String,
+    pub id: MessageId,
     /// The name of the channel it is for.
     pub channel: String,
     /// What it is.
@@ -80,7 +80,7 @@ impl Message {
 
 /// The same notices in the same form for the same channel are the same message: a receiver that
 /// saw it before a crash knows it again.
-fn id(channel: &str, form: Form, notices: &[Notice]) -> String {
+fn id(channel: &str, form: Form, notices: &[Notice]) -> MessageId {
     let (form, repeat) = match form {
         Form::Single => ("single", 0),
         Form::Group => ("group", 0),
@@ -97,12 +97,12 @@ fn id(channel: &str, form: Form, notices: &[Notice]) -> String {
     hash(&parts)
 }
 
-fn hash(parts: &[&str]) -> String {
+fn hash(parts: &[&str]) -> MessageId {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
         hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
     }
-    format!("msg_{}", &hasher.finalize().to_hex()[..32])
+    format!("msg_{}", &hasher.finalize().to_hex()[..32]).into()
 }
 
 fn words(form: Form, notices: &[Notice]) -> (String, String) {

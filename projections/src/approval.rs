@@ -1,8 +1,8 @@
 //! Approvals: what an agent asked leave for, and what came of it.
 
 use events::{
-    ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Choice, Confidence, DecidedBy, DecidedVia,
-    Provider, SessionId, Source, Timestamp, ToolOutcome,
+    ApprovalId, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Choice, Confidence, DecidedBy,
+    DecidedVia, DeliveryId, Provider, SessionId, Source, Timestamp, ToolOutcome,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Approval {
     /// Names it.
-    pub id: String,
+    pub id: ApprovalId,
     /// Whose session.
     pub session_id: SessionId,
     /// The agent.
@@ -56,7 +56,8 @@ pub struct Approval {
     pub confidence: Confidence,
     /// The delivery of the hook that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delivery: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub delivery: Option<DeliveryId>,
     /// The BLAKE3 hash of what the hook was called with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
@@ -138,7 +139,7 @@ impl Approval {
             cwd: asked.cwd.clone(),
             source,
             confidence,
-            delivery: asked.delivery.clone(),
+            delivery: asked.delivery,
             digest: asked.digest.clone(),
             search_path: asked.search_path.clone(),
             key: asked.key.clone(),

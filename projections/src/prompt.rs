@@ -1,6 +1,6 @@
 //! Prompts that wait to be delivered to a session, and what became of them.
 
-use events::{QueuedBy, QueuedPrompt, QueuedState, SessionId, Timestamp};
+use events::{PromptId, QueuedBy, QueuedPrompt, QueuedState, SessionId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Prompt {
     /// Names it.
-    pub id: String,
+    #[schemars(with = "String")]
+    pub id: PromptId,
     /// Whose.
     pub session_id: SessionId,
     /// How it stands.
@@ -34,7 +35,7 @@ impl Prompt {
     /// The event that tells how it stands; its text is the event's.
     #[must_use]
     pub fn told(&self) -> QueuedPrompt {
-        QueuedPrompt { prompt_id: self.id.clone(), state: self.state, by: self.by, why: self.why.clone() }
+        QueuedPrompt { prompt_id: self.id, state: self.state, by: self.by, why: self.why.clone() }
     }
 
     /// Whether it still may be taken back.

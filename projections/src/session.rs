@@ -1,6 +1,6 @@
 //! Everything that can be asked about one session, as it stands after an event.
 
-use events::{Confidence, Provider, Reason, SessionId, Source, State, Timestamp, TurnId};
+use events::{ApprovalId, Confidence, Provider, Reason, RunId, SessionId, Source, State, Timestamp, TurnId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,8 @@ pub struct Session {
     /// The agent's own id of it.
     pub provider_session_id: Option<String>,
     /// The run that hosts it, when capture started its process.
-    pub run_id: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub run_id: Option<RunId>,
     /// The session whose helper this is.
     pub parent_session_id: Option<SessionId>,
     /// The session this one turned out to be; ask there.
@@ -56,7 +57,7 @@ pub struct Session {
     /// What it is doing, and why we say so.
     pub status: Status,
     /// Ids of the approvals it waits for.
-    pub pending_approvals: Vec<String>,
+    pub pending_approvals: Vec<ApprovalId>,
     /// How long it waited for approvals that are closed, ms, one by one.
     #[serde(default)]
     pub approval_wait_ms: u64,

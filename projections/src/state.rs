@@ -14,8 +14,8 @@ use std::{
 };
 
 use events::{
-    Claim, Event, Payload, Provider, Reason, SessionId, Source, State, StatusChanged, Timestamp, TurnId, TurnOutcome,
-    UsageReported,
+    ApprovalId, Claim, Event, Payload, Provider, Reason, SessionId, Source, State, StatusChanged, Timestamp, TurnId,
+    TurnOutcome, UsageReported,
 };
 use serde::{Deserialize, Serialize};
 
@@ -119,7 +119,7 @@ pub struct SessionState {
     approvals: Vec<Approval>,
     /// Since when nobody sees the request of a pending approval any more.
     #[serde(default)]
-    unseen: BTreeMap<String, Timestamp>,
+    unseen: BTreeMap<ApprovalId, Timestamp>,
 }
 
 impl SessionState {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use daemon::ingest::{HookInput, Input, TelemetryInput};
-use events::{Provider, RunId, Source};
+use events::{DeliveryId, Provider, Source};
 use hooks::delivery::{Agent, Delivery};
 use protocols::telemetry::{self, Encoding, Signal};
 use serde_json::value::RawValue;
@@ -91,7 +91,7 @@ fn tell(world: &mut World, told: &Told, names: &Names) {
             let agent = Agent { pid: World::pid(*run), start_ticks: World::start_ticks(*run), shared: false };
             let delivery = Delivery {
                 source: Source::Hook,
-                id: RunId::mint(now, random),
+                id: DeliveryId::mint(now, random),
                 provider: *provider,
                 at: now,
                 agent: Some(agent),

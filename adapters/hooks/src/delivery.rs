@@ -21,7 +21,7 @@ use std::{
 };
 
 use atomic_file::Durability;
-use events::{Identity, Provider, RunId, Source, Timestamp};
+use events::{ApprovalId, DeliveryId, Identity, Provider, RunId, Source, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -36,7 +36,7 @@ const ASIDE: &str = "bad";
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Delivery {
     /// Minted by whoever hands it in; its order is that of time.
-    pub id: RunId,
+    pub id: DeliveryId,
     /// Whose hook or protocol.
     pub provider: Provider,
     /// Which of the two: [`Source::Hook`] or [`Source::Protocol`].
@@ -84,8 +84,8 @@ impl Delivery {
 
     /// The approval it opens, when it asks for one.
     #[must_use]
-    pub fn approval_id(&self) -> String {
-        Identity::of(Provider::Capture, "approval", &[&self.id.to_bytes()]).event_id().to_string()
+    pub fn approval_id(&self) -> ApprovalId {
+        Identity::of(Provider::Capture, "approval", &[&self.id.to_bytes()]).event_id().into()
     }
 }
 
@@ -124,7 +124,7 @@ impl Spool {
         Self { dir: data.join("spool") }
     }
 
-    fn path(&self, id: RunId) -> PathBuf {
+    fn path(&self, id: DeliveryId) -> PathBuf {
         self.dir.join(format!("{id}.{EXTENSION}"))
     }
 
@@ -148,7 +148,7 @@ impl Spool {
     ///
     /// # Errors
     /// When there is something of that name that is no delivery of ours.
-    pub fn get(&self, id: RunId) -> Result<Option<Delivery>, SpoolError> {
+    pub fn get(&self, id: DeliveryId) -> Result<Option<Delivery>, SpoolError> {
         let path = self.path(id);
         let failed = |source| SpoolError { path: path.clone(), source };
         let file = OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32).open(&path);
@@ -168,20 +168,20 @@ impl Spool {
     }
 
     /// Removes a delivery that is stored.
-    pub fn remove(&self, id: RunId) {
+    pub fn remove(&self, id: DeliveryId) {
         // When it stays it is found again, and known.
         fs::remove_file(self.path(id)).ok();
     }
 
     /// Moves something aside that is no delivery, so that it is not tried again and again.
-    pub fn reject(&self, id: RunId) {
+    pub fn reject(&self, id: DeliveryId) {
         let path = self.path(id);
         fs::rename(&path, path.with_extension(ASIDE)).ok();
     }
 
     /// Where the file of a delivery is, and where it is once it was moved aside.
     #[must_use]
-    pub fn paths(&self, id: RunId) -> (PathBuf, PathBuf) {
+    pub fn paths(&self, id: DeliveryId) -> (PathBuf, PathBuf) {
         let path = self.path(id);
         let aside = path.with_extension(ASIDE);
         (path, aside)
@@ -211,9 +211,9 @@ impl Spool {
 
     /// The deliveries that wait, oldest first.
     #[must_use]
-    pub fn waiting(&self) -> Vec<RunId> {
+    pub fn waiting(&self) -> Vec<DeliveryId> {
         let Ok(entries) = fs::read_dir(&self.dir) else { return Vec::new() };
-        let mut ids: Vec<RunId> = entries
+        let mut ids: Vec<DeliveryId> = entries
             .filter_map(|entry| {
                 let name = entry.ok()?.file_name().into_string().ok()?;
                 name.strip_suffix(EXTENSION)?.strip_suffix('.')?.parse().ok()

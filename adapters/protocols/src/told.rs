@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use events::{
-    ApprovalKind, ApprovalResolved, Claim, Confidence, Dialog, Payload, Provider, Reason, SessionStarted, Signal,
-    StartKind, State, Timestamp, ToolOutcome,
+    ApprovalId, ApprovalKind, ApprovalResolved, Claim, Confidence, Dialog, Payload, Provider, Reason, SessionStarted,
+    Signal, StartKind, State, Timestamp, ToolOutcome,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -44,12 +44,12 @@ pub enum What {
     /// It waits no longer for the answer to this.
     Settled {
         /// The approval.
-        approval: String,
+        approval: ApprovalId,
     },
     /// What was decided on came to this.
     Returned {
         /// The approval.
-        approval: String,
+        approval: ApprovalId,
         /// How the call ended.
         outcome: ToolOutcome,
     },
@@ -100,7 +100,7 @@ struct Wire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     place: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    approval: Option<String>,
+    approval: Option<ApprovalId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     outcome: Option<ToolOutcome>,
 }
@@ -205,15 +205,15 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
             };
             let key = delivery.approval_id();
             let signal = Signal {
-                key: Some(key.clone()),
+                key: Some(key.to_string()),
                 dialog: Some(Box::new(dialog)),
                 ..claim(state, Some(reason), "its protocol: it asks for permission")
             };
-            let request = Asked { key: Some(key), ..asked }.told(delivery);
+            let request = Asked { key: Some(key.to_string()), ..asked }.told(delivery);
             vec![request.into(), withdrawn("its protocol: it waits").into(), signal.into()]
         }
         What::Settled { approval } => {
-            let key = Some(approval.clone());
+            let key = Some(approval.to_string());
             vec![Signal { key, ..withdrawn("its protocol: it does not wait for the answer any more") }.into()]
         }
         What::Returned { approval, outcome } => {

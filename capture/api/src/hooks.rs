@@ -1,7 +1,7 @@
 //! What hooks send: that a delivery is in the spool, and that they wait for a decision.
 
 pub use agents::Answer as HookAnswer;
-use events::RunId;
+use events::DeliveryId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -14,7 +14,7 @@ pub const MAX_WAIT_MS: u64 = 3_600_000;
 #[serde(deny_unknown_fields)]
 pub struct DeliveryNotice {
     /// The delivery.
-    pub id: RunId,
+    pub id: DeliveryId,
 }
 
 /// The delivery is being read.

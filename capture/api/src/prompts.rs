@@ -1,6 +1,6 @@
 //! Queued prompts, and messages sent to try out a notification channel.
 
-use events::{QueuedState, Timestamp};
+use events::{MessageId, QueuedState, Timestamp};
 use projections::Prompt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ pub struct ChannelTest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// The message.
-    pub message_id: String,
+    pub message_id: MessageId,
     /// The findings and approvals it was about.
     pub causes: Vec<String>,
     /// The channel.

@@ -18,7 +18,7 @@ use std::{
 };
 
 use agents::{Answer, DRIVEN, RUN_VARIABLE};
-use events::{Provider, RunId, Source};
+use events::{DeliveryId, Provider, Source};
 use hooks::{
     APPROVER,
     delivery::{
@@ -81,7 +81,7 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
         // The agent asks whoever speaks with it too, who tells of it: once is enough.
         return Ok(());
     }
-    let id = clock::mint(at)?;
+    let id = DeliveryId::mint(at, clock::random()?);
     let delivery =
         Delivery { id, provider, source: Source::Hook, at, agent, run, search_path, redacted_from: None, payload };
     redacted_only::put(&data, &delivery)?;
@@ -185,7 +185,7 @@ fn asked(
 }
 
 /// Tells the server that there is a delivery; it finds it by itself otherwise, a little later.
-pub(crate) fn tell(data: &Path, id: RunId) -> io::Result<()> {
+pub(crate) fn tell(data: &Path, id: DeliveryId) -> io::Result<()> {
     let mut stream = post(data, "/api/v1/deliveries", &format!("{{\"id\":\"{id}\"}}"), WITHIN)?;
     // The first bytes of the answer say that it was heard.
     let heard = stream.read(&mut [0; 64]);

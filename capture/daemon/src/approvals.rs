@@ -28,7 +28,7 @@ use std::{
 };
 
 use agents::Answer;
-use events::{ApprovalState, DecidedVia, RunId, SessionId};
+use events::{ApprovalId, ApprovalState, DecidedVia, DeliveryId, SessionId};
 use projections::{Approval, Session};
 use serde_json::value::RawValue;
 use server::{ApprovalFilter, Decision, Refusal};
@@ -84,7 +84,7 @@ pub struct Parts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookWait {
     /// The delivery.
-    pub delivery: RunId,
+    pub delivery: DeliveryId,
     /// Whether it waits for a person, and not only for a rule.
     pub people: bool,
     /// The BLAKE3 hash of what it was called with: only a decision on exactly that answers it.
@@ -279,7 +279,7 @@ impl ApprovalBroker {
     /// and then among the last that were closed.
     async fn find(&self, given: &str) -> Result<Approval, Refusal> {
         let wanted = given.to_ascii_uppercase();
-        let id = wanted.clone();
+        let id = ApprovalId::from(wanted.as_str());
         if let Some(approval) = self.read(move |reader| reader.one::<Approval>(&id)).await? {
             return Ok(approval);
         }
@@ -288,7 +288,7 @@ impl ApprovalBroker {
         if fitting.is_empty() {
             let filter = KeptFilter { states: None, session: None, limit: SEARCHED, behind: None };
             fitting = self.read(move |reader| reader.kept::<Approval>(&filter)).await?;
-            fitting.retain(|approval| fits(&approval.id));
+            fitting.retain(|approval| fits(approval.id.as_str()));
         }
         let shown = given.chars().take(64).collect::<String>();
         match (fitting.pop(), fitting.is_empty()) {
@@ -303,7 +303,7 @@ impl ApprovalBroker {
         let broker = self.clone();
         self.spawn(async move {
             if let Err(error) = broker.mark_files(&approval).await {
-                tracing::warn!(%error, approval = approval.id, "cannot look at the files of an approval");
+                tracing::warn!(%error, approval = approval.id.as_str(), "cannot look at the files of an approval");
             }
         });
     }

@@ -5,7 +5,7 @@ use std::{
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
-use events::{RunId, Timestamp};
+use events::Timestamp;
 use rustix::rand::{GetRandomFlags, getrandom};
 use tailer::tail::Now;
 
@@ -17,14 +17,14 @@ pub fn now() -> Timestamp {
     Timestamp::from_millisecond(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// An id made from a moment and chance: of a run, a delivery, a prompt.
+/// The random bits of an id that is minted: of a run, a delivery, a prompt.
 ///
 /// # Errors
 /// When the system gives no random bytes.
-pub fn mint(at: Timestamp) -> std::io::Result<RunId> {
+pub fn random() -> std::io::Result<[u8; 10]> {
     let mut random = [0_u8; 10];
     getrandom(&mut random, GetRandomFlags::empty())?;
-    Ok(RunId::mint(at, random))
+    Ok(random)
 }
 
 /// Now, by both clocks.

@@ -8,7 +8,7 @@ use api::{
     prompts::Receipt,
     runs::{Explanation, Input as RunInput, InputSent, Picture, Run},
 };
-use events::{Finding, RunId, SessionId};
+use events::{DeliveryId, Finding, FindingId, PromptId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt};
 use projections::Prompt;
 use server::{
@@ -109,7 +109,7 @@ impl Control for Daemon {
         self.with(|parts| parts.runs.clone().attend(connection, peer, parts.cancel.clone()))
     }
 
-    fn take_delivery(&self, id: RunId) -> Reply<()> {
+    fn take_delivery(&self, id: DeliveryId) -> Reply<()> {
         self.with(move |parts| async move {
             // It reads a file, and a full channel blocks.
             let taken = tokio::task::spawn_blocking(move || parts.deliveries.take(id)).await;
@@ -136,7 +136,7 @@ impl Control for Daemon {
         self.with(|parts| async move { parts.approvals.decide(&id, decision).await })
     }
 
-    fn acknowledge(&self, finding: String) -> Reply<Finding> {
+    fn acknowledge(&self, finding: FindingId) -> Reply<Finding> {
         self.with(|parts| async move { parts.findings.acknowledge(finding).await })
     }
 
@@ -144,7 +144,7 @@ impl Control for Daemon {
         self.with(move |parts| async move { parts.prompts.queue(session, text).await })
     }
 
-    fn cancel_prompt(&self, id: String) -> Reply<Prompt> {
+    fn cancel_prompt(&self, id: PromptId) -> Reply<Prompt> {
         self.with(|parts| async move { parts.prompts.cancel(id).await })
     }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
-use events::RunId;
+use events::DeliveryId;
 use hooks::delivery::{Delivery, Spool};
 
 use crate::{
@@ -30,7 +30,7 @@ pub struct Deliveries {
     spool: Spool,
     inputs: IngestHandle,
     /// Those that are with ingest.
-    under_way: Arc<Mutex<HashSet<RunId>>>,
+    under_way: Arc<Mutex<HashSet<DeliveryId>>>,
 }
 
 impl Deliveries {
@@ -40,12 +40,12 @@ impl Deliveries {
         Self { data: data.to_owned(), spool: Spool::of(data), inputs, under_way: Arc::default() }
     }
 
-    fn under_way(&self) -> MutexGuard<'_, HashSet<RunId>> {
+    fn under_way(&self) -> MutexGuard<'_, HashSet<DeliveryId>> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hands a delivery to ingest; waits while ingest takes nothing. False when ingest is gone.
-    pub fn take(&self, id: RunId) -> bool {
+    pub fn take(&self, id: DeliveryId) -> bool {
         if !self.under_way().insert(id) {
             return true;
         }
@@ -77,7 +77,7 @@ impl Deliveries {
     }
 
     /// Keeps what is no delivery for a person to look at, without its secrets where nothing else may be written.
-    fn put_aside(&self, id: RunId) {
+    fn put_aside(&self, id: DeliveryId) {
         if redacted_only::is_noted(&self.data) {
             redacted_only::put_aside(&self.spool, id);
         } else {

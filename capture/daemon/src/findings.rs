@@ -10,7 +10,7 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
-use events::{Event, Finding, FindingKind, FindingState, Payload, SessionId, State, Timestamp};
+use events::{Event, Finding, FindingId, FindingKind, FindingState, Payload, SessionId, State, Timestamp};
 use monitor::Monitor;
 use projections::Session;
 use server::Refusal;
@@ -57,7 +57,7 @@ pub struct Findings {
 }
 
 enum Asked {
-    Acknowledge(String, oneshot::Sender<Result<Finding, Refusal>>),
+    Acknowledge(FindingId, oneshot::Sender<Result<Finding, Refusal>>),
     Stop,
 }
 
@@ -100,7 +100,7 @@ impl Findings {
     ///
     /// # Errors
     /// When there is none, it is over, or nobody follows its session any more.
-    pub async fn acknowledge(&self, id: String) -> Result<Finding, Refusal> {
+    pub async fn acknowledge(&self, id: FindingId) -> Result<Finding, Refusal> {
         let (reply, answer) = oneshot::channel();
         self.asks.try_send(Asked::Acknowledge(id, reply)).map_err(|_| Refusal::Unavailable)?;
         answer.await.unwrap_or(Err(Refusal::Unavailable))
@@ -140,7 +140,7 @@ struct Follower {
     known: HashSet<SessionId>,
     started_at: Timestamp,
     /// Findings that began before the start, by their ids, and when they are told; never, if they are old news.
-    old: BTreeMap<String, (Option<Instant>, Finding)>,
+    old: BTreeMap<FindingId, (Option<Instant>, Finding)>,
 }
 
 impl Follower {
@@ -293,7 +293,7 @@ impl Follower {
     }
 
     /// Acknowledges a finding; the answer comes when that is committed.
-    fn acknowledge(&mut self, id: &str, reply: oneshot::Sender<Result<Finding, Refusal>>) {
+    fn acknowledge(&mut self, id: &FindingId, reply: oneshot::Sender<Result<Finding, Refusal>>) {
         let finding = match self.acknowledged(id) {
             Ok(Acknowledged::Now(finding)) => finding,
             Ok(Acknowledged::Before(finding)) => return drop(reply.send(Ok(finding))),
@@ -305,7 +305,7 @@ impl Follower {
         self.parts.inputs.send(Input::Aside(Aside { session, what, done: Box::new(done) })).ok();
     }
 
-    fn acknowledged(&mut self, id: &str) -> Result<Acknowledged, Refusal> {
+    fn acknowledged(&mut self, id: &FindingId) -> Result<Acknowledged, Refusal> {
         let stored = self.parts.reader.one::<Finding>(id).map_err(|error| Refusal::Failed(error.to_string()))?;
         let stored = stored.ok_or_else(|| Refusal::NotFound(format!("there is no finding `{id}`")))?;
         if stored.state == FindingState::Acknowledged {
@@ -316,7 +316,7 @@ impl Follower {
             return Err(Refusal::Conflict(format!("it is over already{over}")));
         }
         let changed = self.monitor.acknowledge(id, clock::now());
-        let finding = changed.into_iter().find(|finding| finding.id == id);
+        let finding = changed.into_iter().find(|finding| finding.id == *id);
         let finding = finding.ok_or_else(|| Refusal::Conflict("its session is no longer monitored".into()))?;
         Ok(Acknowledged::Now(redaction::of_finding(finding)))
     }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
-use events::{Finding, FindingState, Notification, RunId, SendOutcome, Severity, Timestamp};
+use events::{Finding, FindingId, FindingState, Notification, RunId, SendOutcome, Severity, Timestamp};
 use jiff::tz::TimeZone;
 use notifier::{
     Delivery, INBOX_CAPACITY, Moment, Notice, Outcome, Planner, Presence, Receipt, Settings, SinkError, Surroundings,
@@ -174,7 +174,7 @@ impl Waiting {
         let delivery = Arc::new(Delivery::start(&settings, around, Arc::new(hear))?);
         shared.get_or_init(|| Mutex::new(Some(Arc::clone(&delivery))));
         let notified = parts.reader.notified(REMEMBERED)?;
-        let mut planner = Planner::new(settings, notified.iter().cloned());
+        let mut planner = Planner::new(settings, notified.iter().map(FindingId::to_string));
         let (plan, inbox) = bounded(INBOX_CAPACITY);
         let place = Place { runs: parts.runs.clone(), runtime: parts.runtime.clone() };
         {
@@ -215,7 +215,7 @@ struct Teller {
 }
 
 impl Teller {
-    fn run(&mut self, told: &Receiver<Told>, notified: &[String]) {
+    fn run(&mut self, told: &Receiver<Told>, notified: &[FindingId]) {
         self.take_up(notified);
         for told in told {
             match told {
@@ -227,7 +227,7 @@ impl Teller {
     }
 
     /// What was found right before the last end, and nobody was told of.
-    fn take_up(&mut self, notified: &[String]) {
+    fn take_up(&mut self, notified: &[FindingId]) {
         let filter = KeptFilter {
             states: Some(FindingState::Open..=FindingState::Open),
             session: None,
@@ -250,7 +250,7 @@ impl Teller {
                 Ok(session) => notifier::Input::Notice(Box::new(notice(finding, session.as_ref()))),
                 Err(error) => return tracing::warn!(%error, "nobody is told of a finding: its session cannot be read"),
             },
-            FindingState::Acknowledged | FindingState::Resolved => notifier::Input::Withdraw(finding.id.clone()),
+            FindingState::Acknowledged | FindingState::Resolved => notifier::Input::Withdraw(finding.id.to_string()),
         };
         self.plan.send(input).ok();
     }
@@ -270,7 +270,7 @@ impl Teller {
         }
         let mut sessions = std::collections::BTreeMap::new();
         for id in &receipt.causes {
-            if let Ok(Some(finding)) = self.parts.reader.one::<Finding>(id) {
+            if let Ok(Some(finding)) = self.parts.reader.one::<Finding>(&id.as_str().into()) {
                 sessions.entry(finding.session_id).or_insert_with(Vec::new).push(finding.id);
             }
         }
@@ -299,7 +299,7 @@ fn notice(finding: &Finding, session: Option<&Session>) -> Notice {
         Some(_) | None => finding.why.clone(),
     };
     Notice {
-        cause: finding.id.clone(),
+        cause: finding.id.to_string(),
         kind: finding.kind.to_string(),
         severity: match finding.severity {
             Severity::Info => notifier::Severity::Info,
@@ -312,7 +312,7 @@ fn notice(finding: &Finding, session: Option<&Session>) -> Notice {
         title: redaction::text(&finding.what).into_owned(),
         body: redaction::text(&body).into_owned(),
         url: None,
-        run: session.and_then(|s| s.run_id.clone()),
+        run: session.and_then(|s| s.run_id).map(|run| run.to_string()),
         at: finding.first_at,
     }
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use events::{QueuedBy, QueuedState, Reason, SessionId, State, Timestamp};
+use events::{PromptId, QueuedBy, QueuedState, Reason, SessionId, State, Timestamp};
 use projections::{Prompt, Session};
 use server::Refusal;
 use store::{KeptFilter, Reader};
@@ -49,7 +49,7 @@ enum Request {
     /// Put a prompt in a session's queue.
     Queue { session: SessionId, text: String, by: QueuedBy },
     /// Take this one back.
-    Cancel(String),
+    Cancel(PromptId),
 }
 
 /// A request and who waits for its answer; nobody, when a rule of the user's configuration asks.
@@ -93,7 +93,7 @@ impl Prompts {
     ///
     /// # Errors
     /// When none with this id waits, or that it is taken back cannot be stored.
-    pub async fn cancel(&self, id: String) -> Result<Prompt, Refusal> {
+    pub async fn cancel(&self, id: PromptId) -> Result<Prompt, Refusal> {
         self.request(Request::Cancel(id)).await
     }
 
@@ -193,7 +193,8 @@ impl Queue {
                     )));
                 }
                 let now = clock::now();
-                let id = clock::mint(now).map_err(|error| Refusal::Failed(error.to_string()))?.to_string();
+                let random = clock::random().map_err(|error| Refusal::Failed(error.to_string()))?;
+                let id = PromptId::mint(now, random);
                 let prompt = Prompt {
                     id,
                     session_id: session,

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use events::RunId;
+use events::DeliveryId;
 use hooks::delivery::{Delivery, PAYLOAD_BYTES, Spool, SpoolError};
 use serde_json::{Value, value::RawValue};
 
@@ -76,7 +76,7 @@ pub fn put(data: &Path, delivery: &Delivery) -> Result<(), SpoolError> {
 }
 
 /// Puts aside what is no delivery, without its secrets.
-pub fn put_aside(spool: &Spool, id: RunId) {
+pub fn put_aside(spool: &Spool, id: DeliveryId) {
     let (path, aside) = spool.paths(id);
     let flags = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
     let read = || {
@@ -123,7 +123,7 @@ mod tests {
 
     fn delivery(payload: &str) -> Delivery {
         Delivery {
-            id: RunId::mint(Timestamp::from_millisecond(1_700_000_000_000), [7; 10]),
+            id: DeliveryId::mint(Timestamp::from_millisecond(1_700_000_000_000), [7; 10]),
             provider: Provider::Claude,
             source: Source::Hook,
             at: Timestamp::from_millisecond(1_700_000_000_000),

@@ -8,7 +8,7 @@ use api::{
     prompts::Receipt,
     runs::{Explanation, Input, InputSent, Picture, Run},
 };
-use events::{ApprovalState, Finding, RunId, SessionId, Timestamp};
+use events::{ApprovalId, ApprovalState, DeliveryId, Finding, FindingId, PromptId, SessionId, Timestamp};
 use futures_util::future::BoxFuture;
 use projections::Prompt;
 use serde::Serialize;
@@ -33,7 +33,7 @@ pub trait Control: Send + Sync + 'static {
     fn attend_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()>;
 
     /// Reads a delivery that a hook put in the spool.
-    fn take_delivery(&self, id: RunId) -> Reply<()>;
+    fn take_delivery(&self, id: DeliveryId) -> Reply<()>;
 
     /// Waits for the decision on a delivery; `None` when the agent is to ask its user itself. Dropping the
     /// future says that the hook waits no longer.
@@ -49,13 +49,13 @@ pub trait Control: Send + Sync + 'static {
     fn decide(&self, id: String, decision: Decision) -> Reply<ApprovalView>;
 
     /// Acknowledges a finding.
-    fn acknowledge(&self, finding: String) -> Reply<Finding>;
+    fn acknowledge(&self, finding: FindingId) -> Reply<Finding>;
 
     /// Queues a prompt for a session.
     fn queue_prompt(&self, session: SessionId, text: String) -> Reply<Prompt>;
 
     /// Takes a queued prompt back.
-    fn cancel_prompt(&self, id: String) -> Reply<Prompt>;
+    fn cancel_prompt(&self, id: PromptId) -> Reply<Prompt>;
 
     /// Sends a message over a notification channel.
     fn test_channel(&self, channel: String) -> Reply<Receipt>;
@@ -93,7 +93,7 @@ pub struct ApprovalFilter {
     /// Only those of this session.
     pub session: Option<SessionId>,
     /// Only those behind this one in the list: when it was opened, and its id.
-    pub behind: Option<(Timestamp, String)>,
+    pub behind: Option<(Timestamp, ApprovalId)>,
     /// At most this many.
     pub limit: usize,
 }
@@ -102,7 +102,7 @@ pub struct ApprovalFilter {
 #[derive(Debug)]
 pub struct DecisionWait {
     /// What it delivered.
-    pub delivery: RunId,
+    pub delivery: DeliveryId,
     /// Whether it waits for a person, and not only for a rule.
     pub people: bool,
     /// The BLAKE3 hash of what it was called with: what is decided is decided for exactly that.
@@ -240,7 +240,7 @@ impl Control for NoControl {
         Box::pin(async {})
     }
 
-    fn take_delivery(&self, _: RunId) -> Reply<()> {
+    fn take_delivery(&self, _: DeliveryId) -> Reply<()> {
         unavailable()
     }
 
@@ -260,7 +260,7 @@ impl Control for NoControl {
         unavailable()
     }
 
-    fn acknowledge(&self, _: String) -> Reply<Finding> {
+    fn acknowledge(&self, _: FindingId) -> Reply<Finding> {
         unavailable()
     }
 
@@ -268,7 +268,7 @@ impl Control for NoControl {
         unavailable()
     }
 
-    fn cancel_prompt(&self, _: String) -> Reply<Prompt> {
+    fn cancel_prompt(&self, _: PromptId) -> Reply<Prompt> {
         unavailable()
     }
 

@@ -20,7 +20,7 @@ use api::{
     compat,
     routes::{CompatMessages, CompatSessionStream, CompatStatusStream},
 };
-use events::{Event, Kind, Payload, Reason, SessionId, State};
+use events::{ApprovalId, Event, Kind, Payload, Reason, SessionId, State};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -117,7 +117,7 @@ enum Content<'a> {
     },
     Decision {
         #[serde(rename = "approvalId")]
-        approval: String,
+        approval: ApprovalId,
         allowed: Option<bool>,
     },
 }

@@ -1,9 +1,9 @@
 //! What has a row of its own, the newest state of it: approvals, findings, prompts that wait. All have
 //! an id, a session, a state, and the time they began; the rest is JSON.
 
-use std::ops::RangeInclusive;
+use std::{fmt, ops::RangeInclusive, str::FromStr};
 
-use events::{ApprovalState, Finding, FindingState, SessionId, Timestamp};
+use events::{ApprovalId, ApprovalState, Finding, FindingId, FindingState, PromptId, SessionId, Timestamp};
 use projections::{Approval, Prompt};
 use rusqlite::{OptionalExtension, params};
 use serde::{Serialize, de::DeserializeOwned};
@@ -15,13 +15,15 @@ use crate::{
 
 /// Something that is kept as a row.
 pub trait Kept: Serialize + DeserializeOwned {
+    /// Names it.
+    type Id: Clone + fmt::Display + FromStr;
     /// How it stands.
     type State: Copy;
     /// The table.
     #[doc(hidden)]
     const TABLE: &'static str;
     /// Names it.
-    fn id(&self) -> &str;
+    fn id(&self) -> &Self::Id;
     /// How it stands.
     fn state(&self) -> Self::State;
     /// When it began.
@@ -31,11 +33,12 @@ pub trait Kept: Serialize + DeserializeOwned {
 }
 
 macro_rules! kept {
-    ($kept:ty, $state:ty, $table:literal, $began_at:ident) => {
+    ($kept:ty, $id:ty, $state:ty, $table:literal, $began_at:ident) => {
         impl Kept for $kept {
+            type Id = $id;
             type State = $state;
             const TABLE: &'static str = $table;
-            fn id(&self) -> &str {
+            fn id(&self) -> &$id {
                 &self.id
             }
             fn state(&self) -> Self::State {
@@ -51,9 +54,9 @@ macro_rules! kept {
     };
 }
 
-kept!(Approval, ApprovalState, "approvals", opened_at);
-kept!(Finding, FindingState, "findings", first_at);
-kept!(Prompt, events::QueuedState, "prompts", queued_at);
+kept!(Approval, ApprovalId, ApprovalState, "approvals", opened_at);
+kept!(Finding, FindingId, FindingState, "findings", first_at);
+kept!(Prompt, PromptId, events::QueuedState, "prompts", queued_at);
 
 /// Which rows to list.
 #[derive(Debug, Clone)]
@@ -63,7 +66,7 @@ pub struct KeptFilter<T: Kept> {
     /// Only those of this session.
     pub session: Option<SessionId>,
     /// Only those behind this one in the list: when it began, and its id.
-    pub behind: Option<(Timestamp, String)>,
+    pub behind: Option<(Timestamp, T::Id)>,
     /// At most so many, the newest.
     pub limit: usize,
 }
@@ -83,7 +86,7 @@ impl Writer {
             .prepare_cached(&sql)
             .and_then(|mut s| {
                 s.execute(params![
-                    kept.id(),
+                    kept.id().to_string(),
                     row.number(),
                     T::code(kept.state()),
                     kept.began_at().as_millisecond(),
@@ -116,7 +119,7 @@ impl Reader {
             let states = filter.states.as_ref().map(|states| (T::code(*states.start()), T::code(*states.end())));
             let (first, last) = states.unzip();
             let session = session.as_ref().map(<[u8; 16]>::as_slice);
-            let (began_at, id) = filter.behind.as_ref().map(|(at, id)| (at.as_millisecond(), id)).unzip();
+            let (began_at, id) = filter.behind.as_ref().map(|(at, id)| (at.as_millisecond(), id.to_string())).unzip();
             let rows = statement
                 .query_map(params![first, last, session, limit, began_at, id], |row| row.get::<_, String>(0))
                 .map_err(sqlite)?;
@@ -128,10 +131,10 @@ impl Reader {
     ///
     /// # Errors
     /// When SQLite cannot read, or the row is damaged.
-    pub fn one<T: Kept>(&self, id: &str) -> Result<Option<T>, ReadError> {
+    pub fn one<T: Kept>(&self, id: &T::Id) -> Result<Option<T>, ReadError> {
         let found = self.with(T::TABLE, |c| {
             c.prepare_cached(&format!("SELECT body FROM {} WHERE id = ?1", T::TABLE))
-                .and_then(|mut s| s.query_row([id], |row| row.get::<_, String>(0)).optional())
+                .and_then(|mut s| s.query_row([id.to_string()], |row| row.get::<_, String>(0)).optional())
                 .map_err(|source| ReadError::Sqlite { what: T::TABLE, source })
         })?;
         found.map(|json| parsed(&json)).transpose()
@@ -151,10 +154,10 @@ impl Writer {
     ///
     /// # Errors
     /// When SQLite cannot write.
-    pub fn notified(&mut self, finding: &str, at: Timestamp) -> Result<(), CommitError> {
+    pub fn notified(&mut self, finding: &FindingId, at: Timestamp) -> Result<(), CommitError> {
         self.connection()
             .prepare_cached("INSERT OR IGNORE INTO notified (finding, at) VALUES (?1, ?2)")
-            .and_then(|mut s| s.execute(params![finding, at.as_millisecond()]))
+            .and_then(|mut s| s.execute(params![finding.as_str(), at.as_millisecond()]))
             .map_err(|source| CommitError { what: "notified", source })?;
         Ok(())
     }
@@ -165,13 +168,14 @@ impl Reader {
     ///
     /// # Errors
     /// When SQLite cannot read.
-    pub fn notified(&self, limit: usize) -> Result<Vec<String>, ReadError> {
+    pub fn notified(&self, limit: usize) -> Result<Vec<FindingId>, ReadError> {
         self.with("notified", |c| {
             let sqlite = |source| ReadError::Sqlite { what: "notified", source };
             let mut statement =
                 c.prepare_cached("SELECT finding FROM notified ORDER BY at DESC LIMIT ?1").map_err(sqlite)?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let rows = statement.query_map([limit], |row| row.get(0)).map_err(sqlite)?;
+            let rows =
+                statement.query_map([limit], |row| row.get::<_, String>(0).map(FindingId::from)).map_err(sqlite)?;
             rows.collect::<Result<_, _>>().map_err(sqlite)
         })
     }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ToolOutcome, is_false};
-use crate::{Reason, provider::names};
+use crate::{ApprovalId, DeliveryId, Reason, provider::names};
 
 names! {
     /// What an approval is about.
@@ -97,7 +97,7 @@ data! {
     /// screen.
     ApprovalRequested {
         /// Ours: names the approval until it is closed.
-        approval_id: String,
+        approval_id: ApprovalId,
         /// What it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         about: Option<ApprovalKind>,
@@ -130,7 +130,8 @@ data! {
         dialog: Option<Box<crate::Dialog>>,
         /// The delivery of the hook that asks, which may wait for the answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        delivery: Option<String>,
+        #[schemars(with = "Option<String>")]
+        delivery: Option<DeliveryId>,
         /// The BLAKE3 hash of what the hook was called with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<String>,
@@ -147,7 +148,7 @@ data! {
     /// An approval was closed, by whomever; or, with an `outcome`, what the agent did after it.
     ApprovalResolved {
         /// Names the approval.
-        approval_id: String,
+        approval_id: ApprovalId,
         /// Whether it was allowed; absent when nobody can tell.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         allowed: Option<bool>,

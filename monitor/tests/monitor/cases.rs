@@ -160,7 +160,7 @@ fn an_approval_is_told_once_it_waits_and_is_over_when_it_is_decided() {
     let stage = check(&s, 2, &[Approval]);
     let finding = stage.last(Approval).unwrap();
     assert_eq!(finding.what, "asks leave for Bash: npm test");
-    assert_eq!((finding.key.as_str(), finding.approval_id.as_deref()), ("approval:a1", Some("a1")));
+    assert_eq!((finding.key.as_str(), &finding.approval_id), ("approval:a1", &Some("a1".into())));
     s.wait(5);
     let decided = ApprovalResolved {
         approval_id: id,
@@ -422,7 +422,7 @@ fn who_knows_is_noted() {
     let told = stage.monitor.acknowledge(&id, now);
     assert_eq!((told.len(), told[0].state, told[0].acknowledged_at), (1, FindingState::Acknowledged, Some(now)));
     assert!(stage.monitor.acknowledge(&id, now).is_empty());
-    assert!(stage.monitor.acknowledge("f0", now).is_empty());
+    assert!(stage.monitor.acknowledge(&"f0".into(), now).is_empty());
 }
 
 #[test]

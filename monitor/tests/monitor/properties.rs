@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use events::{Event, Finding, Timestamp};
+use events::{Event, Finding, FindingId, Timestamp};
 use monitor::{Monitor, Rules};
 use proptest::prelude::*;
 
@@ -80,7 +80,7 @@ proptest! {
     #[test]
     fn of_one_cause_one_finding_is_open(seed in 0_u64..1_000_000) {
         let stage = troubled(seed);
-        let mut open: BTreeMap<String, String> = BTreeMap::new();
+        let mut open: BTreeMap<String, FindingId> = BTreeMap::new();
         for (_, finding) in &stage.told {
             if finding.is_open() {
                 let other = open.insert(finding.key.clone(), finding.id.clone());
@@ -103,7 +103,7 @@ proptest! {
         let before_restart = stage.log[cut - 1].observed_at;
         let told = fed(&mut before, &stage.log[..cut], None, before_restart);
         let mut after = Monitor::new(Rules::default());
-        let mut newest: BTreeMap<&str, &Finding> = BTreeMap::new();
+        let mut newest: BTreeMap<&FindingId, &Finding> = BTreeMap::new();
         for finding in &told {
             newest.insert(&finding.id, finding);
         }

@@ -1,9 +1,9 @@
 //! Sessions made up: a script that goes on in time, with chance from a seed.
 
 use events::{
-    ApprovalKind, ApprovalRequested, AssistantMessage, Claim, CompactTrigger, Confidence, ContextCompacted, ErrorClass,
-    ErrorReported, Payload, PromptOrigin, Reason, SessionStarted, Signal, Source, State, Stop, ToolCall, ToolKind,
-    ToolOutcome, ToolResult, UsageReported, UserPrompt,
+    ApprovalId, ApprovalKind, ApprovalRequested, AssistantMessage, Claim, CompactTrigger, Confidence, ContextCompacted,
+    ErrorClass, ErrorReported, Payload, PromptOrigin, Reason, SessionStarted, Signal, Source, State, Stop, ToolCall,
+    ToolKind, ToolOutcome, ToolResult, UsageReported, UserPrompt,
 };
 
 use crate::stage::Line;
@@ -227,7 +227,7 @@ impl Script {
     }
 
     /// A hook asks for leave, and the session waits.
-    pub(crate) fn request(&mut self, command: &str) -> String {
+    pub(crate) fn request(&mut self, command: &str) -> ApprovalId {
         let id = self.asked(command);
         let claim = Claim::State { state: State::WaitingApproval, reason: Some(Reason::Tool) };
         let key = format!("k{}", self.approvals);
@@ -236,10 +236,10 @@ impl Script {
     }
 
     /// A hook asks for leave, and others may still answer it.
-    pub(crate) fn asked(&mut self, command: &str) -> String {
+    pub(crate) fn asked(&mut self, command: &str) -> ApprovalId {
         self.approvals += 1;
         let key = format!("k{}", self.approvals);
-        let id = format!("a{}", self.approvals);
+        let id = ApprovalId::from(format!("a{}", self.approvals));
         let asked = ApprovalRequested {
             approval_id: id.clone(),
             about: Some(ApprovalKind::Command),

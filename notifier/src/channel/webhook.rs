@@ -3,7 +3,7 @@
 //! Source: the specification at `standardwebhooks.com`, symmetric signatures, version `v1`.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use events::Timestamp;
+use events::{MessageId, Timestamp};
 use ring::hmac;
 
 use super::{Channel, Client, Failure, Stopper, wire};
@@ -38,7 +38,7 @@ impl Channel for Webhook {
         let body = wire::json(message);
         let seconds = now.as_millisecond().div_euclid(1000);
         let headers = [
-            ("webhook-id", message.id.clone()),
+            ("webhook-id", message.id.to_string()),
             ("webhook-timestamp", seconds.to_string()),
             ("webhook-signature", sign(&self.key, &message.id, seconds, &body)),
         ];
@@ -50,7 +50,7 @@ impl Channel for Webhook {
     }
 }
 
-fn sign(key: &hmac::Key, id: &str, seconds: i64, body: &[u8]) -> String {
+fn sign(key: &hmac::Key, id: &MessageId, seconds: i64, body: &[u8]) -> String {
     let mut context = hmac::Context::with_key(key);
     context.update(format!("{id}.{seconds}.").as_bytes());
     context.update(body);
@@ -66,7 +66,7 @@ mod tests {
     fn the_signature_of_the_specification() {
         let key = STANDARD.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
         let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
-        let signed = sign(&key, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, br#"{"test": 2432232314}"#);
+        let signed = sign(&key, &"msg_p5jXN8AQM9LWM0D4loKWxJek".into(), 1_614_265_330, br#"{"test": 2432232314}"#);
         assert_eq!(signed, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
     }
 }

@@ -37,7 +37,7 @@ pub fn json(message: &Message) -> Vec<u8> {
     loop {
         let wire = Wire {
             schema_version: SCHEMA_VERSION,
-            id: &message.id,
+            id: message.id.as_str(),
             kind: "capture.notice",
             form,
             repeat,

@@ -6,7 +6,7 @@ use crate::{Form, Loudness, channel::Failure, plan::tests::notice};
 /// Says what it is told to say, one answer an attempt, and notes what it was given.
 struct Scripted {
     answers: Vec<Result<(), Failure>>,
-    given: Arc<Mutex<Vec<String>>>,
+    given: Arc<Mutex<Vec<MessageId>>>,
     /// Waited for before each answer.
     gate: Option<Receiver<()>>,
 }
@@ -24,7 +24,7 @@ impl Channel for Scripted {
 struct Setup {
     delivery: Delivery,
     heard: Receiver<Receipt>,
-    given: Arc<Mutex<Vec<String>>>,
+    given: Arc<Mutex<Vec<MessageId>>>,
     gate: Sender<()>,
 }
 
@@ -142,7 +142,7 @@ fn a_test_tells_its_receipt() {
 
 #[test]
 fn pauses_grow_and_differ() {
-    let pause = |id: &str, n| backoff(id, n).as_millis();
+    let pause = |id: &str, n| backoff(&id.into(), n).as_millis();
     for n in 1..=12 {
         let most = u128::from(BACKOFF_MS) << (n - 1).min(8);
         assert!((most / 2..=most).contains(&pause("x", n)), "{n}: {}", pause("x", n));

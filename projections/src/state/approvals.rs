@@ -2,8 +2,8 @@
 //! somebody sees; closed when it is decided, or when the agent goes on, whoever answered.
 
 use events::{
-    ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Confidence, DecidedVia, Dialog, Event, Payload,
-    Reason, Source, State, Timestamp, ToolKind, ToolOutcome, TurnId, TurnOutcome,
+    ApprovalId, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Confidence, DecidedVia, Dialog,
+    Event, Payload, Reason, Source, State, Timestamp, ToolKind, ToolOutcome, TurnId, TurnOutcome,
 };
 
 use super::{Conclusion, SessionState};
@@ -36,8 +36,8 @@ impl Held {
 }
 
 /// Whether the claim says that a hook waits for the decision on this approval.
-fn is_waited_for(held: &Held, approval: &str) -> bool {
-    held.source == Source::Runtime && held.key.as_deref() == Some(approval)
+fn is_waited_for(held: &Held, approval: &ApprovalId) -> bool {
+    held.source == Source::Runtime && held.key.as_deref() == Some(approval.as_str())
 }
 
 /// Whether the agent was told the decision by whoever it asked, and not at its dialog: who looks on may
@@ -88,8 +88,8 @@ impl SessionState {
 
     /// An approval that is remembered.
     #[must_use]
-    pub fn approval(&self, id: &str) -> Option<&Approval> {
-        self.approvals.iter().find(|a| a.id == id)
+    pub fn approval(&self, id: &ApprovalId) -> Option<&Approval> {
+        self.approvals.iter().find(|a| a.id == *id)
     }
 
     pub(super) fn take_request(
@@ -280,8 +280,9 @@ impl SessionState {
         }
         let pending = || self.approvals.iter().filter(|a| a.is_pending()).map(|a| &a.id);
         self.unseen.retain(|id, _| pending().any(|p| p == id));
-        let over =
-            |h: &Held| h.source == Source::Runtime && h.key.as_ref().is_some_and(|key| !pending().any(|p| p == key));
+        let over = |h: &Held| {
+            h.source == Source::Runtime && h.key.as_ref().is_some_and(|key| !pending().any(|p| p == key.as_str()))
+        };
         if self.held.iter().any(over) {
             self.held.retain(|h| !over(h));
         }
@@ -302,7 +303,7 @@ impl SessionState {
         let Some(claim) = claims().find(|h| h.dialog.is_some()).or_else(|| claims().next()) else { return };
         let dialog = claim.dialog.clone();
         let (claimed_by, said_at) = (claim.source, claim.said_at.unwrap_or(claim.at));
-        let event = claim.event.to_string();
+        let id = ApprovalId::from(claim.event);
         let turn_id = self.turn.as_ref().map(|t| t.id);
         // What is still on the screen for a moment was asked and answered already.
         let last = self.approvals.iter().filter_map(|a| a.closed_at).max();
@@ -340,13 +341,13 @@ impl SessionState {
             return;
         }
         let subject = dialog.as_ref().and_then(|d| d.subject.as_deref());
-        if self.approvals.iter().any(|a| a.id == event) {
+        if self.approvals.iter().any(|a| a.id == id) {
             return;
         }
         let asker = self.talk.likely_asker();
         let about = dialog.as_ref().and_then(|d| d.about).or_else(|| kind_of(self.session.status.reason));
         let asked = ApprovalRequested {
-            approval_id: event,
+            approval_id: id,
             about,
             call_id: asker.filter(|_| self.talk.calls.len() == 1).map(|c| c.call_id.clone()),
             tool: asker.map(|c| c.name.clone()),

@@ -189,7 +189,7 @@ impl SessionState {
             Topic::PermissionMode => self.session.permission_mode = value_owned(),
             Topic::CliVersion => self.session.cli_version = value_owned(),
             Topic::MergedInto => self.session.merged_into = value.parse().ok(),
-            Topic::Run => self.session.run_id = value_owned(),
+            Topic::Run => self.session.run_id = value.parse().ok(),
             Topic::Queue
             | Topic::Command
             | Topic::Notice

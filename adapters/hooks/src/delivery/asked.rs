@@ -60,7 +60,7 @@ impl Asked {
             cut,
             cwd: self.cwd,
             dialog: subject.map(|subject| Box::new(Dialog { subject: Some(subject), ..Dialog::default() })),
-            delivery: Some(delivery.id.to_string()),
+            delivery: Some(delivery.id),
             digest: Some(delivery.digest()),
             search_path: delivery.search_path.clone(),
             key: self.key,

@@ -8,7 +8,7 @@ fn at(ms: i64) -> Timestamp {
 
 fn delivery(provider: Provider, payload: &str) -> Delivery {
     Delivery {
-        id: RunId::mint(at(0), [7; 10]),
+        id: DeliveryId::mint(at(0), [7; 10]),
         provider,
         source: Source::Hook,
         at: at(0),
@@ -110,10 +110,7 @@ fn requests(provider: Provider, event: &str, more: &str, expected: &str) {
         .iter()
         .filter_map(|event| if let Payload::ApprovalRequested(asked) = &event.payload { Some(asked) } else { None })
         .map(|asked| {
-            assert_eq!(
-                (asked.delivery.as_deref(), asked.cwd.as_deref()),
-                (Some(&*delivery.id.to_string()), Some("/p"))
-            );
+            assert_eq!((asked.delivery, asked.cwd.as_deref()), (Some(delivery.id), Some("/p")));
             let mut line = asked.about.map(|a| a.to_string()).unwrap_or_default();
             for (name, value) in
                 [("tool", &asked.tool), ("$", &asked.command), ("url", &asked.url), ("input", &asked.input)]
@@ -239,9 +236,9 @@ fn the_spool_keeps_deliveries_until_they_are_removed() {
     let spool = Spool::of(dir.path());
     assert!(spool.waiting().is_empty());
     let mut first = delivery(Provider::Codex, r#"{"a":1}"#);
-    first.id = RunId::mint(at(5), [1; 10]);
+    first.id = DeliveryId::mint(at(5), [1; 10]);
     let mut second = delivery(Provider::Codex, r#"{"a":2}"#);
-    second.id = RunId::mint(at(6), [0; 10]);
+    second.id = DeliveryId::mint(at(6), [0; 10]);
     spool.put(&second).unwrap();
     spool.put(&first).unwrap();
     assert!(spool.put(&first).is_err() || spool.waiting().len() == 2);

@@ -1,6 +1,6 @@
 //! Requests for permission: what is known of them, and what nothing can change.
 
-use events::{ApprovalRequested, Payload, RunId, Source, Timestamp};
+use events::{ApprovalRequested, DeliveryId, Payload, Source, Timestamp};
 use proptest::prelude::*;
 
 use super::*;
@@ -13,7 +13,7 @@ fn approval(provider: Provider, request: &Request) -> ApprovalRequested {
     let at = Timestamp::from_millisecond(1_795_149_432_000);
     let told = Told { session_id: request.session.clone(), cwd: CWD.into(), what: What::Asks(Asks::of(request)) };
     let payload = told.payload().unwrap();
-    let id = RunId::mint(at, [7; 10]);
+    let id = DeliveryId::mint(at, [7; 10]);
     let delivery = Delivery {
         id,
         provider,

@@ -177,7 +177,7 @@ fn whole(shown: &ApprovalView) -> String {
     let (mark, colour) = mark(approval);
     let mut text = format!("{}\n", style::painted(&format!("{mark} {}", state_in_words(approval)), colour));
     let mut line = |name: &str, value: &str| text += &format!("{name:>9}  {value}\n");
-    line("id", &approval.id);
+    line("id", approval.id.as_str());
     line("session", &format!("{} ({})", approval.session_id, approval.provider));
     if let Some(agent) = &approval.agent_id {
         line("helper", &safe(agent));
@@ -303,7 +303,7 @@ pub(super) fn deny(context: &Context, arguments: &Deny) -> anyhow::Result<()> {
 
 fn decide(context: &Context, client: &Client, shown: &ApprovalView, decision: &DecisionRequest) -> anyhow::Result<()> {
     // By the whole id: what was shown is what is decided.
-    let decided = client.send::<DecideApproval>(&shown.approval.id, decision)?;
+    let decided = client.send::<DecideApproval>(shown.approval.id.as_str(), decision)?;
     if context.json {
         return context.print_json(&decided);
     }

@@ -134,7 +134,7 @@ fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize
         after = last.sequence;
         for entry in page {
             let row: Option<Row> = serde_json::from_str(&entry.body).ok();
-            let fits = |id: &str| row.as_ref().is_some_and(|row| row.approval.id.ends_with(id));
+            let fits = |id: &str| row.as_ref().is_some_and(|row| row.approval.id.as_str().ends_with(id));
             if wanted.as_deref().is_none_or(fits) {
                 rows.push_back((entry, row));
                 if rows.len() > limit {

@@ -95,7 +95,7 @@ fn rows(page: &FindingPage, all: bool) -> String {
             style::age(finding.first_at, now),
             safe(&finding.what)
         );
-        let _ = writeln!(text, "    {}  {}", style::short(&finding.session_id.to_string()), safe(&finding.why));
+        let _ = writeln!(text, "    {}  {}", style::short(&finding.session_id), safe(&finding.why));
     }
     text
 }
@@ -119,7 +119,7 @@ fn whole(finding: &Finding) -> String {
     };
     line("about", finding.subject.clone());
     line("session", Some(finding.session_id.to_string()));
-    line("approval", finding.approval_id.clone());
+    line("approval", finding.approval_id.as_ref().map(ToString::to_string));
     line("first seen", Some(style::local(finding.first_at)));
     line("last seen", Some(style::local(finding.last_at)));
     line("until", finding.until.map(style::local));

@@ -160,7 +160,7 @@ fn add(table: &mut Table, session: &Session, indent: &str, now: events::Timestam
     let mut rest = vec![
         style::age(session.status.since, now),
         session.provider.to_string(),
-        style::short(&session.id.to_string()).to_owned(),
+        style::short(&session.id),
         cut(session.title.as_deref().unwrap_or(""), 32),
     ];
     if directory {

@@ -76,11 +76,10 @@ fn row(prompt: &Prompt) -> String {
         QueuedState::Cancelled => ("✗", style::DIM),
     };
     let state = style::painted(&format!("{mark} {:<10}", prompt.state), colour);
-    let session = prompt.session_id.to_string();
     let mut text = format!(
         "{state}  {}  {}  {:>4}  {}\n",
         style::short(&prompt.id),
-        style::short(&session),
+        style::short(&prompt.session_id),
         style::age(prompt.queued_at, clock::now()),
         safe(&one_line(&prompt.text, 100))
     );

@@ -197,7 +197,7 @@ fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::R
         })
     });
     Ok(Spec {
-        run: clock::mint(clock::now()).context("the system gives no random bytes")?,
+        run: RunId::mint(clock::now(), clock::random().context("the system gives no random bytes")?),
         name: arguments.name.clone(),
         words: arguments.command.clone(),
         data,

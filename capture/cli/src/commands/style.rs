@@ -1,5 +1,7 @@
 //! Words and colours for people.
 
+use std::fmt;
+
 use anstyle::{AnsiColor, Style};
 use events::{Reason, State, Timestamp};
 use projections::Status;
@@ -91,6 +93,7 @@ pub(super) fn colours() -> bool {
 }
 
 /// The last eight characters of an id: enough to name it.
-pub(super) fn short(id: &str) -> &str {
-    &id[id.len().saturating_sub(8)..]
+pub(super) fn short(id: &impl fmt::Display) -> String {
+    let id = id.to_string();
+    id[id.len().saturating_sub(8)..].to_owned()
 }

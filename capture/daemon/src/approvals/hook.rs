@@ -1,7 +1,7 @@
 //! Hooks that wait: for the request to be committed, then for the policy, then for a person.
 
 use agents::Answer;
-use events::{ApprovalKind, ApprovalResolved, Confidence, DecidedBy, RunId, SessionId, Source};
+use events::{ApprovalId, ApprovalKind, ApprovalResolved, Confidence, DecidedBy, DeliveryId, SessionId, Source};
 use hooks::delivery::{Delivery, decode::call_of};
 use projections::Approval;
 use serde_json::{Value, json, value::RawValue};
@@ -19,13 +19,13 @@ use super::{
 /// Removes a hook from the table when it waits no longer, for whatever reason.
 struct Waiting {
     broker: ApprovalBroker,
-    delivery: String,
+    delivery: DeliveryId,
     number: u64,
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.broker.pending().remove_hook(&self.delivery, self.number);
+        self.broker.pending().remove_hook(self.delivery, self.number);
         self.broker.shared.waits_changed.notify_one();
     }
 }
@@ -41,7 +41,7 @@ enum Next {
 impl ApprovalBroker {
     /// Waits until a rule or a person decided on exactly this delivery.
     pub(super) async fn wait_for_decision(&self, wait: HookWait) -> Option<Answer> {
-        let delivery = wait.delivery.to_string();
+        let delivery = wait.delivery;
         let Admitted { number, requested, mut answer } = self.admit(wait)?;
         let _waiting = Waiting { broker: self.clone(), delivery, number };
         let considered = async {
@@ -68,7 +68,7 @@ impl ApprovalBroker {
 
     /// A hook waits for the decision on a pending approval: a grant decides, or the policy, or it is left
     /// to a person.
-    async fn consider(&self, id: &str) -> Next {
+    async fn consider(&self, id: &ApprovalId) -> Next {
         let (approval, judged) = {
             let mut table = self.pending();
             let Some(pending) = table.get(id) else { return Next::Wait };
@@ -93,7 +93,7 @@ impl ApprovalBroker {
                 return Next::Wait;
             }
             Ok(None) => {}
-            Err(error) => tracing::warn!(%error, approval = approval.id, "the policy cannot be asked"),
+            Err(error) => tracing::warn!(%error, approval = approval.id.as_str(), "the policy cannot be asked"),
         }
         let waits = self.pending().leave_to_person(&approval);
         self.shared.waits_changed.notify_one();
@@ -164,7 +164,7 @@ impl ApprovalBroker {
 
     /// A call of a tool that the agent has not asked anybody for yet. Only what a rule denies is answered,
     /// once that is recorded; everything else is the agent's own to decide.
-    pub(super) async fn forbid(&self, delivery: RunId, whole: Box<RawValue>) -> Option<Answer> {
+    pub(super) async fn forbid(&self, delivery: DeliveryId, whole: Box<RawValue>) -> Option<Answer> {
         let shared = self.shared.clone();
         let judged = self.shared.judging.run(move || {
             let (session, mut approval) = called(delivery, &whole)?;
@@ -203,7 +203,7 @@ impl Shared {
 
 /// What a hook that is called before every tool delivers: the agent's id of the session, and the call as
 /// a request.
-fn called(id: RunId, whole: &RawValue) -> Option<(String, Approval)> {
+fn called(id: DeliveryId, whole: &RawValue) -> Option<(String, Approval)> {
     let delivery: Delivery = serde_json::from_str(whole.get()).ok()?;
     let (session, asked) = call_of(&delivery).filter(|_| delivery.id == id)?;
     let of = (SessionId::mint(delivery.at, delivery.provider, &session), delivery.provider);

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use agents::Answer;
-use events::{DecidedVia, SessionId};
+use events::{ApprovalId, DecidedVia, DeliveryId, SessionId};
 use hooks::delivery::answer::shows_dialog_meanwhile;
 use projections::Approval;
 use tokio::sync::{OnceCell, oneshot};
@@ -24,9 +24,8 @@ const APPROVALS: usize = 4_096;
 /// Everything that is pending. Nothing of it outlives the server.
 #[derive(Default)]
 pub(super) struct PendingApprovals {
-    approvals: HashMap<String, PendingApproval>,
-    /// By delivery.
-    hooks: HashMap<String, WaitingHook>,
+    approvals: HashMap<ApprovalId, PendingApproval>,
+    hooks: HashMap<DeliveryId, WaitingHook>,
     hooks_admitted: u64,
     /// Requests that are allowed again.
     pub grants: Grants,
@@ -65,7 +64,7 @@ struct WaitingHook {
     /// The policy was asked, and it is left to a person.
     left_to_person: bool,
     /// Takes the approval's id once it is known.
-    requested: Option<oneshot::Sender<String>>,
+    requested: Option<oneshot::Sender<ApprovalId>>,
     /// Takes the answer; dropped when there is none.
     answer: oneshot::Sender<Answer>,
 }
@@ -73,7 +72,7 @@ struct WaitingHook {
 /// A hook's place in the table, and what it is told.
 pub(super) struct Admitted {
     pub number: u64,
-    pub requested: oneshot::Receiver<String>,
+    pub requested: oneshot::Receiver<ApprovalId>,
     pub answer: oneshot::Receiver<Answer>,
 }
 
@@ -95,7 +94,10 @@ impl PendingApprovals {
         let is_new = !self.approvals.contains_key(&approval.id);
         if is_new {
             if self.approvals.len() >= APPROVALS {
-                tracing::warn!(approval = approval.id, "too many approvals are pending: not decided from here");
+                tracing::warn!(
+                    approval = approval.id.as_str(),
+                    "too many approvals are pending: not decided from here"
+                );
                 return false;
             }
             let pending = PendingApproval {
@@ -124,22 +126,22 @@ impl PendingApprovals {
     }
 
     /// An approval was decided here.
-    pub(super) fn remove(&mut self, id: &str) {
+    pub(super) fn remove(&mut self, id: &ApprovalId) {
         self.approvals.remove(id);
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<&PendingApproval> {
+    pub(super) fn get(&self, id: &ApprovalId) -> Option<&PendingApproval> {
         self.approvals.get(id)
     }
 
-    pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut PendingApproval> {
+    pub(super) fn get_mut(&mut self, id: &ApprovalId) -> Option<&mut PendingApproval> {
         self.approvals.get_mut(id)
     }
 
     /// The pending approvals whose id fits.
     pub(super) fn matching(&self, fits: impl Fn(&str) -> bool) -> Vec<Approval> {
         let approvals = self.approvals.values().map(|pending| &pending.approval);
-        approvals.filter(|approval| fits(&approval.id)).cloned().collect()
+        approvals.filter(|approval| fits(approval.id.as_str())).cloned().collect()
     }
 
     pub(super) fn standing(&self, approval: &Approval) -> Standing {
@@ -161,7 +163,7 @@ impl PendingApprovals {
 
     /// Takes in a hook; `None` when too many wait. It replaces one that waits for the same delivery.
     pub(super) fn admit(&mut self, wait: HookWait) -> Option<Admitted> {
-        let delivery = wait.delivery.to_string();
+        let delivery = wait.delivery;
         if self.hooks.len() >= HOOKS && !self.hooks.contains_key(&delivery) {
             return None;
         }
@@ -177,7 +179,7 @@ impl PendingApprovals {
             requested: None,
             answer: reply,
         };
-        let asked = self.approvals.values().find(|p| p.approval.delivery.as_deref() == Some(&delivery));
+        let asked = self.approvals.values().find(|p| p.approval.delivery == Some(delivery));
         match asked {
             Some(pending) => drop(request.send(pending.approval.id.clone())),
             None => hook.requested = Some(request),
@@ -187,15 +189,15 @@ impl PendingApprovals {
     }
 
     /// A hook went away.
-    pub(super) fn remove_hook(&mut self, delivery: &str, number: u64) {
-        if self.hooks.get(delivery).is_some_and(|hook| hook.number == number) {
-            self.hooks.remove(delivery);
+    pub(super) fn remove_hook(&mut self, delivery: DeliveryId, number: u64) {
+        if self.hooks.get(&delivery).is_some_and(|hook| hook.number == number) {
+            self.hooks.remove(&delivery);
         }
     }
 
     /// The hook that waits for the decision on exactly this request.
     fn hook_of(&self, approval: &Approval) -> Option<&WaitingHook> {
-        let hook = self.hooks.get(approval.delivery.as_ref()?)?;
+        let hook = self.hooks.get(&approval.delivery?)?;
         // What was delivered has to be what the hook answers for.
         (!hook.answer.is_closed() && approval.digest.as_deref() == Some(&hook.digest)).then_some(hook)
     }
@@ -231,16 +233,16 @@ impl PendingApprovals {
 
     /// Lets the hook of an approval go without an answer.
     pub(super) fn dismiss_hook(&mut self, approval: &Approval) {
-        if let Some(delivery) = &approval.delivery {
-            self.hooks.remove(delivery);
+        if let Some(delivery) = approval.delivery {
+            self.hooks.remove(&delivery);
         }
     }
 
     /// Lets every hook go that no decision is under way for.
     pub(super) fn dismiss_unclaimed(&mut self) {
         let claimed = self.approvals.values().filter(|pending| pending.claimed);
-        let claimed: Vec<&String> = claimed.filter_map(|pending| pending.approval.delivery.as_ref()).collect();
-        self.hooks.retain(|delivery, _| claimed.contains(&delivery));
+        let claimed: Vec<DeliveryId> = claimed.filter_map(|pending| pending.approval.delivery).collect();
+        self.hooks.retain(|delivery, _| claimed.contains(delivery));
     }
 
     /// Lets every hook go.
@@ -250,7 +252,7 @@ impl PendingApprovals {
 
     /// A change of what the sessions' statuses are to show: whose, of which approval, and whether a hook
     /// waits for a person.
-    pub(super) fn next_wait_change(&mut self) -> Option<(SessionId, String, bool)> {
+    pub(super) fn next_wait_change(&mut self) -> Option<(SessionId, ApprovalId, bool)> {
         let hooks = &self.hooks;
         let pending = self.approvals.values_mut().filter(|pending| is_shown_by_us(&pending.approval));
         for PendingApproval { approval, wait_announced, .. } in pending {

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use api::approvals::{DecisionScope, PolicyDecision, Verdict};
-use events::{ApprovalKind, ApprovalRequested, Choice, Confidence, Dialog, Provider, Source, Timestamp};
+use events::{ApprovalId, ApprovalKind, ApprovalRequested, Choice, Confidence, Dialog, Provider, Source, Timestamp};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use serde_json::json;
 use server::Who;
@@ -40,8 +40,8 @@ fn at(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(1_795_149_432_000 + ms)
 }
 
-fn delivery(n: u8) -> RunId {
-    RunId::mint(at(i64::from(n)), [n; 10])
+fn delivery(n: u8) -> DeliveryId {
+    DeliveryId::mint(at(i64::from(n)), [n; 10])
 }
 
 fn digest(n: u8) -> String {
@@ -50,13 +50,13 @@ fn digest(n: u8) -> String {
 
 fn approval(n: u8, command: &str, provider: Provider) -> Approval {
     let asked = ApprovalRequested {
-        approval_id: format!("APPROVAL{n:04}"),
+        approval_id: format!("APPROVAL{n:04}").into(),
         about: Some(ApprovalKind::Command),
         tool: Some("Bash".into()),
         command: Some(command.into()),
         input: Some(json!({ "command": command }).to_string()),
         cwd: Some("/nowhere/at/all".into()),
-        delivery: Some(delivery(n).to_string()),
+        delivery: Some(delivery(n)),
         digest: Some(digest(n)),
         ..ApprovalRequested::default()
     };
@@ -77,11 +77,11 @@ struct Around {
     open: Vec<Input>,
     approvals: BTreeMap<u8, Approval>,
     /// Verdicts that were committed, by approval.
-    committed: BTreeMap<String, bool>,
+    committed: BTreeMap<ApprovalId, bool>,
     /// What was recorded beside decisions, in order.
     recorded: Vec<&'static str>,
     /// Verdicts of people, by approval.
-    people: Vec<(String, bool)>,
+    people: Vec<(ApprovalId, bool)>,
     hooks: Vec<(u8, JoinHandle<Option<Answer>>)>,
     deciders: Vec<JoinHandle<Decided>>,
     _dir: tempfile::TempDir,
@@ -177,7 +177,7 @@ impl Around {
         let id = approval.id.clone();
         self.people.push((id.clone(), allow));
         let broker = self.broker.clone();
-        self.deciders.push(self.runtime.spawn(async move { broker.decide(&id, decision(allow)).await }));
+        self.deciders.push(self.runtime.spawn(async move { broker.decide(id.as_str(), decision(allow)).await }));
     }
 
     /// The store commits what is open, or all of it fails and is gone.
@@ -262,7 +262,7 @@ impl Around {
     }
 
     /// What sessions are to show: which approval, and whether a hook waits for a person.
-    fn waits(&mut self) -> Vec<(String, bool)> {
+    fn waits(&mut self) -> Vec<(ApprovalId, bool)> {
         self.settle();
         let waits = std::mem::take(&mut self.open).into_iter();
         waits.filter_map(|input| if let Input::Waits(_, id, on) = input { Some((id, on)) } else { None }).collect()
@@ -666,7 +666,7 @@ fn at_most_so_many_hooks_wait() {
         around.wait(n, true);
     }
     around.settle();
-    let one_more = HookWait { delivery: RunId::mint(at(-1), [0; 10]), people: true, digest: String::new() };
+    let one_more = HookWait { delivery: DeliveryId::mint(at(-1), [0; 10]), people: true, digest: String::new() };
     let broker = around.broker.clone();
     assert_eq!(around.runtime.block_on(async move { broker.hold(one_more, None).await }), None);
     assert!(around.hooks.iter().all(|(_, hook)| !hook.is_finished()));

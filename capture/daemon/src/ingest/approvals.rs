@@ -4,8 +4,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use events::{
-    ApprovalKind, ApprovalResolved, ApprovalState, Claim, Confidence, Event, Payload, Reason, SessionId, Signal,
-    Source, State, Timestamp,
+    ApprovalId, ApprovalKind, ApprovalResolved, ApprovalState, Claim, Confidence, Event, Payload, Reason, SessionId,
+    Signal, Source, State, Timestamp,
 };
 use projections::Approval;
 use serde::Serialize;
@@ -118,7 +118,7 @@ impl Ingest {
     }
 
     /// That a hook waits is a claim of ours: the agent shows that it works.
-    pub(super) fn apply_wait(&mut self, session: SessionId, approval: &str, on: bool) -> Result<(), Failure> {
+    pub(super) fn apply_wait(&mut self, session: SessionId, approval: &ApprovalId, on: bool) -> Result<(), Failure> {
         let Some(slot) = self.sessions.find(session) else { return Ok(()) };
         let state = self.state(slot)?;
         let Some(kind) = state.approval(approval).filter(|a| a.state == ApprovalState::Pending).map(|a| a.kind) else {
@@ -131,7 +131,7 @@ impl Ingest {
             Claim::Withdrawn
         };
         let words = Some("somebody waits for the decision, to tell the agent".to_owned());
-        let signal = Signal { key: Some(approval.to_owned()), ..Signal::new(claim, Confidence::High, words) };
+        let signal = Signal { key: Some(approval.to_string()), ..Signal::new(claim, Confidence::High, words) };
         self.inject(slot, Source::Runtime, (self.clock)(), "hook-waits", signal.into())
     }
 

@@ -148,7 +148,7 @@ impl ReceivingEnd {
 
 #[cfg(test)]
 mod tests {
-    use events::SessionId;
+    use events::{ApprovalId, SessionId};
     use tokio::sync::oneshot;
 
     use super::*;
@@ -160,7 +160,7 @@ mod tests {
 
     /// An input that is known by its number.
     fn waits(n: u128) -> Input {
-        Input::Waits(SessionId::from_bits(n), String::new(), true)
+        Input::Waits(SessionId::from_bits(n), ApprovalId::default(), true)
     }
 
     fn number(input: &Input) -> u128 {

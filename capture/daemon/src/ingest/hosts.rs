@@ -174,14 +174,13 @@ impl Ingest {
     fn seat(&mut self, run: RunId, provider: Provider) -> Result<(), Failure> {
         let Some(hello) = self.hosts.runs.get(&run).map(|host| host.hello.clone()) else { return Ok(()) };
         let process = (hello.pid, hello.start_ticks);
-        let name = run.to_string();
         let known = self.sessions.all_loaded().filter(|(_, s)| {
             s.session.provider == provider
                 && s.session.merged_into.is_none()
                 && s.session.parent_session_id.is_none()
                 && s.session.status.state != State::Exited
         });
-        let known = known.filter(|(_, s)| s.process() == Some(process) || s.session.run_id.as_deref() == Some(&name));
+        let known = known.filter(|(_, s)| s.process() == Some(process) || s.session.run_id == Some(run));
         // A session the agent named counts more than one that was named by the run or the process.
         let known =
             known.max_by_key(|(_, s)| (!is_awaited(s.session.provider_session_id.as_deref()), s.session.last_event_at));
@@ -242,9 +241,9 @@ impl Ingest {
         }
         let claim = host.claim.clone();
         let now = (self.clock)();
-        let name = run.to_string();
-        if self.state(slot)?.session.run_id.as_deref() != Some(&name) {
-            self.inject(slot, Source::Process, now, "run-id", Annotation { topic: Topic::Run, value: name }.into())?;
+        if self.state(slot)?.session.run_id != Some(run) {
+            let named = Annotation { topic: Topic::Run, value: run.to_string() };
+            self.inject(slot, Source::Process, now, "run-id", named.into())?;
         }
         if let Some(claim) = &claim {
             self.inject(slot, Source::Pty, now, "run-claim", signal_of(claim).into())?;

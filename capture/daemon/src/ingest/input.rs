@@ -1,6 +1,6 @@
 //! What ingest takes.
 
-use events::SessionId;
+use events::{ApprovalId, SessionId};
 use processes::{AgentProcess, Ended};
 use store::PackedText;
 use tailer::collect::Batch;
@@ -60,7 +60,7 @@ pub enum Input {
     /// Something of an approval is to be recorded.
     Record(Box<Record>),
     /// A hook waits for the decision on an approval, and nothing of the agent shows it; or no more.
-    Waits(SessionId, String, bool),
+    Waits(SessionId, ApprovalId, bool),
     /// A finding, a message that was sent, a prompt that waits.
     Aside(Aside),
     /// Commit and end.

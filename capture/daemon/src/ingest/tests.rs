@@ -11,9 +11,9 @@ use std::{
 
 use ::processes::{AgentProcess, Ended};
 use events::{
-    AssistantMessage, Block, Claim, Confidence, Cursor, Event, Identity, Kind, NewEvent, Origin, Payload, PromptOrigin,
-    Provider, Reason, Repeat, SessionId, SessionStarted, Signal, Source, StartKind, State, Stop, ToolCall, ToolKind,
-    ToolResult, TurnOutcome, UsageReported, UserPrompt,
+    AssistantMessage, Block, Claim, Confidence, Cursor, DeliveryId, Event, Identity, Kind, NewEvent, Origin, Payload,
+    PromptOrigin, Provider, Reason, Repeat, SessionId, SessionStarted, Signal, Source, StartKind, State, Stop,
+    ToolCall, ToolKind, ToolResult, TurnOutcome, UsageReported, UserPrompt,
 };
 use projections::{Rules, Session, SessionState};
 use tailer::collect::Batch;

@@ -9,7 +9,7 @@ use api::{
     hooks::{HookWait, MAX_WAIT_MS},
     routes::{AwaitDecision, DecideApproval, GetApproval, ListApprovals},
 };
-use events::RunId;
+use events::DeliveryId;
 use tokio::time::timeout;
 
 use crate::{
@@ -28,7 +28,7 @@ use super::{
 pub(crate) async fn list(call: Call<ListApprovals>) -> Answer {
     let (app, query) = (&call.app, &call.query);
     let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
-    let behind = Cursor::read(query.cursor.as_deref())?.map(|cursor| (cursor.began_at, cursor.id));
+    let behind = Cursor::read(query.cursor.as_deref())?.map(Into::into);
     let session = named(app, query.session.as_deref()).await?;
     let as_of = app.board.mark().position;
     // One more than asked for says whether there are more.
@@ -72,7 +72,7 @@ pub(crate) async fn await_decision(mut call: Call<AwaitDecision>) -> Answer {
         return Err(ApiError::new(ErrorCode::UnixOnly, "hooks connect over the Unix socket"));
     };
     let HookWait { wait_ms, people, digest, whole } = call.body().await?;
-    let delivery: RunId = call.segment.parse().map_err(|_| ApiError::not_found("there is no such delivery"))?;
+    let delivery: DeliveryId = call.segment.parse().map_err(|_| ApiError::not_found("there is no such delivery"))?;
     let decided = call.app.control.await_decision(DecisionWait { delivery, people, digest, whole });
     let wait = Duration::from_millis(wait_ms.min(MAX_WAIT_MS));
     let answer = tokio::select! {

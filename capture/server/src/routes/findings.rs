@@ -1,6 +1,6 @@
 //! Findings: what the monitor noticed. Read from the store; acknowledging is the daemon's.
 
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use api::{
     findings::{FindingPage, StateFilter},
@@ -29,7 +29,7 @@ pub(crate) async fn list(call: Call<ListFindings>) -> Answer {
         }
     };
     let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
-    let mut behind = Cursor::read(query.cursor.as_deref())?;
+    let mut behind = Cursor::read(query.cursor.as_deref())?.map(Into::into);
     let session = named(app, query.session.as_deref()).await?;
     let as_of = app.board.mark().position;
     let kinds = &query.kind.0;
@@ -37,10 +37,10 @@ pub(crate) async fn list(call: Call<ListFindings>) -> Answer {
     // What there is of one kind may be far back.
     let more = loop {
         let page = if kinds.is_empty() { limit + 1 } else { MAX_LIMIT };
-        let filter = KeptFilter { states: states.clone(), session, limit: page, behind: behind.take().map(Into::into) };
+        let filter = KeptFilter { states: states.clone(), session, limit: page, behind: behind.take() };
         let found: Vec<Finding> = app.read(move |reader| reader.kept(&filter)).await?;
         let last_page = found.len() < page;
-        behind = found.last().map(Cursor::of);
+        behind = found.last().map(|finding| Cursor::of(finding).into());
         findings.extend(found.into_iter().filter(|finding| kinds.is_empty() || kinds.contains(&finding.kind)));
         if findings.len() > limit || last_page {
             break findings.len() > limit;
@@ -66,11 +66,17 @@ pub(crate) async fn acknowledge(call: Call<AcknowledgeFinding>) -> Answer {
 }
 
 /// Finds one of what the store keeps by its id, or by a beginning or end of it that fits one of the last.
-pub(super) async fn by_id<T: Kept + Send + 'static>(app: &App, given: &str, what: &str) -> Result<T, ApiError> {
-    let (id, wanted) = (given.to_owned(), given.to_ascii_uppercase());
+pub(super) async fn by_id<T: Kept<Id: Send> + Send + 'static>(
+    app: &App,
+    given: &str,
+    what: &str,
+) -> Result<T, ApiError> {
+    let (id, wanted) = (given.parse::<T::Id>().ok(), given.to_ascii_uppercase());
     let found = app
         .read(move |reader| {
-            if let Some(found) = reader.one(&id)? {
+            if let Some(id) = &id
+                && let Some(found) = reader.one(id)?
+            {
                 return Ok(vec![found]);
             }
             if wanted.len() < SHORTEST_PART {
@@ -79,7 +85,7 @@ pub(super) async fn by_id<T: Kept + Send + 'static>(app: &App, given: &str, what
             let filter = KeptFilter { states: None, session: None, limit: MAX_LIMIT, behind: None };
             let mut last: Vec<T> = reader.kept(&filter)?;
             last.retain(|kept| {
-                let id = kept.id().to_ascii_uppercase();
+                let id = kept.id().to_string().to_ascii_uppercase();
                 id.starts_with(&wanted) || id.ends_with(&wanted)
             });
             Ok(last)
@@ -96,34 +102,36 @@ pub(super) async fn by_id<T: Kept + Send + 'static>(app: &App, given: &str, what
 
 /// A place in a list that is sorted by when its items began, and by their ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Cursor {
-    pub(super) began_at: Timestamp,
-    pub(super) id: String,
+pub(super) struct Cursor<Id> {
+    began_at: Timestamp,
+    id: Id,
 }
 
-impl Cursor {
-    pub(super) fn of<T: Kept>(item: &T) -> Self {
-        Self { began_at: item.began_at(), id: item.id().to_owned() }
+impl<Id: Clone> Cursor<Id> {
+    pub(super) fn of<T: Kept<Id = Id>>(item: &T) -> Self {
+        Self { began_at: item.began_at(), id: item.id().clone() }
     }
+}
 
+impl<Id: FromStr> Cursor<Id> {
     pub(super) fn read(text: Option<&str>) -> Result<Option<Self>, ApiError> {
         let parse = |text: &str| {
             let (at, id) = text.split_once('.')?;
-            Some(Self { began_at: Timestamp::from_millisecond(at.parse().ok()?), id: id.to_owned() })
+            Some(Self { began_at: Timestamp::from_millisecond(at.parse().ok()?), id: id.parse().ok()? })
         };
         let wrong = || ApiError::parameter("cursor", "not a `next_cursor` of this list");
         text.map(|text| parse(text).ok_or_else(wrong)).transpose()
     }
 }
 
-impl fmt::Display for Cursor {
+impl<Id: fmt::Display> fmt::Display for Cursor<Id> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.began_at.as_millisecond(), self.id)
     }
 }
 
-impl From<Cursor> for (Timestamp, String) {
-    fn from(cursor: Cursor) -> Self {
+impl<Id> From<Cursor<Id>> for (Timestamp, Id) {
+    fn from(cursor: Cursor<Id>) -> Self {
         (cursor.began_at, cursor.id)
     }
 }

@@ -66,7 +66,7 @@ impl Control for Commands {
         NoControl.attend_host(connection, peer)
     }
 
-    fn take_delivery(&self, id: events::RunId) -> Reply<()> {
+    fn take_delivery(&self, id: events::DeliveryId) -> Reply<()> {
         NoControl.take_delivery(id)
     }
 
@@ -86,7 +86,7 @@ impl Control for Commands {
         NoControl.decide(id, decision)
     }
 
-    fn acknowledge(&self, finding: String) -> Reply<events::Finding> {
+    fn acknowledge(&self, finding: events::FindingId) -> Reply<events::Finding> {
         NoControl.acknowledge(finding)
     }
 
@@ -94,7 +94,7 @@ impl Control for Commands {
         NoControl.queue_prompt(session, text)
     }
 
-    fn cancel_prompt(&self, id: String) -> Reply<projections::Prompt> {
+    fn cancel_prompt(&self, id: events::PromptId) -> Reply<projections::Prompt> {
         NoControl.cancel_prompt(id)
     }
 

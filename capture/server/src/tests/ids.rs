@@ -49,7 +49,7 @@ async fn what_was_merged_is_one_with_what_it_became() {
 
 fn finding(n: u32, kind: FindingKind) -> Finding {
     Finding {
-        id: format!("{n:04}-{kind}"),
+        id: format!("{n:04}-{kind}").into(),
         session_id: id(1),
         kind,
         key: String::new(),
@@ -96,7 +96,7 @@ async fn lists_go_on_where_the_page_before_ended() {
         assert_eq!(seen.len(), expected, "{query}");
         assert!(seen.is_sorted_by(|a, b| a > b), "newest first: {seen:?}");
     }
-    assert_eq!(desk.get("/api/v1/findings/0007").await.json()["id"], finding(7, FindingKind::ALL[1]).id);
+    assert_eq!(desk.get("/api/v1/findings/0007").await.json()["id"], finding(7, FindingKind::ALL[1]).id.as_str());
     assert_eq!(desk.get("/api/v1/findings/000").await.error(), (404, "not_found".into()));
     let kind = FindingKind::ALL[1].to_string();
     assert_eq!(desk.get(&format!("/api/v1/findings/{kind}")).await.error(), (409, "ambiguous".into()));

@@ -1,11 +1,11 @@
 use events::{
     Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, AssistantDelta, AssistantMessage,
-    Block, Claim, CompactTrigger, Confidence, ContextCompacted, DecidedBy, DecidedVia, ErrorClass, ErrorReported,
-    EventId, FileKey, Finding, FindingKind, FindingState, Heartbeat, Kind, Notification, Payload, PromptOrigin,
-    QuestionAnswered, QuestionAsked, QueuedBy, QueuedPrompt, QueuedState, Reason, SendOutcome, SessionExited,
-    SessionForked, SessionStarted, Severity, Signal, Source, StartKind, State, StatusChanged, Stop, ToolCall, ToolKind,
-    ToolOutcome, ToolResult, Topic, TurnCompleted, TurnId, TurnOutcome, TurnStarted, TurnTrigger, Unrecognized,
-    UserPrompt,
+    Block, Claim, CompactTrigger, Confidence, ContextCompacted, DecidedBy, DecidedVia, DeliveryId, ErrorClass,
+    ErrorReported, EventId, FileKey, Finding, FindingKind, FindingState, Heartbeat, Kind, Notification, Payload,
+    PromptId, PromptOrigin, QuestionAnswered, QuestionAsked, QueuedBy, QueuedPrompt, QueuedState, Reason, SendOutcome,
+    SessionExited, SessionForked, SessionStarted, Severity, Signal, Source, StartKind, State, StatusChanged, Stop,
+    ToolCall, ToolKind, ToolOutcome, ToolResult, Topic, TurnCompleted, TurnId, TurnOutcome, TurnStarted, TurnTrigger,
+    Unrecognized, UserPrompt,
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 

@@ -100,8 +100,8 @@ fn an_open_dialog_is_a_pending_approval() {
     ];
     let mut tape = Tape::played(&steps[..3]);
     let asked = tape.event(2.0, &registry(WaitingApproval)).sequence - 1;
-    let id = Identity::record(Provider::Claude, &asked.to_string(), 0).event_id().to_string();
-    assert_eq!(tape.state.view().pending_approvals, [id]);
+    let id = Identity::record(Provider::Claude, &asked.to_string(), 0).event_id();
+    assert_eq!(tape.state.view().pending_approvals, [ApprovalId::from(id)]);
     let mut tape = Tape::played(&steps);
     assert_eq!(tape.state.view().pending_approvals, [""; 0]);
     assert_eq!(tape.state.open_turn().unwrap().approvals, 1);

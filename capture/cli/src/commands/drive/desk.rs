@@ -11,7 +11,7 @@ use api::{
     approvals::{DecisionRequest, DecisionScope, Verdict},
     routes::DecideApproval,
 };
-use events::{Provider, Source, Timestamp};
+use events::{ApprovalId, DeliveryId, Provider, Source, Timestamp};
 use hooks::delivery::{Agent, Delivery};
 use processes::start_ticks;
 use protocols::{
@@ -68,7 +68,7 @@ impl Desk {
         let at = clock::now().max(self.last.get().plus_ms(1));
         self.last.set(at);
         let delivery = Delivery {
-            id: clock::mint(at).context("the system gives no random bytes")?,
+            id: DeliveryId::mint(at, clock::random().context("the system gives no random bytes")?),
             provider: self.provider,
             source: Source::Protocol,
             at,
@@ -96,11 +96,11 @@ impl Desk {
     ///
     /// # Errors
     /// When the server refuses it, in its words.
-    pub(super) fn decide(&self, approval: &str, allow: bool) -> anyhow::Result<bool> {
+    pub(super) fn decide(&self, approval: &ApprovalId, allow: bool) -> anyhow::Result<bool> {
         let Ok(Some(client)) = Client::running(&self.data, Connection::Unix) else { return Ok(false) };
         let decision = if allow { Verdict::Allow } else { Verdict::Deny };
         let request = DecisionRequest { decision, message: None, scope: DecisionScope::Once, answers: None };
-        client.send::<DecideApproval>(approval, &request)?;
+        client.send::<DecideApproval>(approval.as_str(), &request)?;
         Ok(true)
     }
 }

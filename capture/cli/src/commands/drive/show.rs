@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use events::{ApprovalKind, ToolOutcome};
+use events::{ApprovalId, ApprovalKind, ToolOutcome};
 use projections::Approval;
 use protocols::Outcome;
 use serde::Serialize;
@@ -32,18 +32,18 @@ pub(super) enum Shown<'a> {
         outcome: ToolOutcome,
     },
     Approval {
-        approval_id: &'a str,
+        approval_id: &'a ApprovalId,
         #[serde(flatten)]
         asked: Asked<'a>,
     },
     Decided {
-        approval_id: &'a str,
+        approval_id: &'a ApprovalId,
         allowed: bool,
         decided: Whose,
         message: Option<&'a str>,
     },
     Settled {
-        approval_id: &'a str,
+        approval_id: &'a ApprovalId,
     },
     Ended {
         outcome: &'static str,

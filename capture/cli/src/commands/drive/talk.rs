@@ -12,7 +12,7 @@ use std::{
 use agents::Answer;
 use anyhow::Context as _;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use events::{Confidence, Payload, Provider, SessionId, Source};
+use events::{ApprovalId, Confidence, Payload, Provider, SessionId, Source};
 use hooks::delivery::Delivery;
 use projections::Approval;
 use protocols::{
@@ -82,7 +82,7 @@ struct Pending {
 struct Decided {
     call: String,
     session: String,
-    approval: String,
+    approval: ApprovalId,
 }
 
 struct Talk {

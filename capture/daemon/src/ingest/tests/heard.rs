@@ -7,7 +7,7 @@ use super::*;
 
 fn delivery(seconds: f64, payload: &str) -> Input {
     let delivery = Delivery {
-        id: RunId::mint(at(seconds), [seconds as u8; 10]),
+        id: DeliveryId::mint(at(seconds), [seconds as u8; 10]),
         provider: Provider::Claude,
         source: Source::Hook,
         at: at(seconds),

@@ -83,10 +83,7 @@ fn a_run_has_a_session_from_its_first_moment() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Codex, "/p"));
     let session = world.session(&name(1));
-    assert_eq!(
-        (session.run_id, session.pid, session.cwd.as_deref()),
-        (Some(run(1).to_string()), Some(901), Some("/p"))
-    );
+    assert_eq!((session.run_id, session.pid, session.cwd.as_deref()), (Some(run(1)), Some(901), Some("/p")));
     assert_eq!(world.status(&name(1)), "waiting new_session");
     assert_eq!(world.frame(1, 1, 0.5, says(State::WaitingApproval, Some(Reason::Trust), Some("/p"))), 1);
     assert_eq!(world.status(&name(1)), "waiting_approval trust");
@@ -133,7 +130,7 @@ fn the_session_the_agent_names_takes_the_place_of_the_runs_own() {
     world.frame(1, 1, 0.5, says(State::Running, Some(Reason::Thinking), None));
     world.registered("s", "alive", 1.0, 901);
     let (own, named) = (world.session(&name(1)), world.session("s"));
-    assert_eq!((own.merged_into, named.run_id), (Some(named.id), Some(run(1).to_string())));
+    assert_eq!((own.merged_into, named.run_id), (Some(named.id), Some(run(1))));
     assert_eq!(world.status("s"), "running thinking", "what the screen says is the session's now");
     world.frame(1, 2, 1.5, says(State::WaitingApproval, Some(Reason::Tool), None));
     assert_eq!(world.status("s"), "waiting_approval tool");
@@ -147,7 +144,7 @@ fn a_process_inside_the_run_belongs_to_it() {
     assert_eq!(world.status(&name(1)), "running tool", "a program nobody knows runs while it lives");
     world.asked.runs.lock().unwrap().insert(950, run(1));
     world.registered("s", "alive", 1.0, 950);
-    assert_eq!(world.session("s").run_id, Some(run(1).to_string()));
+    assert_eq!(world.session("s").run_id, Some(run(1)));
     assert_eq!(world.session(&name(1)).merged_into, None, "the shell is not the agent it started");
     world.registered("other", "alive", 1.0, 951);
     assert_eq!(world.session("other").run_id, None);
@@ -160,7 +157,7 @@ fn a_run_moves_along_to_the_next_session() {
     world.registered("s", "alive", 1.0, 901);
     world.frame(1, 1, 1.1, says(State::Waiting, Some(Reason::TurnComplete), None));
     world.registered("t", "moved", 2.0, 901);
-    assert_eq!(world.session("t").run_id, Some(run(1).to_string()));
+    assert_eq!(world.session("t").run_id, Some(run(1)));
     world.frame(1, 2, 2.1, says(State::Running, Some(Reason::Thinking), None));
     assert_eq!(world.status("t"), "running thinking");
     assert_ne!(world.status("s"), "running thinking", "the one that was left is not what the screen shows");
@@ -193,7 +190,7 @@ fn a_daemon_outlives_the_terminal_of_its_run() {
     world.take(Input::Agents(vec![daemon(&path_of("s"))]));
     world.commit();
     let session = world.session("s");
-    assert_eq!((session.pid, session.run_id), (Some(500), Some(run(2).to_string())), "the one that began to work then");
+    assert_eq!((session.pid, session.run_id), (Some(500), Some(run(2))), "the one that began to work then");
     world.until(6.0);
     world.frame(2, 2, 6.0, Told::Exited { code: None, signal: Some(9) });
     world.take(Input::Ended(Ended { pid: 902, start_ticks: 7 }));

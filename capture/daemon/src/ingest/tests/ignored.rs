@@ -30,7 +30,7 @@ fn hook(seconds: f64, cwd: Option<&str>) -> Input {
     let cwd = cwd.map(|cwd| format!(",\"cwd\":\"{cwd}\"")).unwrap_or_default();
     let payload = format!("{{\"session_id\":\"s\",\"hook_event_name\":\"UserPromptSubmit\",\"prompt\":\"x\"{cwd}}}");
     let delivery = Delivery {
-        id: RunId::mint(at(seconds), [seconds as u8; 10]),
+        id: DeliveryId::mint(at(seconds), [seconds as u8; 10]),
         provider: Provider::Claude,
         source: Source::Hook,
         at: at(seconds),

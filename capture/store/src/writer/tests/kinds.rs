@@ -60,7 +60,7 @@ fn payloads() -> Vec<Payload> {
             cut: true,
             cwd: text(),
             dialog: Some(Box::default()),
-            delivery: text(),
+            delivery: Some(DeliveryId::from_bits(7)),
             digest: text(),
             search_path: text(),
             key: text(),
@@ -124,7 +124,13 @@ fn payloads() -> Vec<Payload> {
             attempts: 3,
         }
         .into(),
-        QueuedPrompt { prompt_id: "p".into(), state: QueuedState::Queued, by: QueuedBy::Person, why: text() }.into(),
+        QueuedPrompt {
+            prompt_id: PromptId::from_bits(7),
+            state: QueuedState::Queued,
+            by: QueuedBy::Person,
+            why: text(),
+        }
+        .into(),
     ]
 }
 
