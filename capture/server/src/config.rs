@@ -4,6 +4,7 @@ use std::{fmt, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use api::health::SourceHealth;
 use projections::Rules;
+use prometheus_client::registry::Registry;
 
 use crate::{ClientLimits, Control, NoControl, Tokens};
 
@@ -157,19 +158,18 @@ impl Default for Limits {
     }
 }
 
-/// What capture tells about itself, called for each request.
-#[derive(Clone)]
+/// What capture tells about itself.
 pub struct Health {
-    /// Whether ingest, store and index are up; answers from memory.
+    /// Whether ingest, store and index are up; answers from memory. Called for each request.
     pub ready: Arc<dyn Fn() -> bool + Send + Sync>,
-    /// The sources and how they do; may look at a few files.
+    /// The sources and how they do; may look at a few files. Called for each request.
     pub sources: Arc<dyn Fn() -> Vec<SourceHealth> + Send + Sync>,
-    /// Appends further metrics in Prometheus text form, each line ended; answers from memory.
-    pub metrics: Arc<dyn Fn(&mut String) + Send + Sync>,
+    /// Metrics shown beside the server's own; their collectors answer from memory.
+    pub metrics: Registry,
 }
 
 impl Default for Health {
     fn default() -> Self {
-        Self { ready: Arc::new(|| true), sources: Arc::new(Vec::new), metrics: Arc::new(|_| ()) }
+        Self { ready: Arc::new(|| true), sources: Arc::new(Vec::new), metrics: Registry::default() }
     }
 }

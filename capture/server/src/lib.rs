@@ -23,7 +23,6 @@ mod gate;
 mod json;
 mod listen;
 mod locks;
-mod metrics;
 mod older;
 mod router;
 mod routes;
@@ -33,6 +32,7 @@ mod unix;
 mod ws;
 
 pub mod board;
+pub mod metrics;
 
 pub use access::{Token, TokenError, Tokens};
 pub use board::{Board, SessionEntry};

@@ -4,7 +4,7 @@ use std::{
     any::Any,
     collections::HashMap,
     convert::Infallible,
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -61,7 +61,7 @@ pub(crate) fn router(app: &App, gate: Arc<Gate>) -> Router {
         .layer(fixed(header::REFERRER_POLICY, "no-referrer"))
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(compressed))
         .layer(CatchPanicLayer::custom(move |_: Box<dyn Any + Send>| {
-            panics.tally.panics.fetch_add(1, Ordering::Relaxed);
+            panics.tally.panics.inc();
             ApiError::internal(&"a handler panicked").into_response()
         }))
         .layer(Guard { app: Arc::clone(app), gate, by_path: Arc::new(by_path()) });
@@ -199,12 +199,12 @@ where
 
     fn call(&mut self, request: Request) -> Self::Future {
         let tally = &self.guard.app.tally;
-        tally.requests.fetch_add(1, Ordering::Relaxed);
+        tally.requests.inc();
         let (parts, body) = request.into_parts();
         match self.guard.admit(&parts, body.size_hint().exact()) {
             Ok(()) => Either::Right(self.inner.call(Request::from_parts(parts, body))),
             Err(error) => {
-                tally.refused.fetch_add(1, Ordering::Relaxed);
+                tally.refused.inc();
                 Either::Left(std::future::ready(Ok(error.into_response())))
             }
         }
