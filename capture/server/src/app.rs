@@ -10,11 +10,11 @@ use tokio::{sync::Semaphore, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Board, Config, Control, Health, Limits, Reply, answer,
+    Board, Config, Control, Health, Json, Limits, Reply, SessionEntry, answer,
     config::Redact,
     error::ApiError,
     metrics::{self, Tally},
-    tail::LastSnapshot,
+    snapshot::LastSnapshot,
 };
 
 /// Reads of the store at once: more would only queue for the disk and hold threads.
@@ -97,6 +97,25 @@ impl Parts {
             Ok(Err(cause)) => Err(ApiError::internal(&cause)),
             Err(cause) => Err(ApiError::internal(&cause)),
         }
+    }
+
+    /// The JSON of these sessions; those without are read from the store, those that are nowhere are
+    /// left out.
+    pub(crate) async fn session_jsons(&self, rows: Vec<Arc<SessionEntry>>) -> Result<Vec<Json>, ApiError> {
+        if rows.iter().all(|row| row.json.is_some()) {
+            return Ok(rows.iter().filter_map(|row| row.json.clone()).collect());
+        }
+        let found = self
+            .read(move |reader| {
+                rows.iter()
+                    .map(|row| match &row.json {
+                        Some(json) => Ok(Some(json.clone())),
+                        None => Ok(reader.session_json(row.id)?.map(Json::from_text)),
+                    })
+                    .collect::<Result<Vec<_>, store::ReadError>>()
+            })
+            .await?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Asks the program around the server, and waits for its answer no longer than a read may take.

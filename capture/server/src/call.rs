@@ -16,8 +16,8 @@ use tokio::time::timeout;
 use crate::{
     answer::{self, Answer},
     app::App,
-    clients::{Admission, Client, StreamSlot},
-    config::Peer,
+    clients::{Admission, StreamSlot},
+    peer::{Client, Peer},
     error::ApiError,
 };
 

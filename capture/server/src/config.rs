@@ -6,7 +6,12 @@ use api::health::SourceHealth;
 use projections::Rules;
 use prometheus_client::registry::Registry;
 
-use crate::{ClientLimits, Control, NoControl, Tokens};
+use crate::{
+    access::Tokens,
+    clients::ClientLimits,
+    control::{Control, NoControl},
+    peer::{PeerCheck, TcpCheck, TcpUser},
+};
 
 /// Who can reach the TCP port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,26 +23,8 @@ pub enum Exposure {
     Network,
 }
 
-/// A process at the other end of the Unix socket, as the kernel names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer {
-    /// Its user.
-    pub uid: u32,
-    /// Its process id, when the kernel says.
-    pub pid: Option<i32>,
-}
-
-/// Says whether a process may use the `control` and `admin` scopes over the Unix socket.
-pub type PeerCheck = Arc<dyn Fn(Peer) -> bool + Send + Sync>;
-
-/// Says whether whoever is at the other end of a TCP connection (client, server) may use them.
-pub type TcpCheck = Arc<dyn Fn(SocketAddr, SocketAddr) -> bool + Send + Sync>;
-
 /// Takes the secrets out of every text of an answer.
 pub type Redact = Arc<dyn Fn(&mut serde_json::Value) + Send + Sync>;
-
-/// Names the user at the other end of a TCP connection of this machine (client, server), by id.
-pub type TcpUser = Arc<dyn Fn(SocketAddr, SocketAddr) -> Option<u32> + Send + Sync>;
 
 /// Where to listen and who may come in.
 #[derive(Clone)]

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::{
     access::{Grants, Tokens, WrongTokens},
     call::Door,
-    config::{PeerCheck, TcpCheck},
+    peer::{PeerCheck, TcpCheck},
     error::ApiError,
 };
 

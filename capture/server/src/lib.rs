@@ -17,15 +17,19 @@ mod clients;
 mod config;
 mod control;
 mod dialect;
+mod entry;
 mod error;
 mod frame;
 mod gate;
 mod json;
 mod listen;
 mod locks;
+mod lookup;
 mod older;
+mod peer;
 mod router;
 mod routes;
+mod snapshot;
 mod sse;
 mod tail;
 mod unix;
@@ -35,16 +39,18 @@ pub mod board;
 pub mod metrics;
 
 pub use access::{Token, TokenError, Tokens};
-pub use board::{Board, SessionEntry};
+pub use board::Board;
 pub use clients::ClientLimits;
-pub use config::{Config, Exposure, Health, Limits, Peer, PeerCheck, Redact, TcpCheck, TcpUser};
+pub use config::{Config, Exposure, Health, Limits, Redact};
 pub use control::{
     ApprovalFilter, Control, Decision, DecisionWait, HostConnection, HostStream, NoControl, Refusal, Reply, RunTarget,
     Telemetry, TelemetryKind, TelemetryRefusal, Who,
 };
+pub use entry::SessionEntry;
 pub use frame::Frame;
 pub use json::Json;
 pub use listen::{ServeError, Serving, serve};
+pub use peer::{Peer, PeerCheck, TcpCheck, TcpUser};
 pub use unix::SocketError;
 
 #[cfg(test)]

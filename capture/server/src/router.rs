@@ -39,8 +39,7 @@ use crate::{
     call::{self, Connection, MediaType},
     error::ApiError,
     gate::Gate,
-    older,
-    routes::{admin, approvals, findings, history, otlp, prompts, runs, sessions, site, status, streams, wait},
+    routes::{admin, approvals, compat, findings, history, otlp, prompts, runs, sessions, site, status, streams, wait},
 };
 
 /// Shorter answers are not compressed, bytes.
@@ -121,10 +120,10 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::TelemetryLogs => of(operation, otlp::logs),
         O::TelemetryTraces => of(operation, otlp::traces),
         O::TelemetryMetrics => of(operation, otlp::metrics),
-        O::CompatStatusStream => of(operation, older::status_stream),
-        O::CompatSessionStream => of(operation, older::session_stream),
+        O::CompatStatusStream => of(operation, compat::status_stream),
+        O::CompatSessionStream => of(operation, compat::session_stream),
         O::CompatSummary => of(operation, sessions::summary::<api::routes::CompatSummary>),
-        O::CompatMessages => of(operation, older::messages),
+        O::CompatMessages => of(operation, compat::messages),
     }
 }
 

@@ -41,7 +41,7 @@ use crate::{
     Board, Config, Frame, Health, Json, Limits, Serving, SessionEntry, Token, Tokens,
     app::{App, Parts},
     call::{Connection, Door},
-    clients::Client,
+    peer::Client,
     gate::Gate,
     router::router,
     serve,

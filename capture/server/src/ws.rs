@@ -28,8 +28,8 @@ use crate::{
     clients::StreamSlot,
     dialect::Dialect,
     error::ApiError,
+    lookup::ids_of,
     older::Older,
-    routes::streams::ids_of,
     tail::{Item, Resume, Tail},
 };
 
