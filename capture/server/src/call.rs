@@ -17,8 +17,8 @@ use crate::{
     answer::{self, Answer},
     app::App,
     clients::{Admission, StreamSlot},
-    peer::{Client, Peer},
     error::ApiError,
+    peer::{Client, Peer},
 };
 
 /// How a request arrived.

@@ -6,8 +6,8 @@
 //! slowness reaches the ingest side.
 //!
 //! `router` builds the router from the table of routes and holds what every request passes, `gate` decides
-//! who is let in, `clients` how many at once, `routes` has the handlers, `tail` is the one way to follow the
-//! log, over SSE (`sse`) and WebSocket (`ws`).
+//! who is let in, `clients` how many at once, `lookup` says which session a request means, `routes` has the
+//! handlers, `tail` is the one way to follow the log, over SSE (`sse`) and WebSocket (`ws`).
 
 mod access;
 mod answer;

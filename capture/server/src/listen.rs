@@ -27,9 +27,9 @@ use crate::{
     app::{App, Parts},
     call::{Connection, Door},
     clients::{Clients, Way},
-    peer::{Client, Peer, TcpUser},
     error::ApiError,
     gate::Gate,
+    peer::{Client, Peer, TcpUser},
     router::router,
     unix::{self, Socket, SocketError},
 };
