@@ -21,46 +21,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Account, Approval, Health, OpenTurn, Session, Status, Summary, Turn, Usage,
+    rules::Rules,
     status::{self, Case, Held, Process},
     summary,
     talk::Talk,
     title::TitleFrom,
 };
-
-/// Limits of the status rules; set by the configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Rules {
-    /// Silence in an open turn after which it is less certain that it runs, ms.
-    pub quiet_ms: i64,
-    /// Silence without an open turn after which a session is idle, ms.
-    pub idle_after_ms: i64,
-    /// Silence in an open turn, with no process known, after which nobody knows any more, ms.
-    pub lost_after_ms: i64,
-    /// How long a ready prompt may stand against an open turn before the turn is given up, ms.
-    pub ready_grace_ms: i64,
-    /// How long it must stay silent after a likely end of a turn until it counts, ms.
-    pub likely_end_ms: i64,
-    /// How long after its goodbye a process may live on before its session is asked again, ms.
-    pub goodbye_grace_ms: i64,
-    /// How long the first to notice a change is believed against a closer source that says
-    /// otherwise, ms.
-    pub confirm_ms: i64,
-}
-
-impl Default for Rules {
-    fn default() -> Self {
-        Self {
-            quiet_ms: 30_000,
-            idle_after_ms: 120_000,
-            lost_after_ms: 600_000,
-            ready_grace_ms: 3_000,
-            likely_end_ms: 400,
-            goodbye_grace_ms: 5_000,
-            confirm_ms: 1_000,
-        }
-    }
-}
 
 /// What a process wrote last may be read this long after its end was noticed, ms.
 const LAST_WORDS_MS: i64 = 1_500;

@@ -12,9 +12,9 @@ use events::{Confidence, Dialog, EventId, Reason, Source, State, Timestamp, Tool
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    rules::Rules,
     session::{Evidence, Status},
     shorten::one_line,
-    state::Rules,
     talk::{Phase, Talk, approval_reason},
 };
 

@@ -21,6 +21,7 @@ mod e2e {
     mod hostile;
     mod ledger;
     mod life;
+    mod metrics;
     mod notices;
     mod owned;
     mod ownership;

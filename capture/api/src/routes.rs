@@ -125,6 +125,10 @@ pub struct TelemetryAnswer;
 #[derive(Debug, Clone, Copy)]
 pub struct PlainText;
 
+/// Metrics in the text form of OpenMetrics.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenMetrics;
+
 /// A web page.
 #[derive(Debug, Clone, Copy)]
 pub struct Page;
@@ -163,6 +167,10 @@ impl AnswerForm for TelemetryAnswer {
 
 impl AnswerForm for PlainText {
     const ANSWER: Answer = Answer::Text("text/plain");
+}
+
+impl AnswerForm for OpenMetrics {
+    const ANSWER: Answer = Answer::Text("application/openmetrics-text");
 }
 
 impl AnswerForm for Page {
@@ -267,7 +275,7 @@ operations! {
     /// A page that points here.
     Index = GET "/" Read (NoQuery, NoBody) -> Page;
     /// Metrics in Prometheus text form.
-    Metrics = GET "/metrics" Read (NoQuery, NoBody) -> PlainText;
+    Metrics = GET "/metrics" Read (NoQuery, NoBody) -> OpenMetrics;
     /// This document.
     Openapi = GET "/openapi.json" Read (NoQuery, NoBody) -> Document;
 

@@ -8,7 +8,7 @@ use std::path::Path;
 pub use api::{Client, ClientError, Connection};
 use daemon::config::Config;
 
-use crate::commands::Failed;
+use crate::failure::Failed;
 pub use stop::stop;
 
 /// Connects to the running server, or starts one in the background where the configuration

@@ -5,6 +5,7 @@
 
 pub mod client;
 pub mod commands;
+pub mod failure;
 pub mod hook;
 pub mod terminal;
 

@@ -1,7 +1,7 @@
 //! How the sources do: what the server tells of them when it is asked. Looks, and changes nothing.
 
 use std::{
-    fmt::Write as _,
+    fmt::{self, Write as _},
     path::{Path, PathBuf},
     sync::{Arc, atomic::Ordering},
     time::UNIX_EPOCH,
@@ -9,10 +9,13 @@ use std::{
 
 use agents::Homes;
 use api::health::SourceHealth;
-use events::{ApprovalState, FindingKind, Provider, Timestamp};
+use events::{Provider, Timestamp};
 use hooks::{AGENTS, Command, Fit, Search, State, Status, delivery::Spool};
+use prometheus_client::{
+    collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
+};
 use protocols::codex_daemon::HealthHandle;
-use server::Health;
+use server::{Health, metrics::encode_family};
 use tailer::collect::Control;
 
 use crate::{
@@ -161,12 +164,17 @@ impl Hooks {
 /// What the server is to tell.
 #[must_use]
 pub fn health(observed: Observed) -> Health {
+    let mut metrics = Registry::default();
+    observed.gauges.counters.register(&mut metrics);
+    metrics.register_collector(Box::new(HookDeliveries(Arc::clone(&observed.gauges))));
+    observed.notices.register(&mut metrics);
+    observed.telemeter.register(&mut metrics);
     let observed = Arc::new(observed);
-    let (ready, for_sources) = (Arc::clone(&observed), Arc::clone(&observed));
+    let ready = Arc::clone(&observed);
     Health {
         ready: Arc::new(move || is_ready(&ready.supervisor, &ready.gauges)),
-        sources: Arc::new(move || for_sources.sources(clock::now())),
-        metrics: Arc::new(move |out| observed.metrics(out)),
+        sources: Arc::new(move || observed.sources(clock::now())),
+        metrics,
     }
 }
 
@@ -228,47 +236,19 @@ impl Observed {
         }
         SourceHealth { dropped: census.frames_lost, detail: Some(detail), ..row("runs".into()) }
     }
+}
 
-    fn metrics(&self, out: &mut String) {
-        let gauges = &self.gauges;
-        for (name, about, value) in [
-            ("capture_ingest_events_total", "Events committed since the start.", &gauges.events),
-            ("capture_ingest_repeated_total", "Records that were known already.", &gauges.repeated),
-            ("capture_ingest_commits_total", "Commits.", &gauges.commits),
-            ("capture_ingest_commits_failed_total", "Commits that failed.", &gauges.failed),
-        ] {
-            writeln!(out, "# HELP {name} {about}\n# TYPE {name} counter\n{name} {}", value.load(Ordering::Relaxed))
-                .ok();
-        }
-        let name = "capture_hook_deliveries_total";
-        writeln!(out, "# HELP {name} Calls of hooks that were taken in.\n# TYPE {name} counter").ok();
-        for provider in AGENTS.iter() {
-            writeln!(out, "{name}{{provider=\"{provider}\"}} {}", gauges.heard.of(*provider).deliveries).ok();
-        }
-        let asked = gauges.approvals_asked.load(Ordering::Relaxed);
-        let name = "capture_approvals_asked_total";
-        writeln!(out, "# HELP {name} Approvals asked for since the start.\n# TYPE {name} counter\n{name} {asked}").ok();
-        let name = "capture_approvals_closed_total";
-        writeln!(out, "# HELP {name} Approvals that were closed, by how.\n# TYPE {name} counter").ok();
-        for state in ApprovalState::ALL.iter().filter(|state| **state != ApprovalState::Pending) {
-            let closed = gauges.approvals_closed.get(usize::from(state.code()));
-            writeln!(out, "{name}{{state=\"{state}\"}} {}", closed.map_or(0, |n| n.load(Ordering::Relaxed))).ok();
-        }
-        let waited = gauges.approvals_waited.load(Ordering::Relaxed) as f64 / 1000.0;
-        let name = "capture_approval_wait_seconds_total";
-        writeln!(
-            out,
-            "# HELP {name} How long closed approvals were waited for.\n# TYPE {name} counter\n{name} {waited}"
-        )
-        .ok();
-        let name = "capture_findings_total";
-        writeln!(out, "# HELP {name} Findings that were raised since the start, by kind.\n# TYPE {name} counter").ok();
-        for kind in FindingKind::ALL {
-            let raised = gauges.findings.get(usize::from(kind.code()));
-            writeln!(out, "{name}{{kind=\"{kind}\"}} {}", raised.map_or(0, |n| n.load(Ordering::Relaxed))).ok();
-        }
-        self.notices.metrics(out);
-        self.telemeter.metrics(out);
+/// The calls of hooks, which [`Heard`](crate::heard::Heard) counts.
+#[derive(Debug)]
+struct HookDeliveries(Arc<Gauges>);
+
+impl Collector for HookDeliveries {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let deliveries = AGENTS.iter().map(|provider| {
+            ([("provider", provider.as_str())], ConstCounter::new(self.0.heard.of(*provider).deliveries))
+        });
+        let help = "Calls of hooks that were taken in.";
+        encode_family(&mut encoder, "capture_hook_deliveries", help, deliveries)
     }
 }
 

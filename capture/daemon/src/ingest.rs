@@ -12,6 +12,7 @@
 
 mod approvals;
 mod batch;
+mod counters;
 mod deliveries;
 mod findings;
 mod fold;
@@ -43,6 +44,7 @@ use store::{CommitError, ReadError, Writer};
 use crate::ignored::Ignored;
 
 pub use approvals::{Decide, Record, Undecided};
+pub use counters::Counters;
 pub use deliveries::HookInput;
 pub use findings::{Aside, Noted};
 pub use handle::{IngestHandle, IngestStopped, Inputs, NotSent, channel};
@@ -362,7 +364,7 @@ impl Ingest {
         let gauges = Arc::clone(&self.publisher.gauges);
         tracing::error!(%failure, "storing failed; trying again, nothing is read further until it works");
         loop {
-            gauges.failed.fetch_add(1, Ordering::Relaxed);
+            gauges.counters.commits_failed.inc();
             gauges.stuck.store(true, Ordering::Relaxed);
             self.transaction.roll_back();
             self.pause(wait);

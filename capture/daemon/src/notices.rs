@@ -5,7 +5,7 @@
 //! where the user is. Neither keeps ingest waiting. Everything told is redacted.
 
 use std::{
-    fmt::Write,
+    fmt,
     sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
@@ -18,7 +18,10 @@ use notifier::{
     TerminalSink, World,
 };
 use projections::Session;
-use server::Refusal;
+use prometheus_client::{
+    collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
+};
+use server::{Refusal, metrics::encode_family};
 use store::{KeptFilter, Reader};
 use terminal::host::frame::Presence as Seen;
 
@@ -120,26 +123,43 @@ impl Notices {
         })
     }
 
-    /// Metrics of the channels.
-    pub fn metrics(&self, out: &mut String) {
-        let name = "capture_notifications_total";
-        writeln!(out, "# HELP {name} Messages to people, by channel and what came of them.\n# TYPE {name} counter")
-            .ok();
-        for counts in self.delivery().map(|delivery| delivery.counts()).unwrap_or_default() {
-            for (outcome, n) in [("sent", counts.sent), ("failed", counts.failed), ("dropped", counts.dropped)] {
-                let channel = counts.channel.replace(['\\', '"', '\n'], "_");
-                writeln!(out, "{name}{{channel=\"{channel}\",outcome=\"{outcome}\"}} {n}").ok();
-            }
-        }
+    /// Shows the messages of each channel among the metrics.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register_collector(Box::new(Channels(Arc::clone(&self.delivery))));
     }
 
     fn delivery(&self) -> Option<Arc<Delivery>> {
-        self.delivery.get()?.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        delivery(&self.delivery)
     }
 
     /// Ends the threads.
     pub fn stop(&self) {
         self.told.send(Told::Stop).ok();
+    }
+}
+
+fn delivery(shared: &OnceLock<Delivered>) -> Option<Arc<Delivery>> {
+    shared.get()?.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// The channels, as far as metrics show them.
+struct Channels(Arc<OnceLock<Delivered>>);
+
+impl fmt::Debug for Channels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Channels").finish_non_exhaustive()
+    }
+}
+
+impl Collector for Channels {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let counts = delivery(&self.0).map(|delivery| delivery.counts()).unwrap_or_default();
+        let messages = counts.iter().flat_map(|of| {
+            [("sent", of.sent), ("failed", of.failed), ("dropped", of.dropped)]
+                .map(|(outcome, n)| ([("channel", of.channel.as_str()), ("outcome", outcome)], ConstCounter::new(n)))
+        });
+        let help = "Messages to people, by channel and what came of them.";
+        encode_family(&mut encoder, "capture_notifications", help, messages)
     }
 }
 

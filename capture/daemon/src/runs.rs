@@ -1,11 +1,11 @@
-//! The runs whose hosts are connected: takes their frames in, passes questions on to them.
+//! The runs whose hosts are connected: receives their frames, passes questions on to them.
 //!
-//! One task a connection. What a host tells goes to ingest like everything else that is known; an
-//! acknowledgement goes back after the commit. The table here only says which hosts can be asked
-//! at the moment, and what became of those that went.
+//! One task per connection. What a host reports goes to ingest, and is acknowledged after the commit. The table here
+//! only says which hosts can be asked now, and what became of those that went.
 
 use std::{
     collections::{HashMap, VecDeque},
+    ops::ControlFlow,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -27,17 +27,19 @@ use crate::ingest::{HostInput, IngestHandle, Input};
 
 /// Questions that may wait for one host.
 const ASKS: usize = 32;
-/// A line of a host may have so many bytes: a picture of a large screen fits.
+/// Most bytes of a line of a host: a picture of a large screen fits.
 const LINE_BYTES: u64 = 4 << 20;
-/// A host answers within this, or counts as busy.
+/// How long a host may take to answer before it counts as busy.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// A host that went may come back within this before its screen counts as unseen.
+/// How long a host that went may stay away before its run counts as unreachable.
 const BACK_WITHIN: Duration = Duration::from_secs(3);
 /// Between a text and the Enter behind it: agents take what comes in one piece for a paste.
 const BEFORE_ENTER: Duration = Duration::from_millis(300);
-/// So often Enter is tried behind a prompt.
+/// Attempts to submit a prompt with Enter.
 const SUBMIT_TRIES: u32 = 5;
-/// So many runs that ended are remembered.
+/// The shortest part of an id that names a run.
+const SHORTEST_PART: usize = 4;
+/// Ended runs that are remembered.
 const ENDED: usize = 100;
 
 /// The runs. A handle: clones share them.
@@ -65,8 +67,14 @@ struct Live {
 
 struct Question {
     ask: Ask,
-    reply: oneshot::Sender<Result<Value, String>>,
+    reply: Reply,
 }
+
+/// Takes the host's answer to a question, or why there is none.
+type Reply = oneshot::Sender<Result<Value, String>>;
+
+/// Questions a host has not answered yet, by their number.
+type Waiting = HashMap<u64, Reply>;
 
 /// Why a prompt was not delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,9 +95,6 @@ pub struct Census {
     /// Frames the hosts could not keep while no server took them.
     pub frames_lost: u64,
 }
-
-/// The shortest part of an id that names a run.
-const SHORTEST_PART: usize = 4;
 
 /// A run whose host just connected.
 fn described(hello: Hello) -> Run {
@@ -363,28 +368,14 @@ impl Runs {
         let acked = Arc::new(acked);
         let connection = self.register(&hello, asks);
         self.inputs.send_async(Input::Host(HostInput::Hello(Box::new(hello)))).await.ok()?;
-        let mut waiting: HashMap<u64, oneshot::Sender<Result<Value, String>>> = HashMap::new();
+        let mut waiting = Waiting::new();
         let mut next = 0;
         loop {
             let down = tokio::select! {
                 line = lines.next() => {
-                    match line {
-                        None => break,
-                        Some(Up::Hello(hello)) if hello.run == run => {
-                            self.renew(&hello);
-                            if self.inputs.send_async(Input::Host(HostInput::Hello(hello))).await.is_err() { break }
-                        }
-                        Some(Up::Hello(_)) => break,
-                        Some(Up::Frame(frame)) => {
-                            self.note(run, &frame);
-                            let acked = Arc::clone(&acked);
-                            let stored = Box::new(move |n| { acked.send_if_modified(|last| n > *last && { *last = n; true }); });
-                            if self.inputs.send_async(Input::Host(HostInput::Frame { run, frame, stored })).await.is_err() { break }
-                        }
-                        Some(Up::Answer { id, answer }) => if let Some(reply) = waiting.remove(&id) {
-                            // The one who asked may have gone away.
-                            reply.send(answer).ok();
-                        },
+                    let Some(up) = line else { break };
+                    if self.receive(run, up, &acked, &mut waiting).await.is_break() {
+                        break;
                     }
                     continue;
                 }
@@ -396,7 +387,9 @@ impl Runs {
                     Down::Ask { id: next, ask }
                 }
                 changed = acks.changed() => {
-                    if changed.is_err() { break }
+                    if changed.is_err() {
+                        break;
+                    }
                     Down::Ack { n: *acks.borrow_and_update() }
                 }
             };
@@ -408,6 +401,46 @@ impl Runs {
             }
         }
         Some((run, connection))
+    }
+
+    /// Takes in what a host says. Breaks when it speaks for another run, or ingest has stopped.
+    async fn receive(
+        &self,
+        run: RunId,
+        up: Up,
+        acked: &Arc<watch::Sender<u64>>,
+        waiting: &mut Waiting,
+    ) -> ControlFlow<()> {
+        let input = match up {
+            Up::Hello(hello) if hello.run == run => {
+                self.renew(&hello);
+                HostInput::Hello(hello)
+            }
+            Up::Hello(_) => return ControlFlow::Break(()),
+            Up::Frame(frame) => {
+                self.note(run, &frame);
+                let acked = Arc::clone(acked);
+                let stored = Box::new(move |n: u64| {
+                    acked.send_if_modified(|last| {
+                        let is_newer = n > *last;
+                        *last = n.max(*last);
+                        is_newer
+                    });
+                });
+                HostInput::Frame { run, frame, stored }
+            }
+            Up::Answer { id, answer } => {
+                if let Some(reply) = waiting.remove(&id) {
+                    // Whoever asked may have gone away.
+                    reply.send(answer).ok();
+                }
+                return ControlFlow::Continue(());
+            }
+        };
+        match self.inputs.send_async(Input::Host(input)).await {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
     }
 
     fn register(&self, hello: &Hello, asks: mpsc::Sender<Question>) -> u64 {

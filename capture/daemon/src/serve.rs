@@ -1,4 +1,4 @@
-//! Putting the parts together, and taking them apart in order: sources, ingest, server.
+//! Starts the parts of the service, and stops them in order: sources, ingest, server.
 
 use std::{
     net::SocketAddr,
@@ -42,12 +42,12 @@ use crate::{
     telemetry::Telemeter,
 };
 
-/// What `capture serve` was told.
+/// What `capture serve` was asked to do.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Where to listen.
     pub listen: SocketAddr,
-    /// Whether an address other machines can reach was asked for in so many words.
+    /// Whether an address that other machines can reach was asked for explicitly.
     pub exposed: bool,
     /// The data directory.
     pub data: PathBuf,
@@ -61,13 +61,16 @@ const INGEST: &str = "ingest";
 const CHECKPOINT: &str = "checkpoint";
 /// The write-ahead log is moved into the database this often while there is something in it.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
+/// Size up to which a write-ahead log that still grows is left alone, so that a burst is written once, bytes.
+const WAL_MOST_BYTES: u64 = 512 << 20;
+/// Size up to which a write-ahead log may stay while nothing is written, bytes.
+const WAL_REST_BYTES: u64 = 4 << 20;
 
-/// Serves until the token is cancelled. `taken` is called once the data directory is ours, before
-/// anything else is read.
+/// Serves until the token is cancelled. Calls `taken` once the data directory is locked, before anything else is read.
 ///
 /// # Errors
-/// When the store, the sockets or a thread cannot be had, or `taken` fails; and when a thread or task ends that the
-/// service needs, with its name.
+/// When the store, the sockets or a thread cannot be opened or started, or `taken` fails; and when a thread or task
+/// that the service needs ends, with its name.
 pub fn run(
     options: &Options,
     taken: impl FnOnce() -> anyhow::Result<()>,
@@ -128,7 +131,7 @@ async fn signalled() {
     }
 }
 
-/// Waits for one signal; for ever when it cannot be waited for.
+/// Waits for one signal; never returns when the signal cannot be received.
 async fn received(kind: SignalKind) {
     match signal(kind) {
         Ok(mut signals) => drop(signals.recv().await),
@@ -136,7 +139,7 @@ async fn received(kind: SignalKind) {
     }
 }
 
-/// Who is told what ingest commits.
+/// Receives what ingest commits.
 struct Onlookers {
     runs: Runs,
     approvals: ApprovalBroker,
@@ -162,7 +165,7 @@ impl ingest::Onlooker for Onlookers {
     }
 }
 
-/// A service at work.
+/// A running service.
 struct Service {
     endpoint: Endpoint,
     data: PathBuf,
@@ -241,24 +244,8 @@ impl Service {
         let mut ingest = IngestLoop::new(ingest, incoming);
         supervisor.spawn(INGEST, move || ingest.run())?;
 
-        let mut config = server::Config::new(tokens);
-        config.listen = options.listen;
-        config.exposure = if options.exposed { server::Exposure::Network } else { server::Exposure::Loopback };
         let socket = data.join("capture.sock");
-        config.socket = Some(socket.clone());
-        config.rules = options.config.rules();
-        config.redact = Some(Arc::new(redaction::value));
-        config.host_protocol = terminal::host::frame::PROTOCOL;
-        // An agent's own shell can neither approve itself nor change what is captured.
-        config.control_peer = Some(Arc::new(|peer| {
-            peer.pid.and_then(|pid| u32::try_from(pid).ok()).is_some_and(|pid| !descends_from_agent(pid))
-        }));
-        config.control_tcp = Some(Arc::new(|from, to| {
-            let at_the_other_end = if from.ip().is_loopback() { holders_of_tcp(from, to) } else { return true };
-            !at_the_other_end.is_empty() && !at_the_other_end.into_iter().any(descends_from_agent)
-        }));
-        config.tcp_user = Some(Arc::new(user_of_tcp));
-        config.limits.clients = config.limits.clients.within(open_files::raise_limit());
+        let mut config = server_config(options, tokens, socket.clone());
         let telemeter = Telemeter::new(inputs.clone(), Arc::clone(&gauges));
         let daemons = daemons::follow(codex_homes, inputs.clone(), &supervisor);
         let daemons = daemons.context("cannot start the codex-daemon thread")?;
@@ -378,6 +365,28 @@ impl Service {
     }
 }
 
+/// Where the server listens, and whom it lets in.
+fn server_config(options: &Options, tokens: server::Tokens, socket: PathBuf) -> server::Config {
+    let mut config = server::Config::new(tokens);
+    config.listen = options.listen;
+    config.exposure = if options.exposed { server::Exposure::Network } else { server::Exposure::Loopback };
+    config.socket = Some(socket);
+    config.rules = options.config.rules();
+    config.redact = Some(Arc::new(redaction::value));
+    config.host_protocol = terminal::host::frame::PROTOCOL;
+    // An agent's own shell can neither approve itself nor change what is captured.
+    config.control_peer = Some(Arc::new(|peer| {
+        peer.pid.and_then(|pid| u32::try_from(pid).ok()).is_some_and(|pid| !descends_from_agent(pid))
+    }));
+    config.control_tcp = Some(Arc::new(|from, to| {
+        let at_the_other_end = if from.ip().is_loopback() { holders_of_tcp(from, to) } else { return true };
+        !at_the_other_end.is_empty() && !at_the_other_end.into_iter().any(descends_from_agent)
+    }));
+    config.tcp_user = Some(Arc::new(user_of_tcp));
+    config.limits.clients = config.limits.clients.within(open_files::raise_limit());
+    config
+}
+
 fn collect_config(config: &Config) -> tailer::collect::Config {
     let mut collect = tailer::collect::Config::new(clock::both);
     collect.limits.line_bytes = u64::from(config.read.max_line_mib) << 20;
@@ -411,12 +420,6 @@ fn checkpoint_thread(database: PathBuf, supervisor: &Supervisor) -> anyhow::Resu
     })?;
     Ok(stop)
 }
-
-/// A write-ahead log that still grows is left alone up to this size, so that a burst is written
-/// once and not twice while it lasts, bytes.
-const WAL_MOST_BYTES: u64 = 512 << 20;
-/// A write-ahead log of this size may rest while nothing is written, bytes.
-const WAL_REST_BYTES: u64 = 4 << 20;
 
 /// The log file of a server started in the background.
 #[must_use]

@@ -3,14 +3,18 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     sync::{Arc, Mutex, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
 use api::health::SourceHealth;
 use events::{Provider, Timestamp};
+use prometheus_client::{
+    collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
+};
 use protocols::telemetry::{self, Encoding, Received, Signal};
-use server::{Telemetry, TelemetryKind, TelemetryRefusal};
+use server::{Telemetry, TelemetryKind, TelemetryRefusal, metrics::encode_family};
 use tokio::sync::oneshot;
 
 use crate::{
@@ -150,23 +154,27 @@ impl Telemeter {
             .collect()
     }
 
-    /// The same as metrics in Prometheus text form.
-    pub fn metrics(&self, out: &mut String) {
-        use std::fmt::Write;
-        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for (name, about, of) in [
-            (
-                "capture_telemetry_records_total",
-                "Log records, spans and metrics agents sent.",
-                (|counts| counts.records) as fn(&Counts) -> u64,
-            ),
-            ("capture_telemetry_rejected_total", "Of them, those over a limit or damaged.", |counts| counts.rejected),
-            ("capture_telemetry_unknown_session_total", "Events of sessions nobody knows.", |counts| counts.strange),
-        ] {
-            writeln!(out, "# HELP {name} {about}\n# TYPE {name} counter").ok();
-            for (provider, counts) in &counts {
-                writeln!(out, "{name}{{provider=\"{provider}\"}} {}", of(counts)).ok();
-            }
-        }
+    /// Shows the same among the metrics.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register_collector(Box::new(TelemetryMetrics(Arc::clone(&self.counts))));
+    }
+}
+
+/// What agents sent, as far as metrics show it.
+#[derive(Debug)]
+struct TelemetryMetrics(Arc<Mutex<BTreeMap<Provider, Counts>>>);
+
+impl Collector for TelemetryMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut family = |name, help, of: fn(&Counts) -> u64| {
+            let each = counts
+                .iter()
+                .map(|(provider, counts)| ([("provider", provider.as_str())], ConstCounter::new(of(counts))));
+            encode_family(&mut encoder, name, help, each)
+        };
+        family("capture_telemetry_records", "Log records, spans and metrics agents sent.", |counts| counts.records)?;
+        family("capture_telemetry_rejected", "Of them, those over a limit or damaged.", |counts| counts.rejected)?;
+        family("capture_telemetry_unknown_session", "Events of sessions nobody knows.", |counts| counts.strange)
     }
 }

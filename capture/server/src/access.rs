@@ -11,7 +11,7 @@ use api::Scope;
 use constant_time_eq::constant_time_eq;
 use tokio::time::Instant;
 
-use crate::{clients::Client, locks::lock};
+use crate::{locks::lock, peer::Client};
 
 /// A set of scopes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -41,9 +41,9 @@ pub(crate) fn text(text: impl Into<Bytes>) -> Response {
     of_type("text/plain; charset=utf-8", Body::from(text.into()))
 }
 
-/// Metrics in Prometheus text form.
+/// Metrics in the text form of OpenMetrics.
 pub(crate) fn metrics(text: String) -> Response {
-    of_type("text/plain; version=0.0.4; charset=utf-8", Body::from(text))
+    of_type("application/openmetrics-text; version=1.0.0; charset=utf-8", Body::from(text))
 }
 
 /// A page of our own.

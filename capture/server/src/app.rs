@@ -1,15 +1,20 @@
 //! What every handler can reach.
 
-use std::sync::{Arc, Mutex, atomic::AtomicU64};
+use std::sync::{Arc, Mutex};
 
 use projections::Rules;
+use prometheus_client::registry::Registry;
 use serde::Serialize;
 use store::{ReadError, Reader};
 use tokio::{sync::Semaphore, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Board, Config, Control, Health, Limits, Reply, answer, config::Redact, error::ApiError, tail::LastSnapshot,
+    Board, Config, Control, Health, Json, Limits, Reply, SessionEntry, answer,
+    config::Redact,
+    error::ApiError,
+    metrics::{self, Tally},
+    snapshot::LastSnapshot,
 };
 
 /// Reads of the store at once: more would only queue for the disk and hold threads.
@@ -31,6 +36,8 @@ pub(crate) struct Parts {
     /// Takes secrets out of answers.
     redact: Option<Redact>,
     pub(crate) tally: Tally,
+    /// What `/metrics` shows.
+    pub(crate) metrics: Registry,
     /// Ends streams, WebSockets and connections.
     pub(crate) cancel: CancellationToken,
     /// Owns every task.
@@ -43,20 +50,16 @@ pub(crate) struct Parts {
     reads: Semaphore,
 }
 
-/// Counters for the metrics.
-#[derive(Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) requests: AtomicU64,
-    pub(crate) refused: AtomicU64,
-    pub(crate) panics: AtomicU64,
-    pub(crate) connections: AtomicU64,
-    pub(crate) connections_refused: AtomicU64,
-    pub(crate) streams: AtomicU64,
-    pub(crate) websockets: AtomicU64,
-}
-
 impl Parts {
-    pub(crate) fn new(board: Board, reader: Reader, health: Health, config: &Config, cancel: CancellationToken) -> App {
+    pub(crate) fn new(
+        board: Board,
+        reader: Reader,
+        mut health: Health,
+        config: &Config,
+        cancel: CancellationToken,
+    ) -> App {
+        let tally = Tally::default();
+        let metrics = metrics::registry(&mut health, &board, &tally);
         Arc::new(Self {
             board,
             health,
@@ -65,7 +68,8 @@ impl Parts {
             host_protocol: config.host_protocol,
             rules: config.rules,
             redact: config.redact.clone(),
-            tally: Tally::default(),
+            tally,
+            metrics,
             cancel,
             tasks: TaskTracker::new(),
             last_snapshot: Mutex::default(),
@@ -93,6 +97,25 @@ impl Parts {
             Ok(Err(cause)) => Err(ApiError::internal(&cause)),
             Err(cause) => Err(ApiError::internal(&cause)),
         }
+    }
+
+    /// The JSON of these sessions; those without are read from the store, those that are nowhere are
+    /// left out.
+    pub(crate) async fn session_jsons(&self, rows: Vec<Arc<SessionEntry>>) -> Result<Vec<Json>, ApiError> {
+        if rows.iter().all(|row| row.json.is_some()) {
+            return Ok(rows.iter().filter_map(|row| row.json.clone()).collect());
+        }
+        let found = self
+            .read(move |reader| {
+                rows.iter()
+                    .map(|row| match &row.json {
+                        Some(json) => Ok(Some(json.clone())),
+                        None => Ok(reader.session_json(row.id)?.map(Json::from_text)),
+                    })
+                    .collect::<Result<Vec<_>, store::ReadError>>()
+            })
+            .await?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Asks the program around the server, and waits for its answer no longer than a read may take.

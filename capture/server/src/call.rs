@@ -16,9 +16,9 @@ use tokio::time::timeout;
 use crate::{
     answer::{self, Answer},
     app::App,
-    clients::{Admission, Client, StreamSlot},
-    config::Peer,
+    clients::{Admission, StreamSlot},
     error::ApiError,
+    peer::{Client, Peer},
 };
 
 /// How a request arrived.

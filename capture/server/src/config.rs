@@ -4,8 +4,14 @@ use std::{fmt, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use api::health::SourceHealth;
 use projections::Rules;
+use prometheus_client::registry::Registry;
 
-use crate::{ClientLimits, Control, NoControl, Tokens};
+use crate::{
+    access::Tokens,
+    clients::ClientLimits,
+    control::{Control, NoControl},
+    peer::{PeerCheck, TcpCheck, TcpUser},
+};
 
 /// Who can reach the TCP port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,26 +23,8 @@ pub enum Exposure {
     Network,
 }
 
-/// A process at the other end of the Unix socket, as the kernel names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer {
-    /// Its user.
-    pub uid: u32,
-    /// Its process id, when the kernel says.
-    pub pid: Option<i32>,
-}
-
-/// Says whether a process may use the `control` and `admin` scopes over the Unix socket.
-pub type PeerCheck = Arc<dyn Fn(Peer) -> bool + Send + Sync>;
-
-/// Says whether whoever is at the other end of a TCP connection (client, server) may use them.
-pub type TcpCheck = Arc<dyn Fn(SocketAddr, SocketAddr) -> bool + Send + Sync>;
-
 /// Takes the secrets out of every text of an answer.
 pub type Redact = Arc<dyn Fn(&mut serde_json::Value) + Send + Sync>;
-
-/// Names the user at the other end of a TCP connection of this machine (client, server), by id.
-pub type TcpUser = Arc<dyn Fn(SocketAddr, SocketAddr) -> Option<u32> + Send + Sync>;
 
 /// Where to listen and who may come in.
 #[derive(Clone)]
@@ -157,19 +145,18 @@ impl Default for Limits {
     }
 }
 
-/// What capture tells about itself, called for each request.
-#[derive(Clone)]
+/// What capture tells about itself.
 pub struct Health {
-    /// Whether ingest, store and index are up; answers from memory.
+    /// Whether ingest, store and index are up; answers from memory. Called for each request.
     pub ready: Arc<dyn Fn() -> bool + Send + Sync>,
-    /// The sources and how they do; may look at a few files.
+    /// The sources and how they do; may look at a few files. Called for each request.
     pub sources: Arc<dyn Fn() -> Vec<SourceHealth> + Send + Sync>,
-    /// Appends further metrics in Prometheus text form, each line ended; answers from memory.
-    pub metrics: Arc<dyn Fn(&mut String) + Send + Sync>,
+    /// Metrics shown beside the server's own; their collectors answer from memory.
+    pub metrics: Registry,
 }
 
 impl Default for Health {
     fn default() -> Self {
-        Self { ready: Arc::new(|| true), sources: Arc::new(Vec::new), metrics: Arc::new(|_| ()) }
+        Self { ready: Arc::new(|| true), sources: Arc::new(Vec::new), metrics: Registry::default() }
     }
 }

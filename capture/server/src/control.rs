@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::Peer;
+use crate::peer::Peer;
 
 /// An answer that takes a while. Dropped, what was asked for is not begun, or is finished without anybody
 /// waiting for it.

@@ -3,10 +3,13 @@
 use std::fmt;
 
 use api::{ErrorBody, ErrorCode, ErrorText};
-use axum::response::{IntoResponse, Response};
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
 use http::{HeaderName, HeaderValue, header};
 
-use crate::{Refusal, answer};
+use crate::Refusal;
 
 /// An answer that is an error: a stable code with its status, and a message for people. Causes go to the
 /// log, never in here.
@@ -98,7 +101,8 @@ impl IntoResponse for ApiError {
     fn into_response(mut self) -> Response {
         let (status, header) = (self.code.status(), self.header.take());
         let text = serde_json::to_vec(&self.body_of()).unwrap_or_default();
-        let mut response = answer::json(text);
+        let mut response = Response::new(Body::from(text));
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         *response.status_mut() = status;
         if let Some((name, value)) = header.map(|header| *header) {
             response.headers_mut().insert(name, value);

@@ -6,7 +6,7 @@ use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
 use events::{Kind, SessionId, State};
 
-use crate::{Json, SessionEntry};
+use crate::{entry::SessionEntry, json::Json};
 
 /// What a frame tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

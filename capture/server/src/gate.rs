@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use crate::{
     access::{Grants, Tokens, WrongTokens},
     call::Door,
-    config::{PeerCheck, TcpCheck},
     error::ApiError,
+    peer::{PeerCheck, TcpCheck},
 };
 
 /// A page of a public network asks to reach into this one.

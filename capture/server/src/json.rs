@@ -33,4 +33,17 @@ impl Json {
     pub fn bytes(&self) -> Bytes {
         self.0.clone().into()
     }
+
+    /// Writes JSON texts into a list, as they are.
+    pub(crate) fn concatenate(out: &mut String, parts: &[Self]) {
+        out.reserve(parts.iter().map(|part| part.as_str().len() + 1).sum::<usize>() + 2);
+        out.push('[');
+        for (i, part) in parts.iter().enumerate() {
+            if i > 0 {
+                out.push(',');
+            }
+            out.push_str(part.as_str());
+        }
+        out.push(']');
+    }
 }

@@ -6,8 +6,8 @@
 //! slowness reaches the ingest side.
 //!
 //! `router` builds the router from the table of routes and holds what every request passes, `gate` decides
-//! who is let in, `clients` how many at once, `routes` has the handlers, `tail` is the one way to follow the
-//! log, over SSE (`sse`) and WebSocket (`ws`).
+//! who is let in, `clients` how many at once, `lookup` says which session a request means, `routes` has the
+//! handlers, `tail` is the one way to follow the log, over SSE (`sse`) and WebSocket (`ws`).
 
 mod access;
 mod answer;
@@ -17,34 +17,40 @@ mod clients;
 mod config;
 mod control;
 mod dialect;
+mod entry;
 mod error;
 mod frame;
 mod gate;
 mod json;
 mod listen;
 mod locks;
-mod metrics;
+mod lookup;
 mod older;
+mod peer;
 mod router;
 mod routes;
+mod snapshot;
 mod sse;
 mod tail;
 mod unix;
 mod ws;
 
 pub mod board;
+pub mod metrics;
 
 pub use access::{Token, TokenError, Tokens};
-pub use board::{Board, SessionEntry};
+pub use board::Board;
 pub use clients::ClientLimits;
-pub use config::{Config, Exposure, Health, Limits, Peer, PeerCheck, Redact, TcpCheck, TcpUser};
+pub use config::{Config, Exposure, Health, Limits, Redact};
 pub use control::{
     ApprovalFilter, Control, Decision, DecisionWait, HostConnection, HostStream, NoControl, Refusal, Reply, RunTarget,
     Telemetry, TelemetryKind, TelemetryRefusal, Who,
 };
+pub use entry::SessionEntry;
 pub use frame::Frame;
 pub use json::Json;
 pub use listen::{ServeError, Serving, serve};
+pub use peer::{Peer, PeerCheck, TcpCheck, TcpUser};
 pub use unix::SocketError;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     pin::pin,
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     time::Duration,
 };
 
@@ -26,10 +26,10 @@ use crate::{
     Board, Config, Exposure, Health,
     app::{App, Parts},
     call::{Connection, Door},
-    clients::{Client, Clients, Way},
-    config::{Peer, TcpUser},
+    clients::{Clients, Way},
     error::ApiError,
     gate::Gate,
+    peer::{Client, Peer, TcpUser},
     router::router,
     unix::{self, Socket, SocketError},
 };
@@ -211,13 +211,13 @@ impl Entrance {
             let from = Connection { door, admission: Some(Arc::new(admission)) };
             let router = self.router.clone();
             self.app.tasks.spawn(async move {
-                app.tally.connections.fetch_add(1, Ordering::Relaxed);
+                app.tally.connections.inc();
                 serve_connection(io, router, from, &app, read).await;
-                app.tally.connections.fetch_sub(1, Ordering::Relaxed);
+                app.tally.connections.dec();
             });
             return;
         }
-        app.tally.connections_refused.fetch_add(1, Ordering::Relaxed);
+        app.tally.connections_refused.inc();
         if client != Client::Own {
             return;
         }

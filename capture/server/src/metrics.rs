@@ -1,80 +1,174 @@
-//! Metrics in Prometheus text form.
+//! Metrics in the text form of OpenMetrics.
+//!
+//! What the server counts itself are counters and gauges of a [`Tally`]. What others know, the live view and the
+//! sources, is read for each request by a [`Collector`]. The program around the server registers its own with
+//! [`Health::metrics`](crate::Health::metrics).
 
-use std::{
-    fmt::{Display, Write as _},
-    sync::atomic::Ordering,
-};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use api::health::SourceHealth;
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text},
+    metrics::{
+        TypedMetric,
+        counter::{ConstCounter, Counter},
+        gauge::{ConstGauge, Gauge},
+    },
+    registry::Registry,
+};
 
-use crate::app::App;
+use crate::{Board, Health};
 
-/// All metrics: what the server knows, then what capture adds.
-pub(crate) fn text(app: &App, sources: &[SourceHealth]) -> String {
-    let mut out = String::with_capacity(4096);
-    family(&mut out, "capture_sessions", "gauge", "Sessions by agent and state.");
-    for (provider, state, n) in app.board.counts() {
-        let labels = [("provider", provider.as_str()), ("state", state.as_str())];
-        sample(&mut out, "capture_sessions", &labels, n);
+/// What requests and connections are counted in. A handle: clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tally {
+    pub(crate) requests: Counter,
+    pub(crate) refused: Counter,
+    pub(crate) panics: Counter,
+    pub(crate) connections: Gauge,
+    pub(crate) connections_refused: Counter,
+    pub(crate) streams: Gauge,
+    pub(crate) websockets: Gauge,
+}
+
+impl Tally {
+    fn register(&self, registry: &mut Registry) {
+        registry.register("capture_http_requests", "Requests", self.requests.clone());
+        registry.register("capture_http_refused", "Requests that were not let in", self.refused.clone());
+        registry.register("capture_http_panics", "Requests that ended in a panic", self.panics.clone());
+        registry.register("capture_connections", "HTTP connections open", self.connections.clone());
+        let refused = self.connections_refused.clone();
+        registry.register("capture_connections_refused", "Connections over the limit", refused);
+        registry.register("capture_sse_clients", "Server-sent event streams open", self.streams.clone());
+        registry.register("capture_websocket_clients", "WebSockets open", self.websockets.clone());
     }
-    let feed = app.board.feed_counts();
-    let load = |n: &std::sync::atomic::AtomicU64| n.load(Ordering::Relaxed);
-    let tally = &app.tally;
-    for (name, kind, about, n) in [
-        ("capture_events_committed_total", "counter", "Last committed position.", app.board.position()),
-        ("capture_frames_published_total", "counter", "Frames and commits told to the feed.", feed.published),
-        ("capture_frames_delivered_total", "counter", "Frames put in the queues of streams.", feed.delivered),
-        ("capture_streams_broken_total", "counter", "Times a stream had to start again with a snapshot.", feed.broken),
-        ("capture_subscribers", "gauge", "Streams and waits open.", feed.subscribers as u64),
-        ("capture_sse_clients", "gauge", "Server-sent event streams open.", load(&tally.streams)),
-        ("capture_websocket_clients", "gauge", "WebSockets open.", load(&tally.websockets)),
-        ("capture_connections", "gauge", "HTTP connections open.", load(&tally.connections)),
-        (
-            "capture_connections_refused_total",
-            "counter",
-            "Connections over the limit.",
-            load(&tally.connections_refused),
-        ),
-        ("capture_http_requests_total", "counter", "Requests.", load(&tally.requests)),
-        ("capture_http_refused_total", "counter", "Requests that were not let in.", load(&tally.refused)),
-        ("capture_http_panics_total", "counter", "Requests that ended in a panic.", load(&tally.panics)),
-    ] {
-        family(&mut out, name, kind, about);
-        sample(&mut out, name, &[], n);
+}
+
+/// Everything that `/metrics` shows: what the program registered, and what the server adds.
+pub(crate) fn registry(health: &mut Health, board: &Board, tally: &Tally) -> Registry {
+    let mut registry = std::mem::take(&mut health.metrics);
+    tally.register(&mut registry);
+    registry.register_collector(Box::new(LiveView(board.clone())));
+    registry.register_collector(Box::new(Sources(Arc::clone(&health.sources))));
+    registry
+}
+
+/// The answer to a scrape. Asks after the sources, which may look at files.
+pub(crate) fn encode(registry: &Registry) -> Result<String, fmt::Error> {
+    let mut out = String::with_capacity(8 << 10);
+    text::encode(&mut out, registry)?;
+    Ok(out)
+}
+
+/// Encodes a metric without labels whose value is known only at the time of the request.
+///
+/// # Errors
+/// When the text cannot be written.
+pub fn encode_metric(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    metric: &impl EncodeMetric,
+) -> fmt::Result {
+    metric.encode(encoder.encode_descriptor(name, help, None, metric.metric_type())?)
+}
+
+/// Encodes a family of metrics whose values are known only at the time of the request.
+///
+/// # Errors
+/// When the text cannot be written.
+pub fn encode_family<L, M>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    metrics: impl IntoIterator<Item = (L, M)>,
+) -> fmt::Result
+where
+    L: EncodeLabelSet,
+    M: EncodeMetric + TypedMetric,
+{
+    let mut family = encoder.encode_descriptor(name, help, None, M::TYPE)?;
+    for (labels, metric) in metrics {
+        metric.encode(family.encode_family(&labels)?)?;
     }
-    for (name, kind, about, of) in [
-        (
-            "capture_source_active",
-            "gauge",
-            "Whether the source is read.",
-            (|s| u64::from(s.active)) as fn(&SourceHealth) -> u64,
-        ),
-        ("capture_source_lag_milliseconds", "gauge", "How far behind it is.", |s| s.lag_ms),
-        ("capture_source_dropped_total", "counter", "Events lost.", |s| s.dropped),
-        ("capture_source_coalesced_total", "counter", "Events merged under load.", |s| s.coalesced),
-        ("capture_source_errors_total", "counter", "Failures.", |s| s.errors),
-        ("capture_source_files", "gauge", "Files followed.", |s| s.files),
-        ("capture_source_trouble", "gauge", "Whether somebody has to look at it.", |s| u64::from(s.trouble.is_some())),
-    ] {
-        family(&mut out, name, kind, about);
-        for source in sources {
-            sample(&mut out, name, &[("source", &source.name)], of(source));
+    Ok(())
+}
+
+/// The sessions and the streams of the live view.
+#[derive(Debug)]
+struct LiveView(Board);
+
+impl Collector for LiveView {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let sessions = self.0.counts().into_iter().map(|(provider, state, sessions)| {
+            let labels = [("provider", provider.as_str()), ("state", state.as_str())];
+            (labels, ConstGauge::new(sessions))
+        });
+        encode_family(&mut encoder, "capture_sessions", "Sessions by agent and state.", sessions)?;
+        let feed = self.0.feed_counts();
+        for (name, help, value) in [
+            ("capture_events_committed", "Last committed position.", self.0.position()),
+            ("capture_frames_published", "Frames and commits told to the feed.", feed.published),
+            ("capture_frames_delivered", "Frames put in the queues of streams.", feed.delivered),
+            ("capture_streams_broken", "Times a stream had to start again with a snapshot.", feed.broken),
+        ] {
+            encode_metric(&mut encoder, name, help, &ConstCounter::new(value))?;
         }
+        let subscribers = ConstGauge::new(feed.subscribers as u64);
+        encode_metric(&mut encoder, "capture_subscribers", "Streams and waits open.", &subscribers)
     }
-    (app.health.metrics)(&mut out);
-    out
 }
 
-fn family(out: &mut String, name: &str, kind: &str, about: &str) {
-    let _ = writeln!(out, "# HELP {name} {about}\n# TYPE {name} {kind}");
+/// The sources, as the program knows them.
+struct Sources(Arc<dyn Fn() -> Vec<SourceHealth> + Send + Sync>);
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Sources").finish_non_exhaustive()
+    }
 }
 
-fn sample(out: &mut String, name: &str, labels: &[(&str, &str)], value: impl Display) {
-    out.push_str(name);
-    for (i, (label, text)) in labels.iter().enumerate() {
-        let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-        let _ = write!(out, "{}{label}=\"{text}\"", if i == 0 { '{' } else { ',' });
+impl Sources {
+    /// What is known of each source. Two homes of one agent are one source here: a series is shown once.
+    fn by_name(&self) -> BTreeMap<String, SourceHealth> {
+        let mut by_name: BTreeMap<String, SourceHealth> = BTreeMap::new();
+        for source in (self.0)() {
+            match by_name.get_mut(&source.name) {
+                None => drop(by_name.insert(source.name.clone(), source)),
+                Some(sum) => {
+                    sum.active |= source.active;
+                    sum.lag_ms = sum.lag_ms.max(source.lag_ms);
+                    sum.files += source.files;
+                    sum.trouble = sum.trouble.take().or(source.trouble);
+                    sum.dropped += source.dropped;
+                    sum.coalesced += source.coalesced;
+                    sum.errors += source.errors;
+                }
+            }
+        }
+        by_name
     }
-    let end = if labels.is_empty() { "" } else { "}" };
-    let _ = writeln!(out, "{end} {value}");
+}
+
+impl Collector for Sources {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let sources = self.by_name();
+        let mut gauge = |name, help, of: fn(&SourceHealth) -> u64| {
+            let each = sources.values().map(|source| ([("source", source.name.as_str())], ConstGauge::new(of(source))));
+            encode_family(&mut encoder, name, help, each)
+        };
+        gauge("capture_source_active", "Whether the source is read.", |s| u64::from(s.active))?;
+        gauge("capture_source_lag_milliseconds", "How far behind it is.", |s| s.lag_ms)?;
+        gauge("capture_source_files", "Files followed.", |s| s.files)?;
+        gauge("capture_source_trouble", "Whether somebody has to look at it.", |s| u64::from(s.trouble.is_some()))?;
+        let mut counter = |name, help, of: fn(&SourceHealth) -> u64| {
+            let each =
+                sources.values().map(|source| ([("source", source.name.as_str())], ConstCounter::new(of(source))));
+            encode_family(&mut encoder, name, help, each)
+        };
+        counter("capture_source_dropped", "Events lost.", |s| s.dropped)?;
+        counter("capture_source_coalesced", "Events merged under load.", |s| s.coalesced)?;
+        counter("capture_source_errors", "Failures.", |s| s.errors)
+    }
 }

@@ -16,65 +16,14 @@
 
 use std::collections::HashMap;
 
-use api::{
-    compat,
-    routes::{CompatMessages, CompatSessionStream, CompatStatusStream},
-};
 use events::{ApprovalId, Event, Kind, Payload, Reason, SessionId, State};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{
-    Frame, Json,
-    answer::Answer,
-    app::App,
-    board::Interest,
-    call::Call,
-    dialect::Dialect,
-    error::ApiError,
-    frame::News,
-    routes::sessions::{Standing, StandingStatus, id_of, target},
-    sse,
-    tail::{Item, Tail},
-};
+use crate::{Frame, Json, app::App, error::ApiError, frame::News, tail::Item};
 
 /// Events a `stream-init` carries.
 const INIT_EVENTS: usize = 50;
-const MESSAGES: usize = 100;
-
-/// `GET /api/stream/status`
-pub(crate) async fn status_stream(call: Call<CompatStatusStream>) -> Answer {
-    let slot = call.stream()?;
-    let tail = Tail::new(&call.app, Interest::All, None);
-    Ok(sse::answer(call.app, tail, Dialect::Older(Older::of_all()), slot))
-}
-
-/// `GET /api/sessions/{id}/stream`
-pub(crate) async fn session_stream(call: Call<CompatSessionStream>) -> Answer {
-    let id = target(&call).await?;
-    let slot = call.stream()?;
-    let tail = Tail::new(&call.app, Interest::Sessions(vec![id]), None);
-    Ok(sse::answer(call.app, tail, Dialect::Older(Older::of_sessions()), slot))
-}
-
-/// `GET /api/session/messages?session=`
-pub(crate) async fn messages(call: Call<CompatMessages>) -> Answer {
-    let limit = call.query.limit.map_or(MESSAGES, |limit| limit.get());
-    let session = id_of(&call.app, &call.query.session).await?;
-    let kinds = [Kind::UserPrompt, Kind::AssistantMessage];
-    let events = call.app.read(move |reader| reader.last_events(session, limit, &kinds)).await?;
-    let messages = events
-        .into_iter()
-        .map(|event| compat::Message {
-            id: event.id,
-            role: if event.payload.kind() == Kind::UserPrompt { "user" } else { "assistant" }.to_owned(),
-            text: event.text,
-            at: event.created_at,
-            sequence: event.sequence,
-        })
-        .collect();
-    call.answer(&compat::Messages { session, messages })
-}
 
 /// One message in older words.
 pub(crate) struct Said {
@@ -124,7 +73,7 @@ enum Content<'a> {
 
 impl Older {
     /// The status of all sessions.
-    fn of_all() -> Self {
+    pub(crate) fn of_all() -> Self {
         Self { subscribed: false, states: HashMap::new() }
     }
 
@@ -215,4 +164,18 @@ const fn words(state: State) -> (&'static str, bool) {
         State::Idle | State::Unknown => ("idle", false),
         State::Exited => ("exited", false),
     }
+}
+
+/// The part of a session's JSON that says how it stands.
+#[derive(Debug, Deserialize)]
+struct Standing {
+    id: SessionId,
+    status: StandingStatus,
+}
+
+/// See [`Standing`].
+#[derive(Debug, Deserialize)]
+struct StandingStatus {
+    state: State,
+    reason: Option<Reason>,
 }

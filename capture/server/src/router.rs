@@ -4,7 +4,7 @@ use std::{
     any::Any,
     collections::HashMap,
     convert::Infallible,
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -39,8 +39,7 @@ use crate::{
     call::{self, Connection, MediaType},
     error::ApiError,
     gate::Gate,
-    older,
-    routes::{admin, approvals, findings, history, otlp, prompts, runs, sessions, site, status, streams, wait},
+    routes::{admin, approvals, compat, findings, history, otlp, prompts, runs, sessions, site, status, streams, wait},
 };
 
 /// Shorter answers are not compressed, bytes.
@@ -61,7 +60,7 @@ pub(crate) fn router(app: &App, gate: Arc<Gate>) -> Router {
         .layer(fixed(header::REFERRER_POLICY, "no-referrer"))
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(compressed))
         .layer(CatchPanicLayer::custom(move |_: Box<dyn Any + Send>| {
-            panics.tally.panics.fetch_add(1, Ordering::Relaxed);
+            panics.tally.panics.inc();
             ApiError::internal(&"a handler panicked").into_response()
         }))
         .layer(Guard { app: Arc::clone(app), gate, by_path: Arc::new(by_path()) });
@@ -121,10 +120,10 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::TelemetryLogs => of(operation, otlp::logs),
         O::TelemetryTraces => of(operation, otlp::traces),
         O::TelemetryMetrics => of(operation, otlp::metrics),
-        O::CompatStatusStream => of(operation, older::status_stream),
-        O::CompatSessionStream => of(operation, older::session_stream),
+        O::CompatStatusStream => of(operation, compat::status_stream),
+        O::CompatSessionStream => of(operation, compat::session_stream),
         O::CompatSummary => of(operation, sessions::summary::<api::routes::CompatSummary>),
-        O::CompatMessages => of(operation, older::messages),
+        O::CompatMessages => of(operation, compat::messages),
     }
 }
 
@@ -199,12 +198,12 @@ where
 
     fn call(&mut self, request: Request) -> Self::Future {
         let tally = &self.guard.app.tally;
-        tally.requests.fetch_add(1, Ordering::Relaxed);
+        tally.requests.inc();
         let (parts, body) = request.into_parts();
         match self.guard.admit(&parts, body.size_hint().exact()) {
             Ok(()) => Either::Right(self.inner.call(Request::from_parts(parts, body))),
             Err(error) => {
-                tally.refused.fetch_add(1, Ordering::Relaxed);
+                tally.refused.inc();
                 Either::Left(std::future::ready(Ok(error.into_response())))
             }
         }

@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 pub(crate) mod approvals;
+pub(crate) mod compat;
 pub(crate) mod findings;
 pub(crate) mod history;
 pub(crate) mod otlp;

@@ -1,7 +1,7 @@
 //! Server-sent events. The client's pace is the stream's pace: the next part is made when the
 //! connection can take it. A client too slow for its queue gets a fresh snapshot.
 
-use std::{sync::Arc, sync::atomic::Ordering};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -18,13 +18,13 @@ struct Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.app.tally.streams.fetch_sub(1, Ordering::Relaxed);
+        self.app.tally.streams.dec();
     }
 }
 
 /// Answers with the stream.
 pub(crate) fn answer(app: App, tail: Tail, dialect: Dialect, slot: Option<StreamSlot>) -> axum::response::Response {
-    app.tally.streams.fetch_add(1, Ordering::Relaxed);
+    app.tally.streams.inc();
     let open = Open { app, tail, dialect, _slot: slot };
     answer::events(stream::unfold(open, |mut open| async move {
         let part = open.part().await?;

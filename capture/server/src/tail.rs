@@ -6,23 +6,20 @@
 
 use std::{
     collections::{BTreeSet, VecDeque},
-    sync::{Arc, OnceLock},
+    sync::Arc,
     time::Duration,
 };
 
-use axum::extract::ws::Utf8Bytes;
-use bytes::Bytes;
 use events::SessionId;
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
     Frame, Json,
     app::App,
-    board::{Break, Interest, Mark, Query, Subscription},
+    board::{Break, Interest, Query, Subscription},
     error::ApiError,
-    frame::Epoch,
     locks::lock,
-    routes::sessions::{concatenate, jsons},
+    snapshot::{LastSnapshot, Snapshot},
 };
 
 /// Events read from the log at a time.
@@ -51,47 +48,6 @@ pub(crate) enum Item {
     Frame(Arc<Frame>),
     /// The client was too slow; a snapshot follows if it goes on.
     TooSlow,
-}
-
-/// How the sessions of a stream stand.
-#[derive(Debug)]
-pub(crate) struct Snapshot {
-    pub(crate) as_of: u64,
-    /// The sessions, as JSON each.
-    pub(crate) sessions: Vec<Json>,
-    /// `{"as_of","epoch","sessions"}`
-    json: String,
-    message: OnceLock<Utf8Bytes>,
-}
-
-impl Snapshot {
-    fn new(as_of: u64, epoch: &Epoch, sessions: Vec<Json>) -> Self {
-        let mut json = format!("{{\"as_of\":{as_of},\"epoch\":{},\"sessions\":", epoch.json());
-        concatenate(&mut json, &sessions);
-        json.push('}');
-        Self { as_of, sessions, json, message: OnceLock::new() }
-    }
-
-    pub(crate) fn sse(&self) -> Bytes {
-        format!("event: snapshot\nid: {}\ndata: {}\n\n", self.as_of, self.json).into()
-    }
-
-    pub(crate) fn message(&self, epoch: &Epoch) -> Utf8Bytes {
-        let (as_of, epoch, json) = (self.as_of, epoch.json(), &self.json);
-        self.message
-            .get_or_init(|| {
-                format!("{{\"type\":\"snapshot\",\"position\":{as_of},\"epoch\":{epoch},\"data\":{json}}}").into()
-            })
-            .clone()
-    }
-}
-
-/// A snapshot of everything and how the board stood when it was taken.
-#[derive(Debug)]
-pub(crate) struct LastSnapshot {
-    mark: Mark,
-    changes: u64,
-    snapshot: Arc<Snapshot>,
 }
 
 /// A stream's view of the log.
@@ -248,7 +204,7 @@ async fn snapshot(app: &App, interest: &Interest) -> Result<(u64, Arc<Snapshot>)
                 return Ok((mark.order, Arc::clone(&last.snapshot)));
             }
             let active = Query { active: true, limit: SNAPSHOT_SESSIONS, ..Query::default() };
-            let sessions = jsons(app, app.board.list(&active).0).await?;
+            let sessions = app.session_jsons(app.board.list(&active).0).await?;
             let snapshot = Arc::new(Snapshot::new(mark.position, app.board.epoch(), sessions));
             *lock(&app.last_snapshot) = Some(LastSnapshot { mark, changes, snapshot: Arc::clone(&snapshot) });
             Ok((mark.order, snapshot))
@@ -261,7 +217,7 @@ async fn snapshot(app: &App, interest: &Interest) -> Result<(u64, Arc<Snapshot>)
                     None => cold.push(*id),
                 }
             }
-            let mut sessions = jsons(app, rows).await?;
+            let mut sessions = app.session_jsons(rows).await?;
             if !cold.is_empty() {
                 let found = app
                     .read(move |reader| {

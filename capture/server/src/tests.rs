@@ -41,8 +41,8 @@ use crate::{
     Board, Config, Frame, Health, Json, Limits, Serving, SessionEntry, Token, Tokens,
     app::{App, Parts},
     call::{Connection, Door},
-    clients::Client,
     gate::Gate,
+    peer::Client,
     router::router,
     serve,
 };

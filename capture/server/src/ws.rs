@@ -7,7 +7,7 @@
 use std::{
     future::{Future, poll_fn},
     pin::pin,
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     task::Poll,
     time::Duration,
 };
@@ -28,8 +28,8 @@ use crate::{
     clients::StreamSlot,
     dialect::Dialect,
     error::ApiError,
+    lookup::ids_of,
     older::Older,
-    routes::streams::ids_of,
     tail::{Item, Resume, Tail},
 };
 
@@ -56,7 +56,7 @@ pub(crate) fn answer(
         positions: Vec::new(),
         _slot: slot,
     };
-    app.tally.websockets.fetch_add(1, Ordering::Relaxed);
+    app.tally.websockets.inc();
     let tasks = app.tasks.clone();
     upgrade
         .read_buffer_size(4 << 10)
@@ -101,7 +101,7 @@ struct Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.app.tally.websockets.fetch_sub(1, Ordering::Relaxed);
+        self.app.tally.websockets.dec();
     }
 }
 

@@ -19,7 +19,8 @@ pub use self::{
 };
 
 use crate::{
-    reader::{ReadError, Reader},
+    error::ReadError,
+    reader::Reader,
     writer::{CommitError, Writer},
 };
 

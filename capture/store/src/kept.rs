@@ -9,7 +9,8 @@ use rusqlite::{OptionalExtension, params};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    reader::{ReadError, Reader},
+    error::ReadError,
+    reader::Reader,
     writer::{CommitError, SessionRow, Writer},
 };
 

@@ -6,6 +6,7 @@
 //! It decides nothing about what events mean. Start at [`schema`] for the tables.
 
 pub mod audit;
+mod error;
 pub mod kept;
 pub mod lock;
 pub mod reader;
@@ -17,8 +18,9 @@ pub mod writer;
 pub use audit::{
     AuditCheck, AuditEntry, AuditHash, AuditHead, HEAD_FILE, HeadError, VerifyError, keep_head, kept_head,
 };
+pub use error::{ReadError, ReadFailure};
 pub use kept::{Kept, KeptFilter};
 pub use lock::{InstanceLock, LockError, lock_file};
-pub use reader::{ReadError, ReadFailure, Reader, SessionFilter};
+pub use reader::{Reader, SessionFilter};
 pub use text::{PackedText, TEXT_CAP_BYTES};
 pub use writer::{CommitError, Known, OpenError, SessionRow, Writer};

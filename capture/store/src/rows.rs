@@ -8,7 +8,7 @@ use events::{
 };
 use rusqlite::Row;
 
-use crate::reader::ReadError;
+use crate::error::ReadError;
 
 /// The mark of what was written before capture looked.
 pub(crate) const HISTORY: i64 = 64;

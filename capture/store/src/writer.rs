@@ -16,8 +16,9 @@ use projections::{SessionState, Turn};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::{
+    error::ReadError,
     lock::{InstanceLock, LockError},
-    reader::{ReadError, Reader},
+    reader::Reader,
     rows::marks,
     schema::{MigrationError, SQLITE_OLDEST, migrate},
     text::PackedText,

@@ -16,7 +16,7 @@ use anyhow::Context;
 use store::lock::is_held;
 
 use super::{Client, Connection};
-use crate::commands::{Failed, IN_USE};
+use crate::failure::{Failed, IN_USE};
 use daemon::{environment::Environment, serve::log_file};
 
 /// A server in the background must answer within this time, and one that is stopping must have

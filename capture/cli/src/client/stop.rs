@@ -13,7 +13,7 @@ use rustix::{
 use store::lock::is_held;
 
 use super::{Client, Connection};
-use crate::commands::Failed;
+use crate::failure::Failed;
 
 /// A server that was asked to stop must have ended within this time.
 const STOP_WITHIN: Duration = Duration::from_secs(60);

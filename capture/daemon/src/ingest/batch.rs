@@ -1,10 +1,6 @@
 //! What was read of a file: which of it is new, and whose.
 
-use std::{
-    collections::HashSet,
-    path::Path,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{collections::HashSet, path::Path, sync::Arc};
 
 use events::{Identity, NewEvent, Payload, Repeat, Timestamp};
 use projections::{Health, TranscriptView};
@@ -128,7 +124,7 @@ impl Ingest {
                 if self.transaction.writer.learn(new.identity, row)? {
                     return Ok(Some(new.identity));
                 }
-                self.publisher.gauges.repeated.fetch_add(1, Ordering::Relaxed);
+                self.publisher.gauges.counters.repeated.inc();
                 if matches!(new.payload, Payload::UserPrompt(_) | Payload::AssistantMessage(_)) {
                     let owner = self.transaction.writer.known(new.identity)?.filter(|owner| *owner != row);
                     if let Some(owner) = owner.and_then(|o| self.sessions.find_by_row(o)) {

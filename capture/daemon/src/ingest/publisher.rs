@@ -3,16 +3,15 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicI64, Ordering},
 };
 
-use events::{
-    ApprovalState, Event, Finding, FindingKind, FindingState, Payload, Provider, RunId, SessionId, Timestamp,
-};
+use events::{Event, Finding, Payload, Provider, RunId, SessionId, Timestamp};
 use projections::Approval;
 use server::{Board, Frame, Json, SessionEntry};
 
 use super::{
+    counters::Counters,
     sessions::Sessions,
     transaction::{Changes, Committed},
 };
@@ -21,14 +20,8 @@ use crate::{heard::Heard, redaction};
 /// What others may know of the ingest thread.
 #[derive(Debug, Default)]
 pub struct Gauges {
-    /// Events committed since the start.
-    pub events: AtomicU64,
-    /// Records that were known already.
-    pub repeated: AtomicU64,
-    /// Commits.
-    pub commits: AtomicU64,
-    /// Commits that failed.
-    pub failed: AtomicU64,
+    /// What was committed.
+    pub counters: Counters,
     /// Whether the last commit failed: nothing is stored until one succeeds.
     pub stuck: AtomicBool,
     /// The program wants to end: a store that does not work is not waited for any more.
@@ -38,14 +31,6 @@ pub struct Gauges {
     pub last_event_at: [AtomicI64; Provider::ALL.len()],
     /// What is heard of hooks, and what is not.
     pub heard: Heard,
-    /// Approvals that were asked for since the start.
-    pub approvals_asked: AtomicU64,
-    /// How those were closed, by the code of their state.
-    pub approvals_closed: [AtomicU64; ApprovalState::ALL.len() + 1],
-    /// How long they waited, ms.
-    pub approvals_waited: AtomicU64,
-    /// Findings that were raised since the start, by the code of their kind.
-    pub findings: [AtomicU64; FindingKind::ALL.len() + 1],
 }
 
 /// Who looks on: told after the commit, and never to wait.
@@ -94,15 +79,15 @@ impl Publisher {
     /// then the onlooker.
     pub(super) fn publish(&self, committed: &mut Committed, entries: Vec<SessionEntry>) {
         let Committed { changes, position, live, .. } = committed;
-        self.gauges.commits.fetch_add(1, Ordering::Relaxed);
-        self.gauges.events.fetch_add(changes.events.len() as u64, Ordering::Relaxed);
+        self.gauges.counters.commits.inc();
+        self.gauges.counters.events.inc_by(changes.events.len() as u64);
         self.publish_frames(changes, *position, entries);
         for approval in std::mem::take(&mut changes.approvals) {
-            self.count_approval(&approval);
+            self.gauges.counters.approval(&approval);
             self.onlooker.approval(approval);
         }
         for finding in std::mem::take(&mut changes.findings) {
-            self.count_finding(&finding);
+            self.gauges.counters.finding(&finding);
             self.onlooker.finding(finding);
         }
         if *live {
@@ -146,27 +131,6 @@ impl Publisher {
         }
         for frame in frames {
             self.board.publish(frame);
-        }
-    }
-
-    fn count_approval(&self, approval: &Approval) {
-        let gauges = &self.gauges;
-        if approval.state == ApprovalState::Pending {
-            gauges.approvals_asked.fetch_add(1, Ordering::Relaxed);
-        } else if approval.outcome.is_none() || approval.by.is_none() {
-            if let Some(closed) = gauges.approvals_closed.get(usize::from(approval.state.code())) {
-                closed.fetch_add(1, Ordering::Relaxed);
-            }
-            gauges.approvals_waited.fetch_add(approval.waited_ms.unwrap_or(0), Ordering::Relaxed);
-        }
-    }
-
-    fn count_finding(&self, finding: &Finding) {
-        if finding.state == FindingState::Open
-            && finding.count <= 1
-            && let Some(raised) = self.gauges.findings.get(usize::from(finding.kind.code()))
-        {
-            raised.fetch_add(1, Ordering::Relaxed);
         }
     }
 }

@@ -175,7 +175,7 @@ impl World {
     }
 
     fn repeated(&self) -> u64 {
-        self.gauges.repeated.load(Ordering::Relaxed)
+        self.gauges.counters.repeated.get()
     }
 
     /// What must hold of every store.

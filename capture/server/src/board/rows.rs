@@ -12,8 +12,10 @@ use std::{
 
 use events::{Provider, SessionId, State, Timestamp};
 
-use super::SessionEntry;
-use crate::locks::{read, write};
+use crate::{
+    entry::SessionEntry,
+    locks::{read, write},
+};
 
 /// Rows looked at under one lock: a writer waits for no more than these.
 const PART: usize = 512;

@@ -5,9 +5,7 @@ use api::{
     sessions::CaptureAnswer,
 };
 
-use crate::{answer::Answer, call::Call, error::ApiError};
-
-use super::sessions::target;
+use crate::{answer::Answer, call::Call, error::ApiError, lookup::target};
 
 /// `PUT /api/v1/sessions/{id}/capture`
 pub(crate) async fn set_capture(mut call: Call<CaptureSession>) -> Answer {

@@ -17,12 +17,10 @@ use crate::{
     answer::Answer,
     call::{Call, Door, no_content},
     error::ApiError,
+    lookup::named,
 };
 
-use super::{
-    findings::{Cursor, DEFAULT_LIMIT},
-    sessions::named,
-};
+use super::findings::{Cursor, DEFAULT_LIMIT};
 
 /// `GET /api/v1/approvals`
 pub(crate) async fn list(call: Call<ListApprovals>) -> Answer {

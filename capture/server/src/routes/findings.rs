@@ -10,9 +10,7 @@ use api::{
 use events::{Finding, FindingState, Timestamp};
 use store::{Kept, KeptFilter};
 
-use crate::{Refusal, answer::Answer, app::App, call::Call, error::ApiError};
-
-use super::sessions::named;
+use crate::{Refusal, answer::Answer, app::App, call::Call, error::ApiError, lookup::named};
 
 /// Items on a page, when the client does not say.
 pub(super) const DEFAULT_LIMIT: usize = 100;

@@ -13,9 +13,8 @@ use crate::{
     answer::{self, Answer},
     call::Call,
     error::ApiError,
+    lookup::target,
 };
-
-use super::sessions::target;
 
 const DEFAULT_LIMIT: usize = 200;
 

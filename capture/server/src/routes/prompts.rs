@@ -7,12 +7,14 @@ use api::{
 use projections::Prompt;
 use store::KeptFilter;
 
-use crate::{answer::Answer, call::Call, error::ApiError};
-
-use super::{
-    findings::{Cursor, DEFAULT_LIMIT, by_id},
-    sessions::{named, target},
+use crate::{
+    answer::Answer,
+    call::Call,
+    error::ApiError,
+    lookup::{named, target},
 };
+
+use super::findings::{Cursor, DEFAULT_LIMIT, by_id};
 
 /// Longest prompt, bytes.
 const PROMPT_BYTES: usize = 64 * 1024;

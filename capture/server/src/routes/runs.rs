@@ -20,9 +20,8 @@ use crate::{
     answer::Answer,
     call::{Call, Door},
     error::ApiError,
+    lookup::target,
 };
-
-use super::sessions::target;
 
 /// `GET /api/v1/host`: the host of a run connects. The connection leaves HTTP, and the daemon goes on with it.
 pub(crate) async fn host(mut call: Call<ConnectHost>) -> Answer {

@@ -1,6 +1,6 @@
 //! About the server: health, metrics, the description of the interface, the first page.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use api::{
     health::Sources,
@@ -12,7 +12,7 @@ use crate::{
     answer::{self, Answer},
     call::Call,
     error::ApiError,
-    metrics as text_of,
+    metrics::encode,
 };
 
 /// `GET /healthz`: no data, so no token.
@@ -33,7 +33,10 @@ pub(crate) async fn sources(call: Call<HealthSources>) -> Answer {
 
 /// `GET /metrics`
 pub(crate) async fn metrics(call: Call<Metrics>) -> Answer {
-    Ok(answer::metrics(text_of::text(&call.app, &call.app.sources().await?)))
+    let app = Arc::clone(&call.app);
+    let encoded = call.app.tasks.spawn_blocking(move || encode(&app.metrics)).await;
+    let text = encoded.map_err(|cause| ApiError::internal(&cause))?.map_err(|cause| ApiError::internal(&cause))?;
+    Ok(answer::metrics(text))
 }
 
 /// `GET /openapi.json`

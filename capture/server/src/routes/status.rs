@@ -7,9 +7,7 @@ use events::{SessionId, Timestamp};
 use projections::{Account, SessionState, Status};
 use serde::Deserialize;
 
-use crate::{answer::Answer, app::App, call::Call, error::ApiError};
-
-use super::sessions::target;
+use crate::{answer::Answer, app::App, call::Call, error::ApiError, lookup::target};
 
 /// Events folded before another reader of the store gets its turn.
 const PAGE: usize = 1000;

@@ -8,7 +8,6 @@ use axum::extract::{
     FromRequestParts,
     ws::{WebSocketUpgrade, rejection::WebSocketUpgradeRejection},
 };
-use events::SessionId;
 use http::{HeaderValue, header};
 
 use crate::{
@@ -18,12 +17,11 @@ use crate::{
     call::Call,
     dialect::Dialect,
     error::ApiError,
+    lookup::ids_of,
     sse,
     tail::{Resume, Tail},
     ws,
 };
-
-use super::sessions::id_of;
 
 /// `GET /api/v1/stream`
 pub(crate) async fn sse(call: Call<Stream>) -> Answer {
@@ -57,18 +55,6 @@ async fn interest(app: &App, query: &StreamQuery) -> Result<Interest, ApiError> 
         None => Ok(Interest::All),
         Some(names) => Ok(Interest::Sessions(ids_of(app, names.split(',')).await?)),
     }
-}
-
-/// The sessions these names mean; an error names the first that means none.
-pub(crate) async fn ids_of(app: &App, names: impl Iterator<Item = &str> + Send) -> Result<Vec<SessionId>, ApiError> {
-    let mut ids = Vec::new();
-    for name in names {
-        let id = id_of(app, name.trim()).await?;
-        if !ids.contains(&id) {
-            ids.push(id);
-        }
-    }
-    Ok(ids)
 }
 
 /// Where a client left off: `Last-Event-ID`, or `?after=`.

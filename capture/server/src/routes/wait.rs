@@ -13,9 +13,8 @@ use crate::{
     call::Call,
     error::ApiError,
     frame::News,
+    lookup::{moved, target},
 };
-
-use super::sessions::{jsons, moved, target};
 
 const DEFAULT_TIMEOUT_MS: u64 = 30_000;
 const MAX_TIMEOUT_MS: u64 = 3_600_000;
@@ -67,7 +66,7 @@ async fn now<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -> Re
             if !until.contains(&entry.state) {
                 return Ok(None);
             }
-            Ok(jsons(app, vec![entry]).await?.into_iter().next())
+            Ok(app.session_jsons(vec![entry]).await?.into_iter().next())
         }
         None => {
             let session = app.read(move |reader| reader.session(id)).await?;

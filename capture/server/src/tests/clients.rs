@@ -5,7 +5,7 @@ use std::{net::Ipv4Addr, os::unix::fs::PermissionsExt};
 use tokio::net::{TcpSocket, UnixStream};
 
 use super::*;
-use crate::{ClientLimits, config::TcpUser};
+use crate::{ClientLimits, TcpUser};
 
 /// Says that 127.0.1.N is user N, that nobody knows who 127.0.2.1 is, and that all others are us.
 fn users() -> TcpUser {

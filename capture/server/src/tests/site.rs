@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::*;
 use api::{health::SourceHealth, routes::ROUTES};
+use prometheus_client::{metrics::counter::ConstCounter, registry::Registry};
 
 fn source() -> SourceHealth {
     SourceHealth {
@@ -22,25 +23,27 @@ fn source() -> SourceHealth {
 
 #[tokio::test]
 async fn health_sources_and_metrics() {
-    let health = Health {
-        ready: Arc::new(|| false),
-        sources: Arc::new(|| vec![source()]),
-        metrics: Arc::new(|out| out.push_str("capture_more 1\n")),
-    };
+    let mut metrics = Registry::default();
+    metrics.register("capture_more", "More", ConstCounter::new(1_u64));
+    let health = Health { ready: Arc::new(|| false), sources: Arc::new(|| vec![source(), source()]), metrics };
     let desk = Desk::with(health, |_| ());
     desk.board.put(entry(1, State::Running));
     desk.board.advance(9);
     assert_eq!(desk.get("/healthz").await.status, 503);
     let sources = desk.get("/api/v1/health/sources").await.json();
-    assert_eq!(sources, serde_json::json!({ "sources": [source()] }));
+    assert_eq!(sources, serde_json::json!({ "sources": [source(), source()] }));
     let metrics = desk.get("/metrics").await;
+    let form = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert_eq!(metrics.head.headers[header::CONTENT_TYPE], form);
     let text = std::str::from_utf8(&metrics.body).unwrap();
+    assert!(text.ends_with("\n# EOF\n"), "{text}");
     for line in [
         "capture_sessions{provider=\"claude\",state=\"running\"} 1",
         "capture_events_committed_total 9",
         "capture_source_lag_milliseconds{source=\"claude \\\"transcripts\\\"\"} 12",
+        "capture_source_files{source=\"claude \\\"transcripts\\\"\"} 8",
         "capture_source_trouble{source=\"claude \\\"transcripts\\\"\"} 1",
-        "capture_more 1",
+        "capture_more_total 1",
     ] {
         assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
     }

@@ -20,7 +20,7 @@ use tokio_tungstenite::{
 };
 
 use super::*;
-use crate::{ServeError, SocketError, config::Peer};
+use crate::{Peer, ServeError, SocketError};
 
 pub(super) async fn websocket(live: &Live, query: &str) -> WebSocketStream<TcpStream> {
     let address = live.serving.address();

@@ -4,7 +4,7 @@
 use rusqlite::{Connection, OptionalExtension, types::ValueRef};
 
 use super::{AuditHash, AuditHead, HEAD_FILE, HeadError, kept_head, link};
-use crate::reader::{ReadError, Reader};
+use crate::{error::ReadError, reader::Reader};
 
 /// The version of the schema that brought the table of the chain.
 const AUDIT_SINCE: i64 = 2;

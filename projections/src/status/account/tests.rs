@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    state::Rules,
+    rules::Rules,
     status::decide,
     talk::{Phase, Talk},
 };

@@ -9,7 +9,7 @@ impl World {
     }
 
     fn failed(&self) -> (u64, bool) {
-        (self.gauges.failed.load(Ordering::Relaxed), self.gauges.stuck.load(Ordering::Relaxed))
+        (self.gauges.counters.commits_failed.get(), self.gauges.stuck.load(Ordering::Relaxed))
     }
 }
 

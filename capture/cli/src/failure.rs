@@ -1,0 +1,58 @@
+//! How the program fails: what it says and the exit code.
+
+use api::ClientError;
+
+/// Failures with an exit code of their own.
+#[derive(Debug, thiserror::Error)]
+pub enum Failed {
+    /// Exit code 1.
+    #[error("{0}")]
+    Other(String),
+    /// Exit code 2, as for everything typed wrong.
+    #[error("{0}")]
+    Usage(String),
+    /// Exit code 3.
+    #[error("{0}")]
+    TimedOut(String),
+    /// Exit code 4.
+    #[error("{0}")]
+    NotFound(String),
+    /// Exit code 5.
+    #[error("{0}")]
+    Refused(String),
+    /// Exit code [`IN_USE`].
+    #[error("{0}")]
+    InUse(String),
+    /// Exit code 7: the record of decisions could not be read, so it may be intact or not.
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+/// Exit code of a refusal.
+pub(crate) const REFUSED: u8 = 5;
+/// Exit code of `capture serve` when another server has the data directory.
+pub const IN_USE: u8 = 6;
+
+impl Failed {
+    pub(crate) const fn code(&self) -> u8 {
+        match self {
+            Self::Other(_) => 1,
+            Self::Usage(_) => 2,
+            Self::TimedOut(_) => 3,
+            Self::NotFound(_) => 4,
+            Self::Refused(_) => REFUSED,
+            Self::InUse(_) => IN_USE,
+            Self::Unreadable(_) => 7,
+        }
+    }
+}
+
+/// The exit code for a request that failed.
+pub(crate) fn code_of(error: &ClientError) -> u8 {
+    match error.status() {
+        Some(404) => Failed::NotFound(String::new()).code(),
+        Some(408) => Failed::TimedOut(String::new()).code(),
+        Some(401 | 403 | 409) => REFUSED,
+        Some(_) | None => 1,
+    }
+}

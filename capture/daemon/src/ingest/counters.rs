@@ -1,0 +1,114 @@
+//! What ingest counts, as metrics.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use events::{ApprovalState, Finding, FindingKind, FindingState};
+use projections::Approval;
+use prometheus_client::{
+    collector::Collector,
+    encoding::DescriptorEncoder,
+    metrics::{
+        counter::{ConstCounter, Counter},
+        family::Family,
+    },
+    registry::Registry,
+};
+use server::metrics::encode_metric;
+
+/// One label and its value.
+type Label = [(&'static str, &'static str); 1];
+
+/// What was committed since the start. A handle: clones share it.
+#[derive(Debug, Clone)]
+pub struct Counters {
+    /// Events committed.
+    pub events: Counter,
+    /// Records that were known already.
+    pub repeated: Counter,
+    /// Commits.
+    pub commits: Counter,
+    /// Commits that failed.
+    pub commits_failed: Counter,
+    approvals_requested: Counter,
+    approvals_closed: Family<Label, Counter>,
+    approval_wait: Wait,
+    findings: Family<Label, Counter>,
+}
+
+/// How long closed approvals waited, ms.
+#[derive(Debug, Clone, Default)]
+struct Wait(Arc<AtomicU64>);
+
+impl Default for Counters {
+    fn default() -> Self {
+        let closed = ApprovalState::ALL.iter().filter(|state| **state != ApprovalState::Pending);
+        Self {
+            events: Counter::default(),
+            repeated: Counter::default(),
+            commits: Counter::default(),
+            commits_failed: Counter::default(),
+            approvals_requested: Counter::default(),
+            approvals_closed: zeros("state", closed.map(|state| state.as_str())),
+            approval_wait: Wait::default(),
+            findings: zeros("kind", FindingKind::ALL.iter().map(|kind| kind.as_str())),
+        }
+    }
+}
+
+/// A counter for each value of a label, so that all are shown before anything is counted.
+fn zeros(label: &'static str, values: impl Iterator<Item = &'static str>) -> Family<Label, Counter> {
+    let family = Family::default();
+    for value in values {
+        drop(family.get_or_create(&[(label, value)]));
+    }
+    family
+}
+
+impl Counters {
+    /// Shows them among the metrics.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register("capture_ingest_events", "Events committed since the start", self.events.clone());
+        registry.register("capture_ingest_repeated", "Records that were known already", self.repeated.clone());
+        registry.register("capture_ingest_commits", "Commits", self.commits.clone());
+        registry.register("capture_ingest_commits_failed", "Commits that failed", self.commits_failed.clone());
+        let requested = self.approvals_requested.clone();
+        registry.register("capture_approvals_asked", "Approvals asked for since the start", requested);
+        let closed = self.approvals_closed.clone();
+        registry.register("capture_approvals_closed", "Approvals that were closed, by how", closed);
+        let findings = self.findings.clone();
+        registry.register("capture_findings", "Findings that were raised since the start, by kind", findings);
+        registry.register_collector(Box::new(self.approval_wait.clone()));
+    }
+
+    /// Counts an approval that changed.
+    pub(super) fn approval(&self, approval: &Approval) {
+        if approval.state == ApprovalState::Pending {
+            self.approvals_requested.inc();
+        } else if approval.outcome.is_none() || approval.by.is_none() {
+            self.approvals_closed.get_or_create(&[("state", approval.state.as_str())]).inc();
+            self.approval_wait.0.fetch_add(approval.waited_ms.unwrap_or(0), Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a finding that changed.
+    pub(super) fn finding(&self, finding: &Finding) {
+        if finding.state == FindingState::Open && finding.count <= 1 {
+            self.findings.get_or_create(&[("kind", finding.kind.as_str())]).inc();
+        }
+    }
+}
+
+impl Collector for Wait {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        // Added up in milliseconds: seconds as floating point would gather errors.
+        let seconds = self.0.load(Ordering::Relaxed) as f64 / 1000.0;
+        let help = "How long closed approvals were waited for.";
+        encode_metric(&mut encoder, "capture_approval_wait_seconds", help, &ConstCounter::new(seconds))
+    }
+}

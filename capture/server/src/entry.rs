@@ -1,0 +1,60 @@
+//! A session as lists and streams need it.
+
+use std::sync::Arc;
+
+use events::{Provider, SessionId, State, Timestamp};
+use projections::Session;
+
+use crate::Json;
+
+/// One session on the board: what lists filter by, and its JSON.
+#[derive(Debug, Clone)]
+pub struct SessionEntry {
+    /// Ours.
+    pub id: SessionId,
+    /// The agent.
+    pub provider: Provider,
+    /// The agent's own id of it.
+    pub provider_session_id: Option<Arc<str>>,
+    /// What it is doing.
+    pub state: State,
+    /// The session whose helper this is.
+    pub parent: Option<SessionId>,
+    /// The session this one turned out to be.
+    pub merged_into: Option<SessionId>,
+    /// Working directory.
+    pub cwd: Option<Arc<str>>,
+    /// Last event of it.
+    pub last_event_at: Timestamp,
+    /// Not exited, and not idle or unknown for long.
+    pub active: bool,
+    /// The serialized [`Session`]; absent for cold ones, which are read from the store.
+    pub json: Option<Json>,
+}
+
+impl SessionEntry {
+    /// The entry of a session, with its JSON.
+    ///
+    /// # Errors
+    /// When the session cannot be serialized.
+    pub fn of(session: &Session, active: bool) -> Result<Self, serde_json::Error> {
+        Ok(Self { json: Some(Json::of(session)?), ..Self::cold(session, active) })
+    }
+
+    /// The entry of a session without its JSON.
+    #[must_use]
+    pub fn cold(session: &Session, active: bool) -> Self {
+        Self {
+            id: session.id,
+            provider: session.provider,
+            provider_session_id: session.provider_session_id.as_deref().map(Arc::from),
+            state: session.status.state,
+            parent: session.parent_session_id,
+            merged_into: session.merged_into,
+            cwd: session.cwd.as_deref().map(Arc::from),
+            last_event_at: session.last_event_at,
+            active,
+            json: None,
+        }
+    }
+}

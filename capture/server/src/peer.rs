@@ -1,0 +1,80 @@
+//! Who is at the other end of a connection, and what the program around the server says of them.
+
+use std::{
+    net::{IpAddr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+};
+
+/// A process at the other end of the Unix socket, as the kernel names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// Its user.
+    pub uid: u32,
+    /// Its process id, when the kernel says.
+    pub pid: Option<i32>,
+}
+
+/// Says whether a process may use the `control` and `admin` scopes over the Unix socket.
+pub type PeerCheck = Arc<dyn Fn(Peer) -> bool + Send + Sync>;
+
+/// Says whether whoever is at the other end of a TCP connection (client, server) may use them.
+pub type TcpCheck = Arc<dyn Fn(SocketAddr, SocketAddr) -> bool + Send + Sync>;
+
+/// Names the user at the other end of a TCP connection of this machine (client, server), by id.
+pub type TcpUser = Arc<dyn Fn(SocketAddr, SocketAddr) -> Option<u32> + Send + Sync>;
+
+/// Who is at the other end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Client {
+    /// Our own user.
+    Own,
+    /// Another user of this machine.
+    User(u32),
+    /// Somebody on this machine whom the kernel does not name.
+    Unnamed,
+    /// Another machine; of IPv6 its network, as a machine has many addresses there.
+    Machine(IpAddr),
+}
+
+impl Client {
+    /// The client of a TCP connection. Without a way to look users up, this machine is our own user's.
+    pub(crate) fn of_tcp(from: SocketAddr, to: SocketAddr, own_uid: u32, user: Option<&TcpUser>) -> Self {
+        match (from.ip().to_canonical(), user) {
+            (ip, Some(user)) if ip.is_loopback() => match user(from, to) {
+                Some(uid) if uid == own_uid => Self::Own,
+                Some(uid) => Self::User(uid),
+                None => Self::Unnamed,
+            },
+            (ip, None) if ip.is_loopback() => Self::Own,
+            (IpAddr::V6(ip), _) => {
+                let [a, b, c, d, ..] = ip.segments();
+                Self::Machine(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into())
+            }
+            (ip, _) => Self::Machine(ip),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_a_user_or_a_machine() {
+        let user: TcpUser = Arc::new(|from, _| match from.port() {
+            1 => Some(1_000),
+            2 => Some(1_001),
+            _ => None,
+        });
+        let of = |from: &str, user: Option<&TcpUser>| {
+            Client::of_tcp(from.parse().unwrap(), "127.0.0.1:80".parse().unwrap(), 1_000, user)
+        };
+        assert_eq!(of("127.0.0.1:1", Some(&user)), Client::Own);
+        assert_eq!(of("[::1]:2", Some(&user)), Client::User(1_001));
+        assert_eq!(of("[::ffff:127.0.0.1]:2", Some(&user)), Client::User(1_001));
+        assert_eq!(of("127.0.0.1:3", Some(&user)), Client::Unnamed);
+        assert_eq!(of("127.0.0.1:3", None), Client::Own);
+        assert_eq!(of("10.0.0.1:1", Some(&user)), Client::Machine([10, 0, 0, 1].into()));
+        assert_eq!(of("[2001:db8:1:2:3::4]:1", None), of("[2001:db8:1:2:5::6]:9", Some(&user)));
+    }
+}

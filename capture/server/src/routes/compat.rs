@@ -1,0 +1,55 @@
+//! The routes of older clients, answered in their words.
+
+use api::{
+    compat,
+    routes::{CompatMessages, CompatSessionStream, CompatStatusStream},
+};
+use events::Kind;
+
+use crate::{
+    answer::Answer,
+    board::Interest,
+    call::Call,
+    dialect::Dialect,
+    lookup::{id_of, target},
+    older::Older,
+    sse,
+    tail::Tail,
+};
+
+/// Messages, unless the request says how many.
+const MESSAGES: usize = 100;
+
+/// `GET /api/stream/status`
+pub(crate) async fn status_stream(call: Call<CompatStatusStream>) -> Answer {
+    let slot = call.stream()?;
+    let tail = Tail::new(&call.app, Interest::All, None);
+    Ok(sse::answer(call.app, tail, Dialect::Older(Older::of_all()), slot))
+}
+
+/// `GET /api/sessions/{id}/stream`
+pub(crate) async fn session_stream(call: Call<CompatSessionStream>) -> Answer {
+    let id = target(&call).await?;
+    let slot = call.stream()?;
+    let tail = Tail::new(&call.app, Interest::Sessions(vec![id]), None);
+    Ok(sse::answer(call.app, tail, Dialect::Older(Older::of_sessions()), slot))
+}
+
+/// `GET /api/session/messages?session=`
+pub(crate) async fn messages(call: Call<CompatMessages>) -> Answer {
+    let limit = call.query.limit.map_or(MESSAGES, |limit| limit.get());
+    let session = id_of(&call.app, &call.query.session).await?;
+    let kinds = [Kind::UserPrompt, Kind::AssistantMessage];
+    let events = call.app.read(move |reader| reader.last_events(session, limit, &kinds)).await?;
+    let messages = events
+        .into_iter()
+        .map(|event| compat::Message {
+            id: event.id,
+            role: if event.payload.kind() == Kind::UserPrompt { "user" } else { "assistant" }.to_owned(),
+            text: event.text,
+            at: event.created_at,
+            sequence: event.sequence,
+        })
+        .collect();
+    call.answer(&compat::Messages { session, messages })
+}

@@ -1,0 +1,49 @@
+//! How the sessions of a stream stand, encoded once for everybody.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::extract::ws::Utf8Bytes;
+use bytes::Bytes;
+
+use crate::{Json, board::Mark, frame::Epoch};
+
+/// How the sessions of a stream stand.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) as_of: u64,
+    /// The sessions, as JSON each.
+    pub(crate) sessions: Vec<Json>,
+    /// `{"as_of","epoch","sessions"}`
+    json: String,
+    message: OnceLock<Utf8Bytes>,
+}
+
+impl Snapshot {
+    pub(crate) fn new(as_of: u64, epoch: &Epoch, sessions: Vec<Json>) -> Self {
+        let mut json = format!("{{\"as_of\":{as_of},\"epoch\":{},\"sessions\":", epoch.json());
+        Json::concatenate(&mut json, &sessions);
+        json.push('}');
+        Self { as_of, sessions, json, message: OnceLock::new() }
+    }
+
+    pub(crate) fn sse(&self) -> Bytes {
+        format!("event: snapshot\nid: {}\ndata: {}\n\n", self.as_of, self.json).into()
+    }
+
+    pub(crate) fn message(&self, epoch: &Epoch) -> Utf8Bytes {
+        let (as_of, epoch, json) = (self.as_of, epoch.json(), &self.json);
+        self.message
+            .get_or_init(|| {
+                format!("{{\"type\":\"snapshot\",\"position\":{as_of},\"epoch\":{epoch},\"data\":{json}}}").into()
+            })
+            .clone()
+    }
+}
+
+/// A snapshot of everything and how the board stood when it was taken.
+#[derive(Debug)]
+pub(crate) struct LastSnapshot {
+    pub(crate) mark: Mark,
+    pub(crate) changes: u64,
+    pub(crate) snapshot: Arc<Snapshot>,
+}

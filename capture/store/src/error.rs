@@ -1,0 +1,60 @@
+//! Why the store could not be read.
+
+use rusqlite::ErrorCode;
+
+/// Why something could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// SQLite said no.
+    #[error("cannot read {what} from the store: {source}")]
+    Sqlite {
+        /// What was asked for.
+        what: &'static str,
+        /// SQLite's reason.
+        source: rusqlite::Error,
+    },
+    /// A row does not hold what it should.
+    #[error("damaged {what} in the store at {place}: {detail}")]
+    Damaged {
+        /// What was asked for.
+        what: &'static str,
+        /// Position or id of the row.
+        place: String,
+        /// What is wrong.
+        detail: String,
+    },
+}
+
+/// Sorts of failed reads, by what helps against them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadFailure {
+    /// Another program holds the database: try again.
+    Locked,
+    /// The system did not let it be opened or read.
+    Io,
+    /// What is stored is damaged.
+    Damaged,
+    /// Something else.
+    Other,
+}
+
+impl ReadError {
+    /// The sort of failure.
+    #[must_use]
+    pub fn failure(&self) -> ReadFailure {
+        let source = match self {
+            Self::Sqlite { source, .. } => source,
+            Self::Damaged { .. } => return ReadFailure::Damaged,
+        };
+        let Some(code) = source.sqlite_error_code() else { return ReadFailure::Other };
+        if matches!(code, ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) {
+            ReadFailure::Locked
+        } else if matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) {
+            ReadFailure::Damaged
+        } else if matches!(code, ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) {
+            ReadFailure::Io
+        } else {
+            ReadFailure::Other
+        }
+    }
+}
