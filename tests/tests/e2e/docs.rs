@@ -4,7 +4,8 @@
 //! The commands of a page run in the order of the page, on a machine with a few sessions and simulated agents. Ids that
 //! the program makes up at run time ([`APPROVAL`], [`FINDING`]) stand for real ones. A block that cannot run in a test is
 //! marked in the source by `<!-- not run: reason -->` above it; [`NOT_RUN`] is how many there may be. A command is
-//! expected to succeed, or to end with the code that a comment behind it states: `# exit code 4`.
+//! expected to succeed, or to end with the code that a comment behind it states: `# exit code 4`. What a `console` block
+//! shows is what its commands print.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -252,7 +253,10 @@ while printf '\033]0;✳ demo\007\033[2J\033[H───────────�
             script.push_str(&format!("{command}\n__code=$?; [ $__code = {code} ] || exit 99\n"));
         }
         let output = self.shell(&script);
-        if output.status.success() {
+        let shown: Vec<&str> = block.lines.iter().map(String::as_str).filter(|line| !line.starts_with("$ ")).collect();
+        let is_as_shown =
+            block.language != "console" || output.stdout.trim_ascii() == shown.join("\n").trim().as_bytes();
+        if output.status.success() && is_as_shown {
             return Ok(());
         }
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
