@@ -460,17 +460,14 @@ fn the_words_are_plain_and_the_entrances_short() {
         let lines = fs::read_to_string(format!("{ROOT}/{name}")).unwrap().lines().count();
         assert!(lines <= most, "{name} has {lines} lines");
     }
-    let banned = Regex::new(&format!("(?i){}", BANNED.join("|"))).unwrap();
+    let banned = Regex::new(&BANNED.join("|")).unwrap();
     let mut found = Vec::new();
     for page in pages() {
-        let lines = page.text.lines().enumerate();
-        found.extend(
-            lines
-                .filter(|(_, line)| {
-                    banned.is_match(&line.replace("is no longer", "").to_lowercase().replace("there is no ", ""))
-                })
-                .map(|(n, line)| format!("{}:{}: {line}", page.name(), n + 1)),
-        );
+        // A phrase may go over the end of a line.
+        let text = page.text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = text.replace("there is no ", "").replace("is no longer ", "");
+        let behind = |at: usize| text[at..].split(' ').take(8).collect::<Vec<_>>().join(" ");
+        found.extend(banned.find_iter(&text).map(|phrase| format!("{}: {}", page.name(), behind(phrase.start()))));
     }
-    assert!(found.is_empty(), "{} lines:\n{}", found.len(), found.join("\n"));
+    assert!(found.is_empty(), "{} phrases:\n{}", found.len(), found.join("\n"));
 }
