@@ -12,7 +12,7 @@
 //! - It ends when we end: by a signal of the kernel, whatever way we go, and its input ends too.
 //!
 //! What no one of this can keep out is a process that traces another of the same user. See
-//! `ARCHITECTURE.md`, "What is not there".
+//! `docs/security.md`.
 
 use std::{
     ffi::OsString,

@@ -60,6 +60,12 @@ pub(super) fn call(machine: &Machine, agent: &str, wait: &str, payload: &Value) 
 }
 
 impl Hook {
+    /// Ends it, whatever it waits for.
+    pub(super) fn end(mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+
     /// What it says to the agent; whatever happens, it succeeds and complains of nothing.
     #[track_caller]
     pub(super) fn said(self) -> Option<Value> {
