@@ -10,7 +10,7 @@ use std::{path::Path, sync::Arc};
 
 use events::{Provider, Reason, State, Timestamp};
 use terminal::{
-    host::frame::{ScreenClaim, Told},
+    host::frame::{HostEvent, ScreenClaim},
     screen::{Observer, Picture, Rules, Size},
 };
 
@@ -109,7 +109,7 @@ pub struct Played {
     /// What was shown, from when on.
     pub shown: Vec<Said>,
     /// Everything told, in order: ms, run, what.
-    pub told: Vec<(i64, usize, Told)>,
+    pub told: Vec<(i64, usize, HostEvent)>,
     /// The screen each claim was read from, with the version that was known.
     pub pictures: Vec<(Picture, Option<String>)>,
     /// Claims that were not the one explained at that moment: ms, words.
@@ -120,14 +120,14 @@ impl Played {
     /// The claims alone.
     pub fn claims(&self) -> impl Iterator<Item = (i64, &ScreenClaim)> {
         self.told.iter().filter_map(|(at, _, told)| match told {
-            Told::Claim(claim) => Some((*at, claim)),
-            Told::Withdrawn
-            | Told::Notification { .. }
-            | Told::Bell
-            | Told::Answered { .. }
-            | Told::Exited { .. }
-            | Told::Gap { .. }
-            | Told::Unknown => None,
+            HostEvent::Claim(claim) => Some((*at, claim)),
+            HostEvent::Withdrawn
+            | HostEvent::Notification { .. }
+            | HostEvent::Bell
+            | HostEvent::Answered { .. }
+            | HostEvent::Exited { .. }
+            | HostEvent::Gap { .. }
+            | HostEvent::Unknown => None,
         })
     }
 }
@@ -197,7 +197,7 @@ fn take(runs: &mut [Option<Run>], at: i64, played: &mut Played) {
         for (when, told) in r.observer.take() {
             let exited = r.said.is_some_and(|s| s.state == Some(State::Exited));
             match &told {
-                Told::Claim(claim) if !exited => {
+                HostEvent::Claim(claim) if !exited => {
                     let explained = r.observer.explain();
                     if explained.claim.as_ref() != Some(claim) {
                         played.unexplained.push((at, claim.words.clone()));
@@ -205,15 +205,15 @@ fn take(runs: &mut [Option<Run>], at: i64, played: &mut Played) {
                     played.pictures.push((r.observer.picture(), r.observer.version().map(str::to_owned)));
                     r.said = Some(Said { at: when.as_millisecond(), state: Some(claim.state), reason: claim.reason });
                 }
-                Told::Withdrawn if !exited => r.said = None,
-                Told::Claim(_)
-                | Told::Withdrawn
-                | Told::Notification { .. }
-                | Told::Bell
-                | Told::Answered { .. }
-                | Told::Exited { .. }
-                | Told::Gap { .. }
-                | Told::Unknown => {}
+                HostEvent::Withdrawn if !exited => r.said = None,
+                HostEvent::Claim(_)
+                | HostEvent::Withdrawn
+                | HostEvent::Notification { .. }
+                | HostEvent::Bell
+                | HostEvent::Answered { .. }
+                | HostEvent::Exited { .. }
+                | HostEvent::Gap { .. }
+                | HostEvent::Unknown => {}
             }
             played.told.push((when.as_millisecond(), run, told));
         }

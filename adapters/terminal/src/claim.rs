@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The things a host tells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "snake_case")]
-pub enum Told {
+pub enum HostEvent {
     /// The screen claims a state.
     Claim(ScreenClaim),
     /// The screen claims nothing any more.

@@ -32,7 +32,7 @@ pub use explain::{Check, Explanation, FileUsed, Need, Outcome, RegionText, RuleO
 pub use rules::{RuleError, Rules};
 pub use standing::{Standing, StandingOption};
 
-use crate::claim::{ScreenClaim, Told};
+use crate::claim::{HostEvent, ScreenClaim};
 use judge::{Change, Judge};
 use signals::Call;
 use terminal::Terminal;
@@ -115,7 +115,7 @@ pub struct Observer {
     still: bool,
     /// The mark that was told last, and when.
     marked: Option<(String, Timestamp)>,
-    told: Vec<(Timestamp, Told)>,
+    told: Vec<(Timestamp, HostEvent)>,
 }
 
 impl fmt::Debug for Observer {
@@ -184,7 +184,7 @@ impl Observer {
         let Some(reading) = &current.reading else { return };
         if let Some(meaning) = keys::meaning(reading, bytes, &mut self.moved) {
             self.answered = true;
-            self.tell(now, Told::Answered { meaning });
+            self.tell(now, HostEvent::Answered { meaning });
         }
     }
 
@@ -205,7 +205,7 @@ impl Observer {
         self.version = None;
         self.version_at = None;
         if self.judge.current.is_some() {
-            self.tell(now, Told::Withdrawn);
+            self.tell(now, HostEvent::Withdrawn);
         }
         self.judge = Judge::new(Arc::new(self.rules.select(provider, None)), self.judge.appearance + 1);
         self.dirty_since.get_or_insert(now);
@@ -250,7 +250,7 @@ impl Observer {
     fn tell_work(&mut self, now: Timestamp, strength: Confidence) {
         let Some(claim) = self.judge.current.as_ref().map(|c| c.claim.clone()) else { return };
         if claim.state == State::Running && claim.strength > Confidence::Medium {
-            self.tell(now, Told::Claim(ScreenClaim { strength: strength.min(claim.strength), ..claim }));
+            self.tell(now, HostEvent::Claim(ScreenClaim { strength: strength.min(claim.strength), ..claim }));
         }
     }
 
@@ -261,7 +261,7 @@ impl Observer {
     }
 
     /// What is to be told since the last call, in order.
-    pub fn take(&mut self) -> Vec<(Timestamp, Told)> {
+    pub fn take(&mut self) -> Vec<(Timestamp, HostEvent)> {
         std::mem::take(&mut self.told)
     }
 
@@ -350,9 +350,9 @@ impl Observer {
                 self.answered = false;
                 let mark = claim.dialog.as_ref().and_then(|dialog| dialog.mark.clone());
                 self.marked = mark.map(|mark| (mark, now));
-                self.tell(now, Told::Claim(claim));
+                self.tell(now, HostEvent::Claim(claim));
             }
-            Some(Change::Withdrawn) => self.tell(now, Told::Withdrawn),
+            Some(Change::Withdrawn) => self.tell(now, HostEvent::Withdrawn),
             None => {}
         }
     }
@@ -378,7 +378,7 @@ impl Observer {
         let claimed = self.judge.current.is_some();
         self.judge.change_rules(Arc::new(self.rules.select(self.provider, Some(&version))));
         if claimed && self.judge.current.is_none() {
-            self.tell(self.now, Told::Withdrawn);
+            self.tell(self.now, HostEvent::Withdrawn);
         }
     }
 
@@ -388,17 +388,17 @@ impl Observer {
         self.updating_since = signals.updating.then(|| self.updating_since.unwrap_or(now));
         for call in calls {
             match call {
-                Call::Notification(text) => self.tell(now, Told::Notification { text }),
+                Call::Notification(text) => self.tell(now, HostEvent::Notification { text }),
                 Call::Bell if self.bell_at.is_none_or(|at| now.since_ms(at) >= BELL_MS) => {
                     self.bell_at = Some(now);
-                    self.tell(now, Told::Bell);
+                    self.tell(now, HostEvent::Bell);
                 }
                 Call::Bell => {}
             }
         }
     }
 
-    fn tell(&mut self, at: Timestamp, told: Told) {
+    fn tell(&mut self, at: Timestamp, told: HostEvent) {
         if self.told.len() >= MAX_TOLD {
             self.told.remove(0);
         }

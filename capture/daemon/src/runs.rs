@@ -15,7 +15,7 @@ use events::{RunId, SessionId, State};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use server::{HostConnection, HostStream, Peer, Refusal, RunTarget};
-use terminal::host::frame::{Answered, Ask, DialogAnswer, Down, Frame, Hello, Presence, Told, Up};
+use terminal::host::frame::{Answered, Ask, DialogAnswer, Down, Frame, Hello, HostEvent, Presence, Up};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     sync::{mpsc, oneshot, watch},
@@ -438,16 +438,16 @@ impl Runs {
         let Some(live) = table.live.get_mut(&run) else { return };
         let described = &mut live.described;
         match &frame.told {
-            Told::Claim(claim) => {
+            HostEvent::Claim(claim) => {
                 described.screen_state = Some(claim.state);
                 live.dialog.clone_from(&claim.dialog);
             }
-            Told::Withdrawn => {
+            HostEvent::Withdrawn => {
                 described.screen_state = None;
                 live.dialog = None;
             }
-            Told::Gap { frames } => described.frames_lost += frames,
-            Told::Exited { code, signal } => {
+            HostEvent::Gap { frames } => described.frames_lost += frames,
+            HostEvent::Exited { code, signal } => {
                 described.state = RunState::Exited;
                 described.exit_code = *code;
                 described.exit_signal = *signal;
@@ -455,7 +455,7 @@ impl Runs {
                 described.screen_state = None;
                 live.dialog = None;
             }
-            Told::Notification { .. } | Told::Bell | Told::Answered { .. } | Told::Unknown => {}
+            HostEvent::Notification { .. } | HostEvent::Bell | HostEvent::Answered { .. } | HostEvent::Unknown => {}
         }
     }
 }

@@ -12,7 +12,7 @@ use events::{Provider, RunId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::claim::{ScreenClaim, Told};
+pub use crate::claim::{HostEvent, ScreenClaim};
 
 /// Name and version of the protocol, as the `Upgrade` header says it.
 pub const PROTOCOL: &str = "capture-host/1";
@@ -185,11 +185,11 @@ pub struct Hello {
 /// Something that happened in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
-    /// Counts from 1 within the run, without gaps but those a [`Told::Gap`] tells of.
+    /// Counts from 1 within the run, without gaps but those a [`HostEvent::Gap`] tells of.
     pub n: u64,
     /// When, by the host's clock.
     pub at: Timestamp,
     /// What.
     #[serde(flatten)]
-    pub told: Told,
+    pub told: HostEvent,
 }

@@ -2,7 +2,7 @@
 //!
 //! A thread of its own: connects, says hello, sends frames, keeps them until they are
 //! acknowledged, and connects again when the server went away. The one who tells never waits: what
-//! cannot be kept is counted, and the count is told instead ([`Told::Gap`]).
+//! cannot be kept is counted, and the count is told instead ([`HostEvent::Gap`]).
 
 use std::{
     collections::VecDeque,
@@ -21,7 +21,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 use events::Timestamp;
 use serde::Deserialize;
 
-use super::frame::{Ask, Down, Frame, Hello, PROTOCOL, Told, Up};
+use super::frame::{Ask, Down, Frame, Hello, HostEvent, PROTOCOL, Up};
 
 /// Frames that may wait for the server; older ones make room.
 const SPOOL: usize = 4096;
@@ -69,7 +69,7 @@ pub struct Link {
 }
 
 enum Order {
-    Tell(Timestamp, Told),
+    Tell(Timestamp, HostEvent),
     Hello(Box<Hello>),
 }
 
@@ -98,7 +98,7 @@ impl Link {
     }
 
     /// Tells the server something; never waits.
-    pub fn tell(&self, at: Timestamp, told: Told) {
+    pub fn tell(&self, at: Timestamp, told: HostEvent) {
         self.order(Order::Tell(at, told));
     }
 
@@ -211,7 +211,7 @@ impl Worker {
             Order::Tell(at, told) => {
                 let missed = self.missed.swap(0, Ordering::Relaxed);
                 if missed > 0 {
-                    self.spool(at, Told::Gap { frames: missed });
+                    self.spool(at, HostEvent::Gap { frames: missed });
                 }
                 self.spool(at, told);
                 self.send_frames();
@@ -228,14 +228,14 @@ impl Worker {
 
     /// Keeps a frame until it is acknowledged. Without room the oldest goes, but for a trace: a
     /// gap in its place.
-    fn spool(&mut self, at: Timestamp, told: Told) {
+    fn spool(&mut self, at: Timestamp, told: HostEvent) {
         while self.spool.len() >= SPOOL {
             let Some(oldest) = self.spool.pop_front() else { break };
-            let lost = if let Told::Gap { frames } = oldest.told { frames } else { 1 };
+            let lost = if let HostEvent::Gap { frames } = oldest.told { frames } else { 1 };
             match self.spool.front_mut() {
-                Some(Frame { told: Told::Gap { frames }, .. }) => *frames += lost,
+                Some(Frame { told: HostEvent::Gap { frames }, .. }) => *frames += lost,
                 Some(front) => {
-                    front.told = Told::Gap { frames: lost + 1 };
+                    front.told = HostEvent::Gap { frames: lost + 1 };
                 }
                 None => {}
             }

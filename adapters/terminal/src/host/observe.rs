@@ -16,7 +16,7 @@ use events::{Provider, State, Timestamp};
 
 use super::{
     answer::{Answering, Press, Pressed, Step},
-    frame::{Ask, Hello, Told},
+    frame::{Ask, Hello, HostEvent},
     keys,
     link::{Asked, Link},
     start::Load,
@@ -54,7 +54,7 @@ pub enum ToScreen {
     /// What undoes the modes the program left on.
     Restore(Sender<Vec<u8>>),
     /// Tell the server.
-    Tell(Timestamp, Told),
+    Tell(Timestamp, HostEvent),
 }
 
 /// What it tells.
@@ -354,23 +354,27 @@ impl Reading {
     }
 
     /// Announces a dialog once for each time it opens.
-    fn attention(&mut self, told: &Told) {
+    fn attention(&mut self, told: &HostEvent) {
         match told {
-            Told::Claim(claim) if claim.state == State::WaitingApproval => {
+            HostEvent::Claim(claim) if claim.state == State::WaitingApproval => {
                 let subject = claim.dialog.as_ref().and_then(|d| d.subject.clone().or_else(|| d.question.clone()));
                 if self.approval.as_ref() != Some(&subject) {
                     self.send(FromScreen::Attention(subject.clone().unwrap_or_default()));
                     self.approval = Some(subject);
                 }
             }
-            Told::Claim(_) | Told::Withdrawn | Told::Exited { .. } => self.approval = None,
-            Told::Notification { .. } | Told::Bell | Told::Answered { .. } | Told::Gap { .. } | Told::Unknown => {}
+            HostEvent::Claim(_) | HostEvent::Withdrawn | HostEvent::Exited { .. } => self.approval = None,
+            HostEvent::Notification { .. }
+            | HostEvent::Bell
+            | HostEvent::Answered { .. }
+            | HostEvent::Gap { .. }
+            | HostEvent::Unknown => {}
         }
     }
 
     /// Lets the relay know of a dialog, before it is told: whoever answers it knows it from there.
-    fn stands(&mut self, told: &Told) {
-        let Told::Claim(claim) = told else { return };
+    fn stands(&mut self, told: &HostEvent) {
+        let HostEvent::Claim(claim) = told else { return };
         let mark = claim.dialog.as_ref().and_then(|dialog| dialog.mark.clone());
         if let Some(mark) = mark.filter(|mark| self.stood.as_ref() != Some(mark)) {
             self.stood = Some(mark.clone());

@@ -11,7 +11,7 @@ use rustix::{
 
 use super::{
     child::{self, Exit, Happened},
-    frame::Told,
+    frame::HostEvent,
     link::{Asked, Link},
     signals::Signals,
     start::{Outside, hello},
@@ -92,7 +92,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
 
 fn deliver(link: Option<Link>, at: events::Timestamp, exit: Exit) {
     let Some(link) = link else { return };
-    link.tell(at, Told::Exited { code: exit.code, signal: exit.signal });
+    link.tell(at, HostEvent::Exited { code: exit.code, signal: exit.signal });
     let (end, ended) = bounded::<()>(1);
     // Ends with the link, or with the process.
     let waiting = std::thread::Builder::new().name("deliver".into()).spawn(move || {

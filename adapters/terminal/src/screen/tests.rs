@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use events::{Provider, State, Timestamp};
 
 use super::{Observer, Rules, Size};
-use crate::claim::{ScreenClaim, Told};
+use crate::claim::{HostEvent, ScreenClaim};
 
 const SIZE: Size = Size { rows: 24, columns: 80 };
 
@@ -61,7 +61,7 @@ impl Stage {
     }
 
     /// Lets this much time pass, deadline by deadline.
-    fn pass(&mut self, ms: i64) -> Vec<Told> {
+    fn pass(&mut self, ms: i64) -> Vec<HostEvent> {
         let until = self.now + ms;
         while let Some(due) = self.observer.next_deadline().filter(|d| d.as_millisecond() <= until) {
             self.now = self.now.max(due.as_millisecond());
@@ -78,14 +78,14 @@ impl Stage {
     }
 }
 
-fn short(told: &Told) -> String {
+fn short(told: &HostEvent) -> String {
     match told {
-        Told::Claim(claim) => named(claim),
-        Told::Withdrawn => "withdrawn".into(),
-        Told::Answered { meaning } => format!("answered {meaning}"),
-        Told::Notification { text } => format!("notification {text}"),
-        Told::Bell => "bell".into(),
-        Told::Exited { .. } | Told::Gap { .. } | Told::Unknown => "?".into(),
+        HostEvent::Claim(claim) => named(claim),
+        HostEvent::Withdrawn => "withdrawn".into(),
+        HostEvent::Answered { meaning } => format!("answered {meaning}"),
+        HostEvent::Notification { text } => format!("notification {text}"),
+        HostEvent::Bell => "bell".into(),
+        HostEvent::Exited { .. } | HostEvent::Gap { .. } | HostEvent::Unknown => "?".into(),
     }
 }
 

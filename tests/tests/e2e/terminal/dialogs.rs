@@ -5,7 +5,7 @@ use std::{
     os::unix::net::{UnixListener, UnixStream},
 };
 
-use terminal::host::frame::{Answered, Ask, DialogAnswer, Down, Told, Up};
+use terminal::host::frame::{Answered, Ask, DialogAnswer, Down, HostEvent, Up};
 use tests::PATIENCE;
 
 use super::Here;
@@ -92,7 +92,7 @@ impl Conversation {
     fn mark(&mut self) -> String {
         loop {
             if let Up::Frame(frame) = self.next()
-                && let Told::Claim(claim) = frame.told
+                && let HostEvent::Claim(claim) = frame.told
                 && let Some(dialog) = claim.dialog
             {
                 return dialog.mark.unwrap();

@@ -12,7 +12,7 @@ use events::{Provider, Timestamp};
 
 use super::*;
 use crate::{
-    host::frame::Told,
+    host::frame::HostEvent,
     screen::{Rules, Size},
 };
 
@@ -304,7 +304,7 @@ impl World {
         let now = self.at();
         self.observer.advance(now);
         for (_, told) in self.observer.take() {
-            let Told::Claim(claim) = told else { continue };
+            let HostEvent::Claim(claim) = told else { continue };
             if let Some(mark) = claim.dialog.and_then(|dialog| dialog.mark) {
                 self.marks.push(mark.clone());
                 self.told.push_back(Ok(mark));

@@ -70,7 +70,7 @@ impl Conversation {
         serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
     }
 
-    fn frame(&mut self) -> (u64, Told) {
+    fn frame(&mut self) -> (u64, HostEvent) {
         let up = self.next();
         let Up::Frame(Frame { n, told, .. }) = up else { panic!("{up:?} is no frame") };
         (n, told)
@@ -82,8 +82,8 @@ impl Conversation {
     }
 }
 
-fn note(text: &str) -> Told {
-    Told::Notification { text: text.into() }
+fn note(text: &str) -> HostEvent {
+    HostEvent::Notification { text: text.into() }
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_question_of_a_later_version_is_refused() {
 fn the_end_waits_for_the_last_acknowledgement() {
     let server = Server::new();
     let (link, _asks) = server.link();
-    link.tell(Timestamp::MIN, Told::Exited { code: Some(0), signal: None });
+    link.tell(Timestamp::MIN, HostEvent::Exited { code: Some(0), signal: None });
     let mut server = server.accept();
     assert_eq!(server.frame().0, 1);
     let dropping = std::thread::spawn(move || drop(link));
@@ -178,10 +178,10 @@ fn without_room_the_oldest_go_and_leave_a_gap() {
         worker.take(Order::Tell(Timestamp::MIN, note(&n.to_string())));
     }
     assert_eq!(worker.spool.len(), SPOOL);
-    assert_eq!(worker.spool.front().map(|f| (f.n, f.told.clone())), Some((11, Told::Gap { frames: 11 })));
+    assert_eq!(worker.spool.front().map(|f| (f.n, f.told.clone())), Some((11, HostEvent::Gap { frames: 11 })));
     assert_eq!(worker.spool.back().map(|f| (f.n, f.told.clone())), Some((told, note(&told.to_string()))));
     worker.missed.store(5, Ordering::Relaxed);
     worker.take(Order::Tell(Timestamp::MIN, note("x")));
-    let last: Vec<Told> = worker.spool.iter().rev().take(2).map(|f| f.told.clone()).collect();
-    assert_eq!(last, [note("x"), Told::Gap { frames: 5 }]);
+    let last: Vec<HostEvent> = worker.spool.iter().rev().take(2).map(|f| f.told.clone()).collect();
+    assert_eq!(last, [note("x"), HostEvent::Gap { frames: 5 }]);
 }

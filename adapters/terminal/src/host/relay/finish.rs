@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::{Relay, people::flush};
-use crate::host::{child::Exit, frame::Told, observe::ToScreen, runs, wire::FromHost};
+use crate::host::{child::Exit, frame::HostEvent, observe::ToScreen, runs, wire::FromHost};
 
 /// What waits for the terminals has so long.
 const FLUSH: Duration = Duration::from_secs(2);
@@ -21,7 +21,7 @@ impl Relay {
         }
         flush(&mut self.guests, FLUSH);
         let at = (self.clock)();
-        self.tell_screen(ToScreen::Tell(at, Told::Exited { code: exit.code, signal: exit.signal }));
+        self.tell_screen(ToScreen::Tell(at, HostEvent::Exited { code: exit.code, signal: exit.signal }));
         if let Some(recorder) = self.recorder.take() {
             recorder.end(at, Some(i32::from(exit.shell_code())));
         }

@@ -72,7 +72,7 @@ fn the_most_urgent_rule_wins() {
     stage.write("\x1b]0;busy\x07").draw(DIALOG);
     let told = stage.pass(300);
     assert_eq!(told.iter().map(short).collect::<Vec<_>>(), ["running", "waiting_approval tool"]);
-    let Some(Told::Claim(claim)) = told.last() else { panic!() };
+    let Some(HostEvent::Claim(claim)) = told.last() else { panic!() };
     let dialog = claim.dialog.as_ref().unwrap();
     assert_eq!(dialog.question.as_deref(), Some("Proceed?"));
     assert_eq!(dialog.subject.as_deref(), Some("touch x"));

@@ -43,10 +43,10 @@ fn told(provider: Provider, timeline: &Path) -> Vec<String> {
         passed.extend(stage.observer.take().into_iter().map(|(_, told)| told));
         for told in passed {
             match told {
-                Told::Claim(ScreenClaim { state: State::WaitingApproval, dialog: Some(dialog), .. }) => {
+                HostEvent::Claim(ScreenClaim { state: State::WaitingApproval, dialog: Some(dialog), .. }) => {
                     seen.push(format!("{} {}", dialog.mark.unwrap(), dialog.subject.unwrap_or_default()));
                 }
-                Told::Answered { meaning } if stage.observer.mark().is_some() => {
+                HostEvent::Answered { meaning } if stage.observer.mark().is_some() => {
                     let why = standing.as_ref().map_or_else(|why| format!(" ({why})"), |_| String::new());
                     seen.push(format!("key {meaning}{why}"));
                 }

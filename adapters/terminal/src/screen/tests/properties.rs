@@ -86,7 +86,7 @@ proptest! {
                 _ => stage.observer.output(&bytes, stage.at()),
             }
             let told = stage.pass(wait);
-            let claimed = told.iter().rev().find_map(|t| if let Told::Claim(c) = t { Some(c.clone()) } else { None });
+            let claimed = told.iter().rev().find_map(|t| if let HostEvent::Claim(c) = t { Some(c.clone()) } else { None });
             let (picture, explained) = (stage.observer.picture(), stage.observer.explain());
             prop_assert_eq!(&picture.claim, &explained.claim);
             if let (Some(told), Some(now)) = (claimed, &picture.claim) {
