@@ -1,7 +1,7 @@
 //! What a host and the server say to each other: lines of JSON over the Unix socket, after an
 //! HTTP upgrade to [`PROTOCOL`].
 //!
-//! The host says [`Up::Hello`] first, then numbered frames; the server acknowledges a frame after
+//! The host says [`HostMessage::Hello`] first, then numbered frames; the server acknowledges a frame after
 //! its commit, and the host keeps it until then. A frame may be delivered twice (the
 //! acknowledgement was lost); its number makes it one. Unknown fields are ignored on both sides,
 //! an unknown kind of frame is acknowledged and counted, a question that is not understood is
@@ -20,12 +20,12 @@ pub const PROTOCOL: &str = "capture-host/1";
 /// A line of the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Up {
+pub enum HostMessage {
     /// Who is there. The first line of a connection, and again when something of it changed.
     Hello(Box<Hello>),
     /// Something happened.
     Frame(Frame),
-    /// The answer to [`Down::Ask`].
+    /// The answer to [`ServerMessage::Ask`].
     Answer {
         /// The number of the question.
         id: u64,
@@ -37,7 +37,7 @@ pub enum Up {
 /// A line of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Down {
+pub enum ServerMessage {
     /// All frames up to this number are stored.
     Ack {
         /// The number.
@@ -48,14 +48,14 @@ pub enum Down {
         /// Numbers the question.
         id: u64,
         /// What.
-        ask: Ask,
+        ask: HostRequest,
     },
 }
 
 /// What a host can be asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
-pub enum Ask {
+pub enum HostRequest {
     /// The screen as it stands: a [`Picture`](crate::screen::Picture).
     Screen,
     /// Which rule matched and why the others did not: an
@@ -177,7 +177,7 @@ pub struct Hello {
     /// The file its output is recorded in.
     #[serde(default)]
     pub recording: Option<String>,
-    /// Whether this host knows [`Ask::Answer`]; older ones do not even refuse it.
+    /// Whether this host knows [`HostRequest::Answer`]; older ones do not even refuse it.
     #[serde(default)]
     pub answers: bool,
 }

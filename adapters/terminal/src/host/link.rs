@@ -21,7 +21,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 use events::Timestamp;
 use serde::Deserialize;
 
-use super::frame::{Ask, Down, Frame, Hello, HostEvent, PROTOCOL, Up};
+use super::frame::{Frame, Hello, HostEvent, HostMessage, HostRequest, PROTOCOL, ServerMessage};
 
 /// Frames that may wait for the server; older ones make room.
 const SPOOL: usize = 4096;
@@ -52,7 +52,7 @@ struct Numbered {
 /// A question of the server, with the way back.
 pub struct Asked {
     /// What.
-    pub ask: Ask,
+    pub ask: HostRequest,
     /// Takes the answer; may be dropped, which is an answer too.
     pub reply: Box<dyn FnOnce(Result<serde_json::Value, String>) + Send>,
 }
@@ -129,7 +129,7 @@ impl Drop for Link {
 
 /// What comes back on a connection.
 enum Back {
-    Said(Down),
+    Said(ServerMessage),
     /// The answer to a question of the server.
     Answered(u64, Result<serde_json::Value, String>),
     Closed,
@@ -218,7 +218,7 @@ impl Worker {
             }
             Order::Hello(hello) => {
                 self.hello = *hello;
-                let hello = Up::Hello(Box::new(self.hello.clone()));
+                let hello = HostMessage::Hello(Box::new(self.hello.clone()));
                 if self.connection.is_some() && !self.send(&hello) {
                     self.disconnect();
                 }
@@ -246,14 +246,14 @@ impl Worker {
 
     fn hear(&mut self, back: Back) {
         match back {
-            Back::Said(Down::Ack { n }) => {
+            Back::Said(ServerMessage::Ack { n }) => {
                 while self.spool.front().is_some_and(|f| f.n <= n) {
                     self.spool.pop_front();
                 }
             }
-            Back::Said(Down::Ask { id, ask }) => self.ask(id, ask),
+            Back::Said(ServerMessage::Ask { id, ask }) => self.ask(id, ask),
             Back::Answered(id, answer) => {
-                if !self.send(&Up::Answer { id, answer }) {
+                if !self.send(&HostMessage::Answer { id, answer }) {
                     self.disconnect();
                 }
             }
@@ -261,7 +261,7 @@ impl Worker {
         }
     }
 
-    fn ask(&mut self, id: u64, ask: Ask) {
+    fn ask(&mut self, id: u64, ask: HostRequest) {
         let Some(connection) = &self.connection else { return };
         let answers = connection.answers.clone();
         let reply: Box<dyn FnOnce(Result<serde_json::Value, String>) + Send> = Box::new(move |answer| {
@@ -272,7 +272,7 @@ impl Worker {
             self.asked.try_send(Asked { ask, reply })
         {
             drop(refused);
-            if !self.send(&Up::Answer { id, answer: Err("the host is busy".into()) }) {
+            if !self.send(&HostMessage::Answer { id, answer: Err("the host is busy".into()) }) {
                 self.disconnect();
             }
         }
@@ -289,7 +289,7 @@ impl Worker {
             }
         }
         self.sent = 0;
-        let hello = Up::Hello(Box::new(self.hello.clone()));
+        let hello = HostMessage::Hello(Box::new(self.hello.clone()));
         if self.send(&hello) {
             self.wait = AGAIN;
             self.send_frames();
@@ -302,13 +302,13 @@ impl Worker {
         while self.connection.is_some() {
             let Some(frame) = self.spool.iter().find(|f| f.n > self.sent).cloned() else { return };
             self.sent = frame.n;
-            if !self.send(&Up::Frame(frame)) {
+            if !self.send(&HostMessage::Frame(frame)) {
                 self.disconnect();
             }
         }
     }
 
-    fn send(&mut self, line: &Up) -> bool {
+    fn send(&mut self, line: &HostMessage) -> bool {
         let Some(connection) = &mut self.connection else { return false };
         let Ok(mut text) = serde_json::to_string(line) else { return true };
         text.push('\n');

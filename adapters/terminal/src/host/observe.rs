@@ -16,7 +16,7 @@ use events::{Provider, State, Timestamp};
 
 use super::{
     answer::{Answering, Press, Pressed, Step},
-    frame::{Ask, Hello, HostEvent},
+    frame::{Hello, HostEvent, HostRequest},
     keys,
     link::{Asked, Link},
     start::Load,
@@ -422,7 +422,7 @@ impl Reading {
     fn answer(&mut self, Asked { ask, reply }: Asked) {
         self.parse();
         let typed = match ask {
-            Ask::Answer { mark, answer } => {
+            HostRequest::Answer { mark, answer } => {
                 if self.answering.is_some() {
                     return reply(Err("another answer is being given".into()));
                 }
@@ -431,24 +431,24 @@ impl Reading {
                 self.step_at = Some(now);
                 return;
             }
-            Ask::Screen => return reply(as_json(self.ask(Observer::picture))),
-            Ask::Explain => return reply(as_json(self.ask(Observer::explain))),
-            Ask::Type { text, paste } => {
+            HostRequest::Screen => return reply(as_json(self.ask(Observer::picture))),
+            HostRequest::Explain => return reply(as_json(self.ask(Observer::explain))),
+            HostRequest::Type { text, paste } => {
                 let taken = paste && self.ask(Observer::takes_pastes).unwrap_or(false);
                 Ok(if taken { keys::paste(&text) } else { text.into_bytes() })
             }
-            Ask::Announce { bytes } => {
+            HostRequest::Announce { bytes } => {
                 self.send(FromScreen::Announce(bytes.into_bytes()));
                 return reply(Ok(serde_json::Value::Null));
             }
-            Ask::Presence => return self.send(FromScreen::Presence(reply)),
-            Ask::Prompt { text } => return self.type_prompt(&text, reply),
-            Ask::Submit => return self.type_at_prompt(b"\r".to_vec(), false, reply),
-            Ask::Keys { keys } => {
+            HostRequest::Presence => return self.send(FromScreen::Presence(reply)),
+            HostRequest::Prompt { text } => return self.type_prompt(&text, reply),
+            HostRequest::Submit => return self.type_at_prompt(b"\r".to_vec(), false, reply),
+            HostRequest::Keys { keys } => {
                 let application = self.ask(Observer::application_cursor).unwrap_or(false);
                 keys.iter().map(|key| keys::bytes(key, application)).collect::<Result<Vec<_>, _>>().map(|k| k.concat())
             }
-            Ask::Interrupt => Ok(Agent::of(self.begin.hello.provider)
+            HostRequest::Interrupt => Ok(Agent::of(self.begin.hello.provider)
                 .map_or(b"\x03".as_slice(), |agent| agent.interrupt_key)
                 .to_vec()),
         };

@@ -60,23 +60,23 @@ impl Server {
         assert!(head.iter().any(|line| *line == format!("Upgrade: {PROTOCOL}")), "{head:?}");
         write.write_all(b"HTTP/1.1 101 Switching Protocols\r\nupgrade: capture-host/1\r\n\r\n").unwrap();
         let mut conversation = Conversation { lines, write };
-        assert_eq!(conversation.next(), Up::Hello(Box::new(hello())));
+        assert_eq!(conversation.next(), HostMessage::Hello(Box::new(hello())));
         conversation
     }
 }
 
 impl Conversation {
-    fn next(&mut self) -> Up {
+    fn next(&mut self) -> HostMessage {
         serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
     }
 
     fn frame(&mut self) -> (u64, HostEvent) {
         let up = self.next();
-        let Up::Frame(Frame { n, told, .. }) = up else { panic!("{up:?} is no frame") };
+        let HostMessage::Frame(Frame { n, told, .. }) = up else { panic!("{up:?} is no frame") };
         (n, told)
     }
 
-    fn say(&mut self, down: &Down) {
+    fn say(&mut self, down: &ServerMessage) {
         let line = serde_json::to_string(down).unwrap() + "\n";
         self.write.write_all(line.as_bytes()).unwrap();
     }
@@ -97,16 +97,16 @@ fn what_was_not_acknowledged_is_told_again() {
     for (n, text) in [(1, "a"), (2, "b"), (3, "c")] {
         assert_eq!(first.frame(), (n, note(text)));
     }
-    first.say(&Down::Ack { n: 2 });
+    first.say(&ServerMessage::Ack { n: 2 });
     // An answer to a question shows that what came before it was heard.
-    first.say(&Down::Ask { id: 7, ask: Ask::Interrupt });
+    first.say(&ServerMessage::Ask { id: 7, ask: HostRequest::Interrupt });
     _asks.recv().unwrap();
     drop(first);
     let mut second = server.accept();
     assert_eq!(second.frame(), (3, note("c")));
     link.tell(Timestamp::MIN, note("d"));
     assert_eq!(second.frame(), (4, note("d")));
-    second.say(&Down::Ack { n: 4 });
+    second.say(&ServerMessage::Ack { n: 4 });
     drop(link);
 }
 
@@ -115,15 +115,15 @@ fn a_question_is_answered_or_refused() {
     let server = Server::new();
     let (link, asks) = server.link();
     let mut server = server.accept();
-    server.say(&Down::Ask { id: 1, ask: Ask::Screen });
+    server.say(&ServerMessage::Ask { id: 1, ask: HostRequest::Screen });
     let asked = asks.recv().unwrap();
-    assert_eq!(asked.ask, Ask::Screen);
+    assert_eq!(asked.ask, HostRequest::Screen);
     (asked.reply)(Ok(serde_json::json!({ "rows": 1 })));
-    assert_eq!(server.next(), Up::Answer { id: 1, answer: Ok(serde_json::json!({ "rows": 1 })) });
+    assert_eq!(server.next(), HostMessage::Answer { id: 1, answer: Ok(serde_json::json!({ "rows": 1 })) });
     // Nobody takes the second one: the third is refused at once.
-    server.say(&Down::Ask { id: 2, ask: Ask::Screen });
-    server.say(&Down::Ask { id: 3, ask: Ask::Screen });
-    assert_eq!(server.next(), Up::Answer { id: 3, answer: Err("the host is busy".into()) });
+    server.say(&ServerMessage::Ask { id: 2, ask: HostRequest::Screen });
+    server.say(&ServerMessage::Ask { id: 3, ask: HostRequest::Screen });
+    assert_eq!(server.next(), HostMessage::Answer { id: 3, answer: Err("the host is busy".into()) });
     drop(asks);
     drop(server);
     drop(link);
@@ -136,11 +136,12 @@ fn a_question_of_a_later_version_is_refused() {
     let mut server = server.accept();
     for (id, ask) in [(4, r#"{"ask":"dance"}"#), (5, r#"{"ask":"answer","mark":"m","answer":"perhaps"}"#)] {
         writeln!(server.write, r#"{{"type":"ask","id":{id},"ask":{ask}}}"#).unwrap();
-        assert_eq!(server.next(), Up::Answer { id, answer: Err(NOT_UNDERSTOOD.into()) });
+        assert_eq!(server.next(), HostMessage::Answer { id, answer: Err(NOT_UNDERSTOOD.into()) });
     }
     writeln!(server.write, r#"{{"type":"nonsense"}}"#).unwrap();
-    server.say(&Down::Ask { id: 6, ask: Ask::Answer { mark: "m".into(), answer: DialogAnswer::Deny } });
-    assert!(matches!(_asks.recv().unwrap().ask, Ask::Answer { .. }));
+    server
+        .say(&ServerMessage::Ask { id: 6, ask: HostRequest::Answer { mark: "m".into(), answer: DialogAnswer::Deny } });
+    assert!(matches!(_asks.recv().unwrap().ask, HostRequest::Answer { .. }));
     drop(server);
     drop(link);
 }
@@ -153,7 +154,7 @@ fn the_end_waits_for_the_last_acknowledgement() {
     let mut server = server.accept();
     assert_eq!(server.frame().0, 1);
     let dropping = std::thread::spawn(move || drop(link));
-    server.say(&Down::Ack { n: 1 });
+    server.say(&ServerMessage::Ack { n: 1 });
     dropping.join().unwrap();
     assert!(server.lines.next().is_none(), "the host is gone");
 }

@@ -52,7 +52,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 #[test]
 fn what_the_server_asks_for_becomes_bytes_to_type() {
-    let check = |provider, ask: Ask, expected: Result<&[u8], &str>| {
+    let check = |provider, ask: HostRequest, expected: Result<&[u8], &str>| {
         let (screen, news, server) = start(provider);
         let (reply, answer) = bounded(1);
         server.send(Asked { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
@@ -68,10 +68,10 @@ fn what_the_server_asks_for_becomes_bytes_to_type() {
         }
         screen.end(PATIENCE);
     };
-    let keys = |keys: &[&str]| Ask::Keys { keys: keys.iter().map(|&k| k.to_owned()).collect() };
-    check(Provider::Claude, Ask::Interrupt, Ok(b"\x1b"));
-    check(Provider::Unknown, Ask::Interrupt, Ok(b"\x03"));
-    check(Provider::Claude, Ask::Type { text: "a\nb".into(), paste: false }, Ok(b"a\nb"));
+    let keys = |keys: &[&str]| HostRequest::Keys { keys: keys.iter().map(|&k| k.to_owned()).collect() };
+    check(Provider::Claude, HostRequest::Interrupt, Ok(b"\x1b"));
+    check(Provider::Unknown, HostRequest::Interrupt, Ok(b"\x03"));
+    check(Provider::Claude, HostRequest::Type { text: "a\nb".into(), paste: false }, Ok(b"a\nb"));
     check(Provider::Claude, keys(&["y", "enter"]), Ok(b"y\r"));
     check(Provider::Claude, keys(&["y", "nokey"]), Err("`nokey` is not a key"));
 }
@@ -83,7 +83,7 @@ fn one_dialog_is_answered_at_a_time_and_only_when_it_stands() {
         .iter()
         .map(|mark| {
             let (reply, answer) = bounded(1);
-            let ask = Ask::Answer { mark: (*mark).into(), answer: crate::host::frame::DialogAnswer::Deny };
+            let ask = HostRequest::Answer { mark: (*mark).into(), answer: crate::host::frame::DialogAnswer::Deny };
             server.send(Asked { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
             answer
         })
@@ -100,7 +100,7 @@ fn one_dialog_is_answered_at_a_time_and_only_when_it_stands() {
 fn the_screen_is_answered_with_its_picture() {
     let (screen, _news, server) = start(Provider::Claude);
     let (reply, answer) = bounded(1);
-    server.send(Asked { ask: Ask::Screen, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
+    server.send(Asked { ask: HostRequest::Screen, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
     let picture = answer.recv_timeout(PATIENCE).unwrap().unwrap();
     assert_eq!(picture["size"], serde_json::json!({ "rows": 24, "columns": 80 }));
     screen.end(PATIENCE);
