@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use server::{HostConnection, HostStream, Peer, Refusal, RunTarget};
 use terminal::host::frame::{
-    Answered, DialogAnswer, Frame, Hello, HostEvent, HostMessage, HostRequest, Presence, ServerMessage,
+    Answered, DialogAnswer, Hello, HostEvent, HostFrame, HostMessage, HostRequest, Presence, ServerMessage,
 };
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -435,7 +435,7 @@ impl Runs {
         }
     }
 
-    fn note(&self, run: RunId, frame: &Frame) {
+    fn note(&self, run: RunId, frame: &HostFrame) {
         let mut table = self.table();
         let Some(live) = table.live.get_mut(&run) else { return };
         let described = &mut live.described;

@@ -24,7 +24,7 @@ pub enum HostMessage {
     /// Who is there. The first line of a connection, and again when something of it changed.
     Hello(Box<Hello>),
     /// Something happened.
-    Frame(Frame),
+    Frame(HostFrame),
     /// The answer to [`ServerMessage::Ask`].
     Answer {
         /// The number of the question.
@@ -184,7 +184,7 @@ pub struct Hello {
 
 /// Something that happened in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Frame {
+pub struct HostFrame {
     /// Counts from 1 within the run, without gaps but those a [`HostEvent::Gap`] tells of.
     pub n: u64,
     /// When, by the host's clock.

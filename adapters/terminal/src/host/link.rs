@@ -21,7 +21,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 use events::Timestamp;
 use serde::Deserialize;
 
-use super::frame::{Frame, Hello, HostEvent, HostMessage, HostRequest, PROTOCOL, ServerMessage};
+use super::frame::{Hello, HostEvent, HostFrame, HostMessage, HostRequest, PROTOCOL, ServerMessage};
 
 /// Frames that may wait for the server; older ones make room.
 const SPOOL: usize = 4096;
@@ -155,7 +155,7 @@ struct Worker {
     asked: Sender<Asked>,
     missed: Arc<AtomicU64>,
     /// Frames that are not acknowledged yet.
-    spool: VecDeque<Frame>,
+    spool: VecDeque<HostFrame>,
     next: u64,
     /// The last frame that was sent on this connection.
     sent: u64,
@@ -233,14 +233,14 @@ impl Worker {
             let Some(oldest) = self.spool.pop_front() else { break };
             let lost = if let HostEvent::Gap { frames } = oldest.told { frames } else { 1 };
             match self.spool.front_mut() {
-                Some(Frame { told: HostEvent::Gap { frames }, .. }) => *frames += lost,
+                Some(HostFrame { told: HostEvent::Gap { frames }, .. }) => *frames += lost,
                 Some(front) => {
                     front.told = HostEvent::Gap { frames: lost + 1 };
                 }
                 None => {}
             }
         }
-        self.spool.push_back(Frame { n: self.next, at, told });
+        self.spool.push_back(HostFrame { n: self.next, at, told });
         self.next += 1;
     }
 

@@ -11,7 +11,7 @@ use events::{
     SessionId, SessionStarted, Signal, Source, State, Timestamp, Topic,
 };
 use processes::AgentProcess;
-use terminal::host::frame::{Frame, Hello, HostEvent, ScreenClaim};
+use terminal::host::frame::{Hello, HostEvent, HostFrame, ScreenClaim};
 
 use super::{Failure, Ingest, LATE_MS, link::AWAITED_RUN, sessions::Sessions};
 
@@ -29,7 +29,7 @@ pub enum HostInput {
         /// Which.
         run: RunId,
         /// What.
-        frame: Frame,
+        frame: HostFrame,
         /// Is called with the frame's number when it is stored.
         stored: Box<dyn Fn(u64) + Send>,
     },
@@ -71,7 +71,7 @@ impl Hosts {
     }
 
     /// Takes in what a host told. Gives the run's session and the process the host started.
-    fn apply(&mut self, run: RunId, frame: &Frame) -> Option<(Option<SessionId>, u32)> {
+    fn apply(&mut self, run: RunId, frame: &HostFrame) -> Option<(Option<SessionId>, u32)> {
         let host = self.runs.get_mut(&run)?;
         match &frame.told {
             HostEvent::Claim(claim) => {
@@ -271,7 +271,7 @@ impl Ingest {
         self.inject(slot, Source::Pty, (self.clock)(), "screen-gone", withdrawn(why).into())
     }
 
-    fn apply_frame(&mut self, run: RunId, frame: &Frame) -> Result<(), Failure> {
+    fn apply_frame(&mut self, run: RunId, frame: &HostFrame) -> Result<(), Failure> {
         let Some((session, pid)) = self.hosts.apply(run, frame) else { return Ok(()) };
         let Some(slot) = session.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
         let annotation = |topic, value: &str| Some(Annotation { topic, value: value.to_owned() }.into());
@@ -308,7 +308,7 @@ impl Ingest {
         &mut self,
         slot: usize,
         run: RunId,
-        frame: &Frame,
+        frame: &HostFrame,
         source: Source,
         payload: Payload,
     ) -> Result<(), Failure> {

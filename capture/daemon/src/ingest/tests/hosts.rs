@@ -3,7 +3,7 @@
 use std::{path::Path, sync::atomic::AtomicU64};
 
 use events::{Choice, Dialog, Topic};
-use terminal::host::frame::{Frame, Hello, HostEvent, ScreenClaim};
+use terminal::host::frame::{Hello, HostEvent, HostFrame, ScreenClaim};
 
 use super::*;
 
@@ -64,7 +64,7 @@ impl World {
             let acked = Arc::clone(&acked);
             Box::new(move |n| acked.store(n, Ordering::Relaxed))
         };
-        let frame = Frame { n: number, at: at(seconds), told };
+        let frame = HostFrame { n: number, at: at(seconds), told };
         self.take(Input::Host(HostInput::Frame { run: run(n), frame, stored }));
         assert_eq!(acked.load(Ordering::Relaxed), 0, "not acknowledged before its commit");
         self.commit();
