@@ -45,12 +45,12 @@ const NOT_UNDERSTOOD: &str = "this host is of another version, and does not unde
 
 /// What every question has, whatever it asks.
 #[derive(Deserialize)]
-struct Numbered {
+struct RequestHeader {
     id: u64,
 }
 
 /// A question of the server, with the way back.
-pub struct Asked {
+pub struct PendingRequest {
     /// What.
     pub ask: HostRequest,
     /// Takes the answer; may be dropped, which is an answer too.
@@ -58,17 +58,17 @@ pub struct Asked {
 }
 
 /// Finds the socket of the server that runs now; the argument says whether one may be started.
-pub type Find = Box<dyn FnMut(bool) -> Option<PathBuf> + Send>;
+pub type FindSocket = Box<dyn FnMut(bool) -> Option<PathBuf> + Send>;
 
 /// The connection. Dropping it waits until what was told is stored, but not for long.
 pub struct Link {
-    orders: Option<Sender<Order>>,
+    orders: Option<Sender<LinkCommand>>,
     /// Frames there was no room for on the way to the thread.
     missed: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
 
-enum Order {
+enum LinkCommand {
     Tell(Timestamp, HostEvent),
     Hello(Box<Hello>),
 }
@@ -78,10 +78,10 @@ impl Link {
     ///
     /// # Errors
     /// When the thread cannot be made.
-    pub fn start(hello: Hello, find: Find, asked: Sender<Asked>) -> std::io::Result<Self> {
+    pub fn start(hello: Hello, find: FindSocket, asked: Sender<PendingRequest>) -> std::io::Result<Self> {
         let (orders, incoming) = bounded(TOLD);
         let missed = Arc::new(AtomicU64::new(0));
-        let worker = Worker {
+        let worker = LinkWorker {
             hello,
             find,
             asked,
@@ -98,16 +98,16 @@ impl Link {
     }
 
     /// Tells the server something; never waits.
-    pub fn tell(&self, at: Timestamp, told: HostEvent) {
-        self.order(Order::Tell(at, told));
+    pub fn send_event(&self, at: Timestamp, told: HostEvent) {
+        self.send_command(LinkCommand::Tell(at, told));
     }
 
     /// The hello changed: the size, the version, the agent in the foreground.
     pub fn hello(&self, hello: Hello) {
-        self.order(Order::Hello(Box::new(hello)));
+        self.send_command(LinkCommand::Hello(Box::new(hello)));
     }
 
-    fn order(&self, order: Order) {
+    fn send_command(&self, order: LinkCommand) {
         let Some(orders) = &self.orders else { return };
         match orders.try_send(order) {
             Ok(()) => {}
@@ -128,45 +128,45 @@ impl Drop for Link {
 }
 
 /// What comes back on a connection.
-enum Back {
+enum ConnectionEvent {
     Said(ServerMessage),
     /// The answer to a question of the server.
     Answered(u64, Result<serde_json::Value, String>),
     Closed,
 }
 
-enum Event {
+enum LinkInput {
     /// `None`: nobody tells anything any more.
-    Order(Option<Order>),
-    Back(Back),
+    Order(Option<LinkCommand>),
+    Back(ConnectionEvent),
     Time,
 }
 
-struct Connection {
+struct ServerConnection {
     stream: UnixStream,
-    back: Receiver<Back>,
-    answers: Sender<Back>,
+    back: Receiver<ConnectionEvent>,
+    answers: Sender<ConnectionEvent>,
     reader: JoinHandle<()>,
 }
 
-struct Worker {
+struct LinkWorker {
     hello: Hello,
-    find: Find,
-    asked: Sender<Asked>,
+    find: FindSocket,
+    asked: Sender<PendingRequest>,
     missed: Arc<AtomicU64>,
     /// Frames that are not acknowledged yet.
     spool: VecDeque<HostFrame>,
     next: u64,
     /// The last frame that was sent on this connection.
     sent: u64,
-    connection: Option<Connection>,
+    connection: Option<ServerConnection>,
     wait: Duration,
     /// Whether a server was asked for once: a server that was stopped later is not started again.
     started: bool,
 }
 
-impl Worker {
-    fn run(mut self, orders: &Receiver<Order>) {
+impl LinkWorker {
+    fn run(mut self, orders: &Receiver<LinkCommand>) {
         let mut retry = Instant::now();
         let mut ending: Option<Instant> = None;
         loop {
@@ -189,26 +189,26 @@ impl Worker {
             let nothing = crossbeam_channel::never();
             let orders = if ending.is_some() { &nothing } else { orders };
             let event = select! {
-                recv(orders) -> order => Event::Order(order.ok()),
-                recv(back) -> said => Event::Back(said.unwrap_or(Back::Closed)),
-                recv(timer) -> _ => Event::Time,
+                recv(orders) -> order => LinkInput::Order(order.ok()),
+                recv(back) -> said => LinkInput::Back(said.unwrap_or(ConnectionEvent::Closed)),
+                recv(timer) -> _ => LinkInput::Time,
             };
             // Before anything else: whoever ends the connection waits for its reader, and that one
             // must not wait for this end of the channel.
             drop(back);
             match event {
-                Event::Order(Some(order)) => self.take(order),
-                Event::Order(None) => ending = Some(Instant::now() + LAST_WORDS),
-                Event::Back(back) => self.hear(back),
-                Event::Time => {}
+                LinkInput::Order(Some(order)) => self.apply(order),
+                LinkInput::Order(None) => ending = Some(Instant::now() + LAST_WORDS),
+                LinkInput::Back(back) => self.receive(back),
+                LinkInput::Time => {}
             }
         }
         self.disconnect();
     }
 
-    fn take(&mut self, order: Order) {
+    fn apply(&mut self, order: LinkCommand) {
         match order {
-            Order::Tell(at, told) => {
+            LinkCommand::Tell(at, told) => {
                 let missed = self.missed.swap(0, Ordering::Relaxed);
                 if missed > 0 {
                     self.spool(at, HostEvent::Gap { frames: missed });
@@ -216,7 +216,7 @@ impl Worker {
                 self.spool(at, told);
                 self.send_frames();
             }
-            Order::Hello(hello) => {
+            LinkCommand::Hello(hello) => {
                 self.hello = *hello;
                 let hello = HostMessage::Hello(Box::new(self.hello.clone()));
                 if self.connection.is_some() && !self.send(&hello) {
@@ -244,32 +244,32 @@ impl Worker {
         self.next += 1;
     }
 
-    fn hear(&mut self, back: Back) {
+    fn receive(&mut self, back: ConnectionEvent) {
         match back {
-            Back::Said(ServerMessage::Ack { n }) => {
+            ConnectionEvent::Said(ServerMessage::Ack { n }) => {
                 while self.spool.front().is_some_and(|f| f.n <= n) {
                     self.spool.pop_front();
                 }
             }
-            Back::Said(ServerMessage::Ask { id, ask }) => self.ask(id, ask),
-            Back::Answered(id, answer) => {
+            ConnectionEvent::Said(ServerMessage::Ask { id, ask }) => self.forward_request(id, ask),
+            ConnectionEvent::Answered(id, answer) => {
                 if !self.send(&HostMessage::Answer { id, answer }) {
                     self.disconnect();
                 }
             }
-            Back::Closed => self.disconnect(),
+            ConnectionEvent::Closed => self.disconnect(),
         }
     }
 
-    fn ask(&mut self, id: u64, ask: HostRequest) {
+    fn forward_request(&mut self, id: u64, ask: HostRequest) {
         let Some(connection) = &self.connection else { return };
         let answers = connection.answers.clone();
         let reply: Box<dyn FnOnce(Result<serde_json::Value, String>) + Send> = Box::new(move |answer| {
             // The server may have gone away meanwhile.
-            answers.send(Back::Answered(id, answer)).ok();
+            answers.send(ConnectionEvent::Answered(id, answer)).ok();
         });
         if let Err(TrySendError::Full(refused) | TrySendError::Disconnected(refused)) =
-            self.asked.try_send(Asked { ask, reply })
+            self.asked.try_send(PendingRequest { ask, reply })
         {
             drop(refused);
             if !self.send(&HostMessage::Answer { id, answer: Err("the host is busy".into()) }) {
@@ -281,7 +281,7 @@ impl Worker {
     fn connect(&mut self) {
         let may_start = !std::mem::replace(&mut self.started, true);
         let Some(path) = (self.find)(may_start) else { return };
-        match Connection::open(&path) {
+        match ServerConnection::open(&path) {
             Ok(connection) => self.connection = Some(connection),
             Err(error) => {
                 tracing::debug!(%error, path = %path.display(), "cannot reach the server");
@@ -325,7 +325,7 @@ impl Worker {
     }
 }
 
-impl Connection {
+impl ServerConnection {
     fn open(path: &Path) -> std::io::Result<Self> {
         let (mut stream, _) = processes::local_socket::connect(path, PATIENCE)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -352,27 +352,27 @@ impl Connection {
     }
 }
 
-fn read(lines: BufReader<UnixStream>, said: &Sender<Back>) {
+fn read(lines: BufReader<UnixStream>, said: &Sender<ConnectionEvent>) {
     for line in lines.lines() {
         let Ok(line) = line else { break };
         match serde_json::from_str(&line) {
             Ok(down) => {
-                if said.send(Back::Said(down)).is_err() {
+                if said.send(ConnectionEvent::Said(down)).is_err() {
                     return;
                 }
             }
             Err(error) => {
                 tracing::debug!(%error, "a line of the server is not understood");
                 // A question of a later version: who asks is told at once.
-                if let Ok(Numbered { id }) = serde_json::from_str(&line)
-                    && said.send(Back::Answered(id, Err(NOT_UNDERSTOOD.into()))).is_err()
+                if let Ok(RequestHeader { id }) = serde_json::from_str(&line)
+                    && said.send(ConnectionEvent::Answered(id, Err(NOT_UNDERSTOOD.into()))).is_err()
                 {
                     return;
                 }
             }
         }
     }
-    said.send(Back::Closed).ok();
+    said.send(ConnectionEvent::Closed).ok();
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::{
     answer::{Answering, Press, Pressed, Step},
     frame::{Hello, HostEvent, HostRequest},
     keys,
-    link::{Asked, Link},
+    link::{Link, PendingRequest},
     start::Load,
 };
 use crate::screen::{Observer, Rules, Size};
@@ -106,7 +106,7 @@ pub struct Begin {
     /// The connection to the server.
     pub link: Link,
     /// What it asks.
-    pub asked: Receiver<Asked>,
+    pub asked: Receiver<PendingRequest>,
     /// The size of the screen.
     pub size: Size,
     /// The clock.
@@ -419,7 +419,7 @@ impl Reading {
         }
     }
 
-    fn answer(&mut self, Asked { ask, reply }: Asked) {
+    fn answer(&mut self, PendingRequest { ask, reply }: PendingRequest) {
         self.parse();
         let typed = match ask {
             HostRequest::Answer { mark, answer } => {

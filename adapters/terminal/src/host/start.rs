@@ -41,7 +41,7 @@ const ASKED: usize = 64;
 /// At most so many news of the screen wait.
 const NEWS: usize = 256;
 
-pub use super::link::Find;
+pub use super::link::FindSocket;
 
 /// A recording that was begun, and its file as people read it.
 pub type Recording = (Box<dyn Sink>, String);
@@ -59,7 +59,7 @@ pub struct Outside {
     /// The rules to read its screen by.
     pub rules: Load,
     /// Finds the server.
-    pub find: Find,
+    pub find: FindSocket,
     /// Begins the recording, where one is wanted; called before the program starts.
     pub record: Option<Record>,
     /// Makes of a description what may be written.

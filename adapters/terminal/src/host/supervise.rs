@@ -12,7 +12,7 @@ use rustix::{
 use super::{
     child::{self, Exit, Happened},
     frame::HostEvent,
-    link::{Asked, Link},
+    link::{Link, PendingRequest},
     signals::Signals,
     start::{Outside, hello},
     wire::Spec,
@@ -61,7 +61,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
         woke.wake();
     })
     .map_err(failed)?;
-    let (asked, questions) = bounded::<Asked>(16);
+    let (asked, questions) = bounded::<PendingRequest>(16);
     let hello = hello(spec, program, &cwd, started_at, None, None);
     let link = Link::start(hello, outside.find, asked);
     loop {
@@ -92,7 +92,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
 
 fn deliver(link: Option<Link>, at: events::Timestamp, exit: Exit) {
     let Some(link) = link else { return };
-    link.tell(at, HostEvent::Exited { code: exit.code, signal: exit.signal });
+    link.send_event(at, HostEvent::Exited { code: exit.code, signal: exit.signal });
     let (end, ended) = bounded::<()>(1);
     // Ends with the link, or with the process.
     let waiting = std::thread::Builder::new().name("deliver".into()).spawn(move || {

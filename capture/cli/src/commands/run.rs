@@ -13,7 +13,7 @@ use ::terminal::{
     host::{
         child,
         launch::{self, Outcome},
-        start::{Find, Outside},
+        start::{FindSocket, Outside},
         supervise,
         terminal::{Raw, Saved},
         wire::{Notify, OnHangup, Record, Spec, Stream},
@@ -240,7 +240,7 @@ fn rules() -> Arc<Rules> {
 }
 
 /// Finds the server's socket, and starts a server where the configuration allows it.
-fn find(data: PathBuf) -> Find {
+fn find(data: PathBuf) -> FindSocket {
     Box::new(move |may_start| {
         if !may_start {
             return Endpoint::load(&data).ok().flatten().map(|endpoint| endpoint.socket);

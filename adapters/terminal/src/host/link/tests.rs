@@ -43,7 +43,7 @@ impl Server {
         Self { dir, listener }
     }
 
-    fn link(&self) -> (Link, Receiver<Asked>) {
+    fn link(&self) -> (Link, Receiver<PendingRequest>) {
         let path = self.dir.path().join("s");
         let (asked, asks) = bounded(1);
         (Link::start(hello(), Box::new(move |_| Some(path.clone())), asked).unwrap(), asks)
@@ -91,7 +91,7 @@ fn what_was_not_acknowledged_is_told_again() {
     let server = Server::new();
     let (link, _asks) = server.link();
     for text in ["a", "b", "c"] {
-        link.tell(Timestamp::MIN, note(text));
+        link.send_event(Timestamp::MIN, note(text));
     }
     let mut first = server.accept();
     for (n, text) in [(1, "a"), (2, "b"), (3, "c")] {
@@ -104,7 +104,7 @@ fn what_was_not_acknowledged_is_told_again() {
     drop(first);
     let mut second = server.accept();
     assert_eq!(second.frame(), (3, note("c")));
-    link.tell(Timestamp::MIN, note("d"));
+    link.send_event(Timestamp::MIN, note("d"));
     assert_eq!(second.frame(), (4, note("d")));
     second.say(&ServerMessage::Ack { n: 4 });
     drop(link);
@@ -150,7 +150,7 @@ fn a_question_of_a_later_version_is_refused() {
 fn the_end_waits_for_the_last_acknowledgement() {
     let server = Server::new();
     let (link, _asks) = server.link();
-    link.tell(Timestamp::MIN, HostEvent::Exited { code: Some(0), signal: None });
+    link.send_event(Timestamp::MIN, HostEvent::Exited { code: Some(0), signal: None });
     let mut server = server.accept();
     assert_eq!(server.frame().0, 1);
     let dropping = std::thread::spawn(move || drop(link));
@@ -162,7 +162,7 @@ fn the_end_waits_for_the_last_acknowledgement() {
 #[test]
 fn without_room_the_oldest_go_and_leave_a_gap() {
     let (asked, _asks) = bounded(1);
-    let mut worker = Worker {
+    let mut worker = LinkWorker {
         hello: hello(),
         find: Box::new(|_| None),
         asked,
@@ -176,13 +176,13 @@ fn without_room_the_oldest_go_and_leave_a_gap() {
     };
     let told = SPOOL as u64 + 10;
     for n in 1..=told {
-        worker.take(Order::Tell(Timestamp::MIN, note(&n.to_string())));
+        worker.apply(LinkCommand::Tell(Timestamp::MIN, note(&n.to_string())));
     }
     assert_eq!(worker.spool.len(), SPOOL);
     assert_eq!(worker.spool.front().map(|f| (f.n, f.told.clone())), Some((11, HostEvent::Gap { frames: 11 })));
     assert_eq!(worker.spool.back().map(|f| (f.n, f.told.clone())), Some((told, note(&told.to_string()))));
     worker.missed.store(5, Ordering::Relaxed);
-    worker.take(Order::Tell(Timestamp::MIN, note("x")));
+    worker.apply(LinkCommand::Tell(Timestamp::MIN, note("x")));
     let last: Vec<HostEvent> = worker.spool.iter().rev().take(2).map(|f| f.told.clone()).collect();
     assert_eq!(last, [note("x"), HostEvent::Gap { frames: 5 }]);
 }

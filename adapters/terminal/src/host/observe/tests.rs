@@ -21,7 +21,7 @@ fn clock() -> Timestamp {
     Timestamp::from_millisecond(1_800_000_000_000)
 }
 
-fn start(provider: Provider) -> (Screen, Receiver<FromScreen>, Sender<Asked>) {
+fn start(provider: Provider) -> (Screen, Receiver<FromScreen>, Sender<PendingRequest>) {
     let hello = Hello {
         run: RunId::from_bits(1),
         name: None,
@@ -55,7 +55,7 @@ fn what_the_server_asks_for_becomes_bytes_to_type() {
     let check = |provider, ask: HostRequest, expected: Result<&[u8], &str>| {
         let (screen, news, server) = start(provider);
         let (reply, answer) = bounded(1);
-        server.send(Asked { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
+        server.send(PendingRequest { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
         match expected {
             Ok(bytes) => match news.recv_timeout(PATIENCE) {
                 Ok(FromScreen::Type(typed, _)) => assert_eq!(typed.bytes, bytes),
@@ -84,7 +84,7 @@ fn one_dialog_is_answered_at_a_time_and_only_when_it_stands() {
         .map(|mark| {
             let (reply, answer) = bounded(1);
             let ask = HostRequest::Answer { mark: (*mark).into(), answer: crate::host::frame::DialogAnswer::Deny };
-            server.send(Asked { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
+            server.send(PendingRequest { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
             answer
         })
         .collect();
@@ -100,7 +100,9 @@ fn one_dialog_is_answered_at_a_time_and_only_when_it_stands() {
 fn the_screen_is_answered_with_its_picture() {
     let (screen, _news, server) = start(Provider::Claude);
     let (reply, answer) = bounded(1);
-    server.send(Asked { ask: HostRequest::Screen, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
+    server
+        .send(PendingRequest { ask: HostRequest::Screen, reply: Box::new(move |given| reply.send(given).unwrap()) })
+        .unwrap();
     let picture = answer.recv_timeout(PATIENCE).unwrap().unwrap();
     assert_eq!(picture["size"], serde_json::json!({ "rows": 24, "columns": 80 }));
     screen.end(PATIENCE);
