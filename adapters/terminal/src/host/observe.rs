@@ -66,7 +66,7 @@ pub enum FromScreen {
     /// A dialog that needs the user, about this.
     Attention(String),
     /// The server wants this typed.
-    Type(Typing, Reply),
+    Type(TypeRequest, Reply),
     /// The server wants to know whether somebody is there.
     Presence(Reply),
     /// The server wants this written to those who look on.
@@ -78,7 +78,7 @@ pub enum FromScreen {
 }
 
 /// What is to be typed.
-pub struct Typing {
+pub struct TypeRequest {
     /// The bytes.
     pub bytes: Vec<u8>,
     /// Only if the program wrote no more than so many bytes so far: what its screen said is still so.
@@ -100,7 +100,7 @@ pub struct Screen {
 }
 
 /// What the thread begins with.
-pub struct Begin {
+pub struct ScreenThreadConfig {
     /// Who we are.
     pub hello: Hello,
     /// The connection to the server.
@@ -120,7 +120,7 @@ impl Screen {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn start(begin: Begin, load: Load, tell: Sender<FromScreen>) -> std::io::Result<Self> {
+    pub fn start(begin: ScreenThreadConfig, load: Load, tell: Sender<FromScreen>) -> std::io::Result<Self> {
         let (to, incoming) = bounded(THINGS);
         let (end, ended) = bounded(1);
         let (waiting, skipped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicU64::new(0)));
@@ -129,7 +129,7 @@ impl Screen {
             let rules = load();
             let now = (begin.clock)();
             let observer = Observer::new(begin.size, begin.hello.provider, Arc::clone(&rules), now);
-            let mut reading = Reading {
+            let mut reading = ScreenThread {
                 begin,
                 rules,
                 observer,
@@ -196,8 +196,8 @@ impl Screen {
     }
 }
 
-struct Reading {
-    begin: Begin,
+struct ScreenThread {
+    begin: ScreenThreadConfig,
     rules: Arc<Rules>,
     observer: Observer,
     tell: Sender<FromScreen>,
@@ -220,7 +220,7 @@ struct Reading {
     step_at: Option<Timestamp>,
 }
 
-impl Reading {
+impl ScreenThread {
     fn run(&mut self, incoming: &Receiver<ToScreen>) {
         let mut asked = self.begin.asked.clone();
         loop {
@@ -262,7 +262,7 @@ impl Reading {
             let now = (self.begin.clock)();
             self.guard(|observer| observer.advance(now));
             self.pass_on();
-            self.go_on_answering();
+            self.continue_answer();
             if begun.elapsed() < breath {
                 // Nobody sends on this channel: it is a wait.
                 crossbeam_channel::after(breath).recv().ok();
@@ -298,12 +298,12 @@ impl Reading {
             }
             ToScreen::Repaint(terminal) => {
                 self.parse();
-                let bytes = self.ask(Observer::repaint).unwrap_or_default();
+                let bytes = self.with_observer(Observer::repaint).unwrap_or_default();
                 self.send(FromScreen::Repaint(terminal, bytes));
             }
             ToScreen::Restore(reply) => {
                 self.parse();
-                let bytes = self.ask(Observer::restore).unwrap_or_default();
+                let bytes = self.with_observer(Observer::restore).unwrap_or_default();
                 reply.try_send(bytes).ok();
             }
             ToScreen::Tell(at, told) => {
@@ -336,13 +336,13 @@ impl Reading {
 
     /// Tells what the observer has to tell.
     fn pass_on(&mut self) {
-        let told = self.ask_mut(Observer::take).unwrap_or_default();
+        let told = self.with_observer_mut(Observer::take).unwrap_or_default();
         for (at, told) in told {
-            self.attention(&told);
-            self.stands(&told);
+            self.announce_approval(&told);
+            self.announce_dialog(&told);
             self.begin.link.tell(at, told);
         }
-        let replies = self.ask_mut(Observer::take_replies).unwrap_or_default();
+        let replies = self.with_observer_mut(Observer::take_replies).unwrap_or_default();
         if !replies.is_empty() {
             self.send(FromScreen::Replies(replies));
         }
@@ -354,7 +354,7 @@ impl Reading {
     }
 
     /// Announces a dialog once for each time it opens.
-    fn attention(&mut self, told: &HostEvent) {
+    fn announce_approval(&mut self, told: &HostEvent) {
         match told {
             HostEvent::Claim(claim) if claim.state == State::WaitingApproval => {
                 let subject = claim.dialog.as_ref().and_then(|d| d.subject.clone().or_else(|| d.question.clone()));
@@ -373,7 +373,7 @@ impl Reading {
     }
 
     /// Lets the relay know of a dialog, before it is told: whoever answers it knows it from there.
-    fn stands(&mut self, told: &HostEvent) {
+    fn announce_dialog(&mut self, told: &HostEvent) {
         let HostEvent::Claim(claim) = told else { return };
         let mark = claim.dialog.as_ref().and_then(|dialog| dialog.mark.clone());
         if let Some(mark) = mark.filter(|mark| self.stood.as_ref() != Some(mark)) {
@@ -383,11 +383,11 @@ impl Reading {
     }
 
     /// Goes on with the answer that is being given.
-    fn go_on_answering(&mut self) {
+    fn continue_answer(&mut self) {
         let Some((mut answering, reply)) = self.answering.take() else { return };
         let (now, written_at) = ((self.begin.clock)(), self.written_at);
-        let step = self.ask(|observer| answering.step(observer, written_at, now));
-        self.take_step(step, answering, reply);
+        let step = self.with_observer(|observer| answering.step(observer, written_at, now));
+        self.apply_step(step, answering, reply);
     }
 
     /// What came of a key; `None` when the relay is gone.
@@ -396,11 +396,11 @@ impl Reading {
         let Some((mut answering, reply)) = self.answering.take() else { return };
         let now = (self.begin.clock)();
         let pressed = pressed.unwrap_or(Pressed::No("the run is ending"));
-        let step = self.ask(|observer| answering.pressed(&pressed, observer, now).unwrap_or(Step::Wait(now)));
-        self.take_step(step, answering, reply);
+        let step = self.with_observer(|observer| answering.pressed(&pressed, observer, now).unwrap_or(Step::Wait(now)));
+        self.apply_step(step, answering, reply);
     }
 
-    fn take_step(&mut self, step: Option<Step>, answering: Answering, reply: Reply) {
+    fn apply_step(&mut self, step: Option<Step>, answering: Answering, reply: Reply) {
         self.step_at = None;
         match step {
             None => reply(Err("the screen could not be read; whether a key was typed is not known".into())),
@@ -431,10 +431,10 @@ impl Reading {
                 self.step_at = Some(now);
                 return;
             }
-            HostRequest::Screen => return reply(as_json(self.ask(Observer::picture))),
-            HostRequest::Explain => return reply(as_json(self.ask(Observer::explain))),
+            HostRequest::Screen => return reply(as_json(self.with_observer(Observer::picture))),
+            HostRequest::Explain => return reply(as_json(self.with_observer(Observer::explain))),
             HostRequest::Type { text, paste } => {
-                let taken = paste && self.ask(Observer::takes_pastes).unwrap_or(false);
+                let taken = paste && self.with_observer(Observer::takes_pastes).unwrap_or(false);
                 Ok(if taken { keys::paste(&text) } else { text.into_bytes() })
             }
             HostRequest::Announce { bytes } => {
@@ -445,7 +445,7 @@ impl Reading {
             HostRequest::Prompt { text } => return self.type_prompt(&text, reply),
             HostRequest::Submit => return self.type_at_prompt(b"\r".to_vec(), false, reply),
             HostRequest::Keys { keys } => {
-                let application = self.ask(Observer::application_cursor).unwrap_or(false);
+                let application = self.with_observer(Observer::application_cursor).unwrap_or(false);
                 keys.iter().map(|key| keys::bytes(key, application)).collect::<Result<Vec<_>, _>>().map(|k| k.concat())
             }
             HostRequest::Interrupt => Ok(Agent::of(self.begin.hello.provider)
@@ -453,7 +453,7 @@ impl Reading {
                 .to_vec()),
         };
         match typed {
-            Ok(bytes) => self.send(FromScreen::Type(Typing { bytes, parsed: None, hands_off: false }, reply)),
+            Ok(bytes) => self.send(FromScreen::Type(TypeRequest { bytes, parsed: None, hands_off: false }, reply)),
             Err(why) => reply(Err(why)),
         }
     }
@@ -463,7 +463,7 @@ impl Reading {
         if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
             return reply(Err("a prompt with control characters is not typed".into()));
         }
-        let pastes = self.ask(Observer::takes_pastes).unwrap_or(false);
+        let pastes = self.with_observer(Observer::takes_pastes).unwrap_or(false);
         match (text.contains(['\n', '\t']), pastes) {
             (false, _) => self.type_at_prompt(text.as_bytes().to_vec(), true, reply),
             (true, true) => self.type_at_prompt(keys::paste(text), true, reply),
@@ -474,10 +474,10 @@ impl Reading {
     }
 
     fn type_at_prompt(&mut self, bytes: Vec<u8>, hands_off: bool, reply: Reply) {
-        if self.answering.is_some() || !self.ask(Observer::waits_for_prompt).unwrap_or(false) {
+        if self.answering.is_some() || !self.with_observer(Observer::waits_for_prompt).unwrap_or(false) {
             return reply(Err("its screen does not say that it waits for a prompt".into()));
         }
-        self.send(FromScreen::Type(Typing { bytes, parsed: Some(self.parsed), hands_off }, reply));
+        self.send(FromScreen::Type(TypeRequest { bytes, parsed: Some(self.parsed), hands_off }, reply));
     }
 
     fn send(&self, news: FromScreen) {
@@ -488,15 +488,15 @@ impl Reading {
     }
 
     fn guard(&mut self, act: impl FnOnce(&mut Observer)) {
-        self.ask_mut(act);
+        self.with_observer_mut(act);
     }
 
-    fn ask<T>(&mut self, act: impl FnOnce(&Observer) -> T) -> Option<T> {
-        self.ask_mut(|observer| act(observer))
+    fn with_observer<T>(&mut self, act: impl FnOnce(&Observer) -> T) -> Option<T> {
+        self.with_observer_mut(|observer| act(observer))
     }
 
     /// A panic costs what was known of the screen, nothing else.
-    fn ask_mut<T>(&mut self, act: impl FnOnce(&mut Observer) -> T) -> Option<T> {
+    fn with_observer_mut<T>(&mut self, act: impl FnOnce(&mut Observer) -> T) -> Option<T> {
         let observer = &mut self.observer;
         let result = catch_unwind(AssertUnwindSafe(|| act(observer)));
         if result.is_err() {

@@ -24,7 +24,7 @@ use super::{
     frame::Hello,
     guest::{Guest, Role},
     link::Link,
-    observe::{Begin, Screen},
+    observe::{Screen, ScreenThreadConfig},
     pty::{Pty, screen_size, winsize},
     relay::{Loop, Relay},
     runs::{self, Description},
@@ -184,7 +184,8 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
     let (asked, questions) = bounded(ASKED);
     let link = Link::start(hello.clone(), outside.find, asked)?;
     let (tell, news) = bounded(NEWS);
-    let begin = Begin { hello, link, asked: questions, size: screen_size(size), clock: outside.clock, wake: woke };
+    let begin =
+        ScreenThreadConfig { hello, link, asked: questions, size: screen_size(size), clock: outside.clock, wake: woke };
     let screen = Screen::start(begin, outside.rules, tell)?;
     let guests = if spec.attached { guest.take().into_iter().collect() } else { Vec::new() };
     *guest = None;

@@ -44,7 +44,7 @@ fn start(provider: Provider) -> (Screen, Receiver<FromScreen>, Sender<PendingReq
     let size = Size { rows: 24, columns: 80 };
     let (wake, _woken) = wake::pair().unwrap();
     let (tell, news) = bounded(4);
-    let begin = Begin { hello, link, asked, size, clock, wake };
+    let begin = ScreenThreadConfig { hello, link, asked, size, clock, wake };
     (Screen::start(begin, Box::new(|| Arc::new(Rules::default())), tell).unwrap(), news, server)
 }
 

@@ -10,7 +10,7 @@ use crate::host::{
     answer::{Facts, Press, Pressed, may_press},
     frame::Presence,
     guest::{Role, Typed},
-    observe::{Reply, ToScreen, Typing},
+    observe::{Reply, ToScreen, TypeRequest},
 };
 
 /// A prompt is not typed among what somebody typed within this time: it may still stand there.
@@ -128,8 +128,8 @@ impl Relay {
     }
 
     /// Types what the server asked for, and answers when it is typed.
-    pub(super) fn type_for(&mut self, typing: Typing, reply: Reply) {
-        let Typing { bytes, parsed, hands_off } = typing;
+    pub(super) fn type_for(&mut self, typing: TypeRequest, reply: Reply) {
+        let TypeRequest { bytes, parsed, hands_off } = typing;
         if self.state.exited.is_some() {
             return reply(Err("the program has ended".into()));
         }
