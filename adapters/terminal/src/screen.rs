@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 pub use explain::{Check, Explanation, FileUsed, Need, Outcome, RegionText, RuleOutcome};
 pub use rules::{RuleError, Rules};
-pub use standing::{Standing, StandingOption};
+pub use standing::{StandingDialog, StandingOption};
 
 use crate::claim::{HostEvent, ScreenClaim};
 use judge::{Change, Judge};

@@ -22,7 +22,7 @@ use super::{
     frame::{Answered, DialogAnswer},
     keys,
 };
-use crate::screen::{Observer, Standing};
+use crate::screen::{Observer, StandingDialog};
 
 /// A dialog must have been told of for so long: one that is drawn again after a key that answered it
 /// is gone sooner.
@@ -72,7 +72,7 @@ pub enum Pressed {
 
 /// What is so at the terminal, after all the program wrote was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Facts<'a> {
+pub struct TerminalFacts<'a> {
     /// So many bytes of the program were passed on.
     pub passed: u64,
     /// There is more to read, or it cannot be read now.
@@ -95,7 +95,7 @@ pub struct Facts<'a> {
 ///
 /// # Errors
 /// [`Pressed::NotNow`] or [`Pressed::No`].
-pub fn may_press(press: &Press, facts: &Facts<'_>) -> Result<(), Pressed> {
+pub fn may_press(press: &Press, facts: &TerminalFacts<'_>) -> Result<(), Pressed> {
     if !facts.runs {
         return Err(Pressed::No("the program has ended, or is stopped"));
     }
@@ -124,7 +124,7 @@ pub fn may_press(press: &Press, facts: &Facts<'_>) -> Result<(), Pressed> {
 
 /// What to do next.
 #[derive(Debug)]
-pub enum Step {
+pub enum AnswerStep {
     /// Nothing before this moment, unless the program writes.
     Wait(Timestamp),
     /// Press this; its [`Pressed`] is waited for.
@@ -141,12 +141,12 @@ pub enum Step {
 pub struct Answering {
     mark: String,
     answer: DialogAnswer,
-    stage: Stage,
+    stage: AnswerStage,
     keys: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum AnswerStage {
     /// Until then all must be as it should; not looked at before.
     Ready { from: Timestamp, until: Timestamp },
     /// A key was handed over; whether it is the last, and where the cursor should be after it.
@@ -159,7 +159,7 @@ enum Stage {
 
 /// The key that comes next.
 #[derive(Debug, PartialEq, Eq)]
-enum Next {
+enum NextKey {
     /// It answers.
     Last(String),
     /// It moves the cursor to that option.
@@ -170,7 +170,7 @@ impl Answering {
     /// Begins.
     #[must_use]
     pub fn new(mark: String, answer: DialogAnswer, now: Timestamp) -> Self {
-        Self { mark, answer, stage: Stage::Ready { from: now, until: now.plus_ms(READY_MS) }, keys: 0 }
+        Self { mark, answer, stage: AnswerStage::Ready { from: now, until: now.plus_ms(READY_MS) }, keys: 0 }
     }
 
     /// The dialog it is for.
@@ -180,13 +180,13 @@ impl Answering {
     }
 
     /// Goes on. `parsed` is what [`Press::parsed`] will say; `written_at` when the program wrote last.
-    pub fn step(&mut self, observer: &Observer, written_at: Timestamp, now: Timestamp) -> Step {
+    pub fn step(&mut self, observer: &Observer, written_at: Timestamp, now: Timestamp) -> AnswerStep {
         match self.stage {
-            Stage::Ready { from, .. } if now < from => Step::Wait(from),
-            Stage::Ready { until, .. } => self.ready(observer, written_at, now, until),
-            Stage::Handed { .. } => Step::Wait(now.plus_ms(GONE_MS)),
-            Stage::Moving { until, goal } => self.moving(observer, now, until, goal),
-            Stage::Typed { until } => {
+            AnswerStage::Ready { from, .. } if now < from => AnswerStep::Wait(from),
+            AnswerStage::Ready { until, .. } => self.ready(observer, written_at, now, until),
+            AnswerStage::Handed { .. } => AnswerStep::Wait(now.plus_ms(GONE_MS)),
+            AnswerStage::Moving { until, goal } => self.moving(observer, now, until, goal),
+            AnswerStage::Typed { until } => {
                 let gone = !observer.is_there() && observer.mark() != Some(&self.mark);
                 if gone || now >= until { self.done(gone, observer) } else { wait(now, until) }
             }
@@ -194,26 +194,26 @@ impl Answering {
     }
 
     /// What came of the key that was handed over.
-    pub fn pressed(&mut self, pressed: &Pressed, observer: &Observer, now: Timestamp) -> Option<Step> {
-        let Stage::Handed { until, goal } = self.stage else { return None };
+    pub fn pressed(&mut self, pressed: &Pressed, observer: &Observer, now: Timestamp) -> Option<AnswerStep> {
+        let AnswerStage::Handed { until, goal } = self.stage else { return None };
         match (pressed, goal) {
             (Pressed::Yes, goal) => {
                 self.keys += 1;
                 self.stage = match goal {
-                    Some(goal) => Stage::Moving { until: now.plus_ms(MOVED_MS), goal },
-                    None => Stage::Typed { until: now.plus_ms(GONE_MS) },
+                    Some(goal) => AnswerStage::Moving { until: now.plus_ms(MOVED_MS), goal },
+                    None => AnswerStage::Typed { until: now.plus_ms(GONE_MS) },
                 };
                 None
             }
             (Pressed::NotNow, _) => {
-                self.stage = Stage::Ready { from: now.plus_ms(AGAIN_MS), until };
+                self.stage = AnswerStage::Ready { from: now.plus_ms(AGAIN_MS), until };
                 None
             }
             (Pressed::No(why), _) => Some(self.refuse(why, observer)),
         }
     }
 
-    fn ready(&mut self, observer: &Observer, written_at: Timestamp, now: Timestamp, until: Timestamp) -> Step {
+    fn ready(&mut self, observer: &Observer, written_at: Timestamp, now: Timestamp, until: Timestamp) -> AnswerStep {
         let standing = match observer.standing() {
             Ok(standing) if standing.mark == self.mark => standing,
             Ok(_) => return self.refuse("another dialog stands there", observer),
@@ -230,33 +230,33 @@ impl Answering {
             if settled > until {
                 return self.refuse("the program does not come to rest", observer);
             }
-            return Step::Wait(settled);
+            return AnswerStep::Wait(settled);
         }
         if now >= until {
             return self.refuse("the program does not come to rest", observer);
         }
         let (key, goal) = match next {
-            Next::Last(key) => (key, None),
-            Next::Arrow(..) if self.keys >= MOST_ARROWS => {
+            NextKey::Last(key) => (key, None),
+            NextKey::Arrow(..) if self.keys >= MOST_ARROWS => {
                 return self.refuse("the option is too far from the cursor", observer);
             }
-            Next::Arrow(key, goal) => (key.to_owned(), Some(goal)),
+            NextKey::Arrow(key, goal) => (key.to_owned(), Some(goal)),
         };
         match bytes(&key, observer) {
             Ok(bytes) => {
-                self.stage = Stage::Handed { until, goal };
-                Step::Press { bytes }
+                self.stage = AnswerStage::Handed { until, goal };
+                AnswerStep::Press { bytes }
             }
             Err(why) => self.refuse(&why, observer),
         }
     }
 
-    fn moving(&mut self, observer: &Observer, now: Timestamp, until: Timestamp, goal: usize) -> Step {
+    fn moving(&mut self, observer: &Observer, now: Timestamp, until: Timestamp, goal: usize) -> AnswerStep {
         match observer.standing() {
             Ok(standing) if standing.mark == self.mark => {
                 if standing.options.get(goal).is_some_and(|option| option.selected) {
-                    self.stage = Stage::Ready { from: now, until: now.plus_ms(READY_MS) };
-                    return Step::Wait(now);
+                    self.stage = AnswerStage::Ready { from: now, until: now.plus_ms(READY_MS) };
+                    return AnswerStep::Wait(now);
                 }
             }
             Ok(_) => return self.refuse("another dialog stands there", observer),
@@ -268,15 +268,15 @@ impl Answering {
 
     /// Ends without the key that answers. With arrows typed before, that is told as an answer that
     /// was not applied.
-    fn refuse(&self, why: &str, observer: &Observer) -> Step {
+    fn refuse(&self, why: &str, observer: &Observer) -> AnswerStep {
         if self.keys > 0 {
-            return Step::Done(Ok(Answered { why: Some(why.to_owned()), ..self.answered(false, observer) }));
+            return AnswerStep::Done(Ok(Answered { why: Some(why.to_owned()), ..self.answered(false, observer) }));
         }
-        Step::Done(Err(why.to_owned()))
+        AnswerStep::Done(Err(why.to_owned()))
     }
 
-    fn done(&self, applied: bool, observer: &Observer) -> Step {
-        Step::Done(Ok(self.answered(applied, observer)))
+    fn done(&self, applied: bool, observer: &Observer) -> AnswerStep {
+        AnswerStep::Done(Ok(self.answered(applied, observer)))
     }
 
     fn answered(&self, applied: bool, observer: &Observer) -> Answered {
@@ -285,12 +285,12 @@ impl Answering {
     }
 }
 
-fn wait(now: Timestamp, until: Timestamp) -> Step {
-    Step::Wait(until.min(now.plus_ms(AGAIN_MS)))
+fn wait(now: Timestamp, until: Timestamp) -> AnswerStep {
+    AnswerStep::Wait(until.min(now.plus_ms(AGAIN_MS)))
 }
 
 /// The key for an answer, as the dialog stands now.
-fn next_key(standing: &Standing, answer: DialogAnswer) -> Result<Next, &'static str> {
+fn next_key(standing: &StandingDialog, answer: DialogAnswer) -> Result<NextKey, &'static str> {
     let meant = match answer {
         DialogAnswer::AllowOnce => Answer::AllowOnce,
         DialogAnswer::Deny => Answer::Deny,
@@ -305,21 +305,21 @@ fn next_key(standing: &Standing, answer: DialogAnswer) -> Result<Next, &'static 
         if others.into_iter().any(|(_, other)| other.keys.contains(&key)) {
             return Err("the key that denies belongs to another option");
         }
-        return Ok(Next::Last(key));
+        return Ok(NextKey::Last(key));
     }
     if let Some(key) = option.keys.first() {
         let owners = standing.options.iter().filter(|other| other.keys.contains(key)).count();
         if owners != 1 || key == "esc" {
             return Err("the key of the option is another's too");
         }
-        return Ok(Next::Last(key.clone()));
+        return Ok(NextKey::Last(key.clone()));
     }
     let cursor =
         standing.options.iter().position(|option| option.selected).ok_or("where the cursor is is not known")?;
     Ok(match cursor.cmp(&goal) {
-        std::cmp::Ordering::Equal => Next::Last("enter".to_owned()),
-        std::cmp::Ordering::Less => Next::Arrow("down", cursor + 1),
-        std::cmp::Ordering::Greater => Next::Arrow("up", cursor - 1),
+        std::cmp::Ordering::Equal => NextKey::Last("enter".to_owned()),
+        std::cmp::Ordering::Less => NextKey::Arrow("down", cursor + 1),
+        std::cmp::Ordering::Greater => NextKey::Arrow("up", cursor - 1),
     })
 }
 

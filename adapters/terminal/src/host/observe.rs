@@ -15,7 +15,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, never, sele
 use events::{Provider, State, Timestamp};
 
 use super::{
-    answer::{Answering, Press, Pressed, Step},
+    answer::{AnswerStep, Answering, Press, Pressed},
     frame::{Hello, HostEvent, HostRequest},
     keys,
     link::{Link, PendingRequest},
@@ -396,20 +396,21 @@ impl ScreenThread {
         let Some((mut answering, reply)) = self.answering.take() else { return };
         let now = (self.begin.clock)();
         let pressed = pressed.unwrap_or(Pressed::No("the run is ending"));
-        let step = self.with_observer(|observer| answering.pressed(&pressed, observer, now).unwrap_or(Step::Wait(now)));
+        let step =
+            self.with_observer(|observer| answering.pressed(&pressed, observer, now).unwrap_or(AnswerStep::Wait(now)));
         self.apply_step(step, answering, reply);
     }
 
-    fn apply_step(&mut self, step: Option<Step>, answering: Answering, reply: Reply) {
+    fn apply_step(&mut self, step: Option<AnswerStep>, answering: Answering, reply: Reply) {
         self.step_at = None;
         match step {
             None => reply(Err("the screen could not be read; whether a key was typed is not known".into())),
-            Some(Step::Done(answer)) => reply(answer.and_then(|answered| as_json(Some(answered)))),
-            Some(Step::Wait(at)) => {
+            Some(AnswerStep::Done(answer)) => reply(answer.and_then(|answered| as_json(Some(answered)))),
+            Some(AnswerStep::Wait(at)) => {
                 self.step_at = Some(at);
                 self.answering = Some((answering, reply));
             }
-            Some(Step::Press { bytes }) => {
+            Some(AnswerStep::Press { bytes }) => {
                 let (pressed, came) = bounded(1);
                 self.pressed = came;
                 let mark = answering.mark().to_owned();

@@ -17,7 +17,7 @@ const MOST_STEPS: usize = 2048;
 
 /// A dialog that stands on the screen and may be answered by keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct StandingDialog {
     /// Tells it from every other.
     pub mark: String,
     /// Since when it is told of.
@@ -57,7 +57,7 @@ impl Observer {
     /// # Errors
     /// When there is none, when it is not beyond doubt which, or when it must not be answered by
     /// keys: why.
-    pub fn standing(&self) -> Result<Standing, &'static str> {
+    pub fn standing(&self) -> Result<StandingDialog, &'static str> {
         if self.skipped_bytes > 0 {
             return Err("not all that the program wrote was read");
         }
@@ -88,7 +88,7 @@ impl Observer {
         };
         let mark = reading.dialog.mark.ok_or("the dialog has no mark")?;
         let since = self.marked.as_ref().filter(|(told, _)| *told == mark).ok_or("the dialog was not told of")?.1;
-        Ok(Standing {
+        Ok(StandingDialog {
             since,
             options: reading.dialog.options.iter().zip(keys).map(option).collect(),
             mark,

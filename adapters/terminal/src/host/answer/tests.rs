@@ -312,18 +312,18 @@ impl World {
         }
         let Some(mut answering) = self.answering.take() else { return };
         if let Some(pressed) = self.pressed.take()
-            && let Some(Step::Done(done)) = answering.pressed(&pressed, &self.observer, now)
+            && let Some(AnswerStep::Done(done)) = answering.pressed(&pressed, &self.observer, now)
         {
             self.answered = Some(done);
             return;
         }
         match answering.step(&self.observer, Timestamp::from_millisecond(self.written_at), now) {
-            Step::Wait(_) => {}
-            Step::Done(done) => {
+            AnswerStep::Wait(_) => {}
+            AnswerStep::Done(done) => {
                 self.answered = Some(done);
                 return;
             }
-            Step::Press { bytes } => {
+            AnswerStep::Press { bytes } => {
                 let mark = answering.mark().to_owned();
                 self.told.push_back(Err(Press { mark, bytes, parsed: self.parsed, pressed: bounded(1).0 }));
             }
@@ -337,7 +337,7 @@ impl World {
             Some(Ok(mark)) => self.stood = Some((mark, Some(7))),
             Some(Err(press)) => {
                 self.read(true);
-                let facts = Facts {
+                let facts = TerminalFacts {
                     passed: self.passed,
                     unread: !self.terminal.is_empty(),
                     stood: self.stood.as_ref().map(|(mark, group)| (mark.as_str(), *group)),

@@ -7,7 +7,7 @@ use std::{
 
 use super::{LOOK_EVERY, Relay};
 use crate::host::{
-    answer::{Facts, Press, Pressed, may_press},
+    answer::{Press, Pressed, TerminalFacts, may_press},
     frame::Presence,
     guest::{Role, Typed},
     observe::{Reply, ToScreen, TypeRequest},
@@ -165,7 +165,7 @@ impl Relay {
             self.read_program();
         }
         let stood = self.state.stood.clone();
-        let facts = Facts {
+        let facts = TerminalFacts {
             stood: stood.as_ref().map(|(mark, group)| (mark.as_str(), *group)),
             group: self.pty.foreground().map(|group| group.as_raw_nonzero().get()),
             raw: self.pty.takes_keys(),
