@@ -38,7 +38,7 @@ impl Exit {
 
 /// What can happen to a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Happened {
+pub enum ChildEvent {
     /// It was stopped by this signal.
     Stopped(i32),
     /// It goes on.
@@ -139,22 +139,22 @@ pub fn reap_orphans(program: Pid) -> io::Result<()> {
 ///
 /// # Errors
 /// When the thread cannot be made.
-pub fn wait(pid: Pid, mut tell: impl FnMut(Happened) + Send + 'static) -> io::Result<()> {
+pub fn wait(pid: Pid, mut tell: impl FnMut(ChildEvent) + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().name("child".into()).spawn(move || {
         loop {
             match waitpid(Some(pid), WaitOptions::UNTRACED | WaitOptions::CONTINUED) {
                 Ok(Some((_, status))) if status.stopped() => {
-                    tell(Happened::Stopped(status.stopping_signal().unwrap_or(0)));
+                    tell(ChildEvent::Stopped(status.stopping_signal().unwrap_or(0)));
                 }
-                Ok(Some((_, status))) if status.continued() => tell(Happened::Continued),
+                Ok(Some((_, status))) if status.continued() => tell(ChildEvent::Continued),
                 Ok(Some((_, status))) => {
-                    return tell(Happened::Exited(Exit {
+                    return tell(ChildEvent::Exited(Exit {
                         code: status.exit_status(),
                         signal: status.terminating_signal(),
                     }));
                 }
                 Ok(None) | Err(rustix::io::Errno::INTR) => {}
-                Err(_) => return tell(Happened::Exited(Exit::default())),
+                Err(_) => return tell(ChildEvent::Exited(Exit::default())),
             }
         }
     })?;

@@ -28,7 +28,7 @@ mod people;
 mod program;
 
 use super::{
-    child::{Exit, Happened},
+    child::{ChildEvent, Exit},
     guest::{Guest, Role},
     observe::{FromScreen, Reply, Screen, ToScreen},
     pty::Pty,
@@ -82,7 +82,7 @@ pub struct Relay {
     /// The program, and its process group.
     pub program: Pid,
     /// What happens to it.
-    pub happened: Receiver<Happened>,
+    pub child_events: Receiver<ChildEvent>,
     /// Told of that, and of news from the screen.
     pub woken: Woken,
     /// Signals to this process.
@@ -206,7 +206,7 @@ impl Relay {
             for (of, flags) in ready {
                 self.act(of, flags);
             }
-            self.take_happened();
+            self.apply_child_events();
             self.take_news();
             self.ask_for_paint(now);
         }

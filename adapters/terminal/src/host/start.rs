@@ -156,7 +156,7 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
     child::reap_orphans(program)?;
 
     let (woke, woken) = wake::pair()?;
-    let (tell, happened) = bounded(16);
+    let (tell, child_events) = bounded(16);
     let wake_for_child = woke.clone();
     child::wait(program, move |news| {
         // The relay takes them at every turn.
@@ -194,7 +194,7 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
         clock: outside.clock,
         pty,
         program,
-        happened,
+        child_events,
         woken,
         signals,
         listener,

@@ -10,7 +10,7 @@ use rustix::{
 };
 
 use super::{
-    child::{self, Exit, Happened},
+    child::{self, ChildEvent, Exit},
     frame::HostEvent,
     link::{Link, PendingRequest},
     signals::Signals,
@@ -35,7 +35,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
         Signals::take(&[Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP, Signal::USR1, Signal::USR2])
             .map_err(failed)?;
     let (woke, woken) = wake::pair().map_err(failed)?;
-    let (tell, happened) = bounded(16);
+    let (tell, child_events) = bounded(16);
     let started_at = (outside.clock)();
     let cwd = std::env::current_dir().map(|dir| dir.display().to_string()).unwrap_or_default();
     let mut command = Command::new(word);
@@ -55,7 +55,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
     }
     child::wait(program, move |news| {
         // More than 16 at once are stops and continuations nobody asks about.
-        if matches!(news, Happened::Exited(_)) {
+        if matches!(news, ChildEvent::Exited(_)) {
             tell.send(news).ok();
         }
         woke.wake();
@@ -79,12 +79,12 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
         }
         // No screen, no keyboard: whoever asks gets no answer, which is one.
         while questions.try_recv().is_ok() {}
-        match happened.try_recv() {
-            Ok(Happened::Exited(exit)) => {
+        match child_events.try_recv() {
+            Ok(ChildEvent::Exited(exit)) => {
                 deliver(link.ok(), (outside.clock)(), exit);
                 return Ok(exit);
             }
-            Ok(Happened::Stopped(_) | Happened::Continued) | Err(TryRecvError::Empty) => {}
+            Ok(ChildEvent::Stopped(_) | ChildEvent::Continued) | Err(TryRecvError::Empty) => {}
             Err(TryRecvError::Disconnected) => return Ok(Exit::default()),
         }
     }

@@ -8,19 +8,19 @@ use rustix::{
 };
 
 use super::{KILL_AFTER, Relay};
-use crate::host::{child::Happened, guest::Role, observe::ToScreen, pty::screen_size, wire::FromHost};
+use crate::host::{child::ChildEvent, guest::Role, observe::ToScreen, pty::screen_size, wire::FromHost};
 
 impl Relay {
-    pub(super) fn take_happened(&mut self) {
-        while let Ok(happened) = self.happened.try_recv() {
-            match happened {
-                Happened::Continued => self.state.stopped = false,
-                Happened::Exited(exit) => {
+    pub(super) fn apply_child_events(&mut self) {
+        while let Ok(child_events) = self.child_events.try_recv() {
+            match child_events {
+                ChildEvent::Continued => self.state.stopped = false,
+                ChildEvent::Exited(exit) => {
                     self.state.exited = Some((exit, Instant::now()));
                     self.state.kill_at = None;
                     self.pty.close_slave();
                 }
-                Happened::Stopped(signal) => self.stopped(signal),
+                ChildEvent::Stopped(signal) => self.stopped(signal),
             }
         }
     }
