@@ -90,11 +90,11 @@ pub fn spawn(words: &[OsString], streams: [OwnedFd; 3], environment: &[(String, 
 #[must_use]
 pub fn become_program(words: &[OsString]) -> CannotRun {
     // A group in the background is stopped when it takes the foreground, but for this.
-    super::signals::hold_background_stops();
+    super::signals::block_background_stops();
     if let Ok(terminal) = rustix::fs::open("/dev/tty", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
         rustix::termios::tcsetpgrp(&terminal, getpid()).ok();
     }
-    super::signals::release_background_stops();
+    super::signals::unblock_background_stops();
     if let Err(error) = processes::mark_program() {
         // Without it the run is as good; what it cuts loose is not recognised once its host is gone.
         tracing::warn!(%error, "the program of this run could not be marked");

@@ -163,7 +163,7 @@ impl Guest {
 
     /// Whether the program may go on writing as far as this terminal is concerned.
     #[must_use]
-    pub fn takes_more(&self) -> bool {
+    pub fn accepts_output(&self) -> bool {
         if self.role == Role::Viewer || !self.live || self.is_away() {
             return true;
         }
@@ -219,7 +219,7 @@ impl Guest {
     ///
     /// # Errors
     /// When it is gone.
-    pub fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub fn write_output(&mut self, bytes: &[u8]) -> io::Result<()> {
         if !self.live || self.is_away() {
             return Ok(());
         }

@@ -23,7 +23,7 @@ use rustix::{
 
 use super::{
     child::Exit,
-    signals::{Signals, hold_background_stops},
+    signals::{Signals, block_background_stops},
     terminal::{Raw, is_orphaned},
     wire::{Attach, Control, FromHost, Spec, ToHost},
 };
@@ -142,7 +142,7 @@ impl Follow {
             }
         }
         // Our own group may be in the background when the terminal is put back.
-        hold_background_stops();
+        block_background_stops();
         let mut signals = Signals::take(&[
             Signal::INT,
             Signal::QUIT,

@@ -481,9 +481,9 @@ impl ScreenThread {
         self.send(FromScreen::Type(TypeRequest { bytes, parsed: Some(self.parsed), hands_off }, reply));
     }
 
-    fn send(&self, news: FromScreen) {
+    fn send(&self, screen_events: FromScreen) {
         // The relay takes news at every turn; when it is gone nobody needs them.
-        if self.tell.send(news).is_ok() {
+        if self.tell.send(screen_events).is_ok() {
             self.begin.wake.wake();
         }
     }

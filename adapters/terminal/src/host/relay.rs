@@ -61,7 +61,7 @@ pub(super) const GUESTS: usize = 16;
 
 /// What a descriptor that is ready belongs to.
 #[derive(Debug, Clone, Copy)]
-enum Of {
+enum ReadySource {
     Master,
     Woken,
     Signals,
@@ -94,7 +94,7 @@ pub struct Relay {
     /// The thread that reads the screen.
     pub screen: Screen,
     /// What it tells.
-    pub news: Receiver<FromScreen>,
+    pub screen_events: Receiver<FromScreen>,
     /// The recording.
     pub recorder: Option<Recorder>,
     /// The size of the program's terminal.
@@ -207,14 +207,14 @@ impl Relay {
                 self.act(of, flags);
             }
             self.apply_child_events();
-            self.take_news();
-            self.ask_for_paint(now);
+            self.apply_screen_events();
+            self.request_paint(now);
         }
     }
 
     /// Asks for the screen as it stands, for terminals that need it. One that waits for it in vain
     /// goes on without: it holds the program up.
-    fn ask_for_paint(&mut self, now: Instant) {
+    fn request_paint(&mut self, now: Instant) {
         let gone = self.screen.is_gone();
         for guest in &mut self.guests {
             if guest.wants_paint() && (gone || self.screen.tell(ToScreen::Repaint(guest.id))) {
@@ -239,7 +239,7 @@ impl Relay {
     }
 
     fn may_read_program(&self) -> bool {
-        !self.state.drained && self.guests.iter().all(Guest::takes_more)
+        !self.state.drained && self.guests.iter().all(Guest::accepts_output)
     }
 
     /// Does what is due and says when something will be.
@@ -265,7 +265,7 @@ impl Relay {
         }
         if let Some(look_at) = self.state.look_at {
             if now >= look_at {
-                self.look_at_foreground(now);
+                self.check_foreground(now);
             } else {
                 at(look_at);
             }
@@ -287,25 +287,27 @@ impl Relay {
     }
 
     /// Waits until something can be done; gives what.
-    fn wait(&self, timeout: Option<Duration>) -> Vec<(Of, PollFlags)> {
-        let mut wanted: Vec<(Of, BorrowedFd<'_>, PollFlags)> =
-            vec![(Of::Woken, self.woken.as_fd(), PollFlags::IN), (Of::Signals, self.signals.as_fd(), PollFlags::IN)];
+    fn wait(&self, timeout: Option<Duration>) -> Vec<(ReadySource, PollFlags)> {
+        let mut wanted: Vec<(ReadySource, BorrowedFd<'_>, PollFlags)> = vec![
+            (ReadySource::Woken, self.woken.as_fd(), PollFlags::IN),
+            (ReadySource::Signals, self.signals.as_fd(), PollFlags::IN),
+        ];
         let mut program = PollFlags::empty();
         program.set(PollFlags::IN, self.may_read_program());
         program.set(PollFlags::OUT, !self.state.keys.waiting.is_empty() && self.state.exited.is_none());
-        wanted.push((Of::Master, self.pty.as_fd(), program));
+        wanted.push((ReadySource::Master, self.pty.as_fd(), program));
         if let Some(listener) = self.listener.as_ref().filter(|_| self.guests.len() < GUESTS) {
-            wanted.push((Of::Listener, listener.as_fd(), PollFlags::IN));
+            wanted.push((ReadySource::Listener, listener.as_fd(), PollFlags::IN));
         }
         for guest in &self.guests {
-            wanted.push((Of::Control(guest.id), guest.control.as_fd(), PollFlags::IN));
+            wanted.push((ReadySource::Control(guest.id), guest.control.as_fd(), PollFlags::IN));
             if let (Some(output), false) = (&guest.output, guest.is_flushed() || guest.suspended) {
-                wanted.push((Of::Output(guest.id), output.as_fd(), PollFlags::OUT));
+                wanted.push((ReadySource::Output(guest.id), output.as_fd(), PollFlags::OUT));
             }
             // What is typed when the program has ended is for whoever has the terminal next.
             let typing = guest.may_read() && self.state.keys.room() > 0 && self.state.exited.is_none();
             if let (Some(input), true) = (&guest.input, typing) {
-                wanted.push((Of::Input(guest.id), input.as_fd(), PollFlags::IN));
+                wanted.push((ReadySource::Input(guest.id), input.as_fd(), PollFlags::IN));
             }
         }
         // One that is of no interest would still tell of its end, again and again.
@@ -318,15 +320,15 @@ impl Relay {
             return Vec::new();
         }
         let ready = wanted.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
-        let mut ready: Vec<(Of, PollFlags)> = ready.map(|((of, _, _), fd)| (*of, fd.revents())).collect();
+        let mut ready: Vec<(ReadySource, PollFlags)> = ready.map(|((of, _, _), fd)| (*of, fd.revents())).collect();
         // Bytes come first.
-        ready.sort_by_key(|(of, _)| !matches!(of, Of::Master));
+        ready.sort_by_key(|(of, _)| !matches!(of, ReadySource::Master));
         ready
     }
 
-    fn act(&mut self, of: Of, flags: PollFlags) {
+    fn act(&mut self, of: ReadySource, flags: PollFlags) {
         match of {
-            Of::Master => {
+            ReadySource::Master => {
                 if flags.contains(PollFlags::OUT) {
                     self.type_on();
                 }
@@ -334,17 +336,17 @@ impl Relay {
                     self.read_program();
                 }
             }
-            Of::Woken => self.woken.drain(),
-            Of::Signals => {
+            ReadySource::Woken => self.woken.drain(),
+            ReadySource::Signals => {
                 // Whoever asks the host to end means the program.
                 if !self.signals.came().is_empty() {
                     self.end_program();
                 }
             }
-            Of::Listener => self.welcome(),
-            Of::Control(id) => self.listen_to(id),
-            Of::Input(id) => self.read_terminal(id),
-            Of::Output(id) => {
+            ReadySource::Listener => self.accept_visitor(),
+            ReadySource::Control(id) => self.read_messages(id),
+            ReadySource::Input(id) => self.read_terminal(id),
+            ReadySource::Output(id) => {
                 if self.guests.iter_mut().find(|g| g.id == id).is_some_and(|guest| guest.flush().is_err()) {
                     self.terminal_gone(id);
                 }
@@ -352,9 +354,9 @@ impl Relay {
         }
     }
 
-    fn take_news(&mut self) {
-        while let Ok(news) = self.news.try_recv() {
-            match news {
+    fn apply_screen_events(&mut self) {
+        while let Ok(screen_events) = self.screen_events.try_recv() {
+            match screen_events {
                 FromScreen::Repaint(id, bytes) => {
                     let Some(guest) = self.guests.iter_mut().find(|g| g.id == id) else { continue };
                     guest.painted(&bytes);
@@ -389,7 +391,7 @@ impl Relay {
         let Some(bytes) = self.state.announcement.take() else { return };
         for guest in self.guests.iter_mut().filter(|g| g.live && !g.suspended) {
             // A terminal that is gone shows itself at the next byte of the program.
-            guest.put(&bytes).ok();
+            guest.write_output(&bytes).ok();
         }
     }
 }

@@ -70,13 +70,13 @@ fn ignored() -> u64 {
 
 /// Keeps this thread, and those it starts, from being stopped for touching a terminal in whose
 /// foreground they are not.
-pub fn hold_background_stops() {
+pub fn block_background_stops() {
     // It cannot fail for a signal that exists.
     background_stops().thread_block().ok();
 }
 
 /// Lets them happen again: what this process becomes must not find them held.
-pub fn release_background_stops() {
+pub fn unblock_background_stops() {
     background_stops().thread_unblock().ok();
 }
 

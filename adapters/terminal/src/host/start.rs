@@ -28,7 +28,7 @@ use super::{
     pty::{Pty, screen_size, winsize},
     relay::{Loop, Relay},
     runs::{self, Description},
-    signals::{Signals, hold_background_stops},
+    signals::{Signals, block_background_stops},
     sink::{Recorder, Sink},
     wire::{Control, FromHost, Spec, Stream, ToHost},
 };
@@ -113,7 +113,7 @@ fn prepare(mut control: Control, spec: &Spec, guest: &mut Option<Guest>) -> io::
     launcher.role = Role::Writer;
     launcher.key = spec.detach_key;
     setsid()?;
-    hold_background_stops();
+    block_background_stops();
     let size = launcher.size().unwrap_or_else(|| winsize(spec.size));
     let pty = Pty::open(size, launcher.saved.as_ref().map(super::terminal::Saved::settings))?;
     Ok(Prepared { pty, size, inherited })
@@ -158,9 +158,9 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
     let (woke, woken) = wake::pair()?;
     let (tell, child_events) = bounded(16);
     let wake_for_child = woke.clone();
-    child::wait(program, move |news| {
+    child::wait(program, move |screen_events| {
         // The relay takes them at every turn.
-        tell.send(news).ok();
+        tell.send(screen_events).ok();
         wake_for_child.wake();
     })?;
     // Nothing of the program's directory is needed any more.
@@ -183,7 +183,7 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
     let provider = hello.provider;
     let (asked, questions) = bounded(ASKED);
     let link = Link::start(hello.clone(), outside.find, asked)?;
-    let (tell, news) = bounded(NEWS);
+    let (tell, screen_events) = bounded(NEWS);
     let begin =
         ScreenThreadConfig { hello, link, asked: questions, size: screen_size(size), clock: outside.clock, wake: woke };
     let screen = Screen::start(begin, outside.rules, tell)?;
@@ -200,7 +200,7 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
         listener,
         guests,
         screen,
-        news,
+        screen_events,
         recorder,
         size,
         provider,

@@ -53,10 +53,10 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
     if let Err(error) = processes::mark_child(program) {
         tracing::warn!(%error, "the program of this run could not be marked");
     }
-    child::wait(program, move |news| {
+    child::wait(program, move |screen_events| {
         // More than 16 at once are stops and continuations nobody asks about.
-        if matches!(news, ChildEvent::Exited(_)) {
-            tell.send(news).ok();
+        if matches!(screen_events, ChildEvent::Exited(_)) {
+            tell.send(screen_events).ok();
         }
         woke.wake();
     })

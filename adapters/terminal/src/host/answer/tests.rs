@@ -258,7 +258,7 @@ impl World {
             0 => self.read(false),
             1 => self.take(),
             2 => self.look(),
-            _ => self.news(),
+            _ => self.screen_events(),
         }
         if self.told.iter().any(Result::is_err)
             && let Some(command) = self.on_press.take()
@@ -332,7 +332,7 @@ impl World {
     }
 
     /// The relay takes what the screen told it: the order of `Relay::press`.
-    fn news(&mut self) {
+    fn screen_events(&mut self) {
         match self.told.pop_front() {
             Some(Ok(mark)) => self.stood = Some((mark, Some(7))),
             Some(Err(press)) => {

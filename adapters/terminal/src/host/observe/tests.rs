@@ -43,9 +43,9 @@ fn start(provider: Provider) -> (Screen, Receiver<FromScreen>, Sender<PendingReq
     let link = Link::start(hello.clone(), Box::new(|_| None), bounded(1).0).unwrap();
     let size = Size { rows: 24, columns: 80 };
     let (wake, _woken) = wake::pair().unwrap();
-    let (tell, news) = bounded(4);
+    let (tell, screen_events) = bounded(4);
     let begin = ScreenThreadConfig { hello, link, asked, size, clock, wake };
-    (Screen::start(begin, Box::new(|| Arc::new(Rules::default())), tell).unwrap(), news, server)
+    (Screen::start(begin, Box::new(|| Arc::new(Rules::default())), tell).unwrap(), screen_events, server)
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -53,11 +53,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[test]
 fn what_the_server_asks_for_becomes_bytes_to_type() {
     let check = |provider, ask: HostRequest, expected: Result<&[u8], &str>| {
-        let (screen, news, server) = start(provider);
+        let (screen, screen_events, server) = start(provider);
         let (reply, answer) = bounded(1);
         server.send(PendingRequest { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
         match expected {
-            Ok(bytes) => match news.recv_timeout(PATIENCE) {
+            Ok(bytes) => match screen_events.recv_timeout(PATIENCE) {
                 Ok(FromScreen::Type(typed, _)) => assert_eq!(typed.bytes, bytes),
                 Ok(_) | Err(_) => panic!("nothing to type"),
             },

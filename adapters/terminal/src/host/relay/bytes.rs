@@ -55,7 +55,7 @@ impl Relay {
     fn pass_on(&mut self, bytes: &[u8]) {
         let mut gone = Vec::new();
         for guest in &mut self.guests {
-            if guest.put(bytes).is_err() {
+            if guest.write_output(bytes).is_err() {
                 gone.push(guest.id);
             }
         }
@@ -87,7 +87,7 @@ impl Relay {
                 let (role, detach) = (guest.role, guest.key.find(&buffer[..read]));
                 let typed = &buffer[..detach.unwrap_or(read)];
                 if role == Role::Writer {
-                    self.note_presence(typed);
+                    self.update_presence(typed);
                     self.state.typed = Some(Instant::now());
                     self.type_bytes(typed);
                 }
@@ -99,7 +99,7 @@ impl Relay {
     }
 
     /// What the terminal says of its focus is no key.
-    fn note_presence(&mut self, typed: &[u8]) {
+    fn update_presence(&mut self, typed: &[u8]) {
         if let Some(focused) = focus(typed) {
             self.state.focused = Some(focused);
         } else if !typed.is_empty() {
@@ -168,7 +168,7 @@ impl Relay {
         let facts = TerminalFacts {
             stood: stood.as_ref().map(|(mark, group)| (mark.as_str(), *group)),
             group: self.pty.foreground().map(|group| group.as_raw_nonzero().get()),
-            raw: self.pty.takes_keys(),
+            raw: self.pty.reads_keys(),
             typed: self.state.typed.map(|at| at.elapsed()),
             waiting: !self.state.keys.waiting.is_empty(),
             runs: self.state.exited.is_none() && !self.state.stopped && !self.state.drained,

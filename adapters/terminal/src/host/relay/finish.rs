@@ -21,20 +21,20 @@ impl Relay {
         }
         flush(&mut self.guests, FLUSH);
         let at = (self.clock)();
-        self.tell_screen(ToScreen::Tell(at, HostEvent::Exited { code: exit.code, signal: exit.signal }));
+        self.send_to_screen(ToScreen::Tell(at, HostEvent::Exited { code: exit.code, signal: exit.signal }));
         if let Some(recorder) = self.recorder.take() {
             recorder.end(at, Some(i32::from(exit.shell_code())));
         }
         self.listener = None;
         runs::remove(&self.spec.data, self.spec.run);
-        let Self { guests, pty, screen, news, .. } = self;
+        let Self { guests, pty, screen, screen_events, .. } = self;
         for guest in &guests {
             guest.control.say(&FromHost::Exited(exit)).ok();
         }
         drop(guests);
         // Whoever still has the program's terminal is told that it is gone.
         drop(pty);
-        drop(news);
+        drop(screen_events);
         screen.end(DELIVER);
     }
 }

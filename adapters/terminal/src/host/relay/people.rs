@@ -21,7 +21,7 @@ const LEAVE: Duration = Duration::from_millis(200);
 
 impl Relay {
     /// Somebody connects to the run's socket.
-    pub(super) fn welcome(&mut self) {
+    pub(super) fn accept_visitor(&mut self) {
         let Some(Ok((socket, _))) = self.listener.as_ref().map(|l| l.accept()) else { return };
         if self.guests.len() >= GUESTS || socket.set_nonblocking(true).is_err() {
             return;
@@ -37,11 +37,11 @@ impl Relay {
     }
 
     /// Somebody says something.
-    pub(super) fn listen_to(&mut self, id: u64) {
+    pub(super) fn read_messages(&mut self, id: u64) {
         loop {
             let Some(guest) = self.guests.iter_mut().find(|g| g.id == id) else { return };
             match guest.control.hear::<ToHost>() {
-                Ok(Some(message)) => self.do_for(id, message),
+                Ok(Some(message)) => self.apply_message(id, message),
                 Ok(None) if guest.control.is_closed() => return self.process_gone(id),
                 Ok(None) => return,
                 Err(error) => {
@@ -52,7 +52,7 @@ impl Relay {
         }
     }
 
-    fn do_for(&mut self, id: u64, message: ToHost) {
+    fn apply_message(&mut self, id: u64, message: ToHost) {
         let Some(guest) = self.guests.iter_mut().find(|g| g.id == id) else { return };
         match message {
             ToHost::Run(_) => {
@@ -63,10 +63,10 @@ impl Relay {
                 guest.live = true;
                 guest.foreground = foreground;
                 if guest.role == Role::Writer {
-                    self.take_size(id);
+                    self.adopt_size(id);
                 }
             }
-            ToHost::Resized => self.take_size(id),
+            ToHost::Resized => self.adopt_size(id),
             ToHost::Signal { number } => {
                 if let Some(signal) = Signal::from_named_raw(number) {
                     self.signal(signal);
@@ -84,9 +84,9 @@ impl Relay {
                 if guest.flush().is_err() {
                     return self.terminal_gone(id);
                 }
-                self.take_size(id);
+                self.adopt_size(id);
                 if launcher {
-                    self.go_on();
+                    self.continue_program();
                 }
             }
             ToHost::Hangup => self.terminal_gone(id),
@@ -126,7 +126,7 @@ impl Relay {
     }
 
     /// The run takes the size of the terminal that types.
-    pub(super) fn take_size(&mut self, id: u64) {
+    pub(super) fn adopt_size(&mut self, id: u64) {
         let writer = self.guests.iter().find(|g| g.id == id && g.role == Role::Writer);
         if let Some(size) = writer.and_then(Guest::size) {
             self.resize(size);
@@ -145,7 +145,7 @@ impl Relay {
         }
         self.drop_guest(id);
         if launcher && self.state.stopped {
-            self.go_on();
+            self.continue_program();
         }
     }
 
@@ -167,7 +167,7 @@ impl Relay {
         self.drop_guest(id);
         if launcher {
             match self.spec.on_hangup {
-                OnHangup::Keep if self.state.stopped => self.go_on(),
+                OnHangup::Keep if self.state.stopped => self.continue_program(),
                 OnHangup::Keep => {}
                 OnHangup::End => {
                     self.pty.signal(Signal::HUP, self.program);
@@ -185,7 +185,7 @@ impl Relay {
         }
         self.drop_guest(id);
         if self.state.stopped {
-            self.go_on();
+            self.continue_program();
         }
     }
 
@@ -211,7 +211,7 @@ impl Relay {
         if let Some(next) = next {
             next.role = Role::Writer;
             let id = next.id;
-            self.take_size(id);
+            self.adopt_size(id);
         }
     }
 
@@ -220,7 +220,7 @@ impl Relay {
         self.screen.restore(RESTORE)
     }
 
-    pub(super) fn tell_screen(&self, thing: ToScreen) {
+    pub(super) fn send_to_screen(&self, thing: ToScreen) {
         if !self.screen.tell(thing) {
             tracing::warn!("the end of the program could not be told");
         }

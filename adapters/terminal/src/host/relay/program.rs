@@ -30,7 +30,7 @@ impl Relay {
         if signal == Signal::TTIN.as_raw() || signal == Signal::TTOU.as_raw() {
             // Somebody it started took the foreground and did not give it back; a shell would.
             self.pty.put_in_foreground(self.program).ok();
-            return self.go_on();
+            return self.continue_program();
         }
         // With the one who would continue it we stop too; without, nobody would.
         match self.guests.iter_mut().find(|g| g.launcher && g.live && g.role == Role::Writer) {
@@ -38,14 +38,14 @@ impl Relay {
                 launcher.flush().ok();
                 launcher.suspended = true;
                 if launcher.control.say(&FromHost::Stopped).is_err() {
-                    self.go_on();
+                    self.continue_program();
                 }
             }
-            None => self.go_on(),
+            None => self.continue_program(),
         }
     }
 
-    pub(super) fn go_on(&mut self) {
+    pub(super) fn continue_program(&mut self) {
         self.state.stopped = false;
         kill_process_group(self.program, Signal::CONT).ok();
     }
@@ -59,14 +59,14 @@ impl Relay {
         }
         kill_process_group(self.program, Signal::TERM).ok();
         if self.state.stopped {
-            self.go_on();
+            self.continue_program();
         }
         self.state.kill_at.get_or_insert(Instant::now() + KILL_AFTER);
     }
 
     /// Looks which program is in the foreground: an agent started from a shell is read by its own
     /// rules.
-    pub(super) fn look_at_foreground(&mut self, now: Instant) {
+    pub(super) fn check_foreground(&mut self, now: Instant) {
         self.state.look_at = None;
         self.state.looked = now;
         let Some(group) = self.pty.foreground() else { return };
