@@ -18,7 +18,7 @@ use rustix::{
 use super::{
     keys::DetachKey,
     terminal::{Saved, open_again},
-    wire::Control,
+    wire::LauncherSocket,
 };
 
 /// So much may wait for a terminal that watches.
@@ -65,7 +65,7 @@ pub struct Guest {
     /// Names it in this run.
     pub id: u64,
     /// The process whose terminal it is.
-    pub control: Control,
+    pub control: LauncherSocket,
     /// Whether that is the launcher.
     pub launcher: bool,
     /// What it may do.
@@ -95,7 +95,7 @@ pub struct Guest {
 impl Guest {
     /// A terminal that is not live yet.
     #[must_use]
-    pub fn new(id: u64, control: Control, input: OwnedFd, output: OwnedFd) -> Self {
+    pub fn new(id: u64, control: LauncherSocket, input: OwnedFd, output: OwnedFd) -> Self {
         let mut guest = Self::visitor(id, control);
         guest.bring(input, output);
         guest
@@ -103,7 +103,7 @@ impl Guest {
 
     /// Somebody who has not said yet what it wants.
     #[must_use]
-    pub fn visitor(id: u64, control: Control) -> Self {
+    pub fn visitor(id: u64, control: LauncherSocket) -> Self {
         Self {
             id,
             control,

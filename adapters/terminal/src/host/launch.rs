@@ -25,7 +25,7 @@ use super::{
     child::Exit,
     signals::{Signals, block_background_stops},
     terminal::{Raw, is_orphaned},
-    wire::{Attach, Control, FromHost, Spec, ToHost},
+    wire::{Attach, FromHost, LauncherSocket, Spec, ToHost},
 };
 use agents::HOST;
 
@@ -52,7 +52,7 @@ pub enum Outcome {
 pub struct Started {
     /// Its process.
     pub host: Child,
-    control: Control,
+    control: LauncherSocket,
 }
 
 /// Starts a host for this run and hands it the descriptors: a terminal to read and one to write
@@ -68,8 +68,8 @@ pub fn start(spec: Spec, descriptors: &[BorrowedFd<'_>]) -> io::Result<Started> 
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    let control = Control::new(ours);
-    control.say_with(&ToHost::Run(Box::new(spec)), descriptors)?;
+    let control = LauncherSocket::new(ours);
+    control.send_with(&ToHost::Run(Box::new(spec)), descriptors)?;
     Ok(Started { host, control })
 }
 
@@ -81,8 +81,8 @@ impl Started {
     /// When the host could not begin.
     pub fn leave_alone(mut self) -> io::Result<(u32, Option<PathBuf>)> {
         loop {
-            match self.control.hear::<FromHost>()? {
-                Some(FromHost::Ready) => self.control.say(&ToHost::Go { foreground: false })?,
+            match self.control.receive::<FromHost>()? {
+                Some(FromHost::Ready) => self.control.send(&ToHost::Go { foreground: false })?,
                 Some(FromHost::Started { pid, socket }) => return Ok((pid, socket)),
                 Some(FromHost::Refused { why }) => return Err(io::Error::other(why)),
                 Some(FromHost::Stopped | FromHost::Exited(_) | FromHost::Detached { .. }) => {}
@@ -117,14 +117,14 @@ pub fn attach(
     terminal: [BorrowedFd<'_>; 2],
     raw: Option<Raw>,
 ) -> io::Result<Outcome> {
-    let control = Control::new(UnixStream::connect(socket)?);
+    let control = LauncherSocket::new(UnixStream::connect(socket)?);
     // Whom the host refuses it hangs up on; why stands in what it said before.
-    control.say_with(&ToHost::Attach(attach), &terminal).ok();
+    control.send_with(&ToHost::Attach(attach), &terminal).ok();
     Follow { control, raw, launcher: false, background: false }.run()
 }
 
 struct Follow {
-    control: Control,
+    control: LauncherSocket,
     raw: Option<Raw>,
     launcher: bool,
     background: bool,
@@ -133,7 +133,7 @@ struct Follow {
 impl Follow {
     fn run(mut self) -> io::Result<Outcome> {
         loop {
-            match self.control.hear::<FromHost>()? {
+            match self.control.receive::<FromHost>()? {
                 Some(FromHost::Ready) => break,
                 Some(FromHost::Refused { why }) => return Ok(Outcome::Refused(why)),
                 Some(_) => {}
@@ -155,7 +155,7 @@ impl Follow {
             Signal::HUP,
         ])?;
         let foreground = self.enter();
-        self.control.say(&ToHost::Go { foreground }).ok();
+        self.control.send(&ToHost::Go { foreground }).ok();
         self.control.socket().set_nonblocking(true)?;
         loop {
             let mut fds = [
@@ -175,7 +175,7 @@ impl Follow {
                 }
             }
             loop {
-                match self.control.hear::<FromHost>()? {
+                match self.control.receive::<FromHost>()? {
                     Some(FromHost::Stopped) => {
                         self.stop();
                         // That we go on is known by now.
@@ -195,7 +195,7 @@ impl Follow {
             }
             if self.background && self.raw.as_mut().is_none_or(Raw::enter) {
                 self.background = false;
-                self.say(&ToHost::Continued { foreground: true });
+                self.send(&ToHost::Continued { foreground: true });
             }
         }
     }
@@ -208,25 +208,25 @@ impl Follow {
     }
 
     /// A host that is gone is noticed when it is listened to.
-    fn say(&self, message: &ToHost) {
-        self.control.say(message).ok();
+    fn send(&self, message: &ToHost) {
+        self.control.send(message).ok();
     }
 
     fn forward(&mut self, signal: Signal) -> Option<Outcome> {
         match signal {
-            Signal::WINCH => self.say(&ToHost::Resized),
+            Signal::WINCH => self.send(&ToHost::Resized),
             Signal::CONT => self.resume(),
             Signal::HUP => {
-                self.say(&ToHost::Hangup);
+                self.send(&ToHost::Hangup);
                 return Some(Outcome::HungUp);
             }
             Signal::TSTP if !self.launcher => {
-                self.say(&ToHost::Suspended);
+                self.send(&ToHost::Suspended);
                 self.stop();
             }
             Signal::USR1 | Signal::USR2 if !self.launcher => {}
-            _ if !self.launcher => self.say(&ToHost::Detach),
-            _ => self.say(&ToHost::Signal { number: signal.as_raw() }),
+            _ if !self.launcher => self.send(&ToHost::Detach),
+            _ => self.send(&ToHost::Signal { number: signal.as_raw() }),
         }
         None
     }
@@ -248,6 +248,6 @@ impl Follow {
             raw.look_again();
         }
         let foreground = self.enter();
-        self.say(&ToHost::Continued { foreground });
+        self.send(&ToHost::Continued { foreground });
     }
 }

@@ -30,7 +30,7 @@ use super::{
     runs::{self, Description},
     signals::{Signals, block_background_stops},
     sink::{Recorder, Sink},
-    wire::{Control, FromHost, Spec, Stream, ToHost},
+    wire::{FromHost, LauncherSocket, Spec, Stream, ToHost},
 };
 use crate::screen::{Rules, Size};
 use agents::RUN_VARIABLE;
@@ -71,9 +71,9 @@ pub struct Outside {
 /// # Errors
 /// When the run could not begin; the launcher was told why.
 pub fn host(socket: UnixStream, outside: impl FnOnce(&Spec) -> Outside) -> io::Result<()> {
-    let mut control = Control::new(socket);
+    let mut control = LauncherSocket::new(socket);
     let spec = loop {
-        match control.hear::<ToHost>()? {
+        match control.receive::<ToHost>()? {
             Some(ToHost::Run(spec)) => break *spec,
             Some(_) => return Err(io::Error::other("a host is first told what to run")),
             None if control.is_closed() => return Ok(()),
@@ -86,7 +86,7 @@ pub fn host(socket: UnixStream, outside: impl FnOnce(&Spec) -> Outside) -> io::R
     let begun = prepared.and_then(|prepared| begin(spec, prepared, &mut guest, outside));
     let mut relay = begun.inspect_err(|error| {
         if let Some(guest) = guest {
-            guest.control.say(&FromHost::Refused { why: error.to_string() }).ok();
+            guest.control.send(&FromHost::Refused { why: error.to_string() }).ok();
         }
     })?;
     let exit = relay.run();
@@ -102,7 +102,7 @@ struct Prepared {
 }
 
 /// Leads a session of its own and makes the terminal.
-fn prepare(mut control: Control, spec: &Spec, guest: &mut Option<Guest>) -> io::Result<Prepared> {
+fn prepare(mut control: LauncherSocket, spec: &Spec, guest: &mut Option<Guest>) -> io::Result<Prepared> {
     let terminal = if spec.attached { control.descriptor().zip(control.descriptor()) } else { None };
     let inherited = std::iter::from_fn(|| control.descriptor()).collect();
     let launcher = guest.insert(match terminal {
@@ -124,9 +124,9 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
     let Prepared { pty, size, inherited } = prepared;
     let gone = || io::Error::other("the launcher is gone");
     let launcher = guest.as_mut().ok_or_else(gone)?;
-    launcher.control.say(&FromHost::Ready)?;
+    launcher.control.send(&FromHost::Ready)?;
     launcher.foreground = loop {
-        match launcher.control.hear::<ToHost>()? {
+        match launcher.control.receive::<ToHost>()? {
             Some(ToHost::Go { foreground }) => break foreground,
             None if launcher.control.is_closed() => return Err(gone()),
             Some(_) | None => {}
@@ -178,7 +178,7 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
     if listener.is_some() {
         describe(&spec, &hello, outside.written);
     }
-    launcher.control.say(&FromHost::Started { pid: hello.pid, socket }).ok();
+    launcher.control.send(&FromHost::Started { pid: hello.pid, socket }).ok();
 
     let provider = hello.provider;
     let (asked, questions) = bounded(ASKED);

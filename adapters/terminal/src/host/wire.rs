@@ -180,7 +180,7 @@ pub enum FromHost {
 
 /// One end of the conversation.
 #[derive(Debug)]
-pub struct Control {
+pub struct LauncherSocket {
     socket: UnixStream,
     bytes: Vec<u8>,
     /// So many of them are known to hold no end of a line.
@@ -189,7 +189,7 @@ pub struct Control {
     closed: bool,
 }
 
-impl Control {
+impl LauncherSocket {
     /// Speaks over this socket.
     #[must_use]
     pub fn new(socket: UnixStream) -> Self {
@@ -212,15 +212,15 @@ impl Control {
     ///
     /// # Errors
     /// When the other end is gone, or takes nothing.
-    pub fn say<T: Serialize>(&self, message: &T) -> io::Result<()> {
-        self.say_with(message, &[])
+    pub fn send<T: Serialize>(&self, message: &T) -> io::Result<()> {
+        self.send_with(message, &[])
     }
 
     /// Says something and hands descriptors over.
     ///
     /// # Errors
     /// When the other end is gone, or takes nothing.
-    pub fn say_with<T: Serialize>(&self, message: &T, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    pub fn send_with<T: Serialize>(&self, message: &T, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         let mut rest = line.as_slice();
@@ -247,7 +247,7 @@ impl Control {
     ///
     /// # Errors
     /// When what came is not of this protocol.
-    pub fn hear<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+    pub fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         if let Some(message) = self.next()? {
             return Ok(Some(message));
         }
@@ -290,7 +290,7 @@ impl Control {
     }
 }
 
-impl AsFd for Control {
+impl AsFd for LauncherSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -303,30 +303,30 @@ mod tests {
     #[test]
     fn messages_arrive_whole_and_with_their_descriptors() {
         let (a, b) = UnixStream::pair().unwrap();
-        let (ours, mut theirs) = (Control::new(a), Control::new(b));
+        let (ours, mut theirs) = (LauncherSocket::new(a), LauncherSocket::new(b));
         let file = std::fs::File::open("/dev/null").unwrap();
         let attach = ToHost::Attach(Attach { read_only: true, take: false, detach_key: DetachKey::USUAL });
-        ours.say_with(&attach, &[file.as_fd(), file.as_fd()]).unwrap();
+        ours.send_with(&attach, &[file.as_fd(), file.as_fd()]).unwrap();
         // Longer than one read, and two in one.
         let why = "é".repeat(60_000);
         let sender = std::thread::spawn(move || {
-            ours.say(&FromHost::Refused { why }).unwrap();
-            ours.say(&ToHost::Resized).unwrap();
-            ours.say(&ToHost::Detach).unwrap();
+            ours.send(&FromHost::Refused { why }).unwrap();
+            ours.send(&ToHost::Resized).unwrap();
+            ours.send(&ToHost::Detach).unwrap();
         });
-        assert_eq!(theirs.hear::<ToHost>().unwrap(), Some(attach));
+        assert_eq!(theirs.receive::<ToHost>().unwrap(), Some(attach));
         assert!(theirs.descriptor().is_some() && theirs.descriptor().is_some() && theirs.descriptor().is_none());
         let refused = loop {
-            if let Some(message) = theirs.hear::<FromHost>().unwrap() {
+            if let Some(message) = theirs.receive::<FromHost>().unwrap() {
                 break message;
             }
         };
         assert!(matches!(refused, FromHost::Refused { why } if why.len() == 120_000));
         sender.join().unwrap();
-        assert_eq!(theirs.hear::<ToHost>().unwrap(), Some(ToHost::Resized));
-        assert_eq!(theirs.hear::<ToHost>().unwrap(), Some(ToHost::Detach));
+        assert_eq!(theirs.receive::<ToHost>().unwrap(), Some(ToHost::Resized));
+        assert_eq!(theirs.receive::<ToHost>().unwrap(), Some(ToHost::Detach));
         assert!(!theirs.is_closed());
-        assert_eq!(theirs.hear::<ToHost>().unwrap(), None);
+        assert_eq!(theirs.receive::<ToHost>().unwrap(), None);
         assert!(theirs.is_closed());
     }
 
@@ -335,6 +335,6 @@ mod tests {
         use std::io::Write;
         let (mut a, b) = UnixStream::pair().unwrap();
         a.write_all(b"{\"type\":\"nonsense\"}\n").unwrap();
-        assert!(Control::new(b).hear::<ToHost>().is_err());
+        assert!(LauncherSocket::new(b).receive::<ToHost>().is_err());
     }
 }

@@ -76,7 +76,7 @@ impl Conversation {
         (n, told)
     }
 
-    fn say(&mut self, down: &ServerMessage) {
+    fn send(&mut self, down: &ServerMessage) {
         let line = serde_json::to_string(down).unwrap() + "\n";
         self.write.write_all(line.as_bytes()).unwrap();
     }
@@ -97,16 +97,16 @@ fn what_was_not_acknowledged_is_told_again() {
     for (n, text) in [(1, "a"), (2, "b"), (3, "c")] {
         assert_eq!(first.frame(), (n, note(text)));
     }
-    first.say(&ServerMessage::Ack { n: 2 });
+    first.send(&ServerMessage::Ack { n: 2 });
     // An answer to a question shows that what came before it was heard.
-    first.say(&ServerMessage::Ask { id: 7, ask: HostRequest::Interrupt });
+    first.send(&ServerMessage::Ask { id: 7, ask: HostRequest::Interrupt });
     _asks.recv().unwrap();
     drop(first);
     let mut second = server.accept();
     assert_eq!(second.frame(), (3, note("c")));
     link.send_event(Timestamp::MIN, note("d"));
     assert_eq!(second.frame(), (4, note("d")));
-    second.say(&ServerMessage::Ack { n: 4 });
+    second.send(&ServerMessage::Ack { n: 4 });
     drop(link);
 }
 
@@ -115,14 +115,14 @@ fn a_question_is_answered_or_refused() {
     let server = Server::new();
     let (link, asks) = server.link();
     let mut server = server.accept();
-    server.say(&ServerMessage::Ask { id: 1, ask: HostRequest::Screen });
+    server.send(&ServerMessage::Ask { id: 1, ask: HostRequest::Screen });
     let asked = asks.recv().unwrap();
     assert_eq!(asked.ask, HostRequest::Screen);
     (asked.reply)(Ok(serde_json::json!({ "rows": 1 })));
     assert_eq!(server.next(), HostMessage::Answer { id: 1, answer: Ok(serde_json::json!({ "rows": 1 })) });
     // Nobody takes the second one: the third is refused at once.
-    server.say(&ServerMessage::Ask { id: 2, ask: HostRequest::Screen });
-    server.say(&ServerMessage::Ask { id: 3, ask: HostRequest::Screen });
+    server.send(&ServerMessage::Ask { id: 2, ask: HostRequest::Screen });
+    server.send(&ServerMessage::Ask { id: 3, ask: HostRequest::Screen });
     assert_eq!(server.next(), HostMessage::Answer { id: 3, answer: Err("the host is busy".into()) });
     drop(asks);
     drop(server);
@@ -140,7 +140,7 @@ fn a_question_of_a_later_version_is_refused() {
     }
     writeln!(server.write, r#"{{"type":"nonsense"}}"#).unwrap();
     server
-        .say(&ServerMessage::Ask { id: 6, ask: HostRequest::Answer { mark: "m".into(), answer: DialogAnswer::Deny } });
+        .send(&ServerMessage::Ask { id: 6, ask: HostRequest::Answer { mark: "m".into(), answer: DialogAnswer::Deny } });
     assert!(matches!(_asks.recv().unwrap().ask, HostRequest::Answer { .. }));
     drop(server);
     drop(link);
@@ -154,7 +154,7 @@ fn the_end_waits_for_the_last_acknowledgement() {
     let mut server = server.accept();
     assert_eq!(server.frame().0, 1);
     let dropping = std::thread::spawn(move || drop(link));
-    server.say(&ServerMessage::Ack { n: 1 });
+    server.send(&ServerMessage::Ack { n: 1 });
     dropping.join().unwrap();
     assert!(server.lines.next().is_none(), "the host is gone");
 }

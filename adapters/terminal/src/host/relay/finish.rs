@@ -29,7 +29,7 @@ impl Relay {
         runs::remove(&self.spec.data, self.spec.run);
         let Self { guests, pty, screen, screen_events, .. } = self;
         for guest in &guests {
-            guest.control.say(&FromHost::Exited(exit)).ok();
+            guest.control.send(&FromHost::Exited(exit)).ok();
         }
         drop(guests);
         // Whoever still has the program's terminal is told that it is gone.

@@ -11,7 +11,7 @@ use super::{GUESTS, Relay};
 use crate::host::{
     guest::{Guest, Role},
     observe::ToScreen,
-    wire::{Attach, Control, FromHost, OnHangup, ToHost},
+    wire::{Attach, FromHost, LauncherSocket, OnHangup, ToHost},
 };
 
 /// What undoes the program's modes is waited for so long,
@@ -26,9 +26,9 @@ impl Relay {
         if self.guests.len() >= GUESTS || socket.set_nonblocking(true).is_err() {
             return;
         }
-        let control = Control::new(socket);
+        let control = LauncherSocket::new(socket);
         if let Err(why) = may_attach(&control, self.program) {
-            control.say(&FromHost::Refused { why: why.into() }).ok();
+            control.send(&FromHost::Refused { why: why.into() }).ok();
             return;
         }
         let id = self.state.next_guest;
@@ -40,7 +40,7 @@ impl Relay {
     pub(super) fn read_messages(&mut self, id: u64) {
         loop {
             let Some(guest) = self.guests.iter_mut().find(|g| g.id == id) else { return };
-            match guest.control.hear::<ToHost>() {
+            match guest.control.receive::<ToHost>() {
                 Ok(Some(message)) => self.apply_message(id, message),
                 Ok(None) if guest.control.is_closed() => return self.process_gone(id),
                 Ok(None) => return,
@@ -56,7 +56,7 @@ impl Relay {
         let Some(guest) = self.guests.iter_mut().find(|g| g.id == id) else { return };
         match message {
             ToHost::Run(_) => {
-                guest.control.say(&FromHost::Refused { why: "this host has its run".into() }).ok();
+                guest.control.send(&FromHost::Refused { why: "this host has its run".into() }).ok();
             }
             ToHost::Attach(attach) => self.attach(id, &attach),
             ToHost::Go { foreground } => {
@@ -106,7 +106,7 @@ impl Relay {
         let Some(at) = self.guests.iter().position(|g| g.id == id) else { return };
         let guest = &mut self.guests[at];
         let (Some(input), Some(output)) = (guest.control.descriptor(), guest.control.descriptor()) else {
-            guest.control.say(&FromHost::Refused { why: "no terminal came along".into() }).ok();
+            guest.control.send(&FromHost::Refused { why: "no terminal came along".into() }).ok();
             return self.drop_guest(id);
         };
         guest.bring(input, output);
@@ -120,7 +120,7 @@ impl Relay {
             }
         }
         let guest = &self.guests[at];
-        if guest.control.say(&FromHost::Ready).is_err() {
+        if guest.control.send(&FromHost::Ready).is_err() {
             self.drop_guest(id);
         }
     }
@@ -163,7 +163,7 @@ impl Relay {
             self.pty.signal(Signal::HUP, self.program);
             return;
         }
-        guest.control.say(&FromHost::Detached { run: self.spec.run }).ok();
+        guest.control.send(&FromHost::Detached { run: self.spec.run }).ok();
         self.drop_guest(id);
         if launcher {
             match self.spec.on_hangup {
@@ -181,7 +181,7 @@ impl Relay {
     pub(super) fn detach(&mut self, id: u64) {
         self.leave(id);
         if let Some(guest) = self.guests.iter().find(|g| g.id == id) {
-            guest.control.say(&FromHost::Detached { run: self.spec.run }).ok();
+            guest.control.send(&FromHost::Detached { run: self.spec.run }).ok();
         }
         self.drop_guest(id);
         if self.state.stopped {
@@ -230,7 +230,7 @@ impl Relay {
 /// Whether the process at the other end may attach: of our own user, and no agent's. An agent's
 /// own shell must not type its approvals. What runs in the run itself would show its output in its
 /// output, without end.
-fn may_attach(control: &Control, program: Pid) -> Result<(), &'static str> {
+fn may_attach(control: &LauncherSocket, program: Pid) -> Result<(), &'static str> {
     let peer = rustix::net::sockopt::socket_peercred(control.socket()).map_err(|_| "who asks is not known")?;
     if peer.uid != geteuid() {
         return Err("the run belongs to another user");

@@ -37,7 +37,7 @@ impl Relay {
             Some(launcher) => {
                 launcher.flush().ok();
                 launcher.suspended = true;
-                if launcher.control.say(&FromHost::Stopped).is_err() {
+                if launcher.control.send(&FromHost::Stopped).is_err() {
                     self.continue_program();
                 }
             }
