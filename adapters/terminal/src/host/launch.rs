@@ -24,7 +24,7 @@ use rustix::{
 use super::{
     child::Exit,
     signals::{Signals, block_background_stops},
-    terminal::{Raw, is_orphaned},
+    terminal::{RawMode, is_orphaned},
     wire::{Attach, FromHost, LauncherSocket, Spec, ToHost},
 };
 use agents::HOST;
@@ -34,7 +34,7 @@ const FOREGROUND_EVERY: Duration = Duration::from_millis(200);
 
 /// How a launcher, or an attached terminal, came to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum LaunchOutcome {
     /// The program ended.
     Exited(Exit),
     /// The terminal was detached; the program runs on.
@@ -96,12 +96,12 @@ impl Started {
     ///
     /// # Errors
     /// When the system gives no descriptors.
-    pub fn follow(mut self, raw: Option<Raw>) -> io::Result<Outcome> {
+    pub fn follow(mut self, raw: Option<RawMode>) -> io::Result<LaunchOutcome> {
         let outcome = Follow { control: self.control, raw, launcher: true, background: false }.run()?;
-        if let Outcome::Lost(_) = outcome {
+        if let LaunchOutcome::Lost(_) = outcome {
             use std::os::unix::process::ExitStatusExt;
             let status = self.host.wait()?;
-            return Ok(Outcome::Lost(Exit { code: status.code(), signal: status.signal() }));
+            return Ok(LaunchOutcome::Lost(Exit { code: status.code(), signal: status.signal() }));
         }
         Ok(outcome)
     }
@@ -115,8 +115,8 @@ pub fn attach(
     socket: &std::path::Path,
     attach: Attach,
     terminal: [BorrowedFd<'_>; 2],
-    raw: Option<Raw>,
-) -> io::Result<Outcome> {
+    raw: Option<RawMode>,
+) -> io::Result<LaunchOutcome> {
     let control = LauncherSocket::new(UnixStream::connect(socket)?);
     // Whom the host refuses it hangs up on; why stands in what it said before.
     control.send_with(&ToHost::Attach(attach), &terminal).ok();
@@ -125,19 +125,19 @@ pub fn attach(
 
 struct Follow {
     control: LauncherSocket,
-    raw: Option<Raw>,
+    raw: Option<RawMode>,
     launcher: bool,
     background: bool,
 }
 
 impl Follow {
-    fn run(mut self) -> io::Result<Outcome> {
+    fn run(mut self) -> io::Result<LaunchOutcome> {
         loop {
             match self.control.receive::<FromHost>()? {
                 Some(FromHost::Ready) => break,
-                Some(FromHost::Refused { why }) => return Ok(Outcome::Refused(why)),
+                Some(FromHost::Refused { why }) => return Ok(LaunchOutcome::Refused(why)),
                 Some(_) => {}
-                None if self.control.is_closed() => return Ok(Outcome::Lost(Exit::default())),
+                None if self.control.is_closed() => return Ok(LaunchOutcome::Lost(Exit::default())),
                 None => {}
             }
         }
@@ -185,15 +185,15 @@ impl Follow {
                             }
                         }
                     }
-                    Some(FromHost::Exited(exit)) => return Ok(Outcome::Exited(exit)),
-                    Some(FromHost::Detached { run }) => return Ok(Outcome::Detached(run)),
-                    Some(FromHost::Refused { why }) => return Ok(Outcome::Refused(why)),
+                    Some(FromHost::Exited(exit)) => return Ok(LaunchOutcome::Exited(exit)),
+                    Some(FromHost::Detached { run }) => return Ok(LaunchOutcome::Detached(run)),
+                    Some(FromHost::Refused { why }) => return Ok(LaunchOutcome::Refused(why)),
                     Some(FromHost::Ready | FromHost::Started { .. }) => {}
-                    None if self.control.is_closed() => return Ok(Outcome::Lost(Exit::default())),
+                    None if self.control.is_closed() => return Ok(LaunchOutcome::Lost(Exit::default())),
                     None => break,
                 }
             }
-            if self.background && self.raw.as_mut().is_none_or(Raw::enter) {
+            if self.background && self.raw.as_mut().is_none_or(RawMode::enter) {
                 self.background = false;
                 self.send(&ToHost::Continued { foreground: true });
             }
@@ -202,7 +202,7 @@ impl Follow {
 
     /// Makes the terminal raw, when we are in its foreground.
     fn enter(&mut self) -> bool {
-        let foreground = self.raw.as_mut().is_none_or(Raw::enter);
+        let foreground = self.raw.as_mut().is_none_or(RawMode::enter);
         self.background = !foreground;
         foreground
     }
@@ -212,13 +212,13 @@ impl Follow {
         self.control.send(message).ok();
     }
 
-    fn forward(&mut self, signal: Signal) -> Option<Outcome> {
+    fn forward(&mut self, signal: Signal) -> Option<LaunchOutcome> {
         match signal {
             Signal::WINCH => self.send(&ToHost::Resized),
             Signal::CONT => self.resume(),
             Signal::HUP => {
                 self.send(&ToHost::Hangup);
-                return Some(Outcome::HungUp);
+                return Some(LaunchOutcome::HungUp);
             }
             Signal::TSTP if !self.launcher => {
                 self.send(&ToHost::Suspended);
@@ -245,7 +245,7 @@ impl Follow {
 
     fn resume(&mut self) {
         if let Some(raw) = &mut self.raw {
-            raw.look_again();
+            raw.reload();
         }
         let foreground = self.enter();
         self.send(&ToHost::Continued { foreground });

@@ -19,7 +19,7 @@ use super::{
     frame::{Hello, HostEvent, HostRequest},
     keys,
     link::{Link, PendingRequest},
-    start::Load,
+    start::LoadRules,
 };
 use crate::screen::{Observer, Rules, Size};
 use processes::wake::Wake;
@@ -120,7 +120,7 @@ impl Screen {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn start(begin: ScreenThreadConfig, load: Load, tell: Sender<FromScreen>) -> std::io::Result<Self> {
+    pub fn start(begin: ScreenThreadConfig, load: LoadRules, tell: Sender<FromScreen>) -> std::io::Result<Self> {
         let (to, incoming) = bounded(THINGS);
         let (end, ended) = bounded(1);
         let (waiting, skipped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicU64::new(0)));

@@ -30,7 +30,7 @@ use super::{
     runs::{self, Description},
     signals::{Signals, block_background_stops},
     sink::{Recorder, Sink},
-    wire::{FromHost, LauncherSocket, Spec, Stream, ToHost},
+    wire::{FromHost, LauncherSocket, Spec, StreamTarget, ToHost},
 };
 use crate::screen::{Rules, Size};
 use agents::RUN_VARIABLE;
@@ -47,21 +47,21 @@ pub use super::link::FindSocket;
 pub type Recording = (Box<dyn Sink>, String);
 
 /// Begins a recording of a screen of this size.
-pub type Record = Box<dyn FnOnce(Size) -> io::Result<Recording> + Send>;
+pub type StartRecording = Box<dyn FnOnce(Size) -> io::Result<Recording> + Send>;
 
 /// Reads the rules for screens; called on the thread that needs them.
-pub type Load = Box<dyn FnOnce() -> Arc<Rules> + Send>;
+pub type LoadRules = Box<dyn FnOnce() -> Arc<Rules> + Send>;
 
 /// What a run gets from outside.
 pub struct Outside {
     /// The clock.
     pub clock: fn() -> Timestamp,
     /// The rules to read its screen by.
-    pub rules: Load,
+    pub rules: LoadRules,
     /// Finds the server.
     pub find: FindSocket,
     /// Begins the recording, where one is wanted; called before the program starts.
-    pub record: Option<Record>,
+    pub record: Option<StartRecording>,
     /// Makes of a description what may be written.
     pub written: fn(&mut Description),
 }
@@ -143,8 +143,8 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
     let mut streams = Vec::with_capacity(3);
     for stream in spec.streams {
         streams.push(match stream {
-            Stream::Terminal => pty.slave()?,
-            Stream::Inherited => inherited.next().ok_or_else(|| io::Error::other("a stream is missing"))?,
+            StreamTarget::Terminal => pty.slave()?,
+            StreamTarget::Inherited => inherited.next().ok_or_else(|| io::Error::other("a stream is missing"))?,
         });
     }
     let streams = <[OwnedFd; 3]>::try_from(streams).map_err(|_| io::Error::other("a stream is missing"))?;

@@ -36,7 +36,7 @@ const LINE: usize = 16 << 20;
 /// Where one of the program's three streams goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stream {
+pub enum StreamTarget {
     /// To the terminal the host made.
     Terminal,
     /// Where it went anyway.
@@ -66,7 +66,7 @@ pub enum Notify {
 
 /// How a run is recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct RecordSpec {
     /// The file; without, one is chosen.
     pub file: Option<PathBuf>,
     /// `v2` or `v3` of asciicast.
@@ -87,7 +87,7 @@ pub struct Spec {
     /// The data directory.
     pub data: PathBuf,
     /// Standard input, output and error of the program.
-    pub streams: [Stream; 3],
+    pub streams: [StreamTarget; 3],
     /// Whether the first two descriptors are a terminal to read and one to write.
     pub attached: bool,
     /// The size of its terminal when no terminal is attached that has one.
@@ -101,7 +101,7 @@ pub struct Spec {
     /// How approvals are announced.
     pub notify: Option<Notify>,
     /// How it is recorded.
-    pub record: Option<Record>,
+    pub record: Option<RecordSpec>,
 }
 
 /// A terminal that wants to be attached to a run. Its descriptors, to read and to write, come along.
