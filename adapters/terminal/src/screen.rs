@@ -28,15 +28,15 @@ use events::{Confidence, Provider, State, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use explain::{Check, Explanation, FileUsed, Need, Outcome, RegionText, RuleOutcome};
+pub use explain::{Check, Explanation, FileUsed, Need, RegionText, RuleMatch, RuleOutcome};
 pub use rules::{RuleError, Rules};
 pub use standing::{StandingDialog, StandingOption};
 
 use crate::claim::{HostEvent, ScreenClaim};
-use judge::{Change, Judge};
-use signals::Call;
+use judge::{ClaimChange, ScreenJudge};
+use signals::AttentionCall;
 use terminal::Terminal;
-use view::{Frame, View};
+use view::{ScreenFrame, View};
 
 /// After the first byte of a frame its screen is looked at this much later, so that the rest of the
 /// frame is there.
@@ -97,9 +97,9 @@ pub struct Observer {
     version: Option<String>,
     /// When it was read first.
     version_at: Option<Timestamp>,
-    judge: Judge,
+    judge: ScreenJudge,
     /// The frame that was looked at last.
-    frame: Frame,
+    frame: ScreenFrame,
     /// Since when there are bytes that were not looked at.
     dirty_since: Option<Timestamp>,
     looked_at: Timestamp,
@@ -134,12 +134,15 @@ impl Observer {
     pub fn new(size: Size, provider: Provider, rules: Arc<Rules>, now: Timestamp) -> Self {
         Self {
             terminal: Terminal::new(size),
-            judge: Judge::new(Arc::new(rules.select(provider, None)), u64::try_from(now.as_millisecond()).unwrap_or(0)),
+            judge: ScreenJudge::new(
+                Arc::new(rules.select(provider, None)),
+                u64::try_from(now.as_millisecond()).unwrap_or(0),
+            ),
             rules,
             provider,
             version: None,
             version_at: None,
-            frame: Frame::default(),
+            frame: ScreenFrame::default(),
             dirty_since: None,
             looked_at: Timestamp::MIN,
             updating_since: None,
@@ -207,7 +210,7 @@ impl Observer {
         if self.judge.current.is_some() {
             self.tell(now, HostEvent::Withdrawn);
         }
-        self.judge = Judge::new(Arc::new(self.rules.select(provider, None)), self.judge.appearance + 1);
+        self.judge = ScreenJudge::new(Arc::new(self.rules.select(provider, None)), self.judge.appearance + 1);
         self.dirty_since.get_or_insert(now);
     }
 
@@ -215,7 +218,7 @@ impl Observer {
     pub fn advance(&mut self, now: Timestamp) {
         self.now = now;
         if self.look_due().is_some_and(|due| due <= now) {
-            self.frame = Frame::of(&self.terminal);
+            self.frame = ScreenFrame::of(&self.terminal);
             self.watch();
             self.dirty_since = None;
             self.looked_at = now;
@@ -345,14 +348,14 @@ impl Observer {
 
     fn judge(&mut self, now: Timestamp) {
         let set = Arc::clone(&self.judge.set);
-        match self.judge.look(&View::new(&self.frame, &set), now) {
-            Some(Change::Claimed(claim)) => {
+        match self.judge.update(&View::new(&self.frame, &set), now) {
+            Some(ClaimChange::Claimed(claim)) => {
                 self.answered = false;
                 let mark = claim.dialog.as_ref().and_then(|dialog| dialog.mark.clone());
                 self.marked = mark.map(|mark| (mark, now));
                 self.tell(now, HostEvent::Claim(claim));
             }
-            Some(Change::Withdrawn) => self.tell(now, HostEvent::Withdrawn),
+            Some(ClaimChange::Withdrawn) => self.tell(now, HostEvent::Withdrawn),
             None => {}
         }
     }
@@ -388,12 +391,12 @@ impl Observer {
         self.updating_since = signals.updating.then(|| self.updating_since.unwrap_or(now));
         for call in calls {
             match call {
-                Call::Notification(text) => self.tell(now, HostEvent::Notification { text }),
-                Call::Bell if self.bell_at.is_none_or(|at| now.since_ms(at) >= BELL_MS) => {
+                AttentionCall::Notification(text) => self.tell(now, HostEvent::Notification { text }),
+                AttentionCall::Bell if self.bell_at.is_none_or(|at| now.since_ms(at) >= BELL_MS) => {
                     self.bell_at = Some(now);
                     self.tell(now, HostEvent::Bell);
                 }
-                Call::Bell => {}
+                AttentionCall::Bell => {}
             }
         }
     }

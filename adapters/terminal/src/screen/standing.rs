@@ -9,7 +9,7 @@ use events::{Answer, Timestamp};
 
 use super::{
     Observer, dialog, rules,
-    view::{Frame, View},
+    view::{ScreenFrame, View},
 };
 
 /// A chunk of more steps than this is not looked at step by step: the dialog counts as gone.
@@ -49,7 +49,7 @@ impl Observer {
     /// Whether every word of the dialog that was told has been on the screen since.
     #[must_use]
     pub fn is_there(&self) -> bool {
-        self.judge.watched().is_some_and(|(_, told)| self.shows(told, &Frame::of(&self.terminal)))
+        self.judge.watched().is_some_and(|(_, told)| self.shows(told, &ScreenFrame::of(&self.terminal)))
     }
 
     /// The dialog that stands on the screen, after all that was taken in, and that was told.
@@ -64,7 +64,7 @@ impl Observer {
         if !self.terminal.is_at_rest() {
             return Err("the program is drawing");
         }
-        let frame = Frame::of(&self.terminal);
+        let frame = ScreenFrame::of(&self.terminal);
         let (rule, reading) = self.judge.standing(&View::new(&frame, &self.judge.set))?;
         let form = rule.dialog.as_ref().ok_or("no dialog is open")?;
         if form.tested.is_empty() {
@@ -133,7 +133,7 @@ impl Observer {
     }
 
     fn watch_terminal(&mut self) {
-        let frame = Frame::of(&self.terminal);
+        let frame = ScreenFrame::of(&self.terminal);
         // The last look saw it there.
         if frame.text != self.frame.text && self.judge.watched().is_some_and(|(_, told)| !self.shows(told, &frame)) {
             self.judge.appearance += 1;
@@ -147,7 +147,7 @@ impl Observer {
         }
     }
 
-    fn shows(&self, told: &dialog::Reading, frame: &Frame) -> bool {
+    fn shows(&self, told: &dialog::DialogReading, frame: &ScreenFrame) -> bool {
         let Some((rule, _)) = self.judge.watched() else { return false };
         let view = View::new(frame, &self.judge.set);
         rule.dialog.as_ref().and_then(|form| dialog::whole(form, &view)) == told.whole

@@ -196,14 +196,14 @@ fn regions_are_cut_as_said() {
 
 #[test]
 fn an_explanation_says_what_failed_and_how_long_is_to_wait() {
-    use super::super::{Need, Outcome};
+    use super::super::{Need, RuleMatch};
     let mut stage = Stage::with(RULES);
     stage.draw("input:");
     stage.pass(30);
     let explained = stage.observer.explain();
     let rule = |name: &str| explained.rules.iter().find(|r| r.name == name).unwrap();
-    assert!(matches!(rule("rest").outcome, Outcome::Debouncing { ms } if ms > 0 && ms < 100), "{:?}", rule("rest"));
-    assert_eq!(rule("work").outcome, Outcome::NoMatch);
+    assert!(matches!(rule("rest").outcome, RuleMatch::Debouncing { ms } if ms > 0 && ms < 100), "{:?}", rule("rest"));
+    assert_eq!(rule("work").outcome, RuleMatch::NoMatch);
     assert_eq!((rule("work").checks[0].need, rule("work").checks[0].region.as_str()), (Need::All, "title"));
     assert!(rule("ask").checks.iter().any(|c| c.need == Need::None && c.found.as_deref() == Some("input:")));
     stage.pass(300);
