@@ -194,7 +194,7 @@ fn pass_time(runs: &mut [Option<Run>], until: i64, played: &mut Played) {
 fn take(runs: &mut [Option<Run>], at: i64, played: &mut Played) {
     for (run, slot) in runs.iter_mut().enumerate() {
         let Some(r) = slot else { continue };
-        for (when, told) in r.observer.take() {
+        for (when, told) in r.observer.take_events() {
             let exited = r.said.is_some_and(|s| s.state == Some(State::Exited));
             match &told {
                 HostEvent::Claim(claim) if !exited => {

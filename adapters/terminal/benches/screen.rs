@@ -45,7 +45,7 @@ impl Screen {
         }
         self.now = until;
         self.observer.advance(Timestamp::from_millisecond(self.now));
-        self.observer.take();
+        self.observer.take_events();
         begun.elapsed()
     }
 }

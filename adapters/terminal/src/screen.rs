@@ -52,7 +52,7 @@ const STILL_MS: i64 = 5_000;
 /// A version that was read half drawn is read again for so long.
 const VERSION_MS: i64 = 2_000;
 /// Things to tell that are kept until somebody takes them; the oldest go first.
-const MAX_TOLD: usize = 1024;
+const MAX_EVENTS: usize = 1024;
 
 /// Rows and columns of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -165,7 +165,7 @@ impl Observer {
         if self.feed(bytes) {
             self.skipped_bytes = 0;
         }
-        self.take_signals(now);
+        self.apply_signals(now);
         self.dirty_since.get_or_insert(now);
         self.stirs(now);
         self.advance(now);
@@ -187,7 +187,7 @@ impl Observer {
         let Some(reading) = &current.reading else { return };
         if let Some(meaning) = keys::meaning(reading, bytes, &mut self.moved) {
             self.answered = true;
-            self.tell(now, HostEvent::Answered { meaning });
+            self.push_event(now, HostEvent::Answered { meaning });
         }
     }
 
@@ -208,7 +208,7 @@ impl Observer {
         self.version = None;
         self.version_at = None;
         if self.judge.current.is_some() {
-            self.tell(now, HostEvent::Withdrawn);
+            self.push_event(now, HostEvent::Withdrawn);
         }
         self.judge = ScreenJudge::new(Arc::new(self.rules.select(provider, None)), self.judge.appearance + 1);
         self.dirty_since.get_or_insert(now);
@@ -217,7 +217,7 @@ impl Observer {
     /// Lets time pass up to `now`.
     pub fn advance(&mut self, now: Timestamp) {
         self.now = now;
-        if self.look_due().is_some_and(|due| due <= now) {
+        if self.judge_due().is_some_and(|due| due <= now) {
             self.frame = ScreenFrame::of(&self.terminal);
             self.watch();
             self.dirty_since = None;
@@ -230,7 +230,7 @@ impl Observer {
         }
         if self.still_due().is_some_and(|due| due <= now) {
             self.still = true;
-            self.tell_work(now, Confidence::Medium);
+            self.push_work_claim(now, Confidence::Medium);
         }
     }
 
@@ -245,26 +245,26 @@ impl Observer {
     fn stirs(&mut self, now: Timestamp) {
         if std::mem::take(&mut self.still) {
             let strength = self.judge.current.as_ref().map(|c| c.claim.strength);
-            self.tell_work(now, strength.unwrap_or(Confidence::Medium));
+            self.push_work_claim(now, strength.unwrap_or(Confidence::Medium));
         }
     }
 
     /// Tells once more that it works, and how sure that is.
-    fn tell_work(&mut self, now: Timestamp, strength: Confidence) {
+    fn push_work_claim(&mut self, now: Timestamp, strength: Confidence) {
         let Some(claim) = self.judge.current.as_ref().map(|c| c.claim.clone()) else { return };
         if claim.state == State::Running && claim.strength > Confidence::Medium {
-            self.tell(now, HostEvent::Claim(ScreenClaim { strength: strength.min(claim.strength), ..claim }));
+            self.push_event(now, HostEvent::Claim(ScreenClaim { strength: strength.min(claim.strength), ..claim }));
         }
     }
 
     /// When [`advance`](Self::advance) would next change something.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        self.look_due().into_iter().chain(self.judge.deadline).chain(self.still_due()).min()
+        self.judge_due().into_iter().chain(self.judge.deadline).chain(self.still_due()).min()
     }
 
     /// What is to be told since the last call, in order.
-    pub fn take(&mut self) -> Vec<(Timestamp, HostEvent)> {
+    pub fn take_events(&mut self) -> Vec<(Timestamp, HostEvent)> {
         std::mem::take(&mut self.told)
     }
 
@@ -304,7 +304,7 @@ impl Observer {
 
     /// Whether the program takes pastes as such (mode 2004).
     #[must_use]
-    pub fn takes_pastes(&self) -> bool {
+    pub fn accepts_pastes(&self) -> bool {
         self.terminal.screen().bracketed_paste()
     }
 
@@ -341,7 +341,7 @@ impl Observer {
     }
 
     /// When the screen is to be looked at next.
-    fn look_due(&self) -> Option<Timestamp> {
+    fn judge_due(&self) -> Option<Timestamp> {
         let due = self.dirty_since?.plus_ms(FRAME_MS).max(self.looked_at.plus_ms(LOOK_EVERY_MS));
         Some(self.updating_since.map_or(due, |since| due.max(since.plus_ms(UPDATE_MS))))
     }
@@ -353,9 +353,9 @@ impl Observer {
                 self.answered = false;
                 let mark = claim.dialog.as_ref().and_then(|dialog| dialog.mark.clone());
                 self.marked = mark.map(|mark| (mark, now));
-                self.tell(now, HostEvent::Claim(claim));
+                self.push_event(now, HostEvent::Claim(claim));
             }
-            Some(ClaimChange::Withdrawn) => self.tell(now, HostEvent::Withdrawn),
+            Some(ClaimChange::Withdrawn) => self.push_event(now, HostEvent::Withdrawn),
             None => {}
         }
     }
@@ -381,28 +381,28 @@ impl Observer {
         let claimed = self.judge.current.is_some();
         self.judge.change_rules(Arc::new(self.rules.select(self.provider, Some(&version))));
         if claimed && self.judge.current.is_none() {
-            self.tell(self.now, HostEvent::Withdrawn);
+            self.push_event(self.now, HostEvent::Withdrawn);
         }
     }
 
-    fn take_signals(&mut self, now: Timestamp) {
+    fn apply_signals(&mut self, now: Timestamp) {
         let signals = self.terminal.signals_mut();
         let calls = std::mem::take(&mut signals.calls);
         self.updating_since = signals.updating.then(|| self.updating_since.unwrap_or(now));
         for call in calls {
             match call {
-                AttentionCall::Notification(text) => self.tell(now, HostEvent::Notification { text }),
+                AttentionCall::Notification(text) => self.push_event(now, HostEvent::Notification { text }),
                 AttentionCall::Bell if self.bell_at.is_none_or(|at| now.since_ms(at) >= BELL_MS) => {
                     self.bell_at = Some(now);
-                    self.tell(now, HostEvent::Bell);
+                    self.push_event(now, HostEvent::Bell);
                 }
                 AttentionCall::Bell => {}
             }
         }
     }
 
-    fn tell(&mut self, at: Timestamp, told: HostEvent) {
-        if self.told.len() >= MAX_TOLD {
+    fn push_event(&mut self, at: Timestamp, told: HostEvent) {
+        if self.told.len() >= MAX_EVENTS {
             self.told.remove(0);
         }
         self.told.push((at, told));

@@ -309,7 +309,7 @@ impl ScreenThread {
             ToScreen::Tell(at, told) => {
                 self.parse();
                 self.pass_on();
-                self.begin.link.tell(at, told);
+                self.begin.link.send_event(at, told);
             }
         }
     }
@@ -336,11 +336,11 @@ impl ScreenThread {
 
     /// Tells what the observer has to tell.
     fn pass_on(&mut self) {
-        let told = self.with_observer_mut(Observer::take).unwrap_or_default();
+        let told = self.with_observer_mut(Observer::take_events).unwrap_or_default();
         for (at, told) in told {
             self.announce_approval(&told);
             self.announce_dialog(&told);
-            self.begin.link.tell(at, told);
+            self.begin.link.send_event(at, told);
         }
         let replies = self.with_observer_mut(Observer::take_replies).unwrap_or_default();
         if !replies.is_empty() {
@@ -435,7 +435,7 @@ impl ScreenThread {
             HostRequest::Screen => return reply(as_json(self.with_observer(Observer::picture))),
             HostRequest::Explain => return reply(as_json(self.with_observer(Observer::explain))),
             HostRequest::Type { text, paste } => {
-                let taken = paste && self.with_observer(Observer::takes_pastes).unwrap_or(false);
+                let taken = paste && self.with_observer(Observer::accepts_pastes).unwrap_or(false);
                 Ok(if taken { keys::paste(&text) } else { text.into_bytes() })
             }
             HostRequest::Announce { bytes } => {
@@ -464,7 +464,7 @@ impl ScreenThread {
         if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
             return reply(Err("a prompt with control characters is not typed".into()));
         }
-        let pastes = self.with_observer(Observer::takes_pastes).unwrap_or(false);
+        let pastes = self.with_observer(Observer::accepts_pastes).unwrap_or(false);
         match (text.contains(['\n', '\t']), pastes) {
             (false, _) => self.type_at_prompt(text.as_bytes().to_vec(), true, reply),
             (true, true) => self.type_at_prompt(keys::paste(text), true, reply),

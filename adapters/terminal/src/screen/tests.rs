@@ -69,7 +69,7 @@ impl Stage {
         }
         self.now = until;
         self.observer.advance(self.at());
-        self.observer.take().into_iter().map(|(_, told)| told).collect()
+        self.observer.take_events().into_iter().map(|(_, told)| told).collect()
     }
 
     /// The claims of this much time, each as `state reason`.

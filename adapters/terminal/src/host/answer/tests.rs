@@ -303,7 +303,7 @@ impl World {
         }
         let now = self.at();
         self.observer.advance(now);
-        for (_, told) in self.observer.take() {
+        for (_, told) in self.observer.take_events() {
             let HostEvent::Claim(claim) = told else { continue };
             if let Some(mark) = claim.dialog.and_then(|dialog| dialog.mark) {
                 self.marks.push(mark.clone());

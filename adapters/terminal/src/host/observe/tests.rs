@@ -8,7 +8,7 @@ fn modes_are_those_the_program_turned_on() {
         let size = Size { rows: 10, columns: 40 };
         let mut observer = Observer::new(size, Provider::Unknown, Arc::default(), clock());
         observer.output(bytes, clock());
-        (observer.takes_pastes(), observer.application_cursor())
+        (observer.accepts_pastes(), observer.application_cursor())
     };
     assert!(after(b"\x1b[?25l\x1b[?1;2004h").0);
     assert!(after(b"\x1b[?1;2004h").1);

@@ -40,7 +40,7 @@ fn told(provider: Provider, timeline: &Path) -> Vec<String> {
             ("in", Some(data)) => stage.observer.input(data.as_bytes(), stage.at()),
             _ => {}
         }
-        passed.extend(stage.observer.take().into_iter().map(|(_, told)| told));
+        passed.extend(stage.observer.take_events().into_iter().map(|(_, told)| told));
         for told in passed {
             match told {
                 HostEvent::Claim(ScreenClaim { state: State::WaitingApproval, dialog: Some(dialog), .. }) => {
