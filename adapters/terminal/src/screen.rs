@@ -115,7 +115,7 @@ pub struct Observer {
     still: bool,
     /// The mark that was told last, and when.
     marked: Option<(String, Timestamp)>,
-    told: Vec<(Timestamp, HostEvent)>,
+    events: Vec<(Timestamp, HostEvent)>,
 }
 
 impl fmt::Debug for Observer {
@@ -154,7 +154,7 @@ impl Observer {
             still: false,
             moved: false,
             marked: None,
-            told: Vec::new(),
+            events: Vec::new(),
         }
     }
 
@@ -265,7 +265,7 @@ impl Observer {
 
     /// What is to be told since the last call, in order.
     pub fn take_events(&mut self) -> Vec<(Timestamp, HostEvent)> {
-        std::mem::take(&mut self.told)
+        std::mem::take(&mut self.events)
     }
 
     /// The agent's version, as its screen says it.
@@ -401,10 +401,10 @@ impl Observer {
         }
     }
 
-    fn push_event(&mut self, at: Timestamp, told: HostEvent) {
-        if self.told.len() >= MAX_EVENTS {
-            self.told.remove(0);
+    fn push_event(&mut self, at: Timestamp, events: HostEvent) {
+        if self.events.len() >= MAX_EVENTS {
+            self.events.remove(0);
         }
-        self.told.push((at, told));
+        self.events.push((at, events));
     }
 }

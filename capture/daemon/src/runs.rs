@@ -439,7 +439,7 @@ impl Runs {
         let mut table = self.table();
         let Some(live) = table.live.get_mut(&run) else { return };
         let described = &mut live.described;
-        match &frame.told {
+        match &frame.event {
             HostEvent::Claim(claim) => {
                 described.screen_state = Some(claim.state);
                 live.dialog.clone_from(&claim.dialog);

@@ -191,5 +191,5 @@ pub struct HostFrame {
     pub at: Timestamp,
     /// What.
     #[serde(flatten)]
-    pub told: HostEvent,
+    pub event: HostEvent,
 }

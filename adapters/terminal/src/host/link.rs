@@ -26,17 +26,17 @@ use super::frame::{Hello, HostEvent, HostFrame, HostMessage, HostRequest, PROTOC
 /// Frames that may wait for the server; older ones make room.
 const SPOOL: usize = 4096;
 /// Things told that may wait for the thread, while it connects.
-const TOLD: usize = 1024;
+const COMMANDS: usize = 1024;
 /// Lines of the server, and answers to it, that may wait.
 const LINES: usize = 64;
 /// A server that takes nothing for so long is as good as gone.
-const PATIENCE: Duration = Duration::from_secs(5);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The first try to connect again comes after this, the next ones later and later,
-const AGAIN: Duration = Duration::from_millis(50);
+const RETRY_FIRST: Duration = Duration::from_millis(50);
 /// but never later than this.
-const AGAIN_MOST: Duration = Duration::from_secs(1);
+const RETRY_LONGEST: Duration = Duration::from_secs(1);
 /// At the end the server has so long to take what is left.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// An answer of the server longer than this is none.
 const HEAD_BYTES: u64 = 16 << 10;
 
@@ -69,28 +69,28 @@ pub struct Link {
 }
 
 enum LinkCommand {
-    Tell(Timestamp, HostEvent),
+    Event(Timestamp, HostEvent),
     Hello(Box<Hello>),
 }
 
 impl Link {
-    /// Starts the thread. `asked` gets the server's questions; a full channel refuses them.
+    /// Starts the thread. `requests` gets the server's questions; a full channel refuses them.
     ///
     /// # Errors
     /// When the thread cannot be made.
-    pub fn start(hello: Hello, find: FindSocket, asked: Sender<PendingRequest>) -> std::io::Result<Self> {
-        let (orders, incoming) = bounded(TOLD);
+    pub fn start(hello: Hello, find: FindSocket, requests: Sender<PendingRequest>) -> std::io::Result<Self> {
+        let (orders, incoming) = bounded(COMMANDS);
         let missed = Arc::new(AtomicU64::new(0));
         let worker = LinkWorker {
             hello,
             find,
-            asked,
+            requests,
             missed: Arc::clone(&missed),
             spool: VecDeque::new(),
             next: 1,
             sent: 0,
             connection: None,
-            wait: AGAIN,
+            wait: RETRY_FIRST,
             started: false,
         };
         let thread = std::thread::Builder::new().name("link".into()).spawn(move || worker.run(&incoming))?;
@@ -98,8 +98,8 @@ impl Link {
     }
 
     /// Tells the server something; never waits.
-    pub fn send_event(&self, at: Timestamp, told: HostEvent) {
-        self.send_command(LinkCommand::Tell(at, told));
+    pub fn send_event(&self, at: Timestamp, event: HostEvent) {
+        self.send_command(LinkCommand::Event(at, event));
     }
 
     /// The hello changed: the size, the version, the agent in the foreground.
@@ -129,7 +129,7 @@ impl Drop for Link {
 
 /// What comes back on a connection.
 enum ConnectionEvent {
-    Said(ServerMessage),
+    Message(ServerMessage),
     /// The answer to a question of the server.
     Answered(u64, Result<serde_json::Value, String>),
     Closed,
@@ -152,7 +152,7 @@ struct ServerConnection {
 struct LinkWorker {
     hello: Hello,
     find: FindSocket,
-    asked: Sender<PendingRequest>,
+    requests: Sender<PendingRequest>,
     missed: Arc<AtomicU64>,
     /// Frames that are not acknowledged yet.
     spool: VecDeque<HostFrame>,
@@ -174,7 +174,7 @@ impl LinkWorker {
             if self.connection.is_none() && !over && Instant::now() >= retry {
                 self.connect();
                 retry = Instant::now() + self.wait;
-                self.wait = (self.wait * 2).min(AGAIN_MOST);
+                self.wait = (self.wait * 2).min(RETRY_LONGEST);
             }
             if ending.is_some_and(|deadline| self.spool.is_empty() || Instant::now() >= deadline) {
                 break;
@@ -190,7 +190,7 @@ impl LinkWorker {
             let orders = if ending.is_some() { &nothing } else { orders };
             let event = select! {
                 recv(orders) -> order => LinkInput::Order(order.ok()),
-                recv(back) -> said => LinkInput::Back(said.unwrap_or(ConnectionEvent::Closed)),
+                recv(back) -> events => LinkInput::Back(events.unwrap_or(ConnectionEvent::Closed)),
                 recv(timer) -> _ => LinkInput::Time,
             };
             // Before anything else: whoever ends the connection waits for its reader, and that one
@@ -198,7 +198,7 @@ impl LinkWorker {
             drop(back);
             match event {
                 LinkInput::Order(Some(order)) => self.apply(order),
-                LinkInput::Order(None) => ending = Some(Instant::now() + LAST_WORDS),
+                LinkInput::Order(None) => ending = Some(Instant::now() + FLUSH_TIMEOUT),
                 LinkInput::Back(back) => self.receive(back),
                 LinkInput::Time => {}
             }
@@ -208,12 +208,12 @@ impl LinkWorker {
 
     fn apply(&mut self, order: LinkCommand) {
         match order {
-            LinkCommand::Tell(at, told) => {
+            LinkCommand::Event(at, event) => {
                 let missed = self.missed.swap(0, Ordering::Relaxed);
                 if missed > 0 {
                     self.spool(at, HostEvent::Gap { frames: missed });
                 }
-                self.spool(at, told);
+                self.spool(at, event);
                 self.send_frames();
             }
             LinkCommand::Hello(hello) => {
@@ -228,30 +228,30 @@ impl LinkWorker {
 
     /// Keeps a frame until it is acknowledged. Without room the oldest goes, but for a trace: a
     /// gap in its place.
-    fn spool(&mut self, at: Timestamp, told: HostEvent) {
+    fn spool(&mut self, at: Timestamp, event: HostEvent) {
         while self.spool.len() >= SPOOL {
             let Some(oldest) = self.spool.pop_front() else { break };
-            let lost = if let HostEvent::Gap { frames } = oldest.told { frames } else { 1 };
+            let lost = if let HostEvent::Gap { frames } = oldest.event { frames } else { 1 };
             match self.spool.front_mut() {
-                Some(HostFrame { told: HostEvent::Gap { frames }, .. }) => *frames += lost,
+                Some(HostFrame { event: HostEvent::Gap { frames }, .. }) => *frames += lost,
                 Some(front) => {
-                    front.told = HostEvent::Gap { frames: lost + 1 };
+                    front.event = HostEvent::Gap { frames: lost + 1 };
                 }
                 None => {}
             }
         }
-        self.spool.push_back(HostFrame { n: self.next, at, told });
+        self.spool.push_back(HostFrame { n: self.next, at, event });
         self.next += 1;
     }
 
     fn receive(&mut self, back: ConnectionEvent) {
         match back {
-            ConnectionEvent::Said(ServerMessage::Ack { n }) => {
+            ConnectionEvent::Message(ServerMessage::Ack { n }) => {
                 while self.spool.front().is_some_and(|f| f.n <= n) {
                     self.spool.pop_front();
                 }
             }
-            ConnectionEvent::Said(ServerMessage::Ask { id, ask }) => self.forward_request(id, ask),
+            ConnectionEvent::Message(ServerMessage::Ask { id, ask }) => self.forward_request(id, ask),
             ConnectionEvent::Answered(id, answer) => {
                 if !self.send(&HostMessage::Answer { id, answer }) {
                     self.disconnect();
@@ -269,7 +269,7 @@ impl LinkWorker {
             answers.send(ConnectionEvent::Answered(id, answer)).ok();
         });
         if let Err(TrySendError::Full(refused) | TrySendError::Disconnected(refused)) =
-            self.asked.try_send(PendingRequest { ask, reply })
+            self.requests.try_send(PendingRequest { ask, reply })
         {
             drop(refused);
             if !self.send(&HostMessage::Answer { id, answer: Err("the host is busy".into()) }) {
@@ -291,7 +291,7 @@ impl LinkWorker {
         self.sent = 0;
         let hello = HostMessage::Hello(Box::new(self.hello.clone()));
         if self.send(&hello) {
-            self.wait = AGAIN;
+            self.wait = RETRY_FIRST;
             self.send_frames();
         } else {
             self.disconnect();
@@ -327,8 +327,8 @@ impl LinkWorker {
 
 impl ServerConnection {
     fn open(path: &Path) -> std::io::Result<Self> {
-        let (mut stream, _) = processes::local_socket::connect(path, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        let (mut stream, _) = processes::local_socket::connect(path, WRITE_TIMEOUT)?;
+        stream.set_read_timeout(Some(WRITE_TIMEOUT))?;
         let head = format!(
             "GET /api/v1/host HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n\r\n"
         );
@@ -346,18 +346,18 @@ impl ServerConnection {
         } {}
         stream.set_read_timeout(None)?;
         let (answers, back) = bounded(LINES);
-        let said = answers.clone();
-        let reader = std::thread::Builder::new().name("link-reader".into()).spawn(move || read(lines, &said))?;
+        let events = answers.clone();
+        let reader = std::thread::Builder::new().name("link-reader".into()).spawn(move || read(lines, &events))?;
         Ok(Self { stream, back, answers, reader })
     }
 }
 
-fn read(lines: BufReader<UnixStream>, said: &Sender<ConnectionEvent>) {
+fn read(lines: BufReader<UnixStream>, events: &Sender<ConnectionEvent>) {
     for line in lines.lines() {
         let Ok(line) = line else { break };
         match serde_json::from_str(&line) {
             Ok(down) => {
-                if said.send(ConnectionEvent::Said(down)).is_err() {
+                if events.send(ConnectionEvent::Message(down)).is_err() {
                     return;
                 }
             }
@@ -365,14 +365,14 @@ fn read(lines: BufReader<UnixStream>, said: &Sender<ConnectionEvent>) {
                 tracing::debug!(%error, "a line of the server is not understood");
                 // A question of a later version: who asks is told at once.
                 if let Ok(RequestHeader { id }) = serde_json::from_str(&line)
-                    && said.send(ConnectionEvent::Answered(id, Err(NOT_UNDERSTOOD.into()))).is_err()
+                    && events.send(ConnectionEvent::Answered(id, Err(NOT_UNDERSTOOD.into()))).is_err()
                 {
                     return;
                 }
             }
         }
     }
-    said.send(ConnectionEvent::Closed).ok();
+    events.send(ConnectionEvent::Closed).ok();
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub enum ToScreen {
     /// What undoes the modes the program left on.
     Restore(Sender<Vec<u8>>),
     /// Tell the server.
-    Tell(Timestamp, HostEvent),
+    Event(Timestamp, HostEvent),
 }
 
 /// What it tells.
@@ -72,7 +72,7 @@ pub enum FromScreen {
     /// The server wants this written to those who look on.
     Announce(Vec<u8>),
     /// A dialog with this mark was told of.
-    Stands(String),
+    DialogShown(String),
     /// A key of an answer, to be pressed if nothing changed.
     Press(Press),
 }
@@ -106,7 +106,7 @@ pub struct ScreenThreadConfig {
     /// The connection to the server.
     pub link: Link,
     /// What it asks.
-    pub asked: Receiver<PendingRequest>,
+    pub requests: Receiver<PendingRequest>,
     /// The size of the screen.
     pub size: Size,
     /// The clock.
@@ -222,7 +222,7 @@ struct ScreenThread {
 
 impl ScreenThread {
     fn run(&mut self, incoming: &Receiver<ToScreen>) {
-        let mut asked = self.begin.asked.clone();
+        let mut requests = self.begin.requests.clone();
         loop {
             let now = (self.begin.clock)();
             let pressed = self.pressed.clone();
@@ -240,9 +240,9 @@ impl ScreenThread {
                     Ok(thing) => self.take(thing),
                     Err(_) => return,
                 },
-                recv(asked) -> question => match question {
+                recv(requests) -> question => match question {
                     Ok(question) => self.answer(question),
-                    Err(_) => asked = never(),
+                    Err(_) => requests = never(),
                 },
                 recv(pressed) -> pressed => self.pressed(pressed.ok()),
                 default(due) => {}
@@ -306,10 +306,10 @@ impl ScreenThread {
                 let bytes = self.with_observer(Observer::restore).unwrap_or_default();
                 reply.try_send(bytes).ok();
             }
-            ToScreen::Tell(at, told) => {
+            ToScreen::Event(at, event) => {
                 self.parse();
                 self.pass_on();
-                self.begin.link.send_event(at, told);
+                self.begin.link.send_event(at, event);
             }
         }
     }
@@ -336,11 +336,11 @@ impl ScreenThread {
 
     /// Tells what the observer has to tell.
     fn pass_on(&mut self) {
-        let told = self.with_observer_mut(Observer::take_events).unwrap_or_default();
-        for (at, told) in told {
-            self.announce_approval(&told);
-            self.announce_dialog(&told);
-            self.begin.link.send_event(at, told);
+        let event = self.with_observer_mut(Observer::take_events).unwrap_or_default();
+        for (at, event) in event {
+            self.announce_approval(&event);
+            self.announce_dialog(&event);
+            self.begin.link.send_event(at, event);
         }
         let replies = self.with_observer_mut(Observer::take_replies).unwrap_or_default();
         if !replies.is_empty() {
@@ -354,8 +354,8 @@ impl ScreenThread {
     }
 
     /// Announces a dialog once for each time it opens.
-    fn announce_approval(&mut self, told: &HostEvent) {
-        match told {
+    fn announce_approval(&mut self, event: &HostEvent) {
+        match event {
             HostEvent::Claim(claim) if claim.state == State::WaitingApproval => {
                 let subject = claim.dialog.as_ref().and_then(|d| d.subject.clone().or_else(|| d.question.clone()));
                 if self.approval.as_ref() != Some(&subject) {
@@ -373,12 +373,12 @@ impl ScreenThread {
     }
 
     /// Lets the relay know of a dialog, before it is told: whoever answers it knows it from there.
-    fn announce_dialog(&mut self, told: &HostEvent) {
-        let HostEvent::Claim(claim) = told else { return };
+    fn announce_dialog(&mut self, event: &HostEvent) {
+        let HostEvent::Claim(claim) = event else { return };
         let mark = claim.dialog.as_ref().and_then(|dialog| dialog.mark.clone());
         if let Some(mark) = mark.filter(|mark| self.stood.as_ref() != Some(mark)) {
             self.stood = Some(mark.clone());
-            self.send(FromScreen::Stands(mark));
+            self.send(FromScreen::DialogShown(mark));
         }
     }
 

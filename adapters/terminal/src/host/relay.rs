@@ -379,7 +379,7 @@ impl Relay {
                     let presence = self.presence();
                     reply(serde_json::to_value(presence).map_err(|error| error.to_string()));
                 }
-                FromScreen::Stands(mark) => {
+                FromScreen::DialogShown(mark) => {
                     self.state.stood = Some((mark, self.pty.foreground().map(|group| group.as_raw_nonzero().get())));
                 }
                 FromScreen::Press(press) => self.press(&press),

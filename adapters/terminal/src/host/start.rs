@@ -37,9 +37,9 @@ use agents::RUN_VARIABLE;
 use processes::wake;
 
 /// At most so many questions of the server wait.
-const ASKED: usize = 64;
+const REQUESTS: usize = 64;
 /// At most so many news of the screen wait.
-const NEWS: usize = 256;
+const SCREEN_EVENTS: usize = 256;
 
 pub use super::link::FindSocket;
 
@@ -181,11 +181,17 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
     launcher.control.send(&FromHost::Started { pid: hello.pid, socket }).ok();
 
     let provider = hello.provider;
-    let (asked, questions) = bounded(ASKED);
-    let link = Link::start(hello.clone(), outside.find, asked)?;
-    let (tell, screen_events) = bounded(NEWS);
-    let begin =
-        ScreenThreadConfig { hello, link, asked: questions, size: screen_size(size), clock: outside.clock, wake: woke };
+    let (requests, questions) = bounded(REQUESTS);
+    let link = Link::start(hello.clone(), outside.find, requests)?;
+    let (tell, screen_events) = bounded(SCREEN_EVENTS);
+    let begin = ScreenThreadConfig {
+        hello,
+        link,
+        requests: questions,
+        size: screen_size(size),
+        clock: outside.clock,
+        wake: woke,
+    };
     let screen = Screen::start(begin, outside.rules, tell)?;
     let guests = if spec.attached { guest.take().into_iter().collect() } else { Vec::new() };
     *guest = None;

@@ -61,9 +61,9 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
         woke.wake();
     })
     .map_err(failed)?;
-    let (asked, questions) = bounded::<PendingRequest>(16);
+    let (requests, questions) = bounded::<PendingRequest>(16);
     let hello = hello(spec, program, &cwd, started_at, None, None);
-    let link = Link::start(hello, outside.find, asked);
+    let link = Link::start(hello, outside.find, requests);
     loop {
         let mut fds = [
             PollFd::from_borrowed_fd(woken.as_fd(), PollFlags::IN),

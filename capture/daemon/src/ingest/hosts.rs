@@ -73,7 +73,7 @@ impl Hosts {
     /// Takes in what a host told. Gives the run's session and the process the host started.
     fn apply(&mut self, run: RunId, frame: &HostFrame) -> Option<(Option<SessionId>, u32)> {
         let host = self.runs.get_mut(&run)?;
-        match &frame.told {
+        match &frame.event {
             HostEvent::Claim(claim) => {
                 if claim.state == State::Running && host.claim.as_ref().is_none_or(|c| c.state != State::Running) {
                     host.running_at = frame.at;
@@ -275,7 +275,7 @@ impl Ingest {
         let Some((session, pid)) = self.hosts.apply(run, frame) else { return Ok(()) };
         let Some(slot) = session.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
         let annotation = |topic, value: &str| Some(Annotation { topic, value: value.to_owned() }.into());
-        let (source, payload): (Source, Option<Payload>) = match &frame.told {
+        let (source, payload): (Source, Option<Payload>) = match &frame.event {
             HostEvent::Claim(claim) => (Source::Pty, Some(signal_of(claim).into())),
             HostEvent::Withdrawn => (Source::Pty, Some(withdrawn("the screen says nothing").into())),
             HostEvent::Notification { text } => (Source::Pty, annotation(Topic::Notice, text)),

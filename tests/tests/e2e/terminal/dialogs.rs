@@ -92,7 +92,7 @@ impl Conversation {
     fn mark(&mut self) -> String {
         loop {
             if let HostMessage::Frame(frame) = self.next()
-                && let HostEvent::Claim(claim) = frame.told
+                && let HostEvent::Claim(claim) = frame.event
                 && let Some(dialog) = claim.dialog
             {
                 return dialog.mark.unwrap();

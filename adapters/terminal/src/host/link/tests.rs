@@ -45,8 +45,8 @@ impl Server {
 
     fn link(&self) -> (Link, Receiver<PendingRequest>) {
         let path = self.dir.path().join("s");
-        let (asked, asks) = bounded(1);
-        (Link::start(hello(), Box::new(move |_| Some(path.clone())), asked).unwrap(), asks)
+        let (requests, asks) = bounded(1);
+        (Link::start(hello(), Box::new(move |_| Some(path.clone())), requests).unwrap(), asks)
     }
 
     /// Takes the next connection and its hello.
@@ -72,8 +72,8 @@ impl Conversation {
 
     fn frame(&mut self) -> (u64, HostEvent) {
         let up = self.next();
-        let HostMessage::Frame(HostFrame { n, told, .. }) = up else { panic!("{up:?} is no frame") };
-        (n, told)
+        let HostMessage::Frame(HostFrame { n, event, .. }) = up else { panic!("{up:?} is no frame") };
+        (n, event)
     }
 
     fn send(&mut self, down: &ServerMessage) {
@@ -116,9 +116,9 @@ fn a_question_is_answered_or_refused() {
     let (link, asks) = server.link();
     let mut server = server.accept();
     server.send(&ServerMessage::Ask { id: 1, ask: HostRequest::Screen });
-    let asked = asks.recv().unwrap();
-    assert_eq!(asked.ask, HostRequest::Screen);
-    (asked.reply)(Ok(serde_json::json!({ "rows": 1 })));
+    let requests = asks.recv().unwrap();
+    assert_eq!(requests.ask, HostRequest::Screen);
+    (requests.reply)(Ok(serde_json::json!({ "rows": 1 })));
     assert_eq!(server.next(), HostMessage::Answer { id: 1, answer: Ok(serde_json::json!({ "rows": 1 })) });
     // Nobody takes the second one: the third is refused at once.
     server.send(&ServerMessage::Ask { id: 2, ask: HostRequest::Screen });
@@ -161,28 +161,28 @@ fn the_end_waits_for_the_last_acknowledgement() {
 
 #[test]
 fn without_room_the_oldest_go_and_leave_a_gap() {
-    let (asked, _asks) = bounded(1);
+    let (requests, _asks) = bounded(1);
     let mut worker = LinkWorker {
         hello: hello(),
         find: Box::new(|_| None),
-        asked,
+        requests,
         missed: Arc::default(),
         spool: VecDeque::new(),
         next: 1,
         sent: 0,
         connection: None,
-        wait: AGAIN,
+        wait: RETRY_FIRST,
         started: false,
     };
-    let told = SPOOL as u64 + 10;
-    for n in 1..=told {
-        worker.apply(LinkCommand::Tell(Timestamp::MIN, note(&n.to_string())));
+    let event = SPOOL as u64 + 10;
+    for n in 1..=event {
+        worker.apply(LinkCommand::Event(Timestamp::MIN, note(&n.to_string())));
     }
     assert_eq!(worker.spool.len(), SPOOL);
-    assert_eq!(worker.spool.front().map(|f| (f.n, f.told.clone())), Some((11, HostEvent::Gap { frames: 11 })));
-    assert_eq!(worker.spool.back().map(|f| (f.n, f.told.clone())), Some((told, note(&told.to_string()))));
+    assert_eq!(worker.spool.front().map(|f| (f.n, f.event.clone())), Some((11, HostEvent::Gap { frames: 11 })));
+    assert_eq!(worker.spool.back().map(|f| (f.n, f.event.clone())), Some((event, note(&event.to_string()))));
     worker.missed.store(5, Ordering::Relaxed);
-    worker.apply(LinkCommand::Tell(Timestamp::MIN, note("x")));
-    let last: Vec<HostEvent> = worker.spool.iter().rev().take(2).map(|f| f.told.clone()).collect();
+    worker.apply(LinkCommand::Event(Timestamp::MIN, note("x")));
+    let last: Vec<HostEvent> = worker.spool.iter().rev().take(2).map(|f| f.event.clone()).collect();
     assert_eq!(last, [note("x"), HostEvent::Gap { frames: 5 }]);
 }

@@ -39,12 +39,12 @@ fn start(provider: Provider) -> (Screen, Receiver<FromScreen>, Sender<PendingReq
         recording: None,
         answers: true,
     };
-    let (server, asked) = bounded(4);
+    let (server, requests) = bounded(4);
     let link = Link::start(hello.clone(), Box::new(|_| None), bounded(1).0).unwrap();
     let size = Size { rows: 24, columns: 80 };
     let (wake, _woken) = wake::pair().unwrap();
     let (tell, screen_events) = bounded(4);
-    let begin = ScreenThreadConfig { hello, link, asked, size, clock, wake };
+    let begin = ScreenThreadConfig { hello, link, requests, size, clock, wake };
     (Screen::start(begin, Box::new(|| Arc::new(Rules::default())), tell).unwrap(), screen_events, server)
 }
 

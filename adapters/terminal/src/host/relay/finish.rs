@@ -21,7 +21,7 @@ impl Relay {
         }
         flush(&mut self.guests, FLUSH);
         let at = (self.clock)();
-        self.send_to_screen(ToScreen::Tell(at, HostEvent::Exited { code: exit.code, signal: exit.signal }));
+        self.send_to_screen(ToScreen::Event(at, HostEvent::Exited { code: exit.code, signal: exit.signal }));
         if let Some(recorder) = self.recorder.take() {
             recorder.end(at, Some(i32::from(exit.shell_code())));
         }

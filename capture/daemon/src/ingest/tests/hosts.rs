@@ -58,13 +58,13 @@ impl World {
     }
 
     /// A frame of a run, told at that moment; gives the number that was acknowledged.
-    fn frame(&mut self, n: u128, number: u64, seconds: f64, told: HostEvent) -> u64 {
+    fn frame(&mut self, n: u128, number: u64, seconds: f64, event: HostEvent) -> u64 {
         let acked = Arc::new(AtomicU64::new(0));
         let stored = {
             let acked = Arc::clone(&acked);
             Box::new(move |n| acked.store(n, Ordering::Relaxed))
         };
-        let frame = HostFrame { n: number, at: at(seconds), told };
+        let frame = HostFrame { n: number, at: at(seconds), event };
         self.take(Input::Host(HostInput::Frame { run: run(n), frame, stored }));
         assert_eq!(acked.load(Ordering::Relaxed), 0, "not acknowledged before its commit");
         self.commit();
