@@ -59,7 +59,7 @@ impl FromIterator<(Provider, Vec<PathBuf>)> for Homes {
 /// A decision, for whoever waits for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "HookAnswer")]
-pub struct Answer {
+pub struct AgentAnswer {
     /// Allowed or denied.
     pub allow: bool,
     /// What the agent is told when it is denied.

@@ -14,7 +14,7 @@ use super::{
     Codec, Meaning, Outcome, Request, raw,
     rpc::{Dialect, Message, Sort},
 };
-use agents::{Answer, borrowed::Text};
+use agents::{AgentAnswer, borrowed::Text};
 
 const DIALECT: Dialect = Dialect::Versioned;
 const ASKS: &str = "session/request_permission";
@@ -207,7 +207,7 @@ impl Codec for Acp {
         }
     }
 
-    fn answer(&self, request: &Request, given: &Answer) -> Option<String> {
+    fn answer(&self, request: &Request, given: &AgentAnswer) -> Option<String> {
         let asked = asked(&request.line)?;
         if !given.allow {
             // There is no way to say why.
@@ -314,7 +314,7 @@ impl Asked {
     }
 }
 
-pub(super) fn has_words(input: Option<&str>, given: &Answer) -> bool {
+pub(super) fn has_words(input: Option<&str>, given: &AgentAnswer) -> bool {
     let allowed = || input.and_then(read).is_some_and(|asked| asked.allow.is_some());
     !given.allow || given.rewrite.is_none() && given.answers.is_none() && allowed()
 }

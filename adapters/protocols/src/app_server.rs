@@ -12,7 +12,7 @@ use super::{
     Calls, Codec, Meaning, Outcome, Request, raw,
     rpc::{Dialect, Message, Sort},
 };
-use agents::{Answer, borrowed::Text};
+use agents::{AgentAnswer, borrowed::Text};
 
 const DIALECT: Dialect = Dialect::Bare;
 const COMMAND: &str = "item/commandExecution/requestApproval";
@@ -300,7 +300,7 @@ impl Codec for AppServer {
         }
     }
 
-    fn answer(&self, request: &Request, given: &Answer) -> Option<String> {
+    fn answer(&self, request: &Request, given: &AgentAnswer) -> Option<String> {
         let offered = asked(&request.line)?;
         if given.allow && (given.rewrite.is_some() || given.answers.is_some() || !offered.accepts()) {
             return None;
@@ -388,7 +388,7 @@ pub(super) fn changed(item: &RawValue) -> Option<Vec<String>> {
     (!paths.is_empty()).then_some(paths)
 }
 
-pub(super) fn has_words(input: Option<&str>, given: &Answer) -> bool {
+pub(super) fn has_words(input: Option<&str>, given: &AgentAnswer) -> bool {
     let asked = input.and_then(|input| serde_json::from_str::<Asked<'_>>(input).ok());
     !given.allow || given.rewrite.is_none() && given.answers.is_none() && asked.as_ref().is_none_or(Asked::accepts)
 }

@@ -25,7 +25,7 @@ pub mod telemetry;
 pub mod told;
 
 use agents::{
-    Agent, Answer,
+    Agent, AgentAnswer,
     agent::{Drive, Protocol},
 };
 use events::{Provider, ToolOutcome};
@@ -125,7 +125,7 @@ pub trait Codec: Send {
     fn hear(&mut self, line: &str) -> Vec<Meaning>;
 
     /// The line that answers a request; `None` when the protocol has no words for the decision.
-    fn answer(&self, request: &Request, given: &Answer) -> Option<String>;
+    fn answer(&self, request: &Request, given: &AgentAnswer) -> Option<String>;
 
     /// The line that takes the request off the table, because the turn is stopped. No permission.
     fn cancel(&self, request: &Request) -> String;
@@ -150,7 +150,7 @@ pub fn codec(protocol: Protocol, cwd: &str) -> Box<dyn Codec> {
 /// Whether the agent has words, over its protocol, for this decision on such a request: its tool, and
 /// the tool's input as it was told.
 #[must_use]
-pub fn has_words(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &Answer) -> bool {
+pub fn has_words(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
     drive(provider).is_some_and(|drive| match drive.protocol {
         Protocol::StreamJson => stream_json::has_words(tool, input, given),
         Protocol::AppServer => app_server::has_words(input, given),

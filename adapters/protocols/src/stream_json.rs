@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{Calls, Codec, Meaning, Outcome, Request, raw};
-use agents::{Answer, borrowed::Text};
+use agents::{AgentAnswer, borrowed::Text};
 
 /// Our id of the greeting.
 const GREETING: &str = "capture-begins";
@@ -233,7 +233,7 @@ impl Codec for StreamJson {
         meanings
     }
 
-    fn answer(&self, request: &Request, given: &Answer) -> Option<String> {
+    fn answer(&self, request: &Request, given: &AgentAnswer) -> Option<String> {
         let asked = asked(&request.line)?;
         let response = response(&asked.tool, asked.input.get(), given)?;
         Some(answered(&request.id, &response))
@@ -382,7 +382,7 @@ fn answered(id: &str, response: &str) -> String {
 
 /// The answer to a request for this tool; `None` when what was decided does not fit it. An input that
 /// nobody changes is given back byte for byte.
-fn response(tool: &str, input: &str, given: &Answer) -> Option<String> {
+fn response(tool: &str, input: &str, given: &AgentAnswer) -> Option<String> {
     if !given.allow {
         let message = given.message.as_deref().filter(|m| !m.is_empty()).unwrap_or(DENIED);
         return Some(json!({ "behavior": "deny", "message": message }).to_string());
@@ -403,7 +403,7 @@ fn response(tool: &str, input: &str, given: &Answer) -> Option<String> {
     Some(format!("{{\"behavior\":\"allow\",\"updatedInput\":{input}}}"))
 }
 
-pub(super) fn has_words(tool: Option<&str>, input: Option<&str>, given: &Answer) -> bool {
+pub(super) fn has_words(tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
     match (tool, input) {
         (Some(tool), Some(input)) => response(tool, input, given).is_some(),
         // What is too long to be kept can be denied, and allowed as it is.

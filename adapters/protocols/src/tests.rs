@@ -23,10 +23,10 @@ const RECORDINGS: [(Provider, &str, &str); 5] = [
     (Provider::Gemini, "gemini", include_str!("../../../fixtures/protocol/gemini.jsonl")),
 ];
 
-pub(super) const ALLOW: Answer = Answer { allow: true, message: None, rewrite: None, answers: None };
+pub(super) const ALLOW: AgentAnswer = AgentAnswer { allow: true, message: None, rewrite: None, answers: None };
 
-pub(super) fn deny(message: &str) -> Answer {
-    Answer { allow: false, message: Some(message.to_owned()), ..ALLOW }
+pub(super) fn deny(message: &str) -> AgentAnswer {
+    AgentAnswer { allow: false, message: Some(message.to_owned()), ..ALLOW }
 }
 
 /// The codec of an agent.

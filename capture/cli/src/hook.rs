@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agents::{Answer, DRIVEN, RUN_VARIABLE};
+use agents::{AgentAnswer, DRIVEN, RUN_VARIABLE};
 use events::{Provider, RunId, Source};
 use hooks::{
     APPROVER,
@@ -119,7 +119,7 @@ fn wait(data: &Path, delivery: &Delivery, patience: Duration) -> Option<String> 
 #[derive(Debug)]
 pub(crate) enum Waited {
     /// It was decided.
-    Decided(Answer),
+    Decided(AgentAnswer),
     /// Nobody decided, or not in time.
     Undecided,
     /// Nobody was there from the start.

@@ -3,7 +3,7 @@
 //! Shapes: tried with Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0. What an agent does not
 //! take is not said: then it asks the user itself.
 
-use agents::{Answer, hooks::HookAnswers};
+use agents::{AgentAnswer, hooks::HookAnswers};
 use events::Provider;
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
@@ -58,7 +58,7 @@ pub fn shows_dialog_meanwhile(provider: Provider) -> bool {
 
 /// Whether the agent has words for this decision on such a call: its tool, and the tool's input as JSON.
 #[must_use]
-pub fn has_words(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &Answer) -> bool {
+pub fn has_words(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
     let input = input.and_then(|input| serde_json::from_str::<Value>(input).ok());
     let asked = json!({ "hook_event_name": asking_event(provider), "tool_name": tool, "tool_input": input });
     RawValue::from_string(asked.to_string()).is_ok_and(|payload| answer(provider, &payload, given).is_some())
@@ -84,7 +84,7 @@ pub fn takes_rewrite(provider: Provider) -> bool {
 
 /// The text for the hook's standard output; `None` when the agent has no words for this decision.
 #[must_use]
-pub fn answer(provider: Provider, payload: &RawValue, answer: &Answer) -> Option<String> {
+pub fn answer(provider: Provider, payload: &RawValue, answer: &AgentAnswer) -> Option<String> {
     let asked = asked(provider, payload)?;
     let message = answer.message.as_deref().filter(|m| !m.is_empty()).unwrap_or(DENIED);
     if asks_before_rules(provider) {
@@ -110,7 +110,7 @@ pub fn answer(provider: Provider, payload: &RawValue, answer: &Answer) -> Option
 impl Asked {
     /// The input Claude Code is to go on with, when it has to be given back; `None` when what was
     /// decided does not fit what was asked.
-    fn changed(mut self, answer: &Answer) -> Option<Option<Map<String, Value>>> {
+    fn changed(mut self, answer: &AgentAnswer) -> Option<Option<Map<String, Value>>> {
         let tool = self.tool_name.take().unwrap_or_default();
         let mut input = self.tool_input.take().unwrap_or_default();
         match (tool.as_str(), &answer.rewrite, &answer.answers) {
@@ -137,14 +137,14 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    const ALLOW: Answer = Answer { allow: true, message: None, rewrite: None, answers: None };
+    const ALLOW: AgentAnswer = AgentAnswer { allow: true, message: None, rewrite: None, answers: None };
 
-    fn deny(message: &str) -> Answer {
-        Answer { allow: false, message: Some(message.into()), ..ALLOW }
+    fn deny(message: &str) -> AgentAnswer {
+        AgentAnswer { allow: false, message: Some(message.into()), ..ALLOW }
     }
 
     #[track_caller]
-    fn check(provider: Provider, asked: Value, given: &Answer, expected: Option<Value>) {
+    fn check(provider: Provider, asked: Value, given: &AgentAnswer, expected: Option<Value>) {
         let payload = RawValue::from_string(asked.to_string()).unwrap();
         let text = answer(provider, &payload, given);
         assert_eq!(text.map(|text| serde_json::from_str::<Value>(&text).unwrap()), expected);
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn commands() {
         let asked = || request("Bash", json!({ "command": "git status", "timeout": 5 }));
-        let safe = Answer { rewrite: Some("git --no-pager status".into()), ..ALLOW };
+        let safe = AgentAnswer { rewrite: Some("git --no-pager status".into()), ..ALLOW };
         check(Provider::Claude, asked(), &ALLOW, decided(json!({ "behavior": "allow" })));
         check(
             Provider::Claude,
@@ -187,7 +187,7 @@ mod tests {
         check(
             Provider::Claude,
             question(),
-            &Answer { answers: Some(answers.clone()), ..ALLOW },
+            &AgentAnswer { answers: Some(answers.clone()), ..ALLOW },
             decided(json!({ "behavior": "allow", "updatedInput": {
                 "questions": [{ "question": "Which?" }], "answers": { "Which?": "Red" } } })),
         );
@@ -198,7 +198,7 @@ mod tests {
             &ALLOW,
             decided(json!({ "behavior": "allow", "updatedInput": { "plan": "1. go" } })),
         );
-        check(Provider::Claude, plan(), &Answer { answers: Some(answers), ..ALLOW }, None);
+        check(Provider::Claude, plan(), &AgentAnswer { answers: Some(answers), ..ALLOW }, None);
         check(Provider::Claude, request("ExitPlanMode", json!({})), &ALLOW, None);
         assert!(!has_words(Provider::Claude, Some("ExitPlanMode"), Some("{}"), &ALLOW));
         assert!(has_words(Provider::Claude, Some("ExitPlanMode"), Some(r#"{"plan":"1. go"}"#), &ALLOW));

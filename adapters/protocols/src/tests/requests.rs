@@ -144,7 +144,7 @@ fn only_a_plain_yes_for_this_once_is_given() {
     let speaks = app_server::AppServer::new("/p");
     assert_eq!(speaks.answer(&offers(json!(["acceptForSession", "cancel"])), &ALLOW), None);
     assert!(speaks.answer(&offers(json!(["acceptForSession", "cancel"])), &deny("")).unwrap().contains("decline"));
-    let rewrite = Answer { rewrite: Some("ls".into()), ..ALLOW };
+    let rewrite = AgentAnswer { rewrite: Some("ls".into()), ..ALLOW };
     assert_eq!(speaks.answer(codex, &rewrite), None);
 
     let gemini = &requests("gemini")[0];
@@ -162,11 +162,11 @@ fn only_a_plain_yes_for_this_once_is_given() {
 fn claude_code_is_given_back_what_it_asked_for_or_what_was_decided() {
     let request = &requests("claude-allow")[0];
     let speaks = stream_json::StreamJson::default();
-    let response = |request: &Request, given: &Answer| {
+    let response = |request: &Request, given: &AgentAnswer| {
         let line: Value = serde_json::from_str(&speaks.answer(request, given)?).unwrap();
         Some(line["response"]["response"].clone())
     };
-    let safe = Answer { rewrite: Some("git --no-pager status".into()), ..ALLOW };
+    let safe = AgentAnswer { rewrite: Some("git --no-pager status".into()), ..ALLOW };
     let changed = json!({"command": "git --no-pager status", "description": "Create a file"});
     assert_eq!(response(request, &safe).unwrap(), json!({"behavior": "allow", "updatedInput": changed}));
     let question = with(request, |line| {
@@ -175,9 +175,9 @@ fn claude_code_is_given_back_what_it_asked_for_or_what_was_decided() {
     });
     assert_eq!(response(&question, &ALLOW), None, "an allowance without answers is none");
     let answers = Some([("Which?".to_owned(), "Red".to_owned())].into());
-    let told = response(&question, &Answer { answers: answers.clone(), ..ALLOW }).unwrap();
+    let told = response(&question, &AgentAnswer { answers: answers.clone(), ..ALLOW }).unwrap();
     assert_eq!(told["updatedInput"]["answers"], json!({"Which?": "Red"}));
-    assert_eq!(response(request, &Answer { answers, ..ALLOW }), None);
+    assert_eq!(response(request, &AgentAnswer { answers, ..ALLOW }), None);
     assert!(speaks.cancel(request).contains(r#""behavior":"deny""#));
 }
 

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agents::Answer;
+use agents::AgentAnswer;
 use anyhow::Context as _;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use events::{Confidence, Payload, Provider, SessionId, Source};
@@ -388,7 +388,7 @@ impl Talk {
         self.decide(id, &denial(why), Whose::Nobody)
     }
 
-    fn decide(&mut self, id: &str, answer: &Answer, decided: Whose) -> anyhow::Result<()> {
+    fn decide(&mut self, id: &str, answer: &AgentAnswer, decided: Whose) -> anyhow::Result<()> {
         let Some(pending) = self.take(id) else { return Ok(()) };
         let Pending { request, approval, .. } = pending;
         let message = answer.message.as_deref();
@@ -407,7 +407,7 @@ impl Talk {
     }
 
     /// Gives the answer in the agent's words; an allowance it has none for is a denial.
-    fn answer(&mut self, request: &Request, answer: &Answer) -> anyhow::Result<()> {
+    fn answer(&mut self, request: &Request, answer: &AgentAnswer) -> anyhow::Result<()> {
         let words = self.codec.answer(request, answer);
         let why = "it was allowed in a way that cannot be told, so it is denied";
         if words.is_none() {
@@ -489,11 +489,11 @@ fn approval(delivery: &Delivery) -> anyhow::Result<Approval> {
     Ok(approval)
 }
 
-fn denial(why: &str) -> Answer {
-    Answer { allow: false, message: Some(why.to_owned()), rewrite: None, answers: None }
+fn denial(why: &str) -> AgentAnswer {
+    AgentAnswer { allow: false, message: Some(why.to_owned()), rewrite: None, answers: None }
 }
 
 /// The plain yes of the user at this terminal.
-fn allowance() -> Answer {
-    Answer { allow: true, message: None, rewrite: None, answers: None }
+fn allowance() -> AgentAnswer {
+    AgentAnswer { allow: true, message: None, rewrite: None, answers: None }
 }
