@@ -23,24 +23,24 @@ use hooks::delivery::{
 
 /// One thing that is delivered.
 #[derive(Debug)]
-pub struct Told {
+pub struct ProtocolEvent {
     /// The agent's own id of the session.
     pub session_id: String,
     /// The directory the session was begun in.
     pub cwd: String,
     /// What is told.
-    pub what: What,
+    pub what: ProtocolEventKind,
 }
 
 /// What is told.
 #[derive(Debug)]
-pub enum What {
+pub enum ProtocolEventKind {
     /// The session began.
     Began,
     /// It works.
     Works,
     /// It asks for permission, and waits.
-    Asks(Asks),
+    Asks(PermissionPayload),
     /// It waits no longer for the answer to this.
     Settled {
         /// The approval.
@@ -61,7 +61,7 @@ pub enum What {
 
 /// A request for permission, as it is delivered.
 #[derive(Debug)]
-pub struct Asks {
+pub struct PermissionPayload {
     /// The line of the agent.
     pub request: Box<RawValue>,
     /// What the request leaves out of the call.
@@ -72,7 +72,7 @@ pub struct Asks {
     pub place: Option<String>,
 }
 
-impl Asks {
+impl PermissionPayload {
     /// A request, to be delivered.
     #[must_use]
     pub fn of(request: &Request) -> Self {
@@ -87,10 +87,10 @@ impl Asks {
 
 /// The payload of a delivery.
 #[derive(Debug, Serialize, Deserialize)]
-struct Wire {
+struct EventPayload {
     session_id: String,
     cwd: String,
-    what: Word,
+    what: EventPayloadKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     request: Option<Box<RawValue>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +107,7 @@ struct Wire {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Word {
+enum EventPayloadKind {
     Began,
     Works,
     Asks,
@@ -117,14 +117,14 @@ enum Word {
     Left,
 }
 
-impl Told {
+impl ProtocolEvent {
     /// The payload of its delivery.
     ///
     /// # Errors
     /// When it cannot be written as JSON.
     pub fn payload(self) -> Result<Box<RawValue>, serde_json::Error> {
         let Self { session_id, cwd, what } = self;
-        let plain = |what| Wire {
+        let plain = |what| EventPayload {
             session_id,
             cwd,
             what,
@@ -136,36 +136,40 @@ impl Told {
             outcome: None,
         };
         serde_json::value::to_raw_value(&match what {
-            What::Began => plain(Word::Began),
-            What::Works => plain(Word::Works),
-            What::Rests => plain(Word::Rests),
-            What::Left => plain(Word::Left),
-            What::Settled { approval } => Wire { approval: Some(approval), ..plain(Word::Settled) },
-            What::Returned { approval, outcome } => {
-                Wire { approval: Some(approval), outcome: Some(outcome), ..plain(Word::Returned) }
+            ProtocolEventKind::Began => plain(EventPayloadKind::Began),
+            ProtocolEventKind::Works => plain(EventPayloadKind::Works),
+            ProtocolEventKind::Rests => plain(EventPayloadKind::Rests),
+            ProtocolEventKind::Left => plain(EventPayloadKind::Left),
+            ProtocolEventKind::Settled { approval } => {
+                EventPayload { approval: Some(approval), ..plain(EventPayloadKind::Settled) }
             }
-            What::Asks(Asks { request, item, call, place }) => {
-                Wire { request: Some(request), item, call, place, ..plain(Word::Asks) }
+            ProtocolEventKind::Returned { approval, outcome } => {
+                EventPayload { approval: Some(approval), outcome: Some(outcome), ..plain(EventPayloadKind::Returned) }
+            }
+            ProtocolEventKind::Asks(PermissionPayload { request, item, call, place }) => {
+                EventPayload { request: Some(request), item, call, place, ..plain(EventPayloadKind::Asks) }
             }
         })
     }
 
     fn read(payload: &RawValue) -> Result<Self, String> {
-        let wire: Wire = serde_json::from_str(payload.get()).map_err(|error| error.to_string())?;
+        let wire: EventPayload = serde_json::from_str(payload.get()).map_err(|error| error.to_string())?;
         if wire.session_id.is_empty() {
             return Err("it names no session".into());
         }
         let what = match wire.what {
-            Word::Began => What::Began,
-            Word::Works => What::Works,
-            Word::Rests => What::Rests,
-            Word::Left => What::Left,
-            Word::Settled => What::Settled { approval: wire.approval.ok_or("it names no approval")? },
-            Word::Returned => What::Returned {
+            EventPayloadKind::Began => ProtocolEventKind::Began,
+            EventPayloadKind::Works => ProtocolEventKind::Works,
+            EventPayloadKind::Rests => ProtocolEventKind::Rests,
+            EventPayloadKind::Left => ProtocolEventKind::Left,
+            EventPayloadKind::Settled => {
+                ProtocolEventKind::Settled { approval: wire.approval.ok_or("it names no approval")? }
+            }
+            EventPayloadKind::Returned => ProtocolEventKind::Returned {
                 approval: wire.approval.ok_or("it names no approval")?,
                 outcome: wire.outcome.ok_or("it names no outcome")?,
             },
-            Word::Asks => What::Asks(Asks {
+            EventPayloadKind::Asks => ProtocolEventKind::Asks(PermissionPayload {
                 request: wire.request.ok_or("it holds no request")?,
                 item: wire.item,
                 call: wire.call,
@@ -178,20 +182,20 @@ impl Told {
 
 /// Says what such a delivery means.
 pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
-    let told = Told::read(&delivery.payload)?;
+    let told = ProtocolEvent::read(&delivery.payload)?;
     let claim = |state, reason, words: &str| {
         Signal::new(Claim::State { state, reason }, Confidence::High, Some(words.to_owned()))
     };
     let withdrawn = |words: &str| Signal::new(Claim::Withdrawn, Confidence::High, Some(words.to_owned()));
     let payloads: Vec<Payload> = match &told.what {
-        What::Began => {
+        ProtocolEventKind::Began => {
             let cwd = Some(told.cwd.clone());
             vec![SessionStarted { how: StartKind::New, cwd, ..SessionStarted::default() }.into()]
         }
-        What::Works => vec![claim(State::Running, None, "its protocol: a turn goes on").into()],
-        What::Rests => vec![claim(State::Waiting, None, "its protocol: the turn is over").into()],
-        What::Left => vec![withdrawn("its protocol: nobody speaks with it any more").into()],
-        What::Asks(asks) => {
+        ProtocolEventKind::Works => vec![claim(State::Running, None, "its protocol: a turn goes on").into()],
+        ProtocolEventKind::Rests => vec![claim(State::Waiting, None, "its protocol: the turn is over").into()],
+        ProtocolEventKind::Left => vec![withdrawn("its protocol: nobody speaks with it any more").into()],
+        ProtocolEventKind::Asks(asks) => {
             let asked = asked(delivery.provider, asks, &told.cwd).ok_or("it holds no request that is understood")?;
             let question = asked.about == Some(ApprovalKind::Question);
             let (state, reason) = match asked.about {
@@ -212,11 +216,11 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
             let request = Asked { key: Some(key), ..asked }.told(delivery);
             vec![request.into(), withdrawn("its protocol: it waits").into(), signal.into()]
         }
-        What::Settled { approval } => {
+        ProtocolEventKind::Settled { approval } => {
             let key = Some(approval.clone());
             vec![Signal { key, ..withdrawn("its protocol: it does not wait for the answer any more") }.into()]
         }
-        What::Returned { approval, outcome } => {
+        ProtocolEventKind::Returned { approval, outcome } => {
             // How it ended, and nothing of whether it was allowed.
             let approval_id = approval.clone();
             vec![ApprovalResolved { approval_id, outcome: Some(*outcome), ..ApprovalResolved::default() }.into()]
@@ -230,7 +234,7 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
 
 /// What a request asks for. Whatever is not known for certain makes it one that is not known whole, on
 /// which no rule decides.
-fn asked(provider: Provider, asks: &Asks, cwd: &str) -> Option<Asked> {
+fn asked(provider: Provider, asks: &PermissionPayload, cwd: &str) -> Option<Asked> {
     let asked = match drive(provider)?.protocol {
         Protocol::StreamJson => stream_json_asked(provider, asks)?,
         Protocol::AppServer => app_server_asked(asks)?,
@@ -239,14 +243,14 @@ fn asked(provider: Provider, asks: &Asks, cwd: &str) -> Option<Asked> {
     Some(Asked { call_id: asked.call_id.or_else(|| asks.call.clone()), ..asked })
 }
 
-fn stream_json_asked(provider: Provider, asks: &Asks) -> Option<Asked> {
+fn stream_json_asked(provider: Provider, asks: &PermissionPayload) -> Option<Asked> {
     let asked = stream_json::asked(&asks.request)?;
     let of_tool = asked_of_tool(provider, &asked.tool, asked.input)?;
     // The shell may have moved since the session began.
     Some(Asked { cut: asks.place.is_none(), cwd: asks.place.clone(), ..of_tool })
 }
 
-fn app_server_asked(asks: &Asks) -> Option<Asked> {
+fn app_server_asked(asks: &PermissionPayload) -> Option<Asked> {
     let asked = app_server::asked(&asks.request)?;
     let subject = |text: Option<&str>| text.map(str::to_owned);
     if asked.is_files {
@@ -278,7 +282,7 @@ fn app_server_asked(asks: &Asks) -> Option<Asked> {
     })
 }
 
-fn acp_asked(asks: &Asks, cwd: &str) -> Option<Asked> {
+fn acp_asked(asks: &PermissionPayload, cwd: &str) -> Option<Asked> {
     let asked = acp::asked(&asks.request)?;
     let shell = asked.is_shell_in(cwd);
     let edits = asked.kind == "edit" && !asked.paths.is_empty();

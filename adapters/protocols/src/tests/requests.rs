@@ -4,14 +4,18 @@ use events::{ApprovalRequested, Payload, RunId, Source, Timestamp};
 use proptest::prelude::*;
 
 use super::*;
-use crate::told::{Asks, Told, What, decode};
+use crate::told::{PermissionPayload, ProtocolEvent, ProtocolEventKind, decode};
 use hooks::delivery::Delivery;
 
 const CWD: &str = "/home/dev/proj";
 
 fn approval(provider: Provider, request: &Request) -> ApprovalRequested {
     let at = Timestamp::from_millisecond(1_795_149_432_000);
-    let told = Told { session_id: request.session.clone(), cwd: CWD.into(), what: What::Asks(Asks::of(request)) };
+    let told = ProtocolEvent {
+        session_id: request.session.clone(),
+        cwd: CWD.into(),
+        what: ProtocolEventKind::Asks(PermissionPayload::of(request)),
+    };
     let payload = told.payload().unwrap();
     let id = RunId::mint(at, [7; 10]);
     let delivery = Delivery {
