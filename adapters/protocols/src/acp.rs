@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
 use super::{
-    Codec, Meaning, Outcome, Request, raw,
+    Codec, Meaning, PermissionRequest, TurnEnd, raw,
     rpc::{Dialect, Message, Sort},
 };
 use agents::{AgentAnswer, borrowed::Text};
@@ -101,7 +101,7 @@ impl Acp {
         if id == NEW {
             let session = of.and_then(|of| of.session_id).map(Text::into_string);
             let Some(session) = session else {
-                return vec![Meaning::Ended(Outcome::Failed("it began no session".into()))];
+                return vec![Meaning::Ended(TurnEnd::Failed("it began no session".into()))];
             };
             self.session = Some(session.clone());
             return vec![Meaning::Session(session), Meaning::Ready];
@@ -112,9 +112,9 @@ impl Acp {
         self.prompted = None;
         let reason = of.and_then(|of| of.stop_reason).map(Text::into_string).unwrap_or_default();
         vec![Meaning::Ended(match reason.as_str() {
-            "end_turn" => Outcome::Completed,
-            "cancelled" => Outcome::Interrupted,
-            other => Outcome::Failed(format!("it stopped: {other}")),
+            "end_turn" => TurnEnd::Completed,
+            "cancelled" => TurnEnd::Interrupted,
+            other => TurnEnd::Failed(format!("it stopped: {other}")),
         })]
     }
 
@@ -131,7 +131,7 @@ impl Acp {
         let update: Update<'_> = serde_json::from_str(call.get()).unwrap_or_default();
         let call = update.tool_call_id.map(Text::into_string);
         let (id, session) = (id.get().to_owned(), session.to_owned());
-        vec![Meaning::Asks(Box::new(Request { id, session, call, place: None, line, item: None }))]
+        vec![Meaning::Asks(Box::new(PermissionRequest { id, session, call, place: None, line, item: None }))]
     }
 
     fn told(method: &str, params: Option<&RawValue>) -> Vec<Meaning> {
@@ -200,14 +200,14 @@ impl Codec for Acp {
             Sort::Result { id, result } => self.result(id, result),
             Sort::Error { id, words } if id <= NEW || self.prompted == Some(id) => {
                 self.prompted = None;
-                vec![Meaning::Ended(Outcome::Failed(words))]
+                vec![Meaning::Ended(TurnEnd::Failed(words))]
             }
             Sort::Error { words, .. } => vec![Meaning::Failed(words)],
             Sort::Strange => vec![Meaning::Unrecognized("no message of JSON-RPC".into())],
         }
     }
 
-    fn answer(&self, request: &Request, given: &AgentAnswer) -> Option<String> {
+    fn answer(&self, request: &PermissionRequest, given: &AgentAnswer) -> Option<String> {
         let asked = asked(&request.line)?;
         if !given.allow {
             // There is no way to say why.
@@ -217,7 +217,7 @@ impl Codec for Acp {
         Some(selected(&request.id, &option))
     }
 
-    fn cancel(&self, request: &Request) -> String {
+    fn cancel(&self, request: &PermissionRequest) -> String {
         DIALECT.result(&request.id, &json!({ "outcome": { "outcome": "cancelled" } }))
     }
 }

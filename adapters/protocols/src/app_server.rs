@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
 use super::{
-    Calls, Codec, Meaning, Outcome, Request, raw,
+    Calls, Codec, Meaning, PermissionRequest, TurnEnd, raw,
     rpc::{Dialect, Message, Sort},
 };
 use agents::{AgentAnswer, borrowed::Text};
@@ -139,7 +139,7 @@ impl AppServer {
         if id == START {
             let thread = of.and_then(|of| thing(of.thread).id.map(Text::into_string));
             let Some(thread) = thread else {
-                return vec![Meaning::Ended(Outcome::Failed("it began no thread".into()))];
+                return vec![Meaning::Ended(TurnEnd::Failed("it began no thread".into()))];
             };
             self.thread = Some(thread.clone());
             return vec![Meaning::Session(thread), Meaning::Ready];
@@ -166,7 +166,14 @@ impl AppServer {
         let (Some(session), Some(call)) = (told.thread_id, told.item_id) else { return refused() };
         let item = self.items.get(&call).filter(|_| method == FILES).cloned();
         let (session, call) = (session.into_string(), Some(call.into_string()));
-        vec![Meaning::Asks(Box::new(Request { id: id.get().to_owned(), session, call, place: None, line, item }))]
+        vec![Meaning::Asks(Box::new(PermissionRequest {
+            id: id.get().to_owned(),
+            session,
+            call,
+            place: None,
+            line,
+            item,
+        }))]
     }
 
     fn told(&mut self, method: &str, params: Option<&RawValue>) -> Vec<Meaning> {
@@ -202,11 +209,11 @@ impl AppServer {
                 self.turn = None;
                 let turn = thing(told.turn);
                 vec![Meaning::Ended(match turn.status() {
-                    "completed" => Outcome::Completed,
-                    "interrupted" => Outcome::Interrupted,
+                    "completed" => TurnEnd::Completed,
+                    "interrupted" => TurnEnd::Interrupted,
                     other => {
                         let words = thing(turn.error).message.map(Text::into_string);
-                        Outcome::Failed(words.unwrap_or_else(|| format!("the turn ended: {other}")))
+                        TurnEnd::Failed(words.unwrap_or_else(|| format!("the turn ended: {other}")))
                     }
                 })]
             }
@@ -293,14 +300,14 @@ impl Codec for AppServer {
             Sort::Notice { method, params } => self.told(method, params),
             Sort::Result { id, result } => self.result(id, result),
             Sort::Error { id, words } if id <= START || self.prompted == Some(id) => {
-                vec![Meaning::Ended(Outcome::Failed(words))]
+                vec![Meaning::Ended(TurnEnd::Failed(words))]
             }
             Sort::Error { words, .. } => vec![Meaning::Failed(words)],
             Sort::Strange => vec![Meaning::Unrecognized("no message of JSON-RPC".into())],
         }
     }
 
-    fn answer(&self, request: &Request, given: &AgentAnswer) -> Option<String> {
+    fn answer(&self, request: &PermissionRequest, given: &AgentAnswer) -> Option<String> {
         let offered = asked(&request.line)?;
         if given.allow && (given.rewrite.is_some() || given.answers.is_some() || !offered.accepts()) {
             return None;
@@ -310,7 +317,7 @@ impl Codec for AppServer {
         Some(DIALECT.result(&request.id, &json!({ "decision": decision })))
     }
 
-    fn cancel(&self, request: &Request) -> String {
+    fn cancel(&self, request: &PermissionRequest) -> String {
         DIALECT.result(&request.id, &json!({ "decision": "cancel" }))
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A [`Codec`] is pure: a line of the agent in, what it means out ([`Meaning`]), and the lines that
 //! begin, prompt, interrupt and answer. It decides nothing: a request for permission is handed on with
-//! every byte of it ([`Request`]), and its answer is made of a decision somebody else took. What nobody
+//! every byte of it ([`PermissionRequest`]), and its answer is made of a decision somebody else took. What nobody
 //! understands is kept as unrecognized; a request nobody understands is answered with the protocol's
 //! own error, which is never a yes. A grant of the agent's own ("for this session", "always") is never
 //! given: it would outlive the decision.
@@ -62,11 +62,11 @@ pub enum Meaning {
         outcome: ToolOutcome,
     },
     /// It asks for permission, and waits.
-    Asks(Box<Request>),
+    Asks(Box<PermissionRequest>),
     /// It does not wait for the answer to this request any more.
     Settled(String),
     /// The turn is over.
-    Ended(Outcome),
+    Ended(TurnEnd),
     /// Something went wrong, and the turn may go on.
     Failed(String),
     /// A message that is not understood; its sort.
@@ -75,7 +75,7 @@ pub enum Meaning {
 
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum TurnEnd {
     /// As it should.
     Completed,
     /// Somebody interrupted it.
@@ -86,7 +86,7 @@ pub enum Outcome {
 
 /// A request for permission.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct PermissionRequest {
     /// The protocol's id of it, as JSON.
     pub id: String,
     /// The session that asks.
@@ -101,7 +101,7 @@ pub struct Request {
     pub item: Option<Box<RawValue>>,
 }
 
-impl PartialEq for Request {
+impl PartialEq for PermissionRequest {
     fn eq(&self, other: &Self) -> bool {
         let text = |item: &Option<Box<RawValue>>| item.as_ref().map(|item| item.get().to_owned());
         (&self.id, &self.session, &self.call, &self.place) == (&other.id, &other.session, &other.call, &other.place)
@@ -125,10 +125,10 @@ pub trait Codec: Send {
     fn hear(&mut self, line: &str) -> Vec<Meaning>;
 
     /// The line that answers a request; `None` when the protocol has no words for the decision.
-    fn answer(&self, request: &Request, given: &AgentAnswer) -> Option<String>;
+    fn answer(&self, request: &PermissionRequest, given: &AgentAnswer) -> Option<String>;
 
     /// The line that takes the request off the table, because the turn is stopped. No permission.
-    fn cancel(&self, request: &Request) -> String;
+    fn cancel(&self, request: &PermissionRequest) -> String;
 }
 
 /// How an agent is driven; `None` where it speaks no protocol that is known here.
@@ -170,7 +170,7 @@ pub fn is_plain(provider: Provider, input: &str) -> bool {
 
 /// Cuts what an agent writes into lines.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub struct LineSplitter {
     half: Vec<u8>,
     /// The line at hand is too long, and skipped to its end.
     skips: bool,
@@ -178,16 +178,16 @@ pub struct Lines {
 
 /// One line of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub enum AgentLine {
     /// A line, without its end.
     Whole(String),
     /// One that is no text, or longer than [`LINE_BYTES`].
     Damaged,
 }
 
-impl Lines {
+impl LineSplitter {
     /// Takes bytes; gives the lines they complete.
-    pub fn take(&mut self, mut bytes: &[u8]) -> Vec<Line> {
+    pub fn take(&mut self, mut bytes: &[u8]) -> Vec<AgentLine> {
         let mut lines = Vec::new();
         while let Some(at) = memchr::memchr(b'\n', bytes) {
             let (head, rest) = bytes.split_at(at);
@@ -198,8 +198,8 @@ impl Lines {
             let text = String::from_utf8(line).ok().filter(|_| !skipped);
             match text {
                 Some(text) if text.trim().is_empty() => {}
-                Some(text) => lines.push(Line::Whole(text)),
-                None => lines.push(Line::Damaged),
+                Some(text) => lines.push(AgentLine::Whole(text)),
+                None => lines.push(AgentLine::Damaged),
             }
         }
         self.keep(bytes);

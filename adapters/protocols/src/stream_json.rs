@@ -11,7 +11,7 @@ use events::ToolOutcome;
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::{Calls, Codec, Meaning, Outcome, Request, raw};
+use super::{Calls, Codec, Meaning, PermissionRequest, TurnEnd, raw};
 use agents::{AgentAnswer, borrowed::Text};
 
 /// Our id of the greeting.
@@ -233,13 +233,13 @@ impl Codec for StreamJson {
         meanings
     }
 
-    fn answer(&self, request: &Request, given: &AgentAnswer) -> Option<String> {
+    fn answer(&self, request: &PermissionRequest, given: &AgentAnswer) -> Option<String> {
         let asked = asked(&request.line)?;
         let response = response(&asked.tool, asked.input.get(), given)?;
         Some(answered(&request.id, &response))
     }
 
-    fn cancel(&self, request: &Request) -> String {
+    fn cancel(&self, request: &PermissionRequest) -> String {
         answered(
             &request.id,
             &json!({ "behavior": "deny", "message": "interrupted by the user", "interrupt": true }).to_string(),
@@ -271,7 +271,14 @@ impl StreamJson {
                 };
                 let place = call.as_deref().and_then(|call| self.places.get(call)).cloned();
                 let id = json!(id).to_string();
-                meanings.push(Meaning::Asks(Box::new(Request { id, session, call, place, line, item: None })));
+                meanings.push(Meaning::Asks(Box::new(PermissionRequest {
+                    id,
+                    session,
+                    call,
+                    place,
+                    line,
+                    item: None,
+                })));
             }
             "hook_callback" if control.callback_id.as_deref() == Some(PLACE) => {
                 let before = control.input.and_then(|input| serde_json::from_str::<Before<'_>>(input.get()).ok());
@@ -302,7 +309,7 @@ impl StreamJson {
             meanings.push(Meaning::Ready);
         } else {
             let why = response.error.map_or_else(|| "it refuses to begin".to_owned(), Text::into_string);
-            meanings.push(Meaning::Ended(Outcome::Failed(why)));
+            meanings.push(Meaning::Ended(TurnEnd::Failed(why)));
         }
     }
 
@@ -361,17 +368,17 @@ fn is(value: Option<&RawValue>) -> bool {
     value.is_some_and(|value| value.get() == "true")
 }
 
-fn ended(message: &Message<'_>) -> Outcome {
+fn ended(message: &Message<'_>) -> TurnEnd {
     let text = |value: Option<&RawValue>| value.and_then(|value| serde_json::from_str::<String>(value.get()).ok());
     if text(message.terminal_reason).is_some_and(|reason| reason.starts_with("aborted")) {
-        return Outcome::Interrupted;
+        return TurnEnd::Interrupted;
     }
     if !is(message.is_error) && message.subtype.as_deref() == Some("success") {
-        return Outcome::Completed;
+        return TurnEnd::Completed;
     }
     let errors = message.errors.and_then(|errors| serde_json::from_str::<Vec<String>>(errors.get()).ok());
     let words = text(message.result).or_else(|| errors.and_then(|errors| errors.into_iter().next()));
-    Outcome::Failed(words.or_else(|| message.subtype.as_deref().map(str::to_owned)).unwrap_or_default())
+    TurnEnd::Failed(words.or_else(|| message.subtype.as_deref().map(str::to_owned)).unwrap_or_default())
 }
 
 fn answered(id: &str, response: &str) -> String {

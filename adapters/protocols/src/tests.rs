@@ -42,7 +42,7 @@ pub(super) fn written(name: &str) -> (Provider, Vec<&'static str>) {
 }
 
 /// The requests of a recording, in order.
-pub(super) fn requests(name: &str) -> Vec<Request> {
+pub(super) fn requests(name: &str) -> Vec<PermissionRequest> {
     let (provider, lines) = written(name);
     let mut codec = codec_of(provider, "/home/dev/proj");
     codec.begin();
@@ -256,7 +256,7 @@ fn a_request_nobody_understands_is_refused() {
 #[test]
 fn an_agent_that_cannot_begin_has_failed() {
     let failed = |provider, line: &str| codec_of(provider, "/p").hear(line);
-    let words = |words: &str| vec![Meaning::Ended(Outcome::Failed(words.into()))];
+    let words = |words: &str| vec![Meaning::Ended(TurnEnd::Failed(words.into()))];
     let refused =
         r#"{"type":"control_response","response":{"subtype":"error","request_id":"capture-begins","error":"no"}}"#;
     assert_eq!(failed(Provider::Claude, refused), words("no"));
@@ -284,10 +284,13 @@ fn a_turn_is_stopped_once_it_has_a_name() {
 
 #[test]
 fn lines_are_cut_and_long_ones_skipped() {
-    let mut lines = Lines::default();
-    assert_eq!(lines.take(b"a\n\n  \nb"), [Line::Whole("a".into())]);
-    assert_eq!(lines.take(b"c\n\xff\nd\r\n"), [Line::Whole("bc".into()), Line::Damaged, Line::Whole("d\r".into())]);
+    let mut lines = LineSplitter::default();
+    assert_eq!(lines.take(b"a\n\n  \nb"), [AgentLine::Whole("a".into())]);
+    assert_eq!(
+        lines.take(b"c\n\xff\nd\r\n"),
+        [AgentLine::Whole("bc".into()), AgentLine::Damaged, AgentLine::Whole("d\r".into())]
+    );
     let long = vec![b'x'; LINE_BYTES / 2 + 1];
     assert!(lines.take(&long).is_empty() && lines.take(&long).is_empty());
-    assert_eq!(lines.take(b"x\ny\n"), [Line::Damaged, Line::Whole("y".into())]);
+    assert_eq!(lines.take(b"x\ny\n"), [AgentLine::Damaged, AgentLine::Whole("y".into())]);
 }

@@ -13,7 +13,7 @@ use events::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Request, acp, app_server, drive, stream_json};
+use super::{PermissionRequest, acp, app_server, drive, stream_json};
 use agents::agent::Protocol;
 use hooks::delivery::{
     Delivery,
@@ -75,7 +75,7 @@ pub struct PermissionPayload {
 impl PermissionPayload {
     /// A request, to be delivered.
     #[must_use]
-    pub fn of(request: &Request) -> Self {
+    pub fn of(request: &PermissionRequest) -> Self {
         Self {
             request: request.line.clone(),
             item: request.item.clone(),

@@ -9,7 +9,7 @@ use hooks::delivery::Delivery;
 
 const CWD: &str = "/home/dev/proj";
 
-fn approval(provider: Provider, request: &Request) -> ApprovalRequested {
+fn approval(provider: Provider, request: &PermissionRequest) -> ApprovalRequested {
     let at = Timestamp::from_millisecond(1_795_149_432_000);
     let told = ProtocolEvent {
         session_id: request.session.clone(),
@@ -45,7 +45,7 @@ fn approval(provider: Provider, request: &Request) -> ApprovalRequested {
 
 /// A request in short: `kind tool command paths cwd exact`.
 #[track_caller]
-fn check(provider: Provider, request: &Request, expected: &str, input: &str) {
+fn check(provider: Provider, request: &PermissionRequest, expected: &str, input: &str) {
     let asked = approval(provider, request);
     let short = format!(
         "{} {} {:?} {:?} in {} {}",
@@ -67,7 +67,7 @@ fn what_is_asked_for() {
     let command = "\"touch made.txt && echo done\" []";
     check(Provider::Claude, claude, &format!("command Bash {command} in ? cut"), input);
     // The callback before the call told where.
-    let placed = Request { place: Some("/home/dev/proj/sub".into()), ..claude.clone() };
+    let placed = PermissionRequest { place: Some("/home/dev/proj/sub".into()), ..claude.clone() };
     check(Provider::Claude, &placed, &format!("command Bash {command} in /home/dev/proj/sub whole"), input);
 
     let codex = requests("codex");
@@ -94,17 +94,18 @@ fn what_is_asked_for() {
 }
 
 /// A request with something else in it.
-fn with(request: &Request, change: impl FnOnce(&mut Value)) -> Request {
+fn with(request: &PermissionRequest, change: impl FnOnce(&mut Value)) -> PermissionRequest {
     let mut line: Value = serde_json::from_str(request.line.get()).unwrap();
     change(&mut line);
-    Request { line: raw(&line.to_string()).unwrap(), ..request.clone() }
+    PermissionRequest { line: raw(&line.to_string()).unwrap(), ..request.clone() }
 }
 
 #[test]
 fn what_is_not_told_for_certain_is_not_whole() {
     let codex = requests("codex");
-    let whole = |provider, request: &Request| !approval(provider, request).cut;
-    let plain = |request: &Request| is_plain(Provider::Codex, &approval(Provider::Codex, request).input.unwrap());
+    let whole = |provider, request: &PermissionRequest| !approval(provider, request).cut;
+    let plain =
+        |request: &PermissionRequest| is_plain(Provider::Codex, &approval(Provider::Codex, request).input.unwrap());
     assert!(plain(&codex[0]));
     for (name, value) in [
         ("kind", json!("writeStdin")),
@@ -116,7 +117,7 @@ fn what_is_not_told_for_certain_is_not_whole() {
     }
     assert!(!whole(Provider::Codex, &with(&codex[0], |line| line["params"]["cwd"] = Value::Null)));
     assert!(!whole(Provider::Codex, &with(&codex[2], |line| line["params"]["grantRoot"] = json!("/"))));
-    assert!(!whole(Provider::Codex, &Request { item: None, ..codex[2].clone() }));
+    assert!(!whole(Provider::Codex, &PermissionRequest { item: None, ..codex[2].clone() }));
     assert_eq!(
         approval(Provider::Codex, &with(&codex[0], |line| line["params"]["kind"] = json!("writeStdin"))).about,
         None
@@ -166,7 +167,7 @@ fn only_a_plain_yes_for_this_once_is_given() {
 fn claude_code_is_given_back_what_it_asked_for_or_what_was_decided() {
     let request = &requests("claude-allow")[0];
     let speaks = stream_json::StreamJson::default();
-    let response = |request: &Request, given: &AgentAnswer| {
+    let response = |request: &PermissionRequest, given: &AgentAnswer| {
         let line: Value = serde_json::from_str(&speaks.answer(request, given)?).unwrap();
         Some(line["response"]["response"].clone())
     };
@@ -214,13 +215,13 @@ proptest! {
         let text = lines.join("\n") + "\n";
         let mut cuts = cuts;
         cuts.sort_unstable();
-        let (mut cutter, mut got, mut from) = (Lines::default(), Vec::new(), 0);
+        let (mut cutter, mut got, mut from) = (LineSplitter::default(), Vec::new(), 0);
         for cut in cuts.into_iter().chain([text.len()]) {
             let cut = cut.min(text.len()).max(from);
             got.extend(cutter.take(&text.as_bytes()[from..cut]));
             from = cut;
         }
-        let wanted: Vec<Line> = lines.iter().map(|line| Line::Whole((*line).to_owned())).collect();
+        let wanted: Vec<AgentLine> = lines.iter().map(|line| AgentLine::Whole((*line).to_owned())).collect();
         prop_assert_eq!(got, wanted);
     }
 

@@ -15,7 +15,7 @@ use events::{Provider, Source, Timestamp};
 use hooks::delivery::{Agent, Delivery};
 use processes::start_ticks;
 use protocols::{
-    Request,
+    PermissionRequest,
     told::{PermissionPayload, ProtocolEvent, ProtocolEventKind},
 };
 
@@ -57,7 +57,7 @@ impl Desk {
     }
 
     /// Delivers a request: what is decided is decided for just this delivery.
-    pub(super) fn ask(&self, request: &Request) -> anyhow::Result<Delivery> {
+    pub(super) fn ask(&self, request: &PermissionRequest) -> anyhow::Result<Delivery> {
         self.deliver(&request.session, ProtocolEventKind::Asks(PermissionPayload::of(request)))
     }
 

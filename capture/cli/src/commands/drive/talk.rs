@@ -16,7 +16,7 @@ use events::{Confidence, Payload, Provider, SessionId, Source};
 use hooks::delivery::Delivery;
 use projections::Approval;
 use protocols::{
-    Codec, Line, Meaning, Outcome, Request,
+    Codec, Line, Meaning, PermissionRequest, TurnEnd,
     program::{Program, Streams},
     told::{self, What},
 };
@@ -68,7 +68,7 @@ pub(super) struct Begin {
 
 /// A request that waits for its decision.
 struct Pending {
-    request: Request,
+    request: PermissionRequest,
     approval: Approval,
     /// Until when somebody is waited for.
     until: Instant,
@@ -99,7 +99,7 @@ struct Talk {
     decided: Vec<Decided>,
     /// The request the user at the terminal is looking at.
     asked: Option<String>,
-    outcome: Option<Outcome>,
+    outcome: Option<TurnEnd>,
     /// Somebody wants it to end, with this exit code.
     stopped: Option<u8>,
     /// When it is told to go again, and how.
@@ -194,9 +194,9 @@ impl Talk {
             return Ok(code);
         }
         match &self.outcome {
-            Some(Outcome::Completed) => Ok(0),
-            Some(Outcome::Interrupted) => Ok(BY_INTERRUPT),
-            Some(Outcome::Failed(_)) => Ok(FAILED),
+            Some(TurnEnd::Completed) => Ok(0),
+            Some(TurnEnd::Interrupted) => Ok(BY_INTERRUPT),
+            Some(TurnEnd::Failed(_)) => Ok(FAILED),
             None => {
                 let why = format!("the agent ended with {code}, and its turn had not");
                 self.show.show(&Shown::Ended { outcome: "gone", message: Some(&why) })?;
@@ -289,7 +289,7 @@ impl Talk {
         }
     }
 
-    fn ended(&mut self, outcome: Outcome) -> anyhow::Result<()> {
+    fn ended(&mut self, outcome: TurnEnd) -> anyhow::Result<()> {
         if self.outcome.is_some() {
             return Ok(());
         }
@@ -305,7 +305,7 @@ impl Talk {
     }
 
     /// It asks for permission: somebody is waited for.
-    fn asks(&mut self, request: Request) -> anyhow::Result<()> {
+    fn asks(&mut self, request: PermissionRequest) -> anyhow::Result<()> {
         let known = self.pending.iter().any(|pending| pending.request.id == request.id);
         if self.stopped.is_some() || known {
             let line = self.codec.cancel(&request);
@@ -407,7 +407,7 @@ impl Talk {
     }
 
     /// Gives the answer in the agent's words; an allowance it has none for is a denial.
-    fn answer(&mut self, request: &Request, answer: &AgentAnswer) -> anyhow::Result<()> {
+    fn answer(&mut self, request: &PermissionRequest, answer: &AgentAnswer) -> anyhow::Result<()> {
         let words = self.codec.answer(request, answer);
         let why = "it was allowed in a way that cannot be told, so it is denied";
         if words.is_none() {
