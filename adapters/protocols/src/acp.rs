@@ -12,11 +12,11 @@ use serde_json::{json, value::RawValue};
 
 use super::{
     Codec, Meaning, PermissionRequest, TurnEnd, raw,
-    rpc::{Dialect, Message, Sort},
+    rpc::{RpcDialect, RpcMessage, RpcMessageKind},
 };
 use agents::{AgentAnswer, borrowed::Text};
 
-const DIALECT: Dialect = Dialect::Versioned;
+const DIALECT: RpcDialect = RpcDialect::Versioned;
 const ASKS: &str = "session/request_permission";
 
 /// Requests of ours.
@@ -36,7 +36,7 @@ pub struct Acp {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Params<'a> {
+struct AcpParams<'a> {
     #[serde(borrow)]
     session_id: Option<Text<'a>>,
     #[serde(borrow)]
@@ -63,7 +63,7 @@ struct Update<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-struct Words<'a> {
+struct TextBlock<'a> {
     #[serde(borrow)]
     text: Option<Text<'a>>,
 }
@@ -87,13 +87,13 @@ impl Acp {
     fn result(&mut self, id: u64, result: &RawValue) -> Vec<Meaning> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Of<'a> {
+        struct ResultFields<'a> {
             #[serde(borrow)]
             session_id: Option<Text<'a>>,
             #[serde(borrow)]
             stop_reason: Option<Text<'a>>,
         }
-        let of = serde_json::from_str::<Of<'_>>(result.get()).ok();
+        let of = serde_json::from_str::<ResultFields<'_>>(result.get()).ok();
         if id == INITIALIZE {
             let new = json!({ "cwd": self.cwd, "mcpServers": [] });
             return vec![Meaning::Send(DIALECT.request(NEW, "session/new", &new))];
@@ -119,7 +119,7 @@ impl Acp {
     }
 
     fn asked(id: &RawValue, method: &str, params: Option<&RawValue>, line: &str) -> Vec<Meaning> {
-        let told = params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
+        let told = params.and_then(|params| serde_json::from_str::<AcpParams<'_>>(params.get()).ok());
         let session = told.as_ref().and_then(|told| told.session_id.as_deref());
         let call = told.as_ref().and_then(|told| told.tool_call);
         let (Some(session), Some(call), Some(line), true) = (session, call, raw(line), method == ASKS) else {
@@ -135,7 +135,7 @@ impl Acp {
     }
 
     fn told(method: &str, params: Option<&RawValue>) -> Vec<Meaning> {
-        let params = params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
+        let params = params.and_then(|params| serde_json::from_str::<AcpParams<'_>>(params.get()).ok());
         let update = params.and_then(|params| serde_json::from_str::<Update<'_>>(params.update?.get()).ok());
         let (true, Some(update)) = (method == "session/update", update) else {
             return vec![Meaning::Unrecognized(method.to_owned())];
@@ -143,7 +143,8 @@ impl Acp {
         let call = || update.tool_call_id.as_deref().unwrap_or_default().to_owned();
         match update.session_update.as_deref() {
             Some("agent_message_chunk") => {
-                let words = update.content.and_then(|content| serde_json::from_str::<Words<'_>>(content.get()).ok());
+                let words =
+                    update.content.and_then(|content| serde_json::from_str::<TextBlock<'_>>(content.get()).ok());
                 words.and_then(|words| words.text).map(|text| Meaning::Text(text.into_string())).into_iter().collect()
             }
             Some("tool_call") => {
@@ -190,20 +191,20 @@ impl Codec for Acp {
         Some(DIALECT.notice("session/cancel", Some(json!({ "sessionId": session }))))
     }
 
-    fn hear(&mut self, line: &str) -> Vec<Meaning> {
-        let Ok(message) = serde_json::from_str::<Message<'_>>(line) else {
+    fn decode_line(&mut self, line: &str) -> Vec<Meaning> {
+        let Ok(message) = serde_json::from_str::<RpcMessage<'_>>(line) else {
             return vec![Meaning::Unrecognized("no message".into())];
         };
         match message.sort() {
-            Sort::Request { id, method, params } => Self::asked(id, method, params, line),
-            Sort::Notice { method, params } => Self::told(method, params),
-            Sort::Result { id, result } => self.result(id, result),
-            Sort::Error { id, words } if id <= NEW || self.prompted == Some(id) => {
+            RpcMessageKind::Request { id, method, params } => Self::asked(id, method, params, line),
+            RpcMessageKind::Notice { method, params } => Self::told(method, params),
+            RpcMessageKind::Result { id, result } => self.result(id, result),
+            RpcMessageKind::Error { id, words } if id <= NEW || self.prompted == Some(id) => {
                 self.prompted = None;
                 vec![Meaning::Ended(TurnEnd::Failed(words))]
             }
-            Sort::Error { words, .. } => vec![Meaning::Failed(words)],
-            Sort::Strange => vec![Meaning::Unrecognized("no message of JSON-RPC".into())],
+            RpcMessageKind::Error { words, .. } => vec![Meaning::Failed(words)],
+            RpcMessageKind::Strange => vec![Meaning::Unrecognized("no message of JSON-RPC".into())],
         }
     }
 
@@ -228,7 +229,7 @@ fn selected(id: &str, option: &str) -> String {
 
 /// A request for permission, as the agent writes it.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct AcpRequest {
     /// The sort of the call, in the protocol's words.
     pub kind: String,
     /// What it shows of it.
@@ -246,10 +247,10 @@ pub(super) struct Asked {
 }
 
 /// Reads a request for permission; `None` when it is none.
-pub(super) fn asked(line: &RawValue) -> Option<Asked> {
-    let message: Message<'_> = serde_json::from_str(line.get()).ok()?;
+pub(super) fn asked(line: &RawValue) -> Option<AcpRequest> {
+    let message: RpcMessage<'_> = serde_json::from_str(line.get()).ok()?;
     let params = message.params.filter(|_| message.method.as_deref() == Some(ASKS))?;
-    let params: Params<'_> = serde_json::from_str(params.get()).ok()?;
+    let params: AcpParams<'_> = serde_json::from_str(params.get()).ok()?;
     let mut fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(params.tool_call?.get()).ok()?;
     fields.retain(|name, _| !matches!(name.as_str(), "toolCallId" | "status"));
     if let Some(options) = params.options {
@@ -259,28 +260,28 @@ pub(super) fn asked(line: &RawValue) -> Option<Asked> {
 }
 
 /// Reads what is shown of a call, with the answers that are offered.
-fn read(input: &str) -> Option<Asked> {
+fn read(input: &str) -> Option<AcpRequest> {
     #[derive(Deserialize)]
-    struct Shown<'a> {
+    struct ShownCall<'a> {
         #[serde(borrow)]
         title: Option<Text<'a>>,
         #[serde(borrow)]
         kind: Option<Text<'a>>,
         #[serde(default, borrow)]
-        content: Vec<Content<'a>>,
+        content: Vec<ShownContent<'a>>,
         #[serde(default, borrow)]
         options: Vec<Offer<'a>>,
     }
     #[derive(Deserialize)]
-    struct Content<'a> {
+    struct ShownContent<'a> {
         #[serde(borrow, rename = "type")]
         kind: Text<'a>,
         #[serde(borrow)]
         path: Option<Text<'a>>,
         #[serde(borrow)]
-        content: Option<Words<'a>>,
+        content: Option<TextBlock<'a>>,
     }
-    let shown: Shown<'_> = serde_json::from_str(input).ok()?;
+    let shown: ShownCall<'_> = serde_json::from_str(input).ok()?;
     let offered = |kind: &str| {
         let mut fitting = shown.options.iter().filter(|option| &*option.kind == kind);
         // Two that say the same cannot be told apart.
@@ -289,10 +290,10 @@ fn read(input: &str) -> Option<Asked> {
     };
     let diffs = shown.content.iter().filter(|content| &*content.kind == "diff");
     let words = match shown.content.as_slice() {
-        [Content { content: Some(words), .. }] => words.text.as_deref().map(str::to_owned),
+        [ShownContent { content: Some(words), .. }] => words.text.as_deref().map(str::to_owned),
         _ => None,
     };
-    Some(Asked {
+    Some(AcpRequest {
         allow: offered("allow_once"),
         deny: offered("reject_once"),
         kind: shown.kind.as_deref().unwrap_or_default().to_owned(),
@@ -303,7 +304,7 @@ fn read(input: &str) -> Option<Asked> {
     })
 }
 
-impl Asked {
+impl AcpRequest {
     /// Whether it is Gemini CLI's shell in this directory, in the foreground. The words before the
     /// bracket are its own, those behind it are the model's.
     pub(super) fn is_shell_in(&self, cwd: &str) -> bool {

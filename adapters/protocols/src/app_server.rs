@@ -10,11 +10,11 @@ use serde_json::{json, value::RawValue};
 
 use super::{
     Calls, Codec, Meaning, PermissionRequest, TurnEnd, raw,
-    rpc::{Dialect, Message, Sort},
+    rpc::{RpcDialect, RpcMessage, RpcMessageKind},
 };
 use agents::{AgentAnswer, borrowed::Text};
 
-const DIALECT: Dialect = Dialect::Bare;
+const DIALECT: RpcDialect = RpcDialect::Bare;
 const COMMAND: &str = "item/commandExecution/requestApproval";
 const FILES: &str = "item/fileChange/requestApproval";
 
@@ -45,7 +45,7 @@ pub struct AppServer {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Params<'a> {
+struct AppServerParams<'a> {
     #[serde(borrow)]
     thread_id: Option<Text<'a>>,
     #[serde(borrow)]
@@ -68,7 +68,7 @@ struct Params<'a> {
 /// A thread, a turn or an item.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Thing<'a> {
+struct AppServerObject<'a> {
     #[serde(borrow)]
     id: Option<Text<'a>>,
     #[serde(borrow, rename = "type")]
@@ -84,13 +84,13 @@ struct Thing<'a> {
     message: Option<Text<'a>>,
 }
 
-impl Thing<'_> {
+impl AppServerObject<'_> {
     fn status(&self) -> &str {
         self.status.map_or("", |status| status.get().trim_matches('"'))
     }
 }
 
-fn thing(text: Option<&RawValue>) -> Thing<'_> {
+fn thing(text: Option<&RawValue>) -> AppServerObject<'_> {
     text.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default()
 }
 
@@ -123,13 +123,13 @@ impl AppServer {
 
     fn result(&mut self, id: u64, result: &RawValue) -> Vec<Meaning> {
         #[derive(Deserialize)]
-        struct Of<'a> {
+        struct ResultFields<'a> {
             #[serde(borrow)]
             thread: Option<&'a RawValue>,
             #[serde(borrow)]
             turn: Option<&'a RawValue>,
         }
-        let of = serde_json::from_str::<Of<'_>>(result.get()).ok();
+        let of = serde_json::from_str::<ResultFields<'_>>(result.get()).ok();
         if id == INITIALIZE {
             let start = json!({ "cwd": self.cwd, "approvalPolicy": "on-request" });
             return [DIALECT.notice("initialized", None), DIALECT.request(START, "thread/start", &start)]
@@ -159,7 +159,7 @@ impl AppServer {
                 Meaning::Unrecognized(format!("a request: {method}")),
             ]
         };
-        let told = params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
+        let told = params.and_then(|params| serde_json::from_str::<AppServerParams<'_>>(params.get()).ok());
         let (Some(told), Some(line), true) = (told, raw(line), matches!(method, COMMAND | FILES)) else {
             return refused();
         };
@@ -177,10 +177,12 @@ impl AppServer {
     }
 
     fn told(&mut self, method: &str, params: Option<&RawValue>) -> Vec<Meaning> {
-        let told = params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok()).unwrap_or_default();
+        let told = params
+            .and_then(|params| serde_json::from_str::<AppServerParams<'_>>(params.get()).ok())
+            .unwrap_or_default();
         // A helper's thread speaks for itself.
         let own = told.thread_id.is_none() || told.thread_id.as_deref() == self.thread.as_deref();
-        let named = |thing: &Thing<'_>| thing.id.as_deref().unwrap_or_default().to_owned();
+        let named = |thing: &AppServerObject<'_>| thing.id.as_deref().unwrap_or_default().to_owned();
         match method {
             "turn/started" if own => {
                 self.turn = thing(told.turn).id.map(Text::into_string);
@@ -234,7 +236,7 @@ impl AppServer {
         }
     }
 
-    fn completed(&mut self, item: &Thing<'_>, own: bool) -> Vec<Meaning> {
+    fn completed(&mut self, item: &AppServerObject<'_>, own: bool) -> Vec<Meaning> {
         let id = item.id.as_deref().unwrap_or_default();
         match item.kind.as_deref() {
             Some("agentMessage") if own => {
@@ -291,19 +293,19 @@ impl Codec for AppServer {
         self.stop()
     }
 
-    fn hear(&mut self, line: &str) -> Vec<Meaning> {
-        let Ok(message) = serde_json::from_str::<Message<'_>>(line) else {
+    fn decode_line(&mut self, line: &str) -> Vec<Meaning> {
+        let Ok(message) = serde_json::from_str::<RpcMessage<'_>>(line) else {
             return vec![Meaning::Unrecognized("no message".into())];
         };
         match message.sort() {
-            Sort::Request { id, method, params } => self.asked(id, method, params, line),
-            Sort::Notice { method, params } => self.told(method, params),
-            Sort::Result { id, result } => self.result(id, result),
-            Sort::Error { id, words } if id <= START || self.prompted == Some(id) => {
+            RpcMessageKind::Request { id, method, params } => self.asked(id, method, params, line),
+            RpcMessageKind::Notice { method, params } => self.told(method, params),
+            RpcMessageKind::Result { id, result } => self.result(id, result),
+            RpcMessageKind::Error { id, words } if id <= START || self.prompted == Some(id) => {
                 vec![Meaning::Ended(TurnEnd::Failed(words))]
             }
-            Sort::Error { words, .. } => vec![Meaning::Failed(words)],
-            Sort::Strange => vec![Meaning::Unrecognized("no message of JSON-RPC".into())],
+            RpcMessageKind::Error { words, .. } => vec![Meaning::Failed(words)],
+            RpcMessageKind::Strange => vec![Meaning::Unrecognized("no message of JSON-RPC".into())],
         }
     }
 
@@ -325,7 +327,7 @@ impl Codec for AppServer {
 /// A request for permission, as the agent writes it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Asked<'a> {
+pub(super) struct AppServerRequest<'a> {
     #[serde(borrow)]
     pub kind: Option<Text<'a>>,
     #[serde(borrow)]
@@ -346,7 +348,7 @@ pub(super) struct Asked<'a> {
     pub input: String,
 }
 
-impl Asked<'_> {
+impl AppServerRequest<'_> {
     /// Whether a plain yes, for this once, is among the answers.
     fn accepts(&self) -> bool {
         self.available_decisions.as_ref().is_none_or(|all| all.iter().any(|one| one.get() == "\"accept\""))
@@ -354,12 +356,12 @@ impl Asked<'_> {
 }
 
 /// Reads a request for permission; `None` when it is none.
-pub(super) fn asked(line: &RawValue) -> Option<Asked<'_>> {
-    let message: Message<'_> = serde_json::from_str(line.get()).ok()?;
+pub(super) fn asked(line: &RawValue) -> Option<AppServerRequest<'_>> {
+    let message: RpcMessage<'_> = serde_json::from_str(line.get()).ok()?;
     let method = message.method?;
     let params = message.params.filter(|_| matches!(&*method, COMMAND | FILES))?;
-    let asked: Asked<'_> = serde_json::from_str(params.get()).ok()?;
-    Some(Asked { is_files: &*method == FILES, input: nameless(params.get())?, ..asked })
+    let asked: AppServerRequest<'_> = serde_json::from_str(params.get()).ok()?;
+    Some(AppServerRequest { is_files: &*method == FILES, input: nameless(params.get())?, ..asked })
 }
 
 /// The fields of an object but those that only name it.
@@ -371,14 +373,14 @@ pub(super) fn nameless(object: &str) -> Option<String> {
 
 /// A change that an item would make.
 #[derive(Debug, Deserialize)]
-pub(super) struct Change {
+pub(super) struct FileChange {
     /// The file.
     pub path: String,
-    kind: Kind,
+    kind: ChangeKind,
 }
 
 #[derive(Debug, Deserialize)]
-struct Kind {
+struct ChangeKind {
     #[serde(default)]
     move_path: Option<String>,
 }
@@ -386,18 +388,19 @@ struct Kind {
 /// The files an item would change, by their names before and after; `None` when it does not say.
 pub(super) fn changed(item: &RawValue) -> Option<Vec<String>> {
     #[derive(Deserialize)]
-    struct Item {
-        changes: Vec<Change>,
+    struct ChangedItem {
+        changes: Vec<FileChange>,
     }
-    let item: Item = serde_json::from_str(item.get()).ok()?;
+    let item: ChangedItem = serde_json::from_str(item.get()).ok()?;
     let paths: Vec<String> =
         item.changes.into_iter().flat_map(|change| std::iter::once(change.path).chain(change.kind.move_path)).collect();
     (!paths.is_empty()).then_some(paths)
 }
 
 pub(super) fn has_words(input: Option<&str>, given: &AgentAnswer) -> bool {
-    let asked = input.and_then(|input| serde_json::from_str::<Asked<'_>>(input).ok());
-    !given.allow || given.rewrite.is_none() && given.answers.is_none() && asked.as_ref().is_none_or(Asked::accepts)
+    let asked = input.and_then(|input| serde_json::from_str::<AppServerRequest<'_>>(input).ok());
+    !given.allow
+        || given.rewrite.is_none() && given.answers.is_none() && asked.as_ref().is_none_or(AppServerRequest::accepts)
 }
 
 /// Whether a request for a command asks for nothing else: no other rights, no other place, no input to

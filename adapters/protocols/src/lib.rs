@@ -122,7 +122,7 @@ pub trait Codec: Send {
     fn interrupt(&mut self) -> Option<String>;
 
     /// What a line means.
-    fn hear(&mut self, line: &str) -> Vec<Meaning>;
+    fn decode_line(&mut self, line: &str) -> Vec<Meaning>;
 
     /// The line that answers a request; `None` when the protocol has no words for the decision.
     fn answer(&self, request: &PermissionRequest, given: &AgentAnswer) -> Option<String>;

@@ -46,7 +46,7 @@ pub(super) fn requests(name: &str) -> Vec<PermissionRequest> {
     let (provider, lines) = written(name);
     let mut codec = codec_of(provider, "/home/dev/proj");
     codec.begin();
-    let heard = lines.into_iter().flat_map(|line| codec.hear(line));
+    let heard = lines.into_iter().flat_map(|line| codec.decode_line(line));
     heard.filter_map(|meaning| if let Meaning::Asks(request) = meaning { Some(*request) } else { None }).collect()
 }
 
@@ -60,7 +60,7 @@ fn understood(name: &str) -> String {
         writeln!(text, "> {line}").unwrap();
     }
     for line in lines {
-        for meaning in codec.hear(line) {
+        for meaning in codec.decode_line(line) {
             let prompts = matches!(meaning, Meaning::Ready | Meaning::Ended(_));
             match meaning {
                 Meaning::Send(line) => writeln!(text, "> {line}"),
@@ -232,7 +232,7 @@ fn gemini() {
 
 #[test]
 fn a_request_nobody_understands_is_refused() {
-    let hears = |provider, line: &Value| codec_of(provider, "/p").hear(&line.to_string());
+    let hears = |provider, line: &Value| codec_of(provider, "/p").decode_line(&line.to_string());
     let sent = |heard: Vec<Meaning>| match heard.into_iter().next() {
         Some(Meaning::Send(line)) => serde_json::from_str::<Value>(&line).unwrap(),
         other => panic!("{other:?}"),
@@ -255,7 +255,7 @@ fn a_request_nobody_understands_is_refused() {
 
 #[test]
 fn an_agent_that_cannot_begin_has_failed() {
-    let failed = |provider, line: &str| codec_of(provider, "/p").hear(line);
+    let failed = |provider, line: &str| codec_of(provider, "/p").decode_line(line);
     let words = |words: &str| vec![Meaning::Ended(TurnEnd::Failed(words.into()))];
     let refused =
         r#"{"type":"control_response","response":{"subtype":"error","request_id":"capture-begins","error":"no"}}"#;
@@ -268,13 +268,13 @@ fn an_agent_that_cannot_begin_has_failed() {
 fn a_turn_is_stopped_once_it_has_a_name() {
     let mut codec = app_server::AppServer::new("/p");
     assert_eq!(codec.interrupt(), None);
-    codec.hear(r#"{"id":2,"result":{"thread":{"id":"t"}}}"#);
+    codec.decode_line(r#"{"id":2,"result":{"thread":{"id":"t"}}}"#);
     assert!(codec.prompt("go").unwrap().contains("\"turn/start\""));
     assert_eq!(codec.interrupt(), None, "its id is not known yet");
-    let [Meaning::Send(stop)] = &codec.hear(r#"{"id":3,"result":{"turn":{"id":"u"}}}"#)[..] else { panic!() };
+    let [Meaning::Send(stop)] = &codec.decode_line(r#"{"id":3,"result":{"turn":{"id":"u"}}}"#)[..] else { panic!() };
     assert_eq!(stop, r#"{"id":4,"method":"turn/interrupt","params":{"threadId":"t","turnId":"u"}}"#);
     let mut codec = acp::Acp::new("/p");
-    codec.hear(r#"{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}"#);
+    codec.decode_line(r#"{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}"#);
     assert_eq!(codec.interrupt(), None);
     codec.prompt("go").unwrap();
     assert!(codec.interrupt().unwrap().contains("session/cancel"));

@@ -191,16 +191,16 @@ fn the_directory_is_told_before_the_call() {
     let mut codec = stream_json::StreamJson::default();
     let before = json!({"type": "control_request", "request_id": "h", "request": {"subtype": "hook_callback", "callback_id": "capture-place",
         "input": {"session_id": "s", "cwd": "/p/sub", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {}, "tool_use_id": "t"}, "tool_use_id": "t"}});
-    let heard = codec.hear(&before.to_string());
+    let heard = codec.decode_line(&before.to_string());
     // No decision: its own rules count.
     let [Meaning::Send(line)] = &heard[..] else { panic!("{heard:?}") };
     assert!(line.contains(r#""response":{}"#), "{line}");
-    codec.hear(r#"{"type":"system","subtype":"init","session_id":"s"}"#);
+    codec.decode_line(r#"{"type":"system","subtype":"init","session_id":"s"}"#);
     let ask = |call: &str| {
         json!({"type": "control_request", "request_id": "r",
         "request": {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": call}})
     };
-    let place = |codec: &mut stream_json::StreamJson, call| match codec.hear(&ask(call).to_string()).pop() {
+    let place = |codec: &mut stream_json::StreamJson, call| match codec.decode_line(&ask(call).to_string()).pop() {
         Some(Meaning::Asks(request)) => request.place,
         other => panic!("{other:?}"),
     };
@@ -251,7 +251,7 @@ proptest! {
             let mut codec = codec_of(provider, "/p");
             let made = format!(r#"{{"id":{id},"type":"control_request","request_id":"x","method":"x","request":{{"subtype":"x"}},"params":{{}}}}"#);
             for line in [&line, &made] {
-                for meaning in codec.hear(line) {
+                for meaning in codec.decode_line(line) {
                     if let Meaning::Send(sent) = meaning {
                         prop_assert!(sent.contains("error"), "{}", sent);
                     }

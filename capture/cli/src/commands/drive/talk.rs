@@ -155,7 +155,7 @@ impl Talk {
                 None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match heard {
-                Ok(Heard::Line(Line::Whole(line))) => self.hear(&line)?,
+                Ok(Heard::Line(Line::Whole(line))) => self.decode_line(&line)?,
                 Ok(Heard::Line(Line::Damaged)) => self.show.show(&Shown::Unrecognized { sort: "a damaged line" })?,
                 Ok(Heard::Closed) => break,
                 Ok(Heard::Waited(request, waited)) => self.waited(&request, waited)?,
@@ -238,8 +238,8 @@ impl Talk {
         }
     }
 
-    fn hear(&mut self, line: &str) -> anyhow::Result<()> {
-        for meaning in self.codec.hear(line) {
+    fn decode_line(&mut self, line: &str) -> anyhow::Result<()> {
+        for meaning in self.codec.decode_line(line) {
             match meaning {
                 Meaning::Send(line) => self.send(&line),
                 Meaning::Session(id) => {
