@@ -86,9 +86,9 @@ impl Timing {
 
 /// What is handed on.
 #[derive(Debug)]
-pub enum Told {
+pub enum DaemonEvent {
     /// Claims, oldest first.
-    Claims(Vec<NewEvent>, Strangers),
+    Claims(Vec<NewEvent>, UnknownThreads),
     /// Every daemon was looked for once: of other threads than these, nothing that was claimed
     /// before the start is so any more.
     Only(Vec<Arc<str>>),
@@ -96,11 +96,11 @@ pub enum Told {
 
 /// Takes the threads that nobody knows; they are told of again for a while.
 #[derive(Debug, Clone)]
-pub struct Strangers(Sender<Arc<str>>, wake::Wake);
+pub struct UnknownThreads(Sender<Arc<str>>, wake::Wake);
 
-impl Strangers {
+impl UnknownThreads {
     /// Nobody knows this thread.
-    pub fn tell(&self, thread: Arc<str>) {
+    pub fn report(&self, thread: Arc<str>) {
         // When there is no room it is not told of again.
         self.0.try_send(thread).ok();
         self.1.wake();
@@ -109,7 +109,7 @@ impl Strangers {
 
 /// How the source does.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Health {
+pub struct DaemonHealth {
     /// Whether a daemon's socket was ever seen.
     pub seen: bool,
     /// Daemons that are connected.
@@ -135,16 +135,16 @@ pub struct Daemons {
 
 /// Reads the health.
 #[derive(Debug, Clone, Default)]
-pub struct HealthHandle(Arc<Mutex<Health>>);
+pub struct HealthHandle(Arc<Mutex<DaemonHealth>>);
 
 impl HealthHandle {
     /// How the source does now.
     #[must_use]
-    pub fn get(&self) -> Health {
+    pub fn get(&self) -> DaemonHealth {
         self.lock().clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Health> {
+    fn lock(&self) -> MutexGuard<'_, DaemonHealth> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -158,7 +158,7 @@ impl Daemons {
     pub fn start<C, S>(homes: Vec<PathBuf>, timing: Timing, clock: C, sink: S) -> io::Result<Self>
     where
         C: Fn() -> Timestamp + Send + 'static,
-        S: FnMut(Told) -> Result<(), Stopped> + Send + 'static,
+        S: FnMut(DaemonEvent) -> Result<(), Stopped> + Send + 'static,
     {
         let (wake, woken) = wake::pair()?;
         let (strangers, strange) = bounded(STRANGERS);
@@ -170,7 +170,7 @@ impl Daemons {
             settled: false,
             waiting: Vec::new(),
             strange,
-            strangers: Strangers(strangers, wake.clone()),
+            strangers: UnknownThreads(strangers, wake.clone()),
             offer_due: start,
             health: health.clone(),
             stop: Arc::clone(&stop),
@@ -200,12 +200,12 @@ impl Daemons {
 
 struct Follower<C, S> {
     links: Vec<Link>,
-    /// Whether [`Told::Only`] was told.
+    /// Whether [`DaemonEvent::Only`] was told.
     settled: bool,
     /// Threads nobody knew when they were told of.
     waiting: Vec<Arc<str>>,
     strange: Receiver<Arc<str>>,
-    strangers: Strangers,
+    strangers: UnknownThreads,
     /// When those that wait are told of again.
     offer_due: Instant,
     health: HealthHandle,
@@ -218,7 +218,7 @@ struct Follower<C, S> {
 impl<C, S> Follower<C, S>
 where
     C: Fn() -> Timestamp,
-    S: FnMut(Told) -> Result<(), Stopped>,
+    S: FnMut(DaemonEvent) -> Result<(), Stopped>,
 {
     fn run(mut self) {
         let mut more = false;
@@ -265,12 +265,12 @@ where
         self.report(now, messages, errors);
         self.offer_again(now, &mut events);
         if !events.is_empty() {
-            (self.sink)(Told::Claims(events, self.strangers.clone()))?;
+            (self.sink)(DaemonEvent::Claims(events, self.strangers.clone()))?;
         }
         if !self.settled && self.links.iter().all(|link| link.settled) {
             self.settled = true;
             let threads = self.links.iter().flat_map(Link::threads).cloned().collect();
-            (self.sink)(Told::Only(threads))?;
+            (self.sink)(DaemonEvent::Only(threads))?;
         }
         Ok(more)
     }
