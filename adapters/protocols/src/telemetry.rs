@@ -6,7 +6,7 @@
 //! a request takes memory in proportion to what is kept of it. A record over a limit is rejected
 //! and counted; a message that is none is [`Malformed`].
 //!
-//! Of log records only what status and history gain by is kept, see `told::Told`. Spans and
+//! Of log records only what status and history gain by is kept, see `told::TelemetryEvent`. Spans and
 //! metrics are walked and counted, and nothing of them is read: they come later than the log
 //! records and say nothing a status needs. Telemetry comes seconds late, so nothing here speaks
 //! without the record's own time; it is counted in no usage, because transcripts report that; and
@@ -28,7 +28,7 @@ use events::{NewEvent, Provider, Timestamp};
 use opentelemetry_proto::tonic::collector::logs::v1::{ExportLogsPartialSuccess, ExportLogsServiceResponse};
 use prost::Message;
 
-use record::{Record, Writer};
+use record::{RecordSource, TelemetryRecord};
 
 /// Log records read of one request; what is beyond is rejected.
 pub const RECORDS: usize = 10_000;
@@ -70,7 +70,7 @@ pub struct Malformed(String);
 
 /// What came of one agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct ProviderTally {
     /// Records, spans and metrics that came.
     pub records: u64,
     /// Of them, those over a limit or damaged.
@@ -83,7 +83,7 @@ pub struct Received {
     /// What its records mean, oldest first. The same request gives the same identities.
     pub events: Vec<NewEvent>,
     /// Counts by agent; [`Provider::Unknown`] for services that are no agent we know.
-    pub tallies: BTreeMap<Provider, Tally>,
+    pub tallies: BTreeMap<Provider, ProviderTally>,
     /// Why a record was rejected, of the first one.
     pub why: Option<String>,
 }
@@ -113,7 +113,7 @@ pub fn receive(signal: Signal, encoding: Encoding, body: &[u8], observed_at: Tim
     let envelope = envelope::open(encoding, body, keep).map_err(Malformed)?;
     let mut received = Received::default();
     for group in &envelope.groups {
-        let writer = Writer::of(encoding, group.resource, &group.scope);
+        let writer = RecordSource::of(encoding, group.resource, &group.scope);
         let count = group.records.len() as u64 + group.beyond;
         let provider = writer.as_ref().map_or(Provider::Unknown, |writer| writer.provider);
         received.tallies.entry(provider).or_default().records += count;
@@ -131,7 +131,7 @@ pub fn receive(signal: Signal, encoding: Encoding, body: &[u8], observed_at: Tim
             }
         };
         for bytes in &group.records {
-            match Record::decode(encoding, bytes) {
+            match TelemetryRecord::decode(encoding, bytes) {
                 Ok(record) => received.events.extend(told::events(&writer, &record, observed_at)),
                 Err(why) => received.reject(provider, 1, || why),
             }

@@ -19,7 +19,7 @@ use terminal::{
     host::{
         sink::Sink,
         start::{self, Recording},
-        wire::{Spec, StartRecording},
+        wire::{RecordSpec, Spec},
     },
     screen::Size,
 };
@@ -43,7 +43,7 @@ pub fn wanted(spec: &Spec) -> Option<start::StartRecording> {
 }
 
 /// Fails when the file cannot be made, also when there is one of that name.
-fn begin(spec: &Spec, record: &StartRecording, size: Size) -> anyhow::Result<Recording> {
+fn begin(spec: &Spec, record: &RecordSpec, size: Size) -> anyhow::Result<Recording> {
     let path = match &record.file {
         Some(file) => file.clone(),
         None => {

@@ -16,9 +16,9 @@ use events::{Confidence, Payload, Provider, SessionId, Source};
 use hooks::delivery::Delivery;
 use projections::Approval;
 use protocols::{
-    Codec, Line, Meaning, PermissionRequest, TurnEnd,
+    AgentLine, Codec, Meaning, PermissionRequest, TurnEnd,
     program::{Program, Streams},
-    told::{self, What},
+    told::{self, ProtocolEventKind},
 };
 use rustix::{
     process::Signal,
@@ -155,8 +155,10 @@ impl Talk {
                 None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match heard {
-                Ok(Heard::Line(Line::Whole(line))) => self.decode_line(&line)?,
-                Ok(Heard::Line(Line::Damaged)) => self.show.show(&Shown::Unrecognized { sort: "a damaged line" })?,
+                Ok(Heard::Line(AgentLine::Whole(line))) => self.hear(&line)?,
+                Ok(Heard::Line(AgentLine::Damaged)) => {
+                    self.show.show(&Shown::Unrecognized { sort: "a damaged line" })?
+                }
                 Ok(Heard::Closed) => break,
                 Ok(Heard::Waited(request, waited)) => self.waited(&request, waited)?,
                 Ok(Heard::Typed(line)) => self.typed(&line)?,
@@ -186,9 +188,12 @@ impl Talk {
         };
         if let Some(session) = &self.session {
             for pending in &self.pending {
-                self.desk.tell(&pending.request.session, What::Settled { approval: pending.approval.id.clone() });
+                self.desk.tell(
+                    &pending.request.session,
+                    ProtocolEventKind::Settled { approval: pending.approval.id.clone() },
+                );
             }
-            self.desk.tell(session, What::Left);
+            self.desk.tell(session, ProtocolEventKind::Left);
         }
         if let Some(code) = self.stopped {
             return Ok(code);
@@ -238,14 +243,14 @@ impl Talk {
         }
     }
 
-    fn decode_line(&mut self, line: &str) -> anyhow::Result<()> {
+    fn hear(&mut self, line: &str) -> anyhow::Result<()> {
         for meaning in self.codec.decode_line(line) {
             match meaning {
                 Meaning::Send(line) => self.send(&line),
                 Meaning::Session(id) => {
-                    self.desk.tell(&id, What::Began);
+                    self.desk.tell(&id, ProtocolEventKind::Began);
                     if self.prompted {
-                        self.desk.tell(&id, What::Works);
+                        self.desk.tell(&id, ProtocolEventKind::Works);
                     }
                     let provider = self.begin.provider.as_str();
                     self.show.show(&Shown::Session { provider, session_id: &id, cwd: &self.begin.cwd })?;
@@ -265,7 +270,7 @@ impl Talk {
                     self.program.reap();
                     if let Some(at) = self.decided.iter().position(|decided| decided.call == call) {
                         let Decided { session, approval, .. } = self.decided.swap_remove(at);
-                        self.desk.tell(&session, What::Returned { approval, outcome });
+                        self.desk.tell(&session, ProtocolEventKind::Returned { approval, outcome });
                     }
                 }
                 Meaning::Asks(request) => self.asks(*request)?,
@@ -285,7 +290,7 @@ impl Talk {
 
     fn works(&self) {
         if let Some(session) = self.session.as_deref().filter(|_| self.pending.is_empty() && self.outcome.is_none()) {
-            self.desk.tell(session, What::Works);
+            self.desk.tell(session, ProtocolEventKind::Works);
         }
     }
 
@@ -296,7 +301,7 @@ impl Talk {
         self.show.show(&ended(&outcome))?;
         self.outcome = Some(outcome);
         if let Some(session) = &self.session {
-            self.desk.tell(session, What::Rests);
+            self.desk.tell(session, ProtocolEventKind::Rests);
         }
         // That is all it is to do: its input ends, and it goes.
         self.input.shutdown(Shutdown::Write).ok();
@@ -363,7 +368,7 @@ impl Talk {
 
     /// Nobody at the desk is to decide on it any more.
     fn settled(&self, pending: &Pending) {
-        self.desk.tell(&pending.request.session, What::Settled { approval: pending.approval.id.clone() });
+        self.desk.tell(&pending.request.session, ProtocolEventKind::Settled { approval: pending.approval.id.clone() });
     }
 
     fn waited(&mut self, id: &str, waited: Waited) -> anyhow::Result<()> {
