@@ -26,7 +26,7 @@ use projections::{Rules, SessionState};
 use server::Board;
 use store::{Known, Reader, SessionFilter, Writer};
 use tailer::{
-    collect::{Batch, Collector, Config, Control},
+    collect::{Batch, Collector, CollectorConfig, CollectorHandle},
     tail::Now,
 };
 
@@ -84,7 +84,7 @@ struct Search {
 pub struct World {
     dir: tempfile::TempDir,
     collector: Collector,
-    control: Control,
+    control: CollectorHandle,
     /// The ingest, to be given further inputs.
     pub ingest: Ingest,
     reader: Reader,
@@ -134,7 +134,7 @@ impl World {
         let own = (Provider::Capture, vec![data.join("agent")]);
         let homes = ALL.iter().map(usual).chain([own]).collect::<Homes>();
         let clock: fn() -> Now = || Now { wall: Timestamp::MIN, steady: Duration::ZERO };
-        let config = Config { watches: 0, workers: 0, ..Config::new(clock) };
+        let config = CollectorConfig { watches: 0, workers: 0, ..CollectorConfig::new(clock) };
         let collector = Collector::new(config, transcripts::providers::roots(&homes), writer.cursors().unwrap());
         let wall = Arc::new(AtomicI64::new(start - 1_000));
         let side: Arc<Mutex<Side>> = Arc::default();

@@ -37,16 +37,16 @@ use crate::{
     watch::Watch,
 };
 pub use agents::Stopped;
-use control::Shared;
-pub use control::{Control, Health, Progress, RootHealth, Trouble};
+use control::CollectorShared;
+pub use control::{CollectorHandle, CollectorHealth, Progress, RootHealth, UnreadPath};
 use files::{FileId, Files};
 use queue::Queue;
 use report::Errors;
 use tree::Tree;
 
-/// How a collector works. [`Config::new`] has the figures that were measured.
+/// How a collector works. [`CollectorConfig::new`] has the figures that were measured.
 #[derive(Debug, Clone)]
-pub struct Config {
+pub struct CollectorConfig {
     /// Reads both clocks.
     pub clock: fn() -> Now,
     /// Bounds of reading.
@@ -73,7 +73,7 @@ pub struct Config {
     pub workers: usize,
 }
 
-impl Config {
+impl CollectorConfig {
     /// The usual figures.
     #[must_use]
     pub fn new(clock: fn() -> Now) -> Self {
@@ -150,14 +150,14 @@ pub struct Batch {
 /// Owns what is known of all files.
 #[derive(Debug)]
 pub struct Collector {
-    config: Config,
+    config: CollectorConfig,
     roots: Vec<Root>,
     files: Files,
     tree: Tree,
     watch: Watch,
     reader: Reader,
     queue: Arc<Queue>,
-    shared: Arc<Shared>,
+    shared: Arc<CollectorShared>,
     errors: Errors,
     /// Cursors of files not found yet.
     unclaimed: HashMap<String, Cursor>,
@@ -194,8 +194,8 @@ struct Due {
 impl Collector {
     /// Makes a collector of these roots that goes on from these cursors.
     #[must_use]
-    pub fn new(config: Config, roots: Vec<Root>, cursors: Vec<Cursor>) -> Self {
-        let shared = Arc::new(Shared::default());
+    pub fn new(config: CollectorConfig, roots: Vec<Root>, cursors: Vec<Cursor>) -> Self {
+        let shared = Arc::new(CollectorShared::default());
         let watch = if config.watches == 0 {
             Watch::off()
         } else {
@@ -223,8 +223,8 @@ impl Collector {
 
     /// A handle to it.
     #[must_use]
-    pub fn control(&self) -> Control {
-        Control::new(Arc::clone(&self.shared))
+    pub fn control(&self) -> CollectorHandle {
+        CollectorHandle::new(Arc::clone(&self.shared))
     }
 
     /// Runs on threads of its own until stopped, or until `sink` says so. Each thread has its own
@@ -271,7 +271,7 @@ impl Collector {
 /// A collector at work. Dropping it stops it.
 #[derive(Debug)]
 pub struct Running {
-    control: Control,
+    control: CollectorHandle,
     queue: Arc<Queue>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -279,7 +279,7 @@ pub struct Running {
 impl Running {
     /// A handle to it.
     #[must_use]
-    pub fn control(&self) -> Control {
+    pub fn control(&self) -> CollectorHandle {
         self.control.clone()
     }
 

@@ -13,7 +13,7 @@ use events::{ApprovalState, FindingKind, Provider, Timestamp};
 use hooks::{AGENTS, Command, Fit, Search, State, Status, delivery::Spool};
 use protocols::codex_daemon::HealthHandle;
 use server::Health;
-use tailer::collect::Control;
+use tailer::collect::CollectorHandle;
 
 use crate::{
     clock, daemons, heard::Hearing, ingest::Gauges, notices::Notices, runs::Runs, supervisor::Supervisor,
@@ -34,7 +34,7 @@ const WAITS_MS: i64 = 30_000;
 /// The parts that are asked.
 pub struct Observed {
     /// The files.
-    pub control: Control,
+    pub control: CollectorHandle,
     /// What ingest counts.
     pub gauges: Arc<Gauges>,
     /// Telemetry.

@@ -11,7 +11,7 @@ use std::{
 
 use events::{Cursor, Provider};
 
-use super::{Batch, Progress, Stopped, control::Shared, files::FileId};
+use super::{Batch, Progress, Stopped, control::CollectorShared, files::FileId};
 use crate::tail::{FileSpec, Now, Reader, Tail, TailError, disk::Place};
 
 /// What is read first.
@@ -178,7 +178,7 @@ pub(super) fn is_ignored(ignored: &[PathBuf], path: &Path) -> bool {
 /// A thread that reads history.
 pub(super) struct Worker {
     pub(super) queue: Arc<Queue>,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<CollectorShared>,
     pub(super) clock: fn() -> Now,
     pub(super) reader: Reader,
 }

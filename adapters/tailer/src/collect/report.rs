@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use super::{Trouble, files::FileId};
+use super::{UnreadPath, files::FileId};
 use crate::tail::disk::Stat;
 
 /// So many messages are kept; of the others only that they are there.
@@ -101,10 +101,10 @@ impl Errors {
         self.setbacks.values().filter(|setback| setback.file.is_some()).filter_map(|setback| setback.retry_at).min()
     }
 
-    pub(super) fn list(&self) -> Vec<Trouble> {
+    pub(super) fn list(&self) -> Vec<UnreadPath> {
         let shown = |(path, setback): (&Arc<str>, &Setback)| {
             let message = setback.message.clone()?;
-            Some(Trouble { path: path.to_string(), message })
+            Some(UnreadPath { path: path.to_string(), message })
         };
         let mut list: Vec<_> = self.setbacks.iter().filter_map(shown).collect();
         list.sort_by(|a, b| a.path.cmp(&b.path));

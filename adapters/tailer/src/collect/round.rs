@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Batch, Collector, Health, Now, Progress, RootHealth, Stopped,
+    Batch, Collector, CollectorHealth, Now, Progress, RootHealth, Stopped,
     files::{FileId, Owed, Slot},
     queue::{Class, Job, Waiting},
 };
@@ -63,7 +63,7 @@ impl Collector {
         Ok(self.next_at(now))
     }
 
-    /// Directories are always looked at every [`quiet_poll`](super::Config::quiet_poll); their files
+    /// Directories are always looked at every [`quiet_poll`](super::CollectorConfig::quiet_poll); their files
     /// less often when every directory is watched.
     fn quiet_files_poll(&self) -> Duration {
         match self.watch.mode() {
@@ -289,7 +289,7 @@ impl Collector {
             let (files, lag_bytes) = self.files.of_root(index);
             RootHealth { provider: root.provider, files, lag_bytes }
         }));
-        *health = Health {
+        *health = CollectorHealth {
             files: self.files.len() as u64,
             active: self.hot.len() as u64,
             queued: self.queue.len() as u64,

@@ -30,7 +30,7 @@ impl Recognize for Notes {
 /// A collector whose rounds and clock are turned by hand.
 struct Case {
     home: tempfile::TempDir,
-    config: Config,
+    config: CollectorConfig,
     collector: Collector,
     ingest: RefCell<Ingest>,
     steady: Duration,
@@ -38,8 +38,8 @@ struct Case {
     batches_left: usize,
 }
 
-fn config() -> Config {
-    Config { watches: 0, workers: 0, ..Config::new(|| now(Duration::ZERO)) }
+fn config() -> CollectorConfig {
+    CollectorConfig { watches: 0, workers: 0, ..CollectorConfig::new(|| now(Duration::ZERO)) }
 }
 
 fn root(dir: &Path) -> Root {
@@ -50,7 +50,7 @@ fn case() -> Case {
     case_of(config())
 }
 
-fn case_of(config: Config) -> Case {
+fn case_of(config: CollectorConfig) -> Case {
     let home = tempfile::tempdir().unwrap();
     let collector = Collector::new(config.clone(), vec![root(&home.path().join("root"))], Vec::new());
     fs::create_dir(home.path().join("root")).unwrap();
@@ -113,7 +113,7 @@ impl Case {
         self.collector = Collector::new(self.config.clone(), vec![root(&self.path(""))], cursors);
     }
 
-    fn health(&self) -> Health {
+    fn health(&self) -> CollectorHealth {
         self.collector.control().health()
     }
 }
@@ -213,7 +213,7 @@ fn tail_collect_an_unchanged_restart_opens_nothing() {
 
 #[test]
 fn tail_collect_a_cursor_inside_a_file_is_gone_on_from() {
-    let mut case = case_of(Config { limits: Limits { batch_bytes: 64, ..Limits::default() }, ..config() });
+    let mut case = case_of(CollectorConfig { limits: Limits { batch_bytes: 64, ..Limits::default() }, ..config() });
     case.append("f.jsonl", &note("first", "v"));
     case.run(seconds(3.0));
     case.append("f.jsonl", &(0..50).map(|n| note(n, "v")).collect::<String>());
@@ -245,7 +245,7 @@ fn tail_collect_the_history_is_read_newest_first_and_live_before_it() {
 #[test]
 fn tail_collect_live_files_do_not_wait_for_history() {
     let limits = Limits { batch_bytes: 1000, ..Limits::default() };
-    let mut case = case_of(Config { limits, ..config() });
+    let mut case = case_of(CollectorConfig { limits, ..config() });
     let history: String = (0..2000).map(|n| note(n, "history")).collect();
     case.append("old.jsonl", &history);
     case.append("live.jsonl", &note("l1", "live"));
@@ -471,7 +471,7 @@ fn tail_collect_threads_read_history_follow_and_stop() {
         static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
         Now { steady: START.get_or_init(std::time::Instant::now).elapsed(), ..now(Duration::ZERO) }
     }
-    let collector = Collector::new(Config::new(clock), vec![root(home.path())], Vec::new());
+    let collector = Collector::new(CollectorConfig::new(clock), vec![root(home.path())], Vec::new());
     let (send, batches) = crossbeam_channel::bounded::<Batch>(4);
     let running = collector.start(move |batch| send.send(batch).map_err(|_| Stopped)).unwrap();
     let mut ingest = Ingest::default();
