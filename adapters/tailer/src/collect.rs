@@ -40,7 +40,7 @@ pub use agents::Stopped;
 use control::CollectorShared;
 pub use control::{CollectorHandle, CollectorHealth, Progress, RootHealth, UnreadPath};
 use files::{FileId, Files};
-use queue::Queue;
+use queue::HistoryQueue;
 use report::Errors;
 use tree::Tree;
 
@@ -156,7 +156,7 @@ pub struct Collector {
     tree: Tree,
     watch: Watch,
     reader: Reader,
-    queue: Arc<Queue>,
+    queue: Arc<HistoryQueue>,
     shared: Arc<CollectorShared>,
     errors: Errors,
     /// Cursors of files not found yet.
@@ -209,7 +209,7 @@ impl Collector {
             files: Files::default(),
             tree: Tree::default(),
             watch,
-            queue: Arc::new(Queue::default()),
+            queue: Arc::new(HistoryQueue::default()),
             shared,
             errors: Errors::default(),
             unclaimed: cursors.into_iter().map(|cursor| (cursor.path.clone(), cursor)).collect(),
@@ -239,7 +239,7 @@ impl Collector {
     {
         let mut running = Running { control: self.control(), queue: Arc::clone(&self.queue), threads: Vec::new() };
         for n in 0..self.config.workers {
-            let mut worker = queue::Worker {
+            let mut worker = queue::HistoryWorker {
                 queue: Arc::clone(&self.queue),
                 shared: Arc::clone(&self.shared),
                 clock: self.config.clock,
@@ -272,7 +272,7 @@ impl Collector {
 #[derive(Debug)]
 pub struct Running {
     control: CollectorHandle,
-    queue: Arc<Queue>,
+    queue: Arc<HistoryQueue>,
     threads: Vec<JoinHandle<()>>,
 }
 

@@ -128,12 +128,12 @@ impl CollectorHandle {
     }
 
     /// Looks at a file or directory now. Only what a root recognizes is ever read.
-    pub fn look_at(&self, path: &Path) {
+    pub fn check_path(&self, path: &Path) {
         self.shared.inbox.hint(Hint::Path(path.to_owned()));
     }
 
     /// Looks at everything now.
-    pub fn look_everywhere(&self) {
+    pub fn check_everywhere(&self) {
         self.shared.inbox.hint(Hint::Everything);
     }
 
