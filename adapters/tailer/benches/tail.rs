@@ -18,7 +18,7 @@ use events::{Annotation, Cursor, Identity, Provider, Timestamp, Topic};
 use tailer::{
     collect::{Batch, Collector, CollectorConfig, Root, Stopped},
     decode::{Decoded, Decoder, Malformed, Record},
-    tail::{FileSpec, Format, Limits, Now, Reader, Tail, disk::Place},
+    tail::{FileSpec, Format, Limits, Now, Tail, TailReader, disk::RootedPath},
 };
 
 const FILES: usize = 2200;
@@ -271,13 +271,13 @@ fn throughput(home: &Path) {
             })
             .collect(),
     );
-    let mut reader = Reader::new(Limits::default());
+    let mut reader = TailReader::new(Limits::default());
     let spec = FileSpec { format: Format::Lines, make: silent, live: false };
     let split = median(
         (0..7)
             .map(|_| {
                 let mut tail =
-                    Tail::new(Place::new(home.to_str().unwrap(), "large.jsonl"), Provider::Unknown, spec, None);
+                    Tail::new(RootedPath::new(home.to_str().unwrap(), "large.jsonl"), Provider::Unknown, spec, None);
                 let start = Instant::now();
                 while tail.read(&mut reader, clock()).unwrap().more {}
                 assert_eq!(tail.cursor().offset, size as u64);

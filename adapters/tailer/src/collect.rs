@@ -33,7 +33,7 @@ use std::{
 use events::{Cursor, NewEvent, Provider};
 
 use crate::{
-    tail::{FileSpec, Limits, Now, Reader},
+    tail::{FileSpec, Limits, Now, TailReader},
     watch::Watch,
 };
 pub use agents::Stopped;
@@ -155,7 +155,7 @@ pub struct Collector {
     files: Files,
     tree: Tree,
     watch: Watch,
-    reader: Reader,
+    reader: TailReader,
     queue: Arc<HistoryQueue>,
     shared: Arc<CollectorShared>,
     errors: Errors,
@@ -203,7 +203,7 @@ impl Collector {
             Watch::start(move |hint| told.inbox.hint(hint))
         };
         Self {
-            reader: Reader::new(config.limits),
+            reader: TailReader::new(config.limits),
             config,
             roots,
             files: Files::default(),
@@ -243,7 +243,7 @@ impl Collector {
                 queue: Arc::clone(&self.queue),
                 shared: Arc::clone(&self.shared),
                 clock: self.config.clock,
-                reader: Reader::new(self.config.limits),
+                reader: TailReader::new(self.config.limits),
             };
             let mut sink = sink.clone();
             let thread = std::thread::Builder::new().name(format!("backfill-{n}"));

@@ -7,7 +7,7 @@ use events::{Cursor, Provider};
 
 use crate::tail::{
     FileSpec, Tail,
-    disk::{Place, Stat},
+    disk::{RootedPath, Stat},
 };
 
 /// A place in the table.
@@ -39,7 +39,7 @@ pub(super) enum PendingCursor {
 /// One path.
 #[derive(Debug)]
 pub(super) struct FileEntry {
-    pub(super) place: Place,
+    pub(super) place: RootedPath,
     pub(super) root: u16,
     pub(super) spec: FileSpec,
     pub(super) slot: Slot,
@@ -58,7 +58,7 @@ pub(super) struct FileEntry {
 }
 
 impl FileEntry {
-    pub(super) fn new(place: Place, root: u16, spec: FileSpec, cursor: Option<Cursor>) -> Self {
+    pub(super) fn new(place: RootedPath, root: u16, spec: FileSpec, cursor: Option<Cursor>) -> Self {
         let slot = match cursor {
             Some(cursor) => Slot::Resting(rest(cursor)),
             None => Slot::Fresh,

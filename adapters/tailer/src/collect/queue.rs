@@ -12,7 +12,7 @@ use std::{
 use events::{Cursor, Provider};
 
 use super::{Batch, Progress, Stopped, control::CollectorShared, files::FileId};
-use crate::tail::{FileSpec, Now, Reader, Tail, TailError, disk::Place};
+use crate::tail::{FileSpec, Now, Tail, TailError, TailReader, disk::RootedPath};
 
 /// What is read first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +28,7 @@ type Rank = (Class, std::cmp::Reverse<i64>, FileId);
 /// A file that waits. The tail is made when its turn comes: fifty thousand may wait.
 #[derive(Debug)]
 pub(super) enum QueuedTail {
-    Cursor { place: Place, provider: Provider, spec: FileSpec, cursor: Option<Box<Cursor>> },
+    Cursor { place: RootedPath, provider: Provider, spec: FileSpec, cursor: Option<Box<Cursor>> },
     Tail(Box<Tail>),
 }
 
@@ -180,7 +180,7 @@ pub(super) struct HistoryWorker {
     pub(super) queue: Arc<HistoryQueue>,
     pub(super) shared: Arc<CollectorShared>,
     pub(super) clock: fn() -> Now,
-    pub(super) reader: Reader,
+    pub(super) reader: TailReader,
 }
 
 impl HistoryWorker {
@@ -239,7 +239,7 @@ pub(super) enum BatchOutcome {
 /// Reads and hands on one batch.
 pub(super) fn step(
     tail: &mut Tail,
-    reader: &mut Reader,
+    reader: &mut TailReader,
     now: Now,
     class: Class,
     expected: &mut u64,

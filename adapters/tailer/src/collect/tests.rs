@@ -400,7 +400,7 @@ fn tail_t18_what_cannot_be_opened_is_tried_again_with_patience() {
         case.append("live.json", &record(2, "v2"));
         let down = Arc::new(std::sync::atomic::AtomicBool::new(true));
         let (disk, _) = Faulty::new(Fault::Down { errno, down: Arc::clone(&down) });
-        case.collector.reader = Reader::on(case.config.limits, Box::new(disk));
+        case.collector.reader = TailReader::on(case.config.limits, Box::new(disk));
         let rounds = case.run(seconds(60.0));
         assert!(rounds < 250, "{rounds} rounds in 60 s");
         let health = case.health();

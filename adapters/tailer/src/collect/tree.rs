@@ -19,7 +19,7 @@ use super::{
     queue,
 };
 use crate::{
-    tail::disk::{self, Kind, OpenError, Place, Refusal, Stat},
+    tail::disk::{self, OpenError, PathKind, ReadRefusal, RootedPath, Stat},
     watch::Mode,
 };
 
@@ -126,7 +126,7 @@ impl Collector {
             let Some(spec) = self.roots[usize::from(root)].recognize.file(Path::new(&relative)) else {
                 continue;
             };
-            let mut file = FileEntry::new(Place::new(dir, &relative), root, spec, self.unclaimed.remove(&path));
+            let mut file = FileEntry::new(RootedPath::new(dir, &relative), root, spec, self.unclaimed.remove(&path));
             file.ignored = queue::is_ignored(&self.ignored, Path::new(&path));
             let id = self.files.add(file);
             self.check(id, now);
@@ -152,7 +152,7 @@ impl Collector {
         } else {
             disk::stat_path(&directory.path).unwrap_or(None)
         };
-        let Some(stat) = stat.filter(|stat| stat.kind == Kind::Directory) else {
+        let Some(stat) = stat.filter(|stat| stat.kind == PathKind::Directory) else {
             self.drop_directory(at);
             return false;
         };
@@ -226,14 +226,14 @@ impl Collector {
             let stat = || disk::stat_in(listing.directory.fd().ok()?, name);
             // Some file systems do not say what a name is.
             let kind = if *kind == FileType::Unknown {
-                stat().map_or(Kind::Special, |stat| stat.kind)
+                stat().map_or(PathKind::Special, |stat| stat.kind)
             } else {
-                Kind::from(*kind)
+                PathKind::from(*kind)
             };
             match kind {
-                Kind::Directory => self.add_directory(&full, &below, root),
-                Kind::File | Kind::Special => self.add_file(top, &full, &below, root, &stat, now),
-                Kind::Symlink => {
+                PathKind::Directory => self.add_directory(&full, &below, root),
+                PathKind::File | PathKind::Special => self.add_file(top, &full, &below, root, &stat, now),
+                PathKind::Symlink => {
                     self.add_file(top, &full, &below, root, &stat, now);
                     refused.extend(self.refuse_link(&full, &below, root));
                 }
@@ -259,7 +259,7 @@ impl Collector {
         if !self.roots[usize::from(root)].recognize.enter(Path::new(below)) || !Path::new(full).is_dir() {
             return None;
         }
-        let message = format!("{full} is not read: {}", Refusal::Symlink);
+        let message = format!("{full} is not read: {}", ReadRefusal::Symlink);
         self.errors.record(&Arc::from(full), None, message, None, None);
         Some(full.to_owned())
     }
@@ -272,7 +272,7 @@ impl Collector {
                 let Some(spec) = self.roots[usize::from(root)].recognize.file(Path::new(below)) else {
                     return;
                 };
-                let mut file = FileEntry::new(Place::new(top, below), root, spec, self.unclaimed.remove(full));
+                let mut file = FileEntry::new(RootedPath::new(top, below), root, spec, self.unclaimed.remove(full));
                 file.ignored = queue::is_ignored(&self.ignored, Path::new(full));
                 self.files.add(file)
             }

@@ -78,7 +78,7 @@ impl Marks {
     }
 
     /// Whether the file still has these bytes in these places.
-    pub(super) fn hold(&self, source: &dyn Source) -> io::Result<bool> {
+    pub(super) fn still_match(&self, source: &dyn Source) -> io::Result<bool> {
         let before = self.offset - self.before.len() as u64;
         Ok(matches(source, &self.head, 0)? && matches(source, &self.before, before)?)
     }
