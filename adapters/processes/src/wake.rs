@@ -14,15 +14,15 @@ pub struct Wake(Arc<OwnedFd>);
 
 /// Is woken.
 #[derive(Debug)]
-pub struct Woken(OwnedFd);
+pub struct WakeReceiver(OwnedFd);
 
 /// A pair.
 ///
 /// # Errors
 /// When the system gives no descriptors.
-pub fn pair() -> io::Result<(Wake, Woken)> {
+pub fn pair() -> io::Result<(Wake, WakeReceiver)> {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-    Ok((Wake(Arc::new(write)), Woken(read)))
+    Ok((Wake(Arc::new(write)), WakeReceiver(read)))
 }
 
 impl Wake {
@@ -33,7 +33,7 @@ impl Wake {
     }
 }
 
-impl Woken {
+impl WakeReceiver {
     /// Takes the wakings that came.
     pub fn drain(&self) {
         let mut drain = [0_u8; 64];
@@ -41,7 +41,7 @@ impl Woken {
     }
 }
 
-impl AsFd for Woken {
+impl AsFd for WakeReceiver {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

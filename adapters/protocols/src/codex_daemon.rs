@@ -210,7 +210,7 @@ struct Follower<C, S> {
     offer_due: Instant,
     health: HealthHandle,
     stop: Arc<AtomicBool>,
-    woken: wake::Woken,
+    woken: wake::WakeReceiver,
     clock: C,
     sink: S,
 }

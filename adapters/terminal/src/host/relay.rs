@@ -36,7 +36,7 @@ use super::{
     sink::Recorder,
     wire::{Notify, Spec},
 };
-use processes::wake::Woken;
+use processes::wake::WakeReceiver;
 
 /// So much is read from the program before it is written.
 const CHUNK: usize = 64 << 10;
@@ -84,7 +84,7 @@ pub struct Relay {
     /// What happens to it.
     pub child_events: Receiver<ChildEvent>,
     /// Told of that, and of news from the screen.
-    pub woken: Woken,
+    pub woken: WakeReceiver,
     /// Signals to this process.
     pub signals: Signals,
     /// Where terminals attach.
