@@ -17,8 +17,8 @@ use super::{PermissionRequest, acp, app_server, drive, stream_json};
 use agents::agent::Protocol;
 use hooks::delivery::{
     Delivery,
-    asked::Asked,
-    decode::{Decoded, asked_of_tool, events_of},
+    asked::PermissionDetails,
+    decode::{Decoded, details_of_tool, events_of},
 };
 
 /// One thing that is delivered.
@@ -213,7 +213,7 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
                 dialog: Some(Box::new(dialog)),
                 ..claim(state, Some(reason), "its protocol: it asks for permission")
             };
-            let request = Asked { key: Some(key), ..asked }.told(delivery);
+            let request = PermissionDetails { key: Some(key), ..asked }.into_event(delivery);
             vec![request.into(), withdrawn("its protocol: it waits").into(), signal.into()]
         }
         ProtocolEventKind::Settled { approval } => {
@@ -234,28 +234,28 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
 
 /// What a request asks for. Whatever is not known for certain makes it one that is not known whole, on
 /// which no rule decides.
-fn asked(provider: Provider, asks: &PermissionPayload, cwd: &str) -> Option<Asked> {
+fn asked(provider: Provider, asks: &PermissionPayload, cwd: &str) -> Option<PermissionDetails> {
     let asked = match drive(provider)?.protocol {
         Protocol::StreamJson => stream_json_asked(provider, asks)?,
         Protocol::AppServer => app_server_asked(asks)?,
         Protocol::Acp => acp_asked(asks, cwd)?,
     };
-    Some(Asked { call_id: asked.call_id.or_else(|| asks.call.clone()), ..asked })
+    Some(PermissionDetails { call_id: asked.call_id.or_else(|| asks.call.clone()), ..asked })
 }
 
-fn stream_json_asked(provider: Provider, asks: &PermissionPayload) -> Option<Asked> {
+fn stream_json_asked(provider: Provider, asks: &PermissionPayload) -> Option<PermissionDetails> {
     let asked = stream_json::asked(&asks.request)?;
-    let of_tool = asked_of_tool(provider, &asked.tool, asked.input)?;
+    let of_tool = details_of_tool(provider, &asked.tool, asked.input)?;
     // The shell may have moved since the session began.
-    Some(Asked { cut: asks.place.is_none(), cwd: asks.place.clone(), ..of_tool })
+    Some(PermissionDetails { cut: asks.place.is_none(), cwd: asks.place.clone(), ..of_tool })
 }
 
-fn app_server_asked(asks: &PermissionPayload) -> Option<Asked> {
+fn app_server_asked(asks: &PermissionPayload) -> Option<PermissionDetails> {
     let asked = app_server::asked(&asks.request)?;
     let subject = |text: Option<&str>| text.map(str::to_owned);
     if asked.is_files {
         let paths = asks.item.as_deref().and_then(app_server::changed);
-        return Some(Asked {
+        return Some(PermissionDetails {
             about: Some(ApprovalKind::Edit),
             tool: Some("apply_patch".into()),
             subject: paths.as_ref().and_then(|paths| paths.first().cloned()),
@@ -263,12 +263,12 @@ fn app_server_asked(asks: &PermissionPayload) -> Option<Asked> {
             cut: asks.item.is_none() || asked.grant_root.is_some(),
             paths,
             input: asks.item.as_deref().and_then(|item| app_server::nameless(item.get())),
-            ..Asked::default()
+            ..PermissionDetails::default()
         });
     }
     let command = asked.command.as_deref();
     let runs = asked.kind.as_deref().is_none_or(|kind| kind == "command");
-    Some(Asked {
+    Some(PermissionDetails {
         about: Some(ApprovalKind::Command).filter(|_| runs && command.is_some()),
         tool: Some("Bash".into()),
         command: command.filter(|_| runs).map(str::to_owned),
@@ -278,11 +278,11 @@ fn app_server_asked(asks: &PermissionPayload) -> Option<Asked> {
         cwd: asked.cwd.as_deref().map(str::to_owned),
         // In code mode the call of the transcript is another one.
         input: Some(asked.input),
-        ..Asked::default()
+        ..PermissionDetails::default()
     })
 }
 
-fn acp_asked(asks: &PermissionPayload, cwd: &str) -> Option<Asked> {
+fn acp_asked(asks: &PermissionPayload, cwd: &str) -> Option<PermissionDetails> {
     let asked = acp::asked(&asks.request)?;
     let shell = asked.is_shell_in(cwd);
     let edits = asked.kind == "edit" && !asked.paths.is_empty();
@@ -293,7 +293,7 @@ fn acp_asked(asks: &PermissionPayload, cwd: &str) -> Option<Asked> {
         "fetch" => Some(ApprovalKind::Fetch),
         _ => None,
     };
-    Some(Asked {
+    Some(PermissionDetails {
         about,
         tool: Some(asked.kind.clone()),
         command: (asked.kind == "execute").then(|| asked.title.clone()),
@@ -302,6 +302,6 @@ fn acp_asked(asks: &PermissionPayload, cwd: &str) -> Option<Asked> {
         cwd: (shell || edits).then(|| cwd.to_owned()),
         paths: Some(asked.paths),
         input: Some(asked.input),
-        ..Asked::default()
+        ..PermissionDetails::default()
     })
 }

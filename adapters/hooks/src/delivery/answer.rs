@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 /// The fields that decide how an answer looks.
 #[derive(Deserialize)]
-struct Asked {
+struct PermissionDetails {
     hook_event_name: String,
     #[serde(default)]
     tool_name: Option<String>,
@@ -38,8 +38,8 @@ pub fn is_asked(provider: Provider, payload: &RawValue) -> bool {
 }
 
 /// What the call asks; `None` when its answer can give no decision.
-fn asked(provider: Provider, payload: &RawValue) -> Option<Asked> {
-    let asked: Asked = serde_json::from_str(payload.get()).ok()?;
+fn asked(provider: Provider, payload: &RawValue) -> Option<PermissionDetails> {
+    let asked: PermissionDetails = serde_json::from_str(payload.get()).ok()?;
     (asking_event(provider) == Some(asked.hook_event_name.as_str())).then_some(asked)
 }
 
@@ -107,7 +107,7 @@ pub fn answer(provider: Provider, payload: &RawValue, answer: &AgentAnswer) -> O
     Some(told.to_string())
 }
 
-impl Asked {
+impl PermissionDetails {
     /// The input Claude Code is to go on with, when it has to be given back; `None` when what was
     /// decided does not fit what was asked.
     fn changed(mut self, answer: &AgentAnswer) -> Option<Option<Map<String, Value>>> {

@@ -13,7 +13,7 @@ pub const PATHS: usize = 200;
 
 /// What a request asks for.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct PermissionDetails {
     /// What it is about, when that is certain.
     pub about: Option<ApprovalKind>,
     /// The call, by the agent's id.
@@ -38,9 +38,9 @@ pub struct Asked {
     pub cut: bool,
 }
 
-impl Asked {
+impl PermissionDetails {
     /// As it is told; what is too long is left out.
-    pub fn told(self, delivery: &Delivery) -> ApprovalRequested {
+    pub fn into_event(self, delivery: &Delivery) -> ApprovalRequested {
         let long = |text: &str| text.len() > INPUT_BYTES;
         let too_many = self.paths.as_ref().is_none_or(|paths| paths.len() > PATHS);
         let cut = self.cut

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Delivery,
-    asked::{Asked, PATHS, SUBJECT_CHARS},
+    asked::{PATHS, PermissionDetails, SUBJECT_CHARS},
 };
 
 /// A request for permission counts after this: another hook may answer it before a dialog opens, ms.
@@ -40,7 +40,7 @@ pub struct Decoded {
 /// The fields that are looked at, of all agents.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Called {
+struct HookPayloadFields {
     hook_event_name: String,
     session_id: String,
     cwd: Option<String>,
@@ -62,7 +62,7 @@ struct Called {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ToolInput {
-    command: Option<Words>,
+    command: Option<CommandText>,
     file_path: Option<String>,
     notebook_path: Option<String>,
     path: Option<String>,
@@ -77,7 +77,7 @@ struct ToolInput {
 /// A command as a text or word by word.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Words {
+enum CommandText {
     One(String),
     Many(Vec<String>),
     Else(serde::de::IgnoredAny),
@@ -124,7 +124,7 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
         | Source::Input
         | Source::Process => return Err("it names a source that hands in nothing".into()),
     }
-    let called: Called = serde_json::from_str(delivery.payload.get()).map_err(|error| error.to_string())?;
+    let called: HookPayloadFields = serde_json::from_str(delivery.payload.get()).map_err(|error| error.to_string())?;
     if called.hook_event_name.is_empty() || called.session_id.is_empty() {
         return Err("it names no event or no session".into());
     }
@@ -196,25 +196,25 @@ pub fn events_of(
 
 /// A call of a tool, as a request for leave to make it; its name and its input as the agent's hooks have
 /// them. `None` when the input is no object whose fields are what they are known to be.
-pub fn asked_of_tool(provider: Provider, tool: &str, input: &RawValue) -> Option<Asked> {
+pub fn details_of_tool(provider: Provider, tool: &str, input: &RawValue) -> Option<PermissionDetails> {
     let tool_input: ToolInput = serde_json::from_str(input.get()).ok()?;
-    let called = Called { tool_name: Some(tool.to_owned()), tool_input, ..Called::default() };
+    let called = HookPayloadFields { tool_name: Some(tool.to_owned()), tool_input, ..HookPayloadFields::default() };
     let about = if tool == "AskUserQuestion" { ApprovalKind::Question } else { called.about() };
-    Some(Asked { input: Some(input.get().to_owned()), ..called.asked(provider, about) })
+    Some(PermissionDetails { input: Some(input.get().to_owned()), ..called.asked(provider, about) })
 }
 
 /// The call of a tool that a hook tells of before the agent asks anybody for it: the agent's id of the
 /// session, and the call as a request. `None` when it tells of none.
 #[must_use]
 pub fn call_of(delivery: &Delivery) -> Option<(String, ApprovalRequested)> {
-    let called: Called = serde_json::from_str(delivery.payload.get()).ok()?;
+    let called: HookPayloadFields = serde_json::from_str(delivery.payload.get()).ok()?;
     let asking = super::answer::asking_event(delivery.provider) == Some(called.hook_event_name.as_str());
     let before = asking && super::answer::asks_before_rules(delivery.provider);
     before.then(|| (called.session_id.clone(), called.request(delivery, called.about())))
 }
 
 /// One thing a hook says.
-enum Said {
+enum HookClaim {
     /// It works.
     Works(Reason),
     /// It rests, because of this.
@@ -229,7 +229,7 @@ enum Said {
     Nothing,
 }
 
-impl Said {
+impl HookClaim {
     /// What somebody is asked for; that a notification says so again is no second request.
     const fn asks_for(&self) -> Option<ApprovalKind> {
         match *self {
@@ -244,7 +244,7 @@ impl Said {
         }
     }
 
-    fn signal(&self, delivery: &Delivery, called: &Called, of_agent: bool) -> Signal {
+    fn signal(&self, delivery: &Delivery, called: &HookPayloadFields, of_agent: bool) -> Signal {
         let later = |certain: bool| (!certain).then(|| delivery.at.plus_ms(CONFIRMED_MS));
         let state = |state, reason| Claim::State { state, reason: Some(reason) };
         let (claim, strength, holds_from, keyed) = match *self {
@@ -278,7 +278,7 @@ impl Said {
     }
 }
 
-impl Called {
+impl HookPayloadFields {
     fn tool(&self) -> &str {
         self.tool_name.as_deref().unwrap_or_default()
     }
@@ -300,35 +300,35 @@ impl Called {
 
     /// The request as an approval, to the byte.
     fn request(&self, delivery: &Delivery, about: ApprovalKind) -> ApprovalRequested {
-        let asked = Asked {
+        let asked = PermissionDetails {
             input: input_of(&delivery.payload).map(str::to_owned),
             cwd: self.cwd.clone(),
             key: self.key_of(delivery.provider),
             ..self.asked(delivery.provider, about)
         };
-        asked.told(delivery)
+        asked.into_event(delivery)
     }
 
     /// What the call asks for, as far as its name and input say.
-    fn asked(&self, provider: Provider, about: ApprovalKind) -> Asked {
+    fn asked(&self, provider: Provider, about: ApprovalKind) -> PermissionDetails {
         // What another tool calls its command is no text of a shell.
         let shell = about == ApprovalKind::Command && self.is_shell(provider);
         let has_details = payload_of(provider).is_some_and(|facts| facts.shell_details.is_some());
         let command = match &self.tool_input.command {
             _ if !shell => None,
-            Some(Words::One(command)) => Some(command.clone()),
+            Some(CommandText::One(command)) => Some(command.clone()),
             None if has_details => self.details.command.clone(),
             // Word by word it is none either; whoever judges has the input.
-            Some(Words::Many(_) | Words::Else(_)) | None => None,
+            Some(CommandText::Many(_) | CommandText::Else(_)) | None => None,
         };
-        Asked {
+        PermissionDetails {
             about: Some(about).filter(|about| *about != ApprovalKind::Command || shell),
             tool: self.tool_name.clone().or_else(|| self.details.tool_name.clone()),
             command,
             paths: self.paths(),
             url: self.tool_input.url.clone().or_else(|| self.details.urls.first().cloned()),
             subject: self.subject(),
-            ..Asked::default()
+            ..PermissionDetails::default()
         }
     }
 
@@ -337,7 +337,7 @@ impl Called {
     fn paths(&self) -> Option<Vec<String>> {
         let input = &self.tool_input;
         if self.tool() == "apply_patch" {
-            let Some(Words::One(patch)) = &input.command else { return None };
+            let Some(CommandText::One(patch)) = &input.command else { return None };
             return patched(patch);
         }
         let named = [&input.file_path, &input.notebook_path, &input.path, &input.dir_path, &self.details.file_path];
@@ -362,9 +362,9 @@ impl Called {
     fn subject(&self) -> Option<String> {
         let input = &self.tool_input;
         let command = match &input.command {
-            Some(Words::One(command)) => Some(command.clone()),
-            Some(Words::Many(words)) => Some(words.join(" ")),
-            Some(Words::Else(_)) | None => None,
+            Some(CommandText::One(command)) => Some(command.clone()),
+            Some(CommandText::Many(words)) => Some(words.join(" ")),
+            Some(CommandText::Else(_)) | None => None,
         };
         let question = input.questions.first().and_then(|q| q.question.clone()).or_else(|| input.question.clone());
         let details = &self.details;
@@ -432,80 +432,80 @@ fn patched(patch: &str) -> Option<Vec<String>> {
 /// The input of the tool as it was handed over.
 fn input_of(payload: &RawValue) -> Option<&str> {
     #[derive(Deserialize)]
-    struct Input<'p> {
+    struct ToolInputField<'p> {
         #[serde(borrow)]
         tool_input: Option<&'p RawValue>,
     }
-    serde_json::from_str::<Input<'_>>(payload.get()).ok()?.tool_input.map(RawValue::get)
+    serde_json::from_str::<ToolInputField<'_>>(payload.get()).ok()?.tool_input.map(RawValue::get)
 }
 
-fn claude(called: &Called) -> Vec<Said> {
+fn claude(called: &HookPayloadFields) -> Vec<HookClaim> {
     let running = |task: &&Task| task.status.as_deref() == Some("running");
     match called.hook_event_name.as_str() {
         "SessionStart" if called.source.as_deref() == Some("compact") => Vec::new(),
-        "SessionStart" => vec![Said::Rests(Reason::NewSession)],
-        "UserPromptSubmit" => vec![Said::Works(Reason::Thinking)],
-        "PreToolUse" => vec![Said::Works(Reason::Tool)],
+        "SessionStart" => vec![HookClaim::Rests(Reason::NewSession)],
+        "UserPromptSubmit" => vec![HookClaim::Works(Reason::Thinking)],
+        "PreToolUse" => vec![HookClaim::Works(Reason::Tool)],
         "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" => {
-            vec![Said::Answered, Said::Works(Reason::Thinking)]
+            vec![HookClaim::Answered, HookClaim::Works(Reason::Thinking)]
         }
-        "PermissionRequest" if called.tool() == "AskUserQuestion" => vec![Said::Questions { certain: false }],
-        "PermissionRequest" => vec![Said::Asks { about: called.about(), certain: false }],
+        "PermissionRequest" if called.tool() == "AskUserQuestion" => vec![HookClaim::Questions { certain: false }],
+        "PermissionRequest" => vec![HookClaim::Asks { about: called.about(), certain: false }],
         "Notification" => match called.notification_type.as_deref() {
-            Some("permission_prompt") => vec![Said::Asks { about: called.about(), certain: true }],
-            Some("elicitation_dialog") => vec![Said::Questions { certain: true }],
-            Some("elicitation_response") => vec![Said::Answered, Said::Works(Reason::Thinking)],
-            Some("idle_prompt") => vec![Said::Rests(Reason::TurnComplete)],
+            Some("permission_prompt") => vec![HookClaim::Asks { about: called.about(), certain: true }],
+            Some("elicitation_dialog") => vec![HookClaim::Questions { certain: true }],
+            Some("elicitation_response") => vec![HookClaim::Answered, HookClaim::Works(Reason::Thinking)],
+            Some("idle_prompt") => vec![HookClaim::Rests(Reason::TurnComplete)],
             Some(_) | None => Vec::new(),
         },
-        "Elicitation" => vec![Said::Questions { certain: false }],
-        "ElicitationResult" => vec![Said::Answered, Said::Works(Reason::Thinking)],
+        "Elicitation" => vec![HookClaim::Questions { certain: false }],
+        "ElicitationResult" => vec![HookClaim::Answered, HookClaim::Works(Reason::Thinking)],
         // The turn is over, and work that it began goes on.
         "Stop" if called.background_tasks.iter().filter(running).any(|t| t.r#type.as_deref() == Some("subagent")) => {
-            vec![Said::Works(Reason::Subagents)]
+            vec![HookClaim::Works(Reason::Subagents)]
         }
-        "Stop" if called.background_tasks.iter().any(|t| running(&t)) => vec![Said::Rests(Reason::Background)],
-        "Stop" => vec![Said::Rests(Reason::TurnComplete)],
-        "StopFailure" => vec![Said::Rests(Reason::Error)],
-        "SubagentStart" => vec![Said::Works(Reason::Subagents)],
-        "SubagentStop" | "PostCompact" | "SessionEnd" => vec![Said::Nothing],
-        "PreCompact" => vec![Said::Works(Reason::Compacting)],
+        "Stop" if called.background_tasks.iter().any(|t| running(&t)) => vec![HookClaim::Rests(Reason::Background)],
+        "Stop" => vec![HookClaim::Rests(Reason::TurnComplete)],
+        "StopFailure" => vec![HookClaim::Rests(Reason::Error)],
+        "SubagentStart" => vec![HookClaim::Works(Reason::Subagents)],
+        "SubagentStop" | "PostCompact" | "SessionEnd" => vec![HookClaim::Nothing],
+        "PreCompact" => vec![HookClaim::Works(Reason::Compacting)],
         _ => Vec::new(),
     }
 }
 
-fn codex(called: &Called) -> Vec<Said> {
+fn codex(called: &HookPayloadFields) -> Vec<HookClaim> {
     match called.hook_event_name.as_str() {
         // Fires with the first prompt, not at the start.
         "SessionStart" => Vec::new(),
-        "UserPromptSubmit" => vec![Said::Works(Reason::Thinking)],
+        "UserPromptSubmit" => vec![HookClaim::Works(Reason::Thinking)],
         // The only hook a question has.
-        "PreToolUse" if called.tool() == "request_user_input" => vec![Said::Questions { certain: false }],
-        "PreToolUse" => vec![Said::Works(Reason::Tool)],
-        "PermissionRequest" => vec![Said::Asks { about: called.about(), certain: false }],
-        "PostToolUse" => vec![Said::Answered, Said::Works(Reason::Thinking)],
-        "SubagentStart" => vec![Said::Works(Reason::Subagents)],
-        "SubagentStop" | "PostCompact" | "SessionEnd" => vec![Said::Nothing],
-        "PreCompact" => vec![Said::Works(Reason::Compacting)],
-        "Stop" => vec![Said::Rests(Reason::TurnComplete)],
-        "Interrupt" => vec![Said::Rests(Reason::Interrupted)],
+        "PreToolUse" if called.tool() == "request_user_input" => vec![HookClaim::Questions { certain: false }],
+        "PreToolUse" => vec![HookClaim::Works(Reason::Tool)],
+        "PermissionRequest" => vec![HookClaim::Asks { about: called.about(), certain: false }],
+        "PostToolUse" => vec![HookClaim::Answered, HookClaim::Works(Reason::Thinking)],
+        "SubagentStart" => vec![HookClaim::Works(Reason::Subagents)],
+        "SubagentStop" | "PostCompact" | "SessionEnd" => vec![HookClaim::Nothing],
+        "PreCompact" => vec![HookClaim::Works(Reason::Compacting)],
+        "Stop" => vec![HookClaim::Rests(Reason::TurnComplete)],
+        "Interrupt" => vec![HookClaim::Rests(Reason::Interrupted)],
         _ => Vec::new(),
     }
 }
 
-fn gemini(called: &Called) -> Vec<Said> {
+fn gemini(called: &HookPayloadFields) -> Vec<HookClaim> {
     match called.hook_event_name.as_str() {
-        "SessionStart" => vec![Said::Rests(Reason::NewSession)],
-        "BeforeAgent" => vec![Said::Works(Reason::Thinking)],
+        "SessionStart" => vec![HookClaim::Rests(Reason::NewSession)],
+        "BeforeAgent" => vec![HookClaim::Works(Reason::Thinking)],
         // Before the policy is asked, so it says nothing of a dialog.
-        "BeforeTool" => vec![Said::Works(Reason::Tool)],
-        "AfterTool" => vec![Said::Works(Reason::Thinking)],
-        "AfterAgent" => vec![Said::Rests(Reason::TurnComplete)],
+        "BeforeTool" => vec![HookClaim::Works(Reason::Tool)],
+        "AfterTool" => vec![HookClaim::Works(Reason::Thinking)],
+        "AfterAgent" => vec![HookClaim::Rests(Reason::TurnComplete)],
         "Notification" if called.notification_type.as_deref() == Some("ToolPermission") => {
             // Fires up to 0.6 s before the dialog is drawn, which waits for the hook.
-            let asks = |about| vec![Said::Asks { about, certain: false }];
+            let asks = |about| vec![HookClaim::Asks { about, certain: false }];
             match called.details.r#type.as_deref() {
-                Some("ask_user") => vec![Said::Questions { certain: false }],
+                Some("ask_user") => vec![HookClaim::Questions { certain: false }],
                 Some("edit") => asks(ApprovalKind::Edit),
                 Some("mcp") => asks(ApprovalKind::Mcp),
                 Some("info") => asks(ApprovalKind::Fetch),
@@ -513,7 +513,7 @@ fn gemini(called: &Called) -> Vec<Said> {
                 Some(_) | None => asks(ApprovalKind::Command),
             }
         }
-        "SessionEnd" => vec![Said::Nothing],
+        "SessionEnd" => vec![HookClaim::Nothing],
         _ => Vec::new(),
     }
 }
