@@ -315,7 +315,7 @@ impl AcpRequest {
     }
 }
 
-pub(super) fn has_words(input: Option<&str>, given: &AgentAnswer) -> bool {
+pub(super) fn can_express(input: Option<&str>, given: &AgentAnswer) -> bool {
     let allowed = || input.and_then(read).is_some_and(|asked| asked.allow.is_some());
     !given.allow || given.rewrite.is_none() && given.answers.is_none() && allowed()
 }

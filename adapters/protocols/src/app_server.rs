@@ -397,7 +397,7 @@ pub(super) fn changed(item: &RawValue) -> Option<Vec<String>> {
     (!paths.is_empty()).then_some(paths)
 }
 
-pub(super) fn has_words(input: Option<&str>, given: &AgentAnswer) -> bool {
+pub(super) fn can_express(input: Option<&str>, given: &AgentAnswer) -> bool {
     let asked = input.and_then(|input| serde_json::from_str::<AppServerRequest<'_>>(input).ok());
     !given.allow
         || given.rewrite.is_none() && given.answers.is_none() && asked.as_ref().is_none_or(AppServerRequest::accepts)

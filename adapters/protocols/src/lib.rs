@@ -150,11 +150,11 @@ pub fn codec(protocol: Protocol, cwd: &str) -> Box<dyn Codec> {
 /// Whether the agent has words, over its protocol, for this decision on such a request: its tool, and
 /// the tool's input as it was told.
 #[must_use]
-pub fn has_words(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
+pub fn can_express(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
     drive(provider).is_some_and(|drive| match drive.protocol {
-        Protocol::StreamJson => stream_json::has_words(tool, input, given),
-        Protocol::AppServer => app_server::has_words(input, given),
-        Protocol::Acp => acp::has_words(input, given),
+        Protocol::StreamJson => stream_json::can_express(tool, input, given),
+        Protocol::AppServer => app_server::can_express(input, given),
+        Protocol::Acp => acp::can_express(input, given),
     })
 }
 

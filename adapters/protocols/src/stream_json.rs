@@ -411,7 +411,7 @@ fn response(tool: &str, input: &str, given: &AgentAnswer) -> Option<String> {
     Some(format!("{{\"behavior\":\"allow\",\"updatedInput\":{input}}}"))
 }
 
-pub(super) fn has_words(tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
+pub(super) fn can_express(tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
     match (tool, input) {
         (Some(tool), Some(input)) => response(tool, input, given).is_some(),
         // What is too long to be kept can be denied, and allowed as it is.

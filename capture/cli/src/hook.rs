@@ -23,7 +23,7 @@ use hooks::{
     APPROVER,
     delivery::{
         Agent, Delivery, PAYLOAD_BYTES,
-        answer::{answer, asks_before_rules, is_asked, takes_allowance},
+        answer::{accepts_allowance, answer, asks_before_rules, asks_for_decision},
     },
 };
 use processes::{is_started_by, nearest_agent};
@@ -77,7 +77,7 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
         .map(|(pid, start_ticks, shared)| Agent { pid, start_ticks, shared });
     let run = places::variable(RUN_VARIABLE).and_then(|run| run.to_str()?.parse().ok());
     let search_path = places::variable("PATH").and_then(|path| path.to_str().map(str::to_owned));
-    if is_driven(agent) && takes_allowance(provider) && is_asked(provider, &payload) {
+    if is_driven(agent) && accepts_allowance(provider) && asks_for_decision(provider, &payload) {
         // The agent asks whoever speaks with it too, who tells of it: once is enough.
         return Ok(());
     }

@@ -33,7 +33,7 @@ fn answers(provider: Provider) -> Option<HookAnswers> {
 
 /// Whether this call of a hook asks for a decision that its answer can give.
 #[must_use]
-pub fn is_asked(provider: Provider, payload: &RawValue) -> bool {
+pub fn asks_for_decision(provider: Provider, payload: &RawValue) -> bool {
     asked(provider, payload).is_some()
 }
 
@@ -46,8 +46,8 @@ fn asked(provider: Provider, payload: &RawValue) -> Option<PermissionDetails> {
 /// Whether the directory a hook is told is the one the command would run in. Codex names that of the turn,
 /// and a call may have another.
 #[must_use]
-pub fn tells_directory(provider: Provider) -> bool {
-    answers(provider).is_some_and(|answers| answers.tells_directory)
+pub fn names_directory(provider: Provider) -> bool {
+    answers(provider).is_some_and(|answers| answers.names_directory)
 }
 
 /// Whether the agent shows its dialog while its hook waits. Otherwise nothing of it tells that it waits.
@@ -58,7 +58,7 @@ pub fn shows_dialog_meanwhile(provider: Provider) -> bool {
 
 /// Whether the agent has words for this decision on such a call: its tool, and the tool's input as JSON.
 #[must_use]
-pub fn has_words(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
+pub fn can_express(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
     let input = input.and_then(|input| serde_json::from_str::<Value>(input).ok());
     let asked = json!({ "hook_event_name": asking_event(provider), "tool_name": tool, "tool_input": input });
     RawValue::from_string(asked.to_string()).is_ok_and(|payload| answer(provider, &payload, given).is_some())
@@ -72,13 +72,13 @@ pub fn asks_before_rules(provider: Provider) -> bool {
 
 /// Whether the agent takes an allowance from a hook; otherwise only a denial.
 #[must_use]
-pub fn takes_allowance(provider: Provider) -> bool {
+pub fn accepts_allowance(provider: Provider) -> bool {
     answers(provider).is_some_and(|answers| answers.allowance)
 }
 
 /// Whether the agent takes another command in place of the one it asked for.
 #[must_use]
-pub fn takes_rewrite(provider: Provider) -> bool {
+pub fn accepts_rewrite(provider: Provider) -> bool {
     answers(provider).is_some_and(|answers| answers.rewrite)
 }
 
@@ -93,7 +93,7 @@ pub fn answer(provider: Provider, payload: &RawValue, answer: &AgentAnswer) -> O
     }
     let decision = if !answer.allow {
         json!({ "behavior": "deny", "message": message })
-    } else if takes_rewrite(provider) {
+    } else if accepts_rewrite(provider) {
         match asked.changed(answer)? {
             Some(input) => json!({ "behavior": "allow", "updatedInput": input }),
             None => json!({ "behavior": "allow" }),
@@ -200,10 +200,10 @@ mod tests {
         );
         check(Provider::Claude, plan(), &AgentAnswer { answers: Some(answers), ..ALLOW }, None);
         check(Provider::Claude, request("ExitPlanMode", json!({})), &ALLOW, None);
-        assert!(!has_words(Provider::Claude, Some("ExitPlanMode"), Some("{}"), &ALLOW));
-        assert!(has_words(Provider::Claude, Some("ExitPlanMode"), Some(r#"{"plan":"1. go"}"#), &ALLOW));
-        assert!(has_words(Provider::Codex, Some("Bash"), Some(r#"{"command":"ls"}"#), &ALLOW));
-        assert!(!has_words(Provider::Gemini, Some("run_shell_command"), None, &ALLOW));
+        assert!(!can_express(Provider::Claude, Some("ExitPlanMode"), Some("{}"), &ALLOW));
+        assert!(can_express(Provider::Claude, Some("ExitPlanMode"), Some(r#"{"plan":"1. go"}"#), &ALLOW));
+        assert!(can_express(Provider::Codex, Some("Bash"), Some(r#"{"command":"ls"}"#), &ALLOW));
+        assert!(!can_express(Provider::Gemini, Some("run_shell_command"), None, &ALLOW));
     }
 
     #[test]
@@ -221,6 +221,6 @@ mod tests {
         {
             check(provider, json!({ "hook_event_name": event, "tool_name": "Bash" }), &deny("no"), None);
         }
-        assert!(!is_asked(Provider::Claude, &RawValue::from_string("[]".into()).unwrap()));
+        assert!(!asks_for_decision(Provider::Claude, &RawValue::from_string("[]".into()).unwrap()));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use agents::AgentAnswer;
 use api::approvals::Verdict;
 use events::{DecidedVia, Source};
-use hooks::delivery::answer::{has_words, takes_allowance};
+use hooks::delivery::answer::{accepts_allowance, can_express};
 use projections::Approval;
 use protocols as protocol;
 use server::Decision;
@@ -24,9 +24,9 @@ pub(super) fn accepts_decisions(approval: &Approval) -> bool {
 pub(super) fn is_expressible(approval: &Approval, answer: &AgentAnswer) -> bool {
     let (tool, input) = (approval.tool.as_deref(), approval.input.as_deref());
     if route_of(approval) == DecidedVia::Protocol {
-        return protocol::has_words(approval.provider, tool, input, answer);
+        return protocol::can_express(approval.provider, tool, input, answer);
     }
-    has_words(approval.provider, tool, input, answer)
+    can_express(approval.provider, tool, input, answer)
 }
 
 pub(super) const fn allowance(rewrite: Option<String>, answers: Option<BTreeMap<String, String>>) -> AgentAnswer {

@@ -7,7 +7,7 @@ use events::{ApprovalKind, Source};
 use projections::{Approval, Session};
 use serde_json::{Map, Value};
 
-use hooks::delivery::answer::{takes_rewrite, tells_directory};
+use hooks::delivery::answer::{accepts_rewrite, names_directory};
 use protocols as protocol;
 
 use api::approvals::{PolicyDecision, PolicyView};
@@ -116,7 +116,7 @@ fn request(approval: &Approval, session: Option<&Session>) -> Option<Request> {
         paths: approval.paths.iter().map(PathBuf::from).collect(),
         url: approval.url.clone(),
         labels: session.map(|session| session.labels.clone()).unwrap_or_default(),
-        takes_rewrite: takes_rewrite(approval.provider),
+        takes_rewrite: accepts_rewrite(approval.provider),
         // It is the user's login shell, which nobody tells.
         shell: Shell::Unknown,
     })
