@@ -34,7 +34,7 @@ pub struct Command {
 
 /// A path that cannot stand in a settings file.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum Unspeakable {
+pub enum UnwritablePath {
     /// Settings are JSON, which holds text only.
     #[error("{}: a path that is not UTF-8 cannot be written into settings", .0.display())]
     NotText(PathBuf),
@@ -48,7 +48,7 @@ impl Command {
     ///
     /// # Errors
     /// When a path is relative or no text.
-    pub fn line(&self, provider: Provider) -> Result<String, Unspeakable> {
+    pub fn line(&self, provider: Provider) -> Result<String, UnwritablePath> {
         let mut line = format!("{} {VERB} {}", quoted(&self.program)?, provider.as_str());
         if let Some(dir) = &self.data_dir {
             line += &format!(" --data-dir {}", quoted(dir)?);
@@ -114,11 +114,11 @@ pub fn program(line: &str) -> Option<PathBuf> {
     }
 }
 
-fn quoted(path: &Path) -> Result<String, Unspeakable> {
+fn quoted(path: &Path) -> Result<String, UnwritablePath> {
     if !path.is_absolute() {
-        return Err(Unspeakable::Relative(path.to_owned()));
+        return Err(UnwritablePath::Relative(path.to_owned()));
     }
-    let text = path.to_str().ok_or_else(|| Unspeakable::NotText(path.to_owned()))?;
+    let text = path.to_str().ok_or_else(|| UnwritablePath::NotText(path.to_owned()))?;
     Ok(format!("'{}'", text.replace('\'', "'\\''")))
 }
 
@@ -183,8 +183,8 @@ mod tests {
     fn paths_that_settings_cannot_hold_are_refused() {
         use std::os::unix::ffi::OsStringExt;
         let line = |program: PathBuf| Command { program, data_dir: None, approver: None }.line(Provider::Codex);
-        assert!(matches!(line("capture".into()), Err(Unspeakable::Relative(_))));
+        assert!(matches!(line("capture".into()), Err(UnwritablePath::Relative(_))));
         let bytes = std::ffi::OsString::from_vec(b"/bin/\xff".to_vec());
-        assert!(matches!(line(bytes.into()), Err(Unspeakable::NotText(_))));
+        assert!(matches!(line(bytes.into()), Err(UnwritablePath::NotText(_))));
     }
 }

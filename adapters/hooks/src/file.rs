@@ -19,16 +19,16 @@ use super::{Error, LARGEST};
 
 /// A settings file as it was when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct SettingsFile {
     /// The file itself, behind all links.
     pub(super) path: PathBuf,
     /// What is in it; `None` when it is not there.
-    pub(super) content: Option<Content>,
+    pub(super) content: Option<FileContent>,
 }
 
 /// What is in a file, and whose it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Content {
+pub(super) struct FileContent {
     pub(super) bytes: Vec<u8>,
     mode: u32,
     group: u32,
@@ -39,13 +39,13 @@ pub(super) struct Content {
 ///
 /// # Errors
 /// When it is no regular file, another user's, too large, or cannot be read.
-pub(super) fn look(path: &Path) -> Result<Seen, Error> {
+pub(super) fn read_settings(path: &Path) -> Result<SettingsFile, Error> {
     let target = match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_symlink() => fs::canonicalize(path)
             .map_err(|error| Error::refused(path, format!("a link that leads to no file ({error})")))?,
         Ok(_) => path.to_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Seen { path: path.to_owned(), content: None });
+            return Ok(SettingsFile { path: path.to_owned(), content: None });
         }
         Err(error) => return Err(Error::io(path, error)),
     };
@@ -72,11 +72,12 @@ pub(super) fn look(path: &Path) -> Result<Seen, Error> {
     if bytes.len() as u64 > LARGEST {
         return refused(format!("more than the {LARGEST} bytes of any settings"));
     }
-    let content = Content { bytes, mode: meta.mode() & 0o7777, group: meta.gid(), identity: (meta.dev(), meta.ino()) };
-    Ok(Seen { path: target, content: Some(content) })
+    let content =
+        FileContent { bytes, mode: meta.mode() & 0o7777, group: meta.gid(), identity: (meta.dev(), meta.ino()) };
+    Ok(SettingsFile { path: target, content: Some(content) })
 }
 
-impl Seen {
+impl SettingsFile {
     /// Whether it could be replaced; asked before anything is promised.
     ///
     /// # Errors
@@ -155,7 +156,7 @@ impl Seen {
 
     /// Whether it is still what was seen.
     fn unchanged(&self) -> Result<(), Error> {
-        if look(&self.path)? == *self { Ok(()) } else { Err(Error::Changed { path: self.path.clone() }) }
+        if read_settings(&self.path)? == *self { Ok(()) } else { Err(Error::Changed { path: self.path.clone() }) }
     }
 
     fn dir(&self) -> Result<&Path, Error> {

@@ -7,7 +7,7 @@ use events::{Provider, Timestamp};
 use super::{
     Command, Error, LARGEST,
     backup::{Backups, Without},
-    file::{self, Seen},
+    file::{self, SettingsFile},
     place,
     settings::{self, dialect},
     status,
@@ -37,7 +37,7 @@ pub struct Plan {
     pub path: PathBuf,
     /// What a person should know before they agree.
     pub notes: Vec<String>,
-    seen: Seen,
+    seen: SettingsFile,
     after: Without,
     without: Without,
     backups: Backups,
@@ -46,7 +46,7 @@ pub struct Plan {
 
 /// What was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Done {
+pub struct AppliedPlan {
     /// The copy of what was there before, if something was.
     pub backup: Option<PathBuf>,
 }
@@ -60,7 +60,7 @@ impl Plan {
     /// When the file cannot be changed safely; the error says where it is wrong.
     pub fn new(provider: Provider, home: &Path, data: &Path, wish: &Wish) -> Result<Self, Error> {
         let path = place(provider, home).ok_or(Error::NoHooks(provider))?;
-        let seen = file::look(&path)?;
+        let seen = file::read_settings(&path)?;
         let backups = Backups::of(data, provider, &seen.path);
         let without = without(&seen, provider, &backups)?;
         let (after, install, notes) = match wish {
@@ -118,9 +118,9 @@ impl Plan {
     ///
     /// # Errors
     /// When the file changed meanwhile, or cannot be written; then it is as it was.
-    pub fn apply(self, now: Timestamp) -> Result<Done, Error> {
+    pub fn apply(self, now: Timestamp) -> Result<AppliedPlan, Error> {
         if !self.changes() {
-            return Ok(Done { backup: None });
+            return Ok(AppliedPlan { backup: None });
         }
         let backup = self.before().map(|bytes| self.backups.copy(bytes, now)).transpose()?;
         match &self.after {
@@ -135,17 +135,17 @@ impl Plan {
         if !self.install {
             self.backups.forget_installed();
         }
-        Ok(Done { backup })
+        Ok(AppliedPlan { backup })
     }
 }
 
-impl Seen {
+impl SettingsFile {
     fn text(&self) -> Option<&[u8]> {
         self.content.as_ref().map(|content| content.bytes.as_slice())
     }
 }
 
-fn install(seen: &Seen, provider: Provider, line: &str, events: &[&'static str]) -> Result<String, Error> {
+fn install(seen: &SettingsFile, provider: Provider, line: &str, events: &[&'static str]) -> Result<String, Error> {
     let (bom, text) = seen.text().map_or(Ok(("", "")), |bytes| split(&seen.path, bytes))?;
     let content = |problem| Error::content(&seen.path, problem);
     // An empty file is what some agents leave; it holds nothing that could be lost.
@@ -159,7 +159,7 @@ fn install(seen: &Seen, provider: Provider, line: &str, events: &[&'static str])
 }
 
 /// The file without us: exactly what was there before, when nothing else changed since.
-fn without(seen: &Seen, provider: Provider, backups: &Backups) -> Result<Without, Error> {
+fn without(seen: &SettingsFile, provider: Provider, backups: &Backups) -> Result<Without, Error> {
     let Some(bytes) = seen.text() else { return Ok(Without::Absent) };
     let (bom, text) = split(&seen.path, bytes)?;
     let content = |problem| Error::content(&seen.path, problem);

@@ -29,7 +29,7 @@ const LEVELS: usize = 4;
 
 /// Where agents are looked for, and what they are started with.
 #[derive(Debug, Clone)]
-pub struct Search {
+pub struct ProgramSearch {
     /// The directories, as in `PATH`.
     pub path: OsString,
     /// The environment of a program that is asked for its version, without `PATH`.
@@ -88,7 +88,7 @@ pub enum VersionUnknown {
     },
 }
 
-impl Search {
+impl ProgramSearch {
     /// With the usual patience.
     #[must_use]
     pub fn new(path: OsString, environment: Vec<(OsString, OsString)>) -> Self {
@@ -212,7 +212,7 @@ mod tests {
 
     struct Here {
         dir: tempfile::TempDir,
-        search: Search,
+        search: ProgramSearch,
     }
 
     impl Here {
@@ -220,7 +220,8 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             fs::create_dir(dir.path().join("bin")).unwrap();
             let path = format!("relative:{}:/usr/bin:/bin", dir.path().join("bin").display());
-            let search = Search { patience: Duration::from_secs(10), ..Search::new(path.into(), Vec::new()) };
+            let search =
+                ProgramSearch { patience: Duration::from_secs(10), ..ProgramSearch::new(path.into(), Vec::new()) };
             Self { dir, search }
         }
 

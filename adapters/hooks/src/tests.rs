@@ -14,8 +14,8 @@ use events::{Provider, Timestamp};
 use semver::Version;
 
 use super::{
-    Command, Error, EventState, Installed, Plan, State, Status, Wish, accepted_events, catalogue, facts, place,
-    settings,
+    Command, Error, EventState, HookStatus, InstallState, Installed, Plan, Wish, accepted_events, catalogue, facts,
+    place, settings,
 };
 use model::{Tree, is_subsequence, ours_in, without_ours};
 
@@ -77,13 +77,13 @@ impl Place {
         changes
     }
 
-    fn status(&self, program: &str) -> Status {
+    fn status(&self, program: &str) -> HookStatus {
         self.status_with(program, self.newest())
     }
 
-    fn status_with(&self, program: &str, version: Version) -> Status {
+    fn status_with(&self, program: &str, version: Version) -> HookStatus {
         let installed = Installed { program: "/bin/agent".into(), version };
-        Status::read(self.provider, &self.home(), &command(program), || Ok(installed)).unwrap()
+        HookStatus::read(self.provider, &self.home(), &command(program), || Ok(installed)).unwrap()
     }
 
     fn newest(&self) -> Version {
@@ -148,15 +148,15 @@ fn check(name: &str, provider: Provider, bytes: &[u8]) {
     if provider == Provider::Codex {
         serde_json::from_slice::<serde_json::Value>(&installed).unwrap();
     }
-    assert_eq!(place.status(PROGRAM).state, State::Installed, "{name}");
+    assert_eq!(place.status(PROGRAM).state, InstallState::Installed, "{name}");
 
     assert!(!place.make(&install(PROGRAM)), "{name}: twice is once");
     assert_eq!(place.bytes().unwrap(), installed, "{name}");
 
     // Another path of the program, and back.
-    assert_eq!(place.status("/new/capture").state, State::OutOfDate, "{name}");
+    assert_eq!(place.status("/new/capture").state, InstallState::OutOfDate, "{name}");
     assert!(place.make(&install("/new/capture")), "{name}");
-    assert_eq!(place.status("/new/capture").state, State::Installed, "{name}");
+    assert_eq!(place.status("/new/capture").state, InstallState::Installed, "{name}");
     assert!(place.make(&install(PROGRAM)), "{name}");
     assert_eq!(place.bytes().unwrap(), installed, "{name}: only the commands differed");
 
@@ -173,7 +173,7 @@ fn check(name: &str, provider: Provider, bytes: &[u8]) {
     let squeezed =
         |bytes: &[u8]| without_ours(Tree::of(if text(bytes).trim().is_empty() { "{}" } else { text(bytes) }));
     assert_eq!(squeezed(&bare), squeezed(bytes), "{name}");
-    if !settings::keep(text(bytes), super::text::Dialect::Commented).keeps_any() && !text(bytes).trim().is_empty() {
+    if !settings::keep(text(bytes), super::text::JsonDialect::Commented).keeps_any() && !text(bytes).trim().is_empty() {
         assert_eq!(String::from_utf8_lossy(&bare), String::from_utf8_lossy(bytes), "{name}: as it was, by hand");
     }
 }
@@ -269,9 +269,9 @@ fn entries_of_ours_are_brought_in_order_and_others_left() {
     );
     let place = Place::new(Provider::Claude, Some(before.as_bytes()));
     let status = place.status(PROGRAM);
-    assert_eq!(status.state, State::Partly);
+    assert_eq!(status.state, InstallState::Partly);
     assert_eq!(status.programs, [("/old/capture".into(), false)]);
-    let of = |status: &Status, event: &str| status.events.iter().find(|(name, _)| *name == event).unwrap().1;
+    let of = |status: &HookStatus, event: &str| status.events.iter().find(|(name, _)| *name == event).unwrap().1;
     assert_eq!(of(&status, "Stop"), EventState::OutOfDate);
     assert_eq!(of(&status, "PreToolUse"), EventState::Missing, "for one tool only is not for all");
 
@@ -355,11 +355,11 @@ fn an_older_version_gets_fewer_events_and_loses_those_it_does_not_know() {
         let status = place.status_with(PROGRAM, version.clone());
         (status.state, status.fit.is_harmful())
     };
-    assert_eq!([fit(&old), fit(&newest)], [(State::Installed, false), (State::Partly, false)]);
+    assert_eq!([fit(&old), fit(&newest)], [(InstallState::Installed, false), (InstallState::Partly, false)]);
     assert!(place.make(&wish(newest.clone())));
-    assert_eq!([fit(&old), fit(&newest)], [(State::Installed, true), (State::Installed, false)]);
+    assert_eq!([fit(&old), fit(&newest)], [(InstallState::Installed, true), (InstallState::Installed, false)]);
     assert!(place.make(&wish(old.clone())));
-    assert_eq!(fit(&old), (State::Installed, false));
+    assert_eq!(fit(&old), (InstallState::Installed, false));
     assert!(place.make(&Wish::Uninstall));
     assert_eq!(place.bytes().unwrap(), b"{}\n");
 }

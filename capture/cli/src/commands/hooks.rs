@@ -17,8 +17,8 @@ use api::{
 };
 use events::Provider;
 use hooks::{
-    AGENTS, Command, Error, Plan, Search, State, Status, Unsupported, VersionUnknown, Wish, accepted_events, catalogue,
-    facts,
+    AGENTS, Command, Error, HookStatus, InstallState, Plan, ProgramSearch, Unsupported, VersionUnknown, Wish,
+    accepted_events, catalogue, facts,
 };
 
 use self::show::{Changed, Looked};
@@ -194,7 +194,13 @@ fn make(context: &Context, change: &Change, purpose: &Purpose) -> anyhow::Result
 }
 
 /// What would become of one agent's settings.
-fn plan(context: &Context, provider: Provider, home: &Path, purpose: &Purpose, search: &Search) -> Result<Plan, Error> {
+fn plan(
+    context: &Context,
+    provider: Provider,
+    home: &Path,
+    purpose: &Purpose,
+    search: &ProgramSearch,
+) -> Result<Plan, Error> {
     let (wish, risk) = match purpose {
         Purpose::Uninstall => (Wish::Uninstall, None),
         Purpose::Install { command, force } => {
@@ -314,8 +320,8 @@ pub(super) fn accepted(context: &Context) -> anyhow::Result<Vec<(Provider, bool,
     let mut all = Vec::new();
     for provider in AGENTS.iter().copied() {
         let Some(home) = homes.of(provider).first() else { continue };
-        let Ok(status) = Status::read(provider, home, &command, || search.installed(provider)) else { continue };
-        if status.state != State::NotInstalled {
+        let Ok(status) = HookStatus::read(provider, home, &command, || search.installed(provider)) else { continue };
+        if status.state != InstallState::NotInstalled {
             let version = status.version.map_or_else(String::new, |version| format!(" {version}"));
             let words = status.fit.in_words();
             let words = words.unwrap_or_else(|| format!("{provider}{version} knows every hook event in them"));
@@ -332,8 +338,8 @@ fn heard(context: &Context) -> Option<Vec<SourceHealth>> {
     Some(sources)
 }
 
-fn looked(provider: Provider, home: &Path, command: &Command, search: &Search) -> Looked {
-    match Status::read(provider, home, command, || search.installed(provider)) {
+fn looked(provider: Provider, home: &Path, command: &Command, search: &ProgramSearch) -> Looked {
+    match HookStatus::read(provider, home, command, || search.installed(provider)) {
         Ok(status) => Looked::from(status),
         Err(error) => Looked::unreadable(provider, home, &error),
     }
