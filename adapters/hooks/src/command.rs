@@ -22,7 +22,7 @@ pub const APPROVER: &str = "--approver";
 
 /// What is run for an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Command {
+pub struct HookCommand {
     /// The program, an absolute path.
     pub program: PathBuf,
     /// The data directory, an absolute path; `None` when the program finds it by itself.
@@ -43,7 +43,7 @@ pub enum UnwritablePath {
     Relative(PathBuf),
 }
 
-impl Command {
+impl HookCommand {
     /// The line for the shell.
     ///
     /// # Errors
@@ -127,14 +127,17 @@ mod tests {
     use super::*;
 
     fn check(program_path: &str, data: Option<&str>, line: &str) {
-        let command = Command { program: program_path.into(), data_dir: data.map(PathBuf::from), approver: None };
+        let command = HookCommand { program: program_path.into(), data_dir: data.map(PathBuf::from), approver: None };
         let written = command.line(Provider::Claude).unwrap();
         assert_eq!(written, line);
         assert!(is_ours(&written));
         assert_eq!(program(&written), Some(PathBuf::from(program_path)));
         // The shell reads the same words.
-        let shown =
-            std::process::Command::new("/bin/sh").arg("-c").arg(format!("printf '%s\\n' {written}")).output().unwrap();
+        let shown = std::process::HookCommand::new("/bin/sh")
+            .arg("-c")
+            .arg(format!("printf '%s\\n' {written}"))
+            .output()
+            .unwrap();
         let words = String::from_utf8(shown.stdout).unwrap();
         let data = data.map_or(String::new(), |data| format!("--data-dir\n{data}\n"));
         assert_eq!(words, format!("{program_path}\nhook\nclaude\n{data}"));
@@ -156,7 +159,7 @@ mod tests {
     fn only_the_event_that_asks_waits_for_an_answer() {
         let line = |approver| {
             let command =
-                Command { program: "/bin/capture".into(), data_dir: Some("/d --approver 7".into()), approver };
+                HookCommand { program: "/bin/capture".into(), data_dir: Some("/d --approver 7".into()), approver };
             command.line(Provider::Claude).unwrap()
         };
         let waits = line(Some(600));
@@ -182,7 +185,7 @@ mod tests {
     #[test]
     fn paths_that_settings_cannot_hold_are_refused() {
         use std::os::unix::ffi::OsStringExt;
-        let line = |program: PathBuf| Command { program, data_dir: None, approver: None }.line(Provider::Codex);
+        let line = |program: PathBuf| HookCommand { program, data_dir: None, approver: None }.line(Provider::Codex);
         assert!(matches!(line("capture".into()), Err(UnwritablePath::Relative(_))));
         let bytes = std::ffi::OsString::from_vec(b"/bin/\xff".to_vec());
         assert!(matches!(line(bytes.into()), Err(UnwritablePath::NotText(_))));

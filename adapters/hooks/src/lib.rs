@@ -34,7 +34,7 @@ use agents::{Agent, hooks::Hooks};
 use events::Provider;
 
 pub use self::{
-    command::{APPROVER, Command, UnwritablePath},
+    command::{APPROVER, HookCommand, UnwritablePath},
     plan::{AppliedPlan, Plan, Wish},
     program::{Installed, ProgramSearch, VersionUnknown},
     status::{EventState, HookStatus, InstallState},

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use events::{Provider, Timestamp};
 
 use super::{
-    Command, Error, LARGEST,
+    Error, HookCommand, LARGEST,
     backup::{Backups, Without},
     file::{self, SettingsFile},
     place,
@@ -20,7 +20,7 @@ pub enum Wish {
     /// Our entries for these events and no others.
     Install {
         /// What they run.
-        command: Command,
+        command: HookCommand,
         /// The events, of the catalogue.
         events: Vec<&'static str>,
     },

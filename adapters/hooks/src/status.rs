@@ -12,7 +12,7 @@ use jsonc_parser::ast::Value;
 use semver::Version;
 
 use super::{
-    Command, Error, LARGEST, catalogue,
+    Error, HookCommand, LARGEST, catalogue,
     command::{approver, is_ours, of_event, program},
     delivery::answer::asks_before_rules,
     facts, file, place,
@@ -104,7 +104,7 @@ impl HookStatus {
     pub fn read(
         provider: Provider,
         home: &Path,
-        command: &Command,
+        command: &HookCommand,
         installed: impl FnOnce() -> Result<Installed, VersionUnknown>,
     ) -> Result<Self, Error> {
         let path = place(provider, home).ok_or(Error::NoHooks(provider))?;
@@ -121,7 +121,7 @@ impl HookStatus {
         let ours = settings::ours(&root, provider, &expected);
         // Whether they answer requests is the user's choice, and no reason to install them anew.
         let approver = ours.iter().find_map(|(_, command, _)| approver(command));
-        let line = Command { approver, ..command.clone() }.line(provider)?;
+        let line = HookCommand { approver, ..command.clone() }.line(provider)?;
         let events: Vec<_> = expected
             .into_iter()
             .map(|event| {

@@ -14,7 +14,7 @@ use events::{Provider, Timestamp};
 use semver::Version;
 
 use super::{
-    Command, Error, EventState, HookStatus, InstallState, Installed, Plan, Wish, accepted_events, catalogue, facts,
+    Error, EventState, HookCommand, HookStatus, InstallState, Installed, Plan, Wish, accepted_events, catalogue, facts,
     place, settings,
 };
 use model::{Tree, is_subsequence, ours_in, without_ours};
@@ -91,8 +91,8 @@ impl Place {
     }
 }
 
-fn command(program: &str) -> Command {
-    Command { program: program.into(), data_dir: None, approver: None }
+fn command(program: &str) -> HookCommand {
+    HookCommand { program: program.into(), data_dir: None, approver: None }
 }
 
 fn install(program: &str) -> Wish {

@@ -10,7 +10,7 @@ use std::{
 use agents::Homes;
 use api::health::SourceHealth;
 use events::{ApprovalState, FindingKind, Provider, Timestamp};
-use hooks::{AGENTS, Command, Fit, HookStatus, InstallState, ProgramSearch, delivery::Spool};
+use hooks::{AGENTS, Fit, HookCommand, HookStatus, InstallState, ProgramSearch, delivery::Spool};
 use protocols::codex_daemon::HealthHandle;
 use server::Health;
 use tailer::collect::CollectorHandle;
@@ -58,7 +58,7 @@ pub struct Hooks {
     spool: Spool,
     /// The agents and their homes.
     agents: Vec<(Provider, PathBuf)>,
-    command: Command,
+    command: HookCommand,
     search: ProgramSearch,
 }
 
@@ -74,7 +74,7 @@ impl Hooks {
         Self {
             spool: Spool::of(data),
             agents,
-            command: Command { program, data_dir: Some(data.to_owned()), approver: None },
+            command: HookCommand { program, data_dir: Some(data.to_owned()), approver: None },
             search,
         }
     }

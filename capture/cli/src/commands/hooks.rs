@@ -17,7 +17,7 @@ use api::{
 };
 use events::Provider;
 use hooks::{
-    AGENTS, Command, Error, HookStatus, InstallState, Plan, ProgramSearch, Unsupported, VersionUnknown, Wish,
+    AGENTS, Error, HookCommand, HookStatus, InstallState, Plan, ProgramSearch, Unsupported, VersionUnknown, Wish,
     accepted_events, catalogue, facts,
 };
 
@@ -85,7 +85,7 @@ struct Change {
 #[derive(Debug)]
 pub(super) enum Purpose {
     /// Entries that run this, for the events that each agent accepts, or by force for all.
-    Install { command: Command, force: bool },
+    Install { command: HookCommand, force: bool },
     /// No entries of ours.
     Uninstall,
 }
@@ -107,7 +107,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     match &arguments.verb {
         Verb::Install(install) => {
             refuse_changing(&install.change)?;
-            let command = Command { approver: install.approver, ..command(context)? };
+            let command = HookCommand { approver: install.approver, ..command(context)? };
             make(context, &install.change, &Purpose::Install { command, force: install.force })
         }
         Verb::Uninstall(change) => {
@@ -145,10 +145,10 @@ fn meant(context: &Context, which: &Which) -> anyhow::Result<Vec<(Provider, Path
 
 /// What the agents are to run. They run it in an environment of theirs, in which nothing may lead it to
 /// another server: the data directory is named.
-fn command(context: &Context) -> anyhow::Result<Command> {
+fn command(context: &Context) -> anyhow::Result<HookCommand> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
     let data = std::path::absolute(&context.data)?;
-    Ok(Command { program, data_dir: Some(data), approver: None })
+    Ok(HookCommand { program, data_dir: Some(data), approver: None })
 }
 
 fn make(context: &Context, change: &Change, purpose: &Purpose) -> anyhow::Result<()> {
@@ -338,7 +338,7 @@ fn heard(context: &Context) -> Option<Vec<SourceHealth>> {
     Some(sources)
 }
 
-fn looked(provider: Provider, home: &Path, command: &Command, search: &ProgramSearch) -> Looked {
+fn looked(provider: Provider, home: &Path, command: &HookCommand, search: &ProgramSearch) -> Looked {
     match HookStatus::read(provider, home, command, || search.installed(provider)) {
         Ok(status) => Looked::from(status),
         Err(error) => Looked::unreadable(provider, home, &error),
