@@ -67,7 +67,7 @@ impl Watch {
     #[must_use]
     pub fn start(tell: impl Fn(Hint) + Send + 'static) -> Self {
         let handler = move |event: notify::Result<Event>| pass_on(event, &tell);
-        let config = notify::CollectorConfig::default().with_follow_symlinks(false);
+        let config = notify::Config::default().with_follow_symlinks(false);
         match notify::RecommendedWatcher::new(handler, config) {
             Ok(watcher) => Self::with(Box::new(watcher)),
             Err(error) => Self { watcher: None, mode: Mode::Polling(reason(&error)), directories: 0 },

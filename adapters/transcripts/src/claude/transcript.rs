@@ -53,7 +53,7 @@ const OPEN_QUESTIONS: usize = 16;
 /// What a transcript's decoder carries from line to line.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Carried {
+struct ClaudeState {
     cwd: Option<String>,
     branch: Option<String>,
     version: Option<String>,
@@ -79,7 +79,7 @@ struct Carried {
 pub struct TranscriptDecoder {
     session: Arc<str>,
     parent: Option<Arc<str>>,
-    carried: Carried,
+    carried: ClaudeState,
     foreign: Option<Arc<str>>,
     held: Vec<NewEvent>,
 }
@@ -95,7 +95,7 @@ impl TranscriptDecoder {
             _ => None,
         };
         let session: Arc<str> = Arc::from(if parent.is_some() { stem.trim_start_matches("agent-") } else { stem });
-        let carried: Carried = state.and_then(|s| serde_json::from_str(s).ok()).unwrap_or_default();
+        let carried: ClaudeState = state.and_then(|s| serde_json::from_str(s).ok()).unwrap_or_default();
         let foreign = carried.copying.as_deref().map(Arc::from);
         Self { session, parent, carried, foreign, held: Vec::new() }
     }

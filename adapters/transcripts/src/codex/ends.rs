@@ -1,12 +1,12 @@
 //! Ends of commands, patches and MCP calls, which are told beside the results of calls.
 //!
 //! A detail of a call, never its result. In code mode the item's id is not the call's, see
-//! [`Memory::owner`].
+//! [`CodexMemory::owner`].
 
 use events::{ToolOutcome, ToolResult};
 
 use super::{
-    memory::Memory,
+    memory::CodexMemory,
     patch,
     records::{Duration, Field, ItemCompleted, McpResult, OlderEnd, Raw},
     tools,
@@ -26,7 +26,7 @@ struct Ended<'a> {
 }
 
 /// `item_completed` CommandExecution, FileChange, McpToolCall.
-pub(super) fn item_end(completed: &ItemCompleted<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn item_end(completed: &ItemCompleted<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
     let item = &completed.item;
     let Some(id) = item.id.name() else { return };
     let turn = completed.turn_id.name();
@@ -45,7 +45,7 @@ pub(super) fn item_end(completed: &ItemCompleted<'_>, memory: &mut Memory, w: &m
 }
 
 /// `exec_command_end`, `patch_apply_end`, `mcp_tool_call_end` (read).
-pub(super) fn older_end(end: &OlderEnd<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn older_end(end: &OlderEnd<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
     let Some(id) = end.call_id.name() else { return };
     let turn = end.turn_id.name();
     let exit_code: Option<i32> = end.exit_code.parse();
@@ -83,7 +83,7 @@ fn duration(raw: Option<Raw<'_>>) -> Option<u64> {
 
 /// Puts out the detail. Its output is in the call's own while that is still to come; of a command
 /// that outlived its call nobody else tells it.
-fn detail(ended: &Ended<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+fn detail(ended: &Ended<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
     let owner = memory.owner(ended.item, ended.turn, ended.began_ms);
     let call = owner.map(|call| {
         // Other commands of a script say nothing of the one that asked for more rights.

@@ -3,7 +3,7 @@
 use events::{ErrorClass, ErrorReported, Severity};
 
 use super::{
-    memory::Memory,
+    memory::CodexMemory,
     records::{Failure, Field, HttpFailure, Raw},
     writer::Writer,
 };
@@ -14,7 +14,7 @@ pub(super) fn ended_turn(failure: &Failure<'_>, turn: Option<&str>, w: &mut Writ
 }
 
 /// `error` (read): told before the end of the turn, which then need not tell it again.
-pub(super) fn reported(failure: &Failure<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn reported(failure: &Failure<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
     if let Some(turn) = &mut memory.turn {
         turn.failed = true;
     }

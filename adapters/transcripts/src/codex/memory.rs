@@ -9,7 +9,7 @@ const OPEN_CALLS: usize = 64;
 /// The state of a decoder.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Memory {
+pub(super) struct CodexMemory {
     /// The file's thread, once `session_meta` named it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) thread: Option<String>,
@@ -148,7 +148,7 @@ impl Told {
     }
 }
 
-impl Memory {
+impl CodexMemory {
     /// Follows a call until its result.
     pub(super) fn open(&mut self, call: OpenCall) {
         if self.calls.len() >= OPEN_CALLS {

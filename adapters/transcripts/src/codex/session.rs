@@ -3,7 +3,7 @@
 use events::{Annotation, SessionForked, SessionStarted, StartKind, Topic};
 
 use super::{
-    memory::Memory,
+    memory::CodexMemory,
     records::{Field, Git, Helper, HistoryBase, Mode, SessionMeta, Settings, SettingsApplied, ThreadChange},
     writer::Writer,
 };
@@ -14,7 +14,7 @@ use super::{
 /// A fork names its parent in `forked_from_id` (0.169.0, S14-resume-fork). A file written after a
 /// rewind goes on with the same thread; its `history_base` leads into the thread's own earlier
 /// file.
-pub(super) fn meta(meta: SessionMeta<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn meta(meta: SessionMeta<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
     if memory.thread.is_some() {
         return;
     }
@@ -98,14 +98,14 @@ impl Helped {
 }
 
 /// `turn_context`: the settings of the turn that begins.
-pub(super) fn turn_context(settings: &Settings<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn turn_context(settings: &Settings<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
     note(Topic::Model, settings.model.text(), &mut memory.model, w);
     note(Topic::Cwd, settings.cwd.text(), &mut memory.cwd, w);
     note(Topic::PermissionMode, permission_mode(settings), &mut memory.permission_mode, w);
 }
 
 /// `thread_settings_applied`: the settings were changed, or said again.
-pub(super) fn settings(applied: &SettingsApplied<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn settings(applied: &SettingsApplied<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
     if let Some(settings) = applied.thread_settings.parse::<Settings<'_>>() {
         turn_context(&settings, memory, w);
     }

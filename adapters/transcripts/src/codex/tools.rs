@@ -6,7 +6,7 @@
 use events::{Confidence, QuestionAnswered, QuestionAsked, ToolCall, ToolKind, ToolOutcome, ToolResult};
 
 use super::{
-    memory::{Memory, OpenCall},
+    memory::{CodexMemory, OpenCall},
     outcome, patch,
     records::{Answered, Arguments, Call, Field, Output, Question, Raw, VerifiedAnswer},
     script,
@@ -14,7 +14,7 @@ use super::{
 };
 
 /// `function_call`, `custom_tool_call`, `local_shell_call` (read), `tool_search_call` (read).
-pub(super) fn call(tag: &str, call: &Call<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn call(tag: &str, call: &Call<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
     let Some(id) = call.call_id.name().or_else(|| call.id.name()) else {
         w.unrecognized(&format!("response_item/{tag}"));
         return;
@@ -179,7 +179,7 @@ pub(super) fn served(tag: &str, call: &Call<'_>, w: &mut Writer<'_, '_>) {
 }
 
 /// `function_call_output`, `custom_tool_call_output`, `tool_search_output` (read).
-pub(super) fn output(output: Output<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn output(output: Output<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
     let Some(id) = output.call_id.name().or_else(|| output.id.name()) else {
         w.unrecognized("response_item/output");
         return;
@@ -212,7 +212,7 @@ pub(super) fn output(output: Output<'_>, memory: &mut Memory, w: &mut Writer<'_,
 }
 
 /// `retained_context/verified_answer`: written at the key press, before the output.
-pub(super) fn verified_answer(answer: &VerifiedAnswer<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn verified_answer(answer: &VerifiedAnswer<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
     let Some(id) = answer.call_id.name() else {
         return;
     };

@@ -10,7 +10,7 @@ use events::Timestamp;
 use serde::de::Error as _;
 
 use super::{
-    memory::{Memory, Told},
+    memory::{GeminiMemory, Told},
     record::Document,
     story::{Header, Scene, Story},
 };
@@ -31,7 +31,7 @@ impl GeminiLegacyDecoder {
         let stem = Path::new(path).file_stem().and_then(|s| s.to_str()).unwrap_or_default();
         let nameless = stem.rsplit('-').next().unwrap_or(stem);
         let told = state.and_then(|s| serde_json::from_str::<VecDeque<Told>>(s).ok()).unwrap_or_default();
-        let mut story = Story::new(Memory { told, ..Memory::default() }, Arc::from(nameless), None);
+        let mut story = Story::new(GeminiMemory { told, ..GeminiMemory::default() }, Arc::from(nameless), None);
         story.whole = true;
         Self { story }
     }

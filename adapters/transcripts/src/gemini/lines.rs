@@ -6,7 +6,7 @@ use events::Timestamp;
 use serde::de::Error as _;
 
 use super::{
-    memory::Memory,
+    memory::GeminiMemory,
     record::{Line, Message, Odd},
     story::{Header, Scene, Story},
 };
@@ -35,7 +35,7 @@ impl GeminiDecoder {
         let folder = name(path.parent());
         let inside_chats = name(path.parent().and_then(Path::parent)).as_deref() == Some("chats");
         let parent = folder.filter(|_| inside_chats);
-        let memory = state.and_then(|s| serde_json::from_str::<Memory>(s).ok()).unwrap_or_default();
+        let memory = state.and_then(|s| serde_json::from_str::<GeminiMemory>(s).ok()).unwrap_or_default();
         let nameless = if parent.is_some() { stem } else { stem.rsplit('-').next().unwrap_or(stem) };
         Self { story: Story::new(memory, Arc::from(nameless), parent) }
     }

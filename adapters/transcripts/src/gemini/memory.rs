@@ -18,7 +18,7 @@ pub(super) const LONGEST_HELD: usize = 64 * 1024;
 
 /// All that is remembered of one file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Memory {
+pub(super) struct GeminiMemory {
     /// The session, once a header named it.
     pub(super) session: Option<Arc<str>>,
     /// `session.started` was put out.
@@ -87,7 +87,7 @@ impl Restated {
     }
 }
 
-impl Memory {
+impl GeminiMemory {
     /// Looks up a message by its id.
     pub(super) fn told(&mut self, id: u64) -> Option<&mut Told> {
         self.told.iter_mut().rev().find(|t| t.id == id)

@@ -1,7 +1,7 @@
 //! What happens in a session, message by message, whichever file tells it.
 //!
 //! Every message is told once; a message with a known id adds only what is new in it. What the
-//! last record means for the state is kept in [`Memory::standing`] and said at a pause; a turn is
+//! last record means for the state is kept in [`GeminiMemory::standing`] and said at a pause; a turn is
 //! known to have been completed when the next prompt comes.
 
 use std::{collections::VecDeque, sync::Arc};
@@ -16,7 +16,7 @@ pub(super) use super::scene::Scene;
 use super::{
     batch::Batch,
     content::{self, Content, Said},
-    memory::{Held, LONGEST_HELD, Memory, Restated, Told, hash},
+    memory::{GeminiMemory, Held, LONGEST_HELD, Restated, Told, hash},
     record::{Message, Tokens, ToolCall},
     scene::{identity, later, signal},
     standing::{Stance, Standing},
@@ -29,7 +29,7 @@ mod session;
 /// The story of one file.
 #[derive(Debug)]
 pub(super) struct Story {
-    pub(super) memory: Memory,
+    pub(super) memory: GeminiMemory,
     pub(super) cwd: Option<String>,
     /// The file is told again as a whole at each change.
     pub(super) whole: bool,
@@ -60,14 +60,14 @@ impl News {
 }
 
 impl Story {
-    pub(super) fn new(memory: Memory, nameless: Arc<str>, parent: Option<String>) -> Self {
+    pub(super) fn new(memory: GeminiMemory, nameless: Arc<str>, parent: Option<String>) -> Self {
         Self { memory, cwd: None, whole: false, before: VecDeque::new(), nameless, parent }
     }
 
     /// Begins to tell the whole file again.
     pub(super) fn again(&mut self) {
         self.before = std::mem::take(&mut self.memory.told);
-        self.memory = Memory::default();
+        self.memory = GeminiMemory::default();
     }
 
     fn session(&self) -> Arc<str> {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::{
     record::{Line, Message, Raw, Tokens, count, is_true, parts, readable, shape, text, words},
-    transcript::Carried,
+    transcript::PiState,
     words::{error_class, outcome, stop, title, tool_kind},
 };
 use tailer::decode::{Decoded, Record};
@@ -39,7 +39,7 @@ pub(super) struct Said<'a, 'r> {
 }
 
 impl Said<'_, '_> {
-    pub(super) fn entry(&mut self, kind: &str, line: &Line<'_>, message: &Message<'_>, carried: &mut Carried) {
+    pub(super) fn entry(&mut self, kind: &str, line: &Line<'_>, message: &Message<'_>, carried: &mut PiState) {
         match kind {
             "message" => self.message(line, message, carried),
             "model_change" => self.model(line),
@@ -120,7 +120,7 @@ impl Said<'_, '_> {
         self.signal(END, Claim::TurnEnded { outcome, pending_subagents: 0 }, strength, words);
     }
 
-    fn message(&mut self, line: &Line<'_>, message: &Message<'_>, carried: &mut Carried) {
+    fn message(&mut self, line: &Line<'_>, message: &Message<'_>, carried: &mut PiState) {
         let role = text(message.role).unwrap_or_default();
         let worked = carried.working;
         if matches!(&*role, "user" | "assistant" | "toolResult") {
@@ -164,7 +164,7 @@ impl Said<'_, '_> {
         self.tell(0, Annotation { topic: Topic::Notice, value }, text);
     }
 
-    fn answer(&mut self, message: &Message<'_>, carried: &mut Carried) {
+    fn answer(&mut self, message: &Message<'_>, carried: &mut PiState) {
         let parts = parts(message.content);
         let (answer, _) = readable(message.content);
         let thinking: Vec<String> = parts.iter().filter_map(|part| words(part.thinking)).collect();

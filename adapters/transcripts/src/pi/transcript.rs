@@ -34,7 +34,7 @@ const STEP_BACK: u32 = 9_000;
 /// What a decoder carries from line to line.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Carried {
+pub(super) struct PiState {
     /// The header's id.
     session: Option<String>,
     /// The header's moment, when the session is a fork: older entries are copies.
@@ -64,7 +64,7 @@ pub(super) struct Carried {
 pub struct PiDecoder {
     provider: Provider,
     session: Arc<str>,
-    carried: Carried,
+    carried: PiState,
 }
 
 impl PiDecoder {
@@ -72,7 +72,7 @@ impl PiDecoder {
     /// (`provider` says whose it is). A state that cannot be read is ignored.
     #[must_use]
     pub fn new(provider: Provider, path: &str, state: Option<&str>) -> Self {
-        let carried: Carried = state.and_then(|s| serde_json::from_str(s).ok()).unwrap_or_default();
+        let carried: PiState = state.and_then(|s| serde_json::from_str(s).ok()).unwrap_or_default();
         let session = carried.session.as_deref().map_or_else(|| Arc::from(named(path).1), Arc::from);
         Self { provider, session, carried }
     }

@@ -9,7 +9,7 @@ use events::{
 
 use super::{
     record::{CallResult, Compression, Line, Part, ShellResult, SystemPayload, Tokens, UiEvent, shape},
-    transcript::{Carried, Scene, words},
+    transcript::{QwenState, Scene, words},
 };
 use crate::gemini::{content, tools};
 
@@ -19,7 +19,7 @@ const END: u32 = 3;
 const CALL: u32 = 1_000;
 
 impl Scene<'_, '_> {
-    pub(super) fn line(&mut self, line: &Line<'_>, carried: &mut Carried) {
+    pub(super) fn line(&mut self, line: &Line<'_>, carried: &mut QwenState) {
         match (&*line.kind, line.subtype.as_deref()) {
             ("user", None) => self.prompt(line, PromptOrigin::Human),
             ("user", Some("mid_turn_user_message")) => self.prompt(line, PromptOrigin::Steering),
@@ -44,7 +44,7 @@ impl Scene<'_, '_> {
         self.emit(0, UserPrompt { origin, attachments: said.attachments, provider_turn_id: None }, text);
     }
 
-    fn answer(&mut self, line: &Line<'_>, carried: &Carried) {
+    fn answer(&mut self, line: &Line<'_>, carried: &QwenState) {
         let raw = line.message.as_ref().and_then(|message| message.parts);
         let parts = parts(line);
         let text = content::read(raw).text.into_owned();
@@ -125,7 +125,7 @@ impl Scene<'_, '_> {
         }
     }
 
-    fn system(&mut self, subtype: &str, line: &Line<'_>, carried: &mut Carried) {
+    fn system(&mut self, subtype: &str, line: &Line<'_>, carried: &mut QwenState) {
         let payload: SystemPayload<'_> = shape(line.system_payload);
         match subtype {
             "ui_telemetry" => self.telemetry(&shape(payload.ui_event), carried),
@@ -163,7 +163,7 @@ impl Scene<'_, '_> {
     }
 
     /// Events of the agent's own telemetry; what helpers do is not the conversation's.
-    fn telemetry(&mut self, event: &UiEvent<'_>, carried: &mut Carried) {
+    fn telemetry(&mut self, event: &UiEvent<'_>, carried: &mut QwenState) {
         if event.subagent_name.is_some() {
             return;
         }
