@@ -41,7 +41,7 @@ use std::{path::Path, sync::Arc};
 
 use events::Provider;
 
-use line::Line;
+use line::RolloutLine;
 use memory::CodexMemory;
 use records::Field;
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
@@ -69,7 +69,7 @@ impl CodexDecoder {
 
 impl Decoder for CodexDecoder {
     fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
-        let line = Line::find(record.bytes)?;
+        let line = RolloutLine::find(record.bytes)?;
         let session = self.session.clone().unwrap_or_else(|| Arc::from(""));
         let mut writer = Writer::new(record, line.timestamp, session, out);
         dispatch(&line, &mut self.memory, &mut writer)?;
@@ -125,7 +125,7 @@ pub fn session_hint(path: &Path) -> Option<String> {
 
 /// Hands a line to the module that knows its kind. Nothing is put out and nothing remembered
 /// before the line was read to its end.
-fn dispatch(line: &Line<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
+fn dispatch(line: &RolloutLine<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
     match (line.kind, line.tag) {
         ("session_meta", _) => session::meta(line.read()?, memory, w),
         ("turn_context", _) => session::turn_context(&line.read()?, memory, w),
@@ -146,7 +146,12 @@ fn dispatch(line: &Line<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) -
     Ok(())
 }
 
-fn event_msg(tag: &str, line: &Line<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
+fn event_msg(
+    tag: &str,
+    line: &RolloutLine<'_>,
+    memory: &mut CodexMemory,
+    w: &mut Writer<'_, '_>,
+) -> Result<(), Malformed> {
     match tag {
         "item_completed" => item_completed(line, memory, w)?,
         "task_started" | "turn_started" => turns::started(&line.read()?, memory, w),
@@ -185,7 +190,7 @@ fn event_msg(tag: &str, line: &Line<'_>, memory: &mut CodexMemory, w: &mut Write
     Ok(())
 }
 
-fn item_completed(line: &Line<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
+fn item_completed(line: &RolloutLine<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
     let completed: records::ItemCompleted<'_> = line.read()?;
     let item = &completed.item;
     match item.kind.name().unwrap_or_default().as_ref() {
@@ -213,7 +218,7 @@ fn item_completed(line: &Line<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, 
 
 fn response_item(
     tag: &str,
-    line: &Line<'_>,
+    line: &RolloutLine<'_>,
     memory: &mut CodexMemory,
     w: &mut Writer<'_, '_>,
 ) -> Result<(), Malformed> {
@@ -241,7 +246,7 @@ fn response_item(
 }
 
 /// An output: mostly one long string, which is taken out before the rest is parsed.
-fn output(line: &Line<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
+fn output(line: &RolloutLine<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
     if let Some((text, rest)) = line.take_text(b"\"output\":\"") {
         let mut output: records::Output<'_> = line::read_rest(&rest)?;
         if output.output.plain && output.output.text.is_empty() {

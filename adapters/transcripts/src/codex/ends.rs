@@ -8,7 +8,7 @@ use events::{ToolOutcome, ToolResult};
 use super::{
     memory::CodexMemory,
     patch,
-    records::{Duration, Field, ItemCompleted, McpResult, OlderEnd, Raw},
+    records::{Duration, Field, ItemCompleted, McpResult, OlderEnd, RawField},
     tools,
     writer::Writer,
 };
@@ -21,7 +21,7 @@ struct Ended<'a> {
     outcome: ToolOutcome,
     exit_code: Option<i32>,
     duration_ms: Option<u64>,
-    output: Option<Raw<'a>>,
+    output: Option<RawField<'a>>,
     command: Option<String>,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn older_end(end: &OlderEnd<'_>, memory: &mut CodexMemory, w: &mut Wr
     detail(&ended, memory, w);
 }
 
-fn outcome_of(status: Option<Raw<'_>>, exit_code: Option<i32>) -> ToolOutcome {
+fn outcome_of(status: Option<RawField<'_>>, exit_code: Option<i32>) -> ToolOutcome {
     match status.name().as_deref() {
         Some("declined") => ToolOutcome::Denied,
         Some("failed") => ToolOutcome::Error,
@@ -74,7 +74,7 @@ fn outcome_of(status: Option<Raw<'_>>, exit_code: Option<i32>) -> ToolOutcome {
     }
 }
 
-fn duration(raw: Option<Raw<'_>>) -> Option<u64> {
+fn duration(raw: Option<RawField<'_>>) -> Option<u64> {
     let duration = raw.parse::<Duration<'_>>()?;
     let secs: u64 = duration.secs.parse()?;
     let nanos: u64 = duration.nanos.parse().unwrap_or_default();

@@ -4,7 +4,7 @@ use events::{ErrorClass, ErrorReported, Severity};
 
 use super::{
     memory::CodexMemory,
-    records::{Failure, Field, HttpFailure, Raw},
+    records::{Failure, Field, HttpFailure, RawField},
     writer::Writer,
 };
 
@@ -38,7 +38,7 @@ fn put(failure: &Failure<'_>, kind: &str, id: Option<&str>, ends_turn: bool, ret
 /// `codex_error_info` is a name, or a name with what HTTP said:
 /// `{"http_connection_failed":{"http_status_code":401}}` (0.169.0, S08-auth-401). The status is
 /// the better code; without any, the message's (`unexpected status 503 …`) has to do.
-fn classify(info: Option<Raw<'_>>, message: &str) -> (ErrorClass, Option<String>) {
+fn classify(info: Option<RawField<'_>>, message: &str) -> (ErrorClass, Option<String>) {
     let (name, status) = match info {
         Some(info) => match info.name() {
             Some(name) => (Some(name.into_owned()), None),
@@ -72,8 +72,8 @@ fn classify(info: Option<Raw<'_>>, message: &str) -> (ErrorClass, Option<String>
 }
 
 /// Reads `{"name":{"http_status_code":…}}`.
-fn tagged(info: Raw<'_>) -> (Option<String>, Option<u16>) {
-    let object: Option<std::collections::BTreeMap<String, Raw<'_>>> = info.parse();
+fn tagged(info: RawField<'_>) -> (Option<String>, Option<u16>) {
+    let object: Option<std::collections::BTreeMap<String, RawField<'_>>> = info.parse();
     match object.and_then(|object| object.into_iter().next()) {
         Some((name, inner)) => {
             let status = inner.parse::<HttpFailure<'_>>().and_then(|http| http.http_status_code.parse());

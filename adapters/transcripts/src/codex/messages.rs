@@ -4,7 +4,7 @@ use events::{AssistantDelta, AssistantMessage, Block, PromptOrigin, Stop, UserPr
 
 use super::{
     memory::{CodexMemory, Form, Starter, Told},
-    records::{Field, Item, ItemCompleted, Mail, MailAhead, OlderMessage, Raw, Reasoning, join_parts, parts},
+    records::{Field, Item, ItemCompleted, Mail, MailAhead, OlderMessage, RawField, Reasoning, join_parts, parts},
     writer::Writer,
 };
 
@@ -41,7 +41,7 @@ pub(super) fn older_prompt(message: &OlderMessage<'_>, memory: &mut CodexMemory,
     if injected(&text) || Told::repeats(&mut memory.last_prompt, Form::Event, &text) {
         return;
     }
-    let count = |list: Option<Raw<'_>>| list.parse::<Vec<Raw<'_>>>().map_or(0, |list| list.len());
+    let count = |list: Option<RawField<'_>>| list.parse::<Vec<RawField<'_>>>().map_or(0, |list| list.len());
     let images = count(message.images) + count(message.local_images);
     let prompt = UserPrompt {
         origin: origin(memory),
@@ -51,7 +51,13 @@ pub(super) fn older_prompt(message: &OlderMessage<'_>, memory: &mut CodexMemory,
     put_prompt(None, prompt, text, memory, w);
 }
 
-fn put_prompt(id: Option<Raw<'_>>, prompt: UserPrompt, text: String, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
+fn put_prompt(
+    id: Option<RawField<'_>>,
+    prompt: UserPrompt,
+    text: String,
+    memory: &mut CodexMemory,
+    w: &mut Writer<'_, '_>,
+) {
     if let Some(turn) = &mut memory.turn {
         turn.prompted = true;
     }
@@ -103,7 +109,13 @@ pub(super) fn plan(item: &Item<'_>, memory: &CodexMemory, w: &mut Writer<'_, '_>
 
 /// The phase is only there when the model sent it, so an answer without one says nothing about
 /// the turn's end.
-fn put_answer(id: Option<Raw<'_>>, phase: Option<Raw<'_>>, text: String, memory: &CodexMemory, w: &mut Writer<'_, '_>) {
+fn put_answer(
+    id: Option<RawField<'_>>,
+    phase: Option<RawField<'_>>,
+    text: String,
+    memory: &CodexMemory,
+    w: &mut Writer<'_, '_>,
+) {
     let id = id.name();
     let last = phase.name().is_some_and(|phase| phase == "final_answer");
     let message = AssistantMessage {

@@ -22,7 +22,7 @@ pub(super) struct Script {
 pub(super) fn look(source: &str) -> Script {
     let mut seen = Seen::default();
     let mut before = [Token::Mark(b';'), Token::Mark(b';')];
-    for token in (Tokens { source, at: 0 }) {
+    for token in (CodexTokens { source, at: 0 }) {
         match (before, token) {
             ([Token::Word("tools"), Token::Mark(b'.')], Token::Word(name)) => seen.call(name),
             ([Token::Word(key) | Token::Text(key), Token::Mark(b':')], Token::Text(value)) => seen.field(key, value),
@@ -137,12 +137,12 @@ enum Token<'s> {
 }
 
 /// Words, string literals and marks of a script; white space and comments are passed over.
-struct Tokens<'s> {
+struct CodexTokens<'s> {
     source: &'s str,
     at: usize,
 }
 
-impl<'s> Iterator for Tokens<'s> {
+impl<'s> Iterator for CodexTokens<'s> {
     type Item = Token<'s>;
 
     fn next(&mut self) -> Option<Token<'s>> {
@@ -168,7 +168,7 @@ impl<'s> Iterator for Tokens<'s> {
     }
 }
 
-impl<'s> Tokens<'s> {
+impl<'s> CodexTokens<'s> {
     fn pass(&mut self, end: &[u8]) {
         let rest = &self.source.as_bytes()[self.at..];
         self.at += memchr::memmem::find(rest, end).map_or(rest.len(), |found| found + end.len());

@@ -8,7 +8,7 @@ use events::{Confidence, QuestionAnswered, QuestionAsked, ToolCall, ToolKind, To
 use super::{
     memory::{CodexMemory, OpenCall},
     outcome, patch,
-    records::{Answered, Arguments, Call, Field, Output, Question, Raw, VerifiedAnswer},
+    records::{Answered, Arguments, Call, Field, Output, Question, RawField, VerifiedAnswer},
     script,
     writer::Writer,
 };
@@ -92,7 +92,7 @@ struct Said {
 }
 
 impl Said {
-    fn read(name: &str, namespace: Option<Raw<'_>>, text: &str) -> Self {
+    fn read(name: &str, namespace: Option<RawField<'_>>, text: &str) -> Self {
         let space = namespace.name().unwrap_or_default();
         let tool = if space.starts_with("mcp__") { ToolKind::Mcp } else { script::kind(name) };
         let arguments: Arguments<'_> = serde_json::from_str(text).unwrap_or_default();
@@ -121,7 +121,7 @@ impl Said {
 }
 
 /// A command is a text, or words of which the last is the command when a shell runs it.
-pub(super) fn command(raw: Raw<'_>) -> Option<String> {
+pub(super) fn command(raw: RawField<'_>) -> Option<String> {
     if let Some(text) = raw.text() {
         return Some(text);
     }
@@ -132,7 +132,7 @@ pub(super) fn command(raw: Raw<'_>) -> Option<String> {
     }
 }
 
-fn asked(questions: Option<Raw<'_>>) -> Vec<Asked> {
+fn asked(questions: Option<RawField<'_>>) -> Vec<Asked> {
     let questions: Vec<Question<'_>> = questions.parse().unwrap_or_default();
     questions
         .iter()

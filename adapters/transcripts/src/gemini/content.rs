@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use events::ErrorClass;
 use serde_json::value::RawValue;
 
-use super::record::{Part, Thought};
+use super::record::{ContentPart, Thought};
 use agents::borrowed::escapes::unescaped;
 
 /// The readable part of a message's content.
@@ -29,7 +29,7 @@ pub(crate) fn read(raw: Option<&RawValue>) -> Content<'_> {
         return Content { text, ..Content::default() };
     }
     let json = raw.get();
-    let Ok(parts) = serde_json::from_str::<Vec<Part<'_>>>(json) else {
+    let Ok(parts) = serde_json::from_str::<Vec<ContentPart<'_>>>(json) else {
         return Content { text: Cow::Borrowed(json), ..Content::default() };
     };
     let mut content = Content::default();

@@ -11,7 +11,7 @@ use serde::de::Error as _;
 
 use super::{
     memory::{GeminiMemory, Told},
-    record::Document,
+    record::ChatDocument,
     story::{Header, Scene, Story},
 };
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
@@ -47,7 +47,7 @@ impl GeminiLegacyDecoder {
 impl Decoder for GeminiLegacyDecoder {
     fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
         let text = std::str::from_utf8(record.bytes).map_err(|e| Malformed(serde_json::Error::custom(e)))?;
-        let document: Document<'_> = serde_json::from_str(text)?;
+        let document: ChatDocument<'_> = serde_json::from_str(text)?;
         self.story.again();
         let mut scene = Scene { record: &record, out };
         let header = Header {

@@ -7,7 +7,7 @@ use serde::de::Error as _;
 
 use super::{
     memory::GeminiMemory,
-    record::{Line, Message, Odd},
+    record::{ChatLine, ChatMessage, Odd},
     story::{Header, Scene, Story},
 };
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
@@ -60,7 +60,7 @@ impl Decoder for GeminiDecoder {
             return Ok(());
         }
         let text = std::str::from_utf8(record.bytes).map_err(|e| Malformed(serde_json::Error::custom(e)))?;
-        match serde_json::from_str::<Line<'_>>(text) {
+        match serde_json::from_str::<ChatLine<'_>>(text) {
             Ok(line) => tell(story, line, &mut scene),
             Err(error) => {
                 // A record, but not of a form known here?
@@ -85,13 +85,13 @@ impl Decoder for GeminiDecoder {
     }
 }
 
-fn tell(story: &mut Story, line: Line<'_>, scene: &mut Scene<'_, '_>) {
+fn tell(story: &mut Story, line: ChatLine<'_>, scene: &mut Scene<'_, '_>) {
     if let Some(set) = line.set {
         story.set(set, scene);
     } else if let Some(id) = line.rewind_to {
         story.rewound(&id, scene);
     } else if line.id.is_some() || line.kind_of_message.is_some() {
-        let message = Message {
+        let message = ChatMessage {
             id: line.id,
             timestamp: line.timestamp,
             kind: line.kind_of_message,

@@ -17,7 +17,7 @@ use super::{
     batch::Batch,
     content::{self, Content, Said},
     memory::{GeminiMemory, Held, LONGEST_HELD, Restated, Told, hash},
-    record::{Message, Tokens, ToolCall},
+    record::{ChatMessage, GeminiTokens, ToolCall},
     scene::{identity, later, signal},
     standing::{Stance, Standing},
 };
@@ -75,7 +75,7 @@ impl Story {
     }
 
     /// A message with a record of its own.
-    pub(super) fn message(&mut self, message: Message<'_>, scene: &mut Scene<'_, '_>) {
+    pub(super) fn message(&mut self, message: ChatMessage<'_>, scene: &mut Scene<'_, '_>) {
         self.release(News::Live, Some(&message), scene.out);
         let at = message.timestamp.as_deref().and_then(Timestamp::parse);
         let talk = matches!(message.kind.as_deref(), Some("user" | "gemini"));
@@ -92,12 +92,12 @@ impl Story {
         self.one(message, news, scene);
     }
 
-    fn one(&mut self, mut message: Message<'_>, news: News, scene: &mut Scene<'_, '_>) {
+    fn one(&mut self, mut message: ChatMessage<'_>, news: News, scene: &mut Scene<'_, '_>) {
         let Some(id) = message.id.take() else {
             return self.unknown("message without an id", None, None, scene);
         };
         let at = message.timestamp.as_deref().and_then(Timestamp::parse);
-        let text = |m: &Message<'_>| content::read(m.content).text.into_owned();
+        let text = |m: &ChatMessage<'_>| content::read(m.content).text.into_owned();
         match message.kind.as_deref() {
             Some("user") => self.user(&id, at, &message, news, scene),
             Some("gemini") => self.answer(&id, at, message, news, scene),
@@ -111,7 +111,14 @@ impl Story {
         }
     }
 
-    fn user(&mut self, id: &str, at: Option<Timestamp>, message: &Message<'_>, news: News, scene: &mut Scene<'_, '_>) {
+    fn user(
+        &mut self,
+        id: &str,
+        at: Option<Timestamp>,
+        message: &ChatMessage<'_>,
+        news: News,
+        scene: &mut Scene<'_, '_>,
+    ) {
         let said = content::said(message.content, message.display_content);
         if said == Said::Responses || said == Said::Context || self.memory.told(hash(id)).is_some() {
             return;
@@ -153,7 +160,7 @@ impl Story {
     }
 
     /// Puts out what is held, now that `next` (or nothing more) follows.
-    fn release(&mut self, news: News, next: Option<&Message<'_>>, out: &mut Decoded) {
+    fn release(&mut self, news: News, next: Option<&ChatMessage<'_>>, out: &mut Decoded) {
         let Some(held) = self.memory.held.take() else {
             return;
         };
@@ -212,7 +219,14 @@ impl Story {
     }
 
     /// A message of the model, or an update of one.
-    fn answer(&mut self, id: &str, at: Option<Timestamp>, message: Message<'_>, news: News, scene: &mut Scene<'_, '_>) {
+    fn answer(
+        &mut self,
+        id: &str,
+        at: Option<Timestamp>,
+        message: ChatMessage<'_>,
+        news: News,
+        scene: &mut Scene<'_, '_>,
+    ) {
         let session = self.session();
         let key = hash(id);
         let known = self.memory.told(key).map(|t| *t);
@@ -224,7 +238,7 @@ impl Story {
         let calls = message.tool_calls.unwrap_or_default();
         let thinking = message.thoughts.filter(|_| new).and_then(content::thinking);
         let tokens = message.tokens.filter(|_| !told.usage);
-        let tokens = tokens.and_then(|t| serde_json::from_str::<Tokens>(t.get()).ok());
+        let tokens = tokens.and_then(|t| serde_json::from_str::<GeminiTokens>(t.get()).ok());
         // A history written again has only the texts; whoever answers says how and for how much.
         let bare =
             message.thoughts.is_none() && message.tokens.is_none() && message.model.is_none() && calls.is_empty();

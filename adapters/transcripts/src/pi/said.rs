@@ -10,7 +10,7 @@ use events::{
 use serde::Deserialize;
 
 use super::{
-    record::{Line, Message, Raw, Tokens, count, is_true, parts, readable, shape, text, words},
+    record::{Line, Message, PiField, Tokens, count, is_true, parts, readable, shape, text, words},
     transcript::PiState,
     words::{error_class, outcome, stop, title, tool_kind},
 };
@@ -91,7 +91,7 @@ impl Said<'_, '_> {
         #[serde(default, rename_all = "camelCase")]
         struct Moved<'a> {
             #[serde(borrow)]
-            leaf_id: Raw<'a>,
+            leaf_id: PiField<'a>,
         }
         words(shape::<Moved<'_>>(line.data).leaf_id)
     }
@@ -158,7 +158,7 @@ impl Said<'_, '_> {
     }
 
     /// A message of an extension, which the model reads as the user's.
-    fn injected(&mut self, custom_type: Raw<'_>, content: Raw<'_>) {
+    fn injected(&mut self, custom_type: PiField<'_>, content: PiField<'_>) {
         let value = text(custom_type).unwrap_or_default().into_owned();
         let (text, _) = readable(content);
         self.tell(0, Annotation { topic: Topic::Notice, value }, text);
@@ -224,7 +224,7 @@ impl Said<'_, '_> {
         }
     }
 
-    fn usage(&mut self, raw: Raw<'_>, model: Option<String>) {
+    fn usage(&mut self, raw: PiField<'_>, model: Option<String>) {
         let tokens: Tokens<'_> = shape(raw);
         let [input, output, read, write] =
             [tokens.input, tokens.output, tokens.cache_read, tokens.cache_write].map(|n| count(n).unwrap_or(0));
@@ -270,7 +270,7 @@ impl Said<'_, '_> {
         #[serde(default, rename_all = "camelCase")]
         struct Data<'a> {
             #[serde(borrow)]
-            tool_name: Raw<'a>,
+            tool_name: PiField<'a>,
         }
         let custom_type = text(line.custom_type).unwrap_or_default();
         match &*custom_type {

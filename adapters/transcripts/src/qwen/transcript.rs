@@ -5,7 +5,7 @@ use std::sync::Arc;
 use events::{Identity, NewEvent, Payload, Provider, Repeat, SessionStarted, StartKind, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::record::{Line, Odd, Text};
+use super::record::{Odd, QwenLine, Text};
 use tailer::decode::{Decoded, Decoder, Malformed, Record, line_identity};
 
 const PROVIDER: Provider = Provider::Qwen;
@@ -54,7 +54,7 @@ impl QwenDecoder {
 
 impl QwenState {
     /// Directory, branch and version: in each record, told when they change.
-    fn surroundings(&mut self, line: &Line<'_>, scene: &mut Scene<'_, '_>) {
+    fn surroundings(&mut self, line: &QwenLine<'_>, scene: &mut Scene<'_, '_>) {
         let first = self.session.is_none();
         let mut changed = first;
         for (known, said) in
@@ -106,7 +106,7 @@ impl Scene<'_, '_> {
 impl Decoder for QwenDecoder {
     fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
         let session = Arc::clone(&self.session);
-        let line: Line<'_> = match serde_json::from_slice(record.bytes) {
+        let line: QwenLine<'_> = match serde_json::from_slice(record.bytes) {
             Ok(line) => line,
             Err(error) => {
                 // A field of another type than ever seen: kept as it is.

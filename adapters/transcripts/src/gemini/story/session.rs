@@ -9,7 +9,7 @@ use super::{News, Scene, Story};
 use crate::gemini::{
     content::{self, Said},
     memory::{Held, Restated, hash},
-    record::{Message, Set},
+    record::{ChatMessage, Set},
     standing::{Stance, Standing},
 };
 
@@ -71,7 +71,7 @@ impl Story {
     }
 
     /// A history that replaces what was written before. Only what no other record told is told.
-    fn history(&mut self, messages: Vec<Message<'_>>, written_at: Option<Timestamp>, scene: &mut Scene<'_, '_>) {
+    fn history(&mut self, messages: Vec<ChatMessage<'_>>, written_at: Option<Timestamp>, scene: &mut Scene<'_, '_>) {
         let copies = written_at.map(|at| Restated { at, known: true });
         // Whatever it tells again happened before, and changes nothing of what is open now.
         let (open, denied) = (self.memory.open, self.memory.denied);
