@@ -3,7 +3,7 @@
 use events::{AssistantDelta, AssistantMessage, Block, PromptOrigin, Stop, UserPrompt};
 
 use super::{
-    memory::{CodexMemory, Form, Starter, Told},
+    memory::{CodexMemory, EmittedText, MessageForm, Starter},
     records::{Field, Item, ItemCompleted, Mail, MailAhead, OlderMessage, RawField, Reasoning, join_parts, parts},
     writer::Writer,
 };
@@ -24,7 +24,7 @@ pub(super) fn prompt(completed: &ItemCompleted<'_>, memory: &mut CodexMemory, w:
     let text = join_parts(item.content, "\n");
     let images =
         parts(item.content).iter().filter(|part| part.kind.name().is_some_and(|kind| kind.contains("mage"))).count();
-    if injected(&text) || Told::repeats(&mut memory.last_prompt, Form::Item, &text) {
+    if injected(&text) || EmittedText::repeats(&mut memory.last_prompt, MessageForm::Item, &text) {
         return;
     }
     let prompt = UserPrompt {
@@ -38,7 +38,7 @@ pub(super) fn prompt(completed: &ItemCompleted<'_>, memory: &mut CodexMemory, w:
 /// `user_message`: the older form of a prompt.
 pub(super) fn older_prompt(message: &OlderMessage<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
     let text = message.message.text().unwrap_or_default();
-    if injected(&text) || Told::repeats(&mut memory.last_prompt, Form::Event, &text) {
+    if injected(&text) || EmittedText::repeats(&mut memory.last_prompt, MessageForm::Event, &text) {
         return;
     }
     let count = |list: Option<RawField<'_>>| list.parse::<Vec<RawField<'_>>>().map_or(0, |list| list.len());
@@ -88,7 +88,7 @@ fn origin(memory: &CodexMemory) -> PromptOrigin {
 /// `item_completed` AgentMessage.
 pub(super) fn answer(item: &Item<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
     let text = join_parts(item.content, "");
-    if !Told::repeats(&mut memory.last_answer, Form::Item, &text) {
+    if !EmittedText::repeats(&mut memory.last_answer, MessageForm::Item, &text) {
         put_answer(item.id, item.phase, text, memory, w);
     }
 }
@@ -96,7 +96,7 @@ pub(super) fn answer(item: &Item<'_>, memory: &mut CodexMemory, w: &mut Writer<'
 /// `agent_message`: the older form of an answer.
 pub(super) fn older_answer(message: &OlderMessage<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
     let text = message.message.text().unwrap_or_default();
-    if !Told::repeats(&mut memory.last_answer, Form::Event, &text) {
+    if !EmittedText::repeats(&mut memory.last_answer, MessageForm::Event, &text) {
         put_answer(None, message.phase, text, memory, w);
     }
 }

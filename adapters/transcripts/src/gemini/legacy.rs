@@ -10,7 +10,7 @@ use events::Timestamp;
 use serde::de::Error as _;
 
 use super::{
-    memory::{GeminiMemory, Told},
+    memory::{EmittedMessage, GeminiMemory},
     record::ChatDocument,
     story::{Header, Scene, Story},
 };
@@ -30,7 +30,7 @@ impl GeminiLegacyDecoder {
     pub fn new(path: &str, state: Option<&str>) -> Self {
         let stem = Path::new(path).file_stem().and_then(|s| s.to_str()).unwrap_or_default();
         let nameless = stem.rsplit('-').next().unwrap_or(stem);
-        let told = state.and_then(|s| serde_json::from_str::<VecDeque<Told>>(s).ok()).unwrap_or_default();
+        let told = state.and_then(|s| serde_json::from_str::<VecDeque<EmittedMessage>>(s).ok()).unwrap_or_default();
         let mut story = Story::new(GeminiMemory { told, ..GeminiMemory::default() }, Arc::from(nameless), None);
         story.whole = true;
         Self { story }

@@ -61,7 +61,7 @@ impl Decoder for GeminiDecoder {
         }
         let text = std::str::from_utf8(record.bytes).map_err(|e| Malformed(serde_json::Error::custom(e)))?;
         match serde_json::from_str::<ChatLine<'_>>(text) {
-            Ok(line) => tell(story, line, &mut scene),
+            Ok(line) => apply_line(story, line, &mut scene),
             Err(error) => {
                 // A record, but not of a form known here?
                 let odd: Odd<'_> = serde_json::from_str(text).map_err(|_| error)?;
@@ -85,7 +85,7 @@ impl Decoder for GeminiDecoder {
     }
 }
 
-fn tell(story: &mut Story, line: ChatLine<'_>, scene: &mut Scene<'_, '_>) {
+fn apply_line(story: &mut Story, line: ChatLine<'_>, scene: &mut Scene<'_, '_>) {
     if let Some(set) = line.set {
         story.set(set, scene);
     } else if let Some(id) = line.rewind_to {
