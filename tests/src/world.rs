@@ -425,7 +425,7 @@ impl World {
 
     fn hint(&self, path: &Path) {
         if self.hints {
-            self.control.look_at(path);
+            self.control.check_path(path);
         }
     }
 

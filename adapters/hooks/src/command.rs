@@ -133,7 +133,7 @@ mod tests {
         assert!(is_ours(&written));
         assert_eq!(program(&written), Some(PathBuf::from(program_path)));
         // The shell reads the same words.
-        let shown = std::process::HookCommand::new("/bin/sh")
+        let shown = std::process::Command::new("/bin/sh")
             .arg("-c")
             .arg(format!("printf '%s\\n' {written}"))
             .output()

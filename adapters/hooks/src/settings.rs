@@ -144,7 +144,7 @@ pub(super) fn events_with_ours(root: &Object<'_>) -> Vec<String> {
 }
 
 /// Follows names down to a value.
-pub(super) fn look<'o, 't>(root: &'o Object<'t>, path: &[&str]) -> Option<&'o Value<'t>> {
+pub(super) fn find_value<'o, 't>(root: &'o Object<'t>, path: &[&str]) -> Option<&'o Value<'t>> {
     let (last, way) = path.split_last()?;
     let mut object = root;
     for name in way {

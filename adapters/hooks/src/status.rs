@@ -18,7 +18,7 @@ use super::{
     facts, file, place,
     plan::split,
     program::{Installed, VersionUnknown},
-    settings::{self, NAME, dialect, look},
+    settings::{self, NAME, dialect, find_value},
     text::{JsonDialect, parse},
     versions::{Fit, accepted_events},
 };
@@ -202,9 +202,9 @@ fn turns_off(switch: &Switch, settings: &[u8]) -> bool {
     let named =
         |value: &Value<'_>| value.as_string_lit().is_some_and(|text| text.value == NAME || is_ours(&text.value));
     with_root(settings, |root| match switch {
-        Switch::All { path, off } => is(read_settings(root, path), *off),
+        Switch::All { path, off } => is(find_value(root, path), *off),
         Switch::Listed { path } => {
-            let listed = read_settings(root, path).and_then(Value::as_array);
+            let listed = find_value(root, path).and_then(Value::as_array);
             listed.is_some_and(|array| array.elements.iter().any(named))
         }
     })

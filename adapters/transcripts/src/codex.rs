@@ -45,7 +45,7 @@ use line::RolloutLine;
 use memory::CodexMemory;
 use records::Field;
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
-use writer::Writer;
+use writer::EventWriter;
 
 /// Understands the records of one rollout file.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Decoder for CodexDecoder {
     fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
         let line = RolloutLine::find(record.bytes)?;
         let session = self.session.clone().unwrap_or_else(|| Arc::from(""));
-        let mut writer = Writer::new(record, line.timestamp, session, out);
+        let mut writer = EventWriter::new(record, line.timestamp, session, out);
         dispatch(&line, &mut self.memory, &mut writer)?;
         if let Some(thread) = &self.memory.thread
             && self.session.as_deref() != Some(thread.as_str())
@@ -125,7 +125,7 @@ pub fn session_hint(path: &Path) -> Option<String> {
 
 /// Hands a line to the module that knows its kind. Nothing is put out and nothing remembered
 /// before the line was read to its end.
-fn dispatch(line: &RolloutLine<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
+fn dispatch(line: &RolloutLine<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) -> Result<(), Malformed> {
     match (line.kind, line.tag) {
         ("session_meta", _) => session::meta(line.read()?, memory, w),
         ("turn_context", _) => session::turn_context(&line.read()?, memory, w),
@@ -150,7 +150,7 @@ fn event_msg(
     tag: &str,
     line: &RolloutLine<'_>,
     memory: &mut CodexMemory,
-    w: &mut Writer<'_, '_>,
+    w: &mut EventWriter<'_, '_>,
 ) -> Result<(), Malformed> {
     match tag {
         "item_completed" => item_completed(line, memory, w)?,
@@ -190,7 +190,11 @@ fn event_msg(
     Ok(())
 }
 
-fn item_completed(line: &RolloutLine<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
+fn item_completed(
+    line: &RolloutLine<'_>,
+    memory: &mut CodexMemory,
+    w: &mut EventWriter<'_, '_>,
+) -> Result<(), Malformed> {
     let completed: records::ItemCompleted<'_> = line.read()?;
     let item = &completed.item;
     match item.kind.name().unwrap_or_default().as_ref() {
@@ -220,7 +224,7 @@ fn response_item(
     tag: &str,
     line: &RolloutLine<'_>,
     memory: &mut CodexMemory,
-    w: &mut Writer<'_, '_>,
+    w: &mut EventWriter<'_, '_>,
 ) -> Result<(), Malformed> {
     match tag {
         // Messages of every role are copies of what `event_msg` says, or injected context.
@@ -246,7 +250,7 @@ fn response_item(
 }
 
 /// An output: mostly one long string, which is taken out before the rest is parsed.
-fn output(line: &RolloutLine<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
+fn output(line: &RolloutLine<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) -> Result<(), Malformed> {
     if let Some((text, rest)) = line.take_text(b"\"output\":\"") {
         let mut output: records::Output<'_> = line::read_rest(&rest)?;
         if output.output.plain && output.output.text.is_empty() {

@@ -86,7 +86,7 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
         Delivery { id, provider, source: Source::Hook, at, agent, run, search_path, redacted_from: None, payload };
     redacted_only::put(&data, &delivery)?;
     let told = tell(&data, delivery.id);
-    if let Some(seconds) = approver.filter(|_| is_asked(provider, &delivery.payload)) {
+    if let Some(seconds) = approver.filter(|_| asks_for_decision(provider, &delivery.payload)) {
         // Nobody is asked before the agent's own rules are.
         let patience = if asks_before_rules(provider) { 0 } else { seconds };
         if let Some(text) = wait(&data, &delivery, Duration::from_secs(patience)) {

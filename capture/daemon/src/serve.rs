@@ -24,7 +24,7 @@ use crate::{
     actions::Actions,
     approvals::{self, ApprovalBroker},
     clock,
-    config::CollectorConfig,
+    config::Config,
     control::{self, Daemon},
     daemons,
     deliveries::{self, Deliveries},
@@ -52,7 +52,7 @@ pub struct Options {
     /// The data directory.
     pub data: PathBuf,
     /// The configuration.
-    pub config: CollectorConfig,
+    pub config: Config,
 }
 
 /// The thread that commits.
@@ -241,7 +241,7 @@ impl Service {
         let mut ingest = IngestLoop::new(ingest, incoming);
         supervisor.spawn(INGEST, move || ingest.run())?;
 
-        let mut config = server::CollectorConfig::new(tokens);
+        let mut config = server::Config::new(tokens);
         config.listen = options.listen;
         config.exposure = if options.exposed { server::Exposure::Network } else { server::Exposure::Loopback };
         let socket = data.join("capture.sock");
@@ -378,7 +378,7 @@ impl Service {
     }
 }
 
-fn collect_config(config: &CollectorConfig) -> tailer::collect::CollectorConfig {
+fn collect_config(config: &Config) -> tailer::collect::CollectorConfig {
     let mut collect = tailer::collect::CollectorConfig::new(clock::both);
     collect.limits.line_bytes = u64::from(config.read.max_line_mib) << 20;
     collect.hot_poll = Duration::from_millis(u64::from(config.read.hot_poll_ms));

@@ -142,7 +142,7 @@ impl TranscriptDecoder {
     }
 
     /// Folder, branch, version: told by nearly every line, put out when they change.
-    fn note_base(&mut self, line: &ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
+    fn put_changed_facts(&mut self, line: &ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
         let session = Arc::clone(&self.session);
         if !self.carried.started {
             if line.cwd.is_none() && line.uuid.is_none() {
@@ -260,7 +260,7 @@ impl Decoder for TranscriptDecoder {
             return Ok(());
         }
         let line: ClaudeLine<'_> = serde_json::from_slice(record.bytes)?;
-        self.note_base(&line, &record, out);
+        self.put_changed_facts(&line, &record, out);
         let own = Arc::clone(&self.session);
         match &*line.kind {
             "user" => self.user(line, &record, out),

@@ -5,16 +5,16 @@ use events::{ErrorClass, ErrorReported, Severity};
 use super::{
     memory::CodexMemory,
     records::{Failure, Field, HttpFailure, RawField},
-    writer::Writer,
+    writer::EventWriter,
 };
 
 /// `task_complete.error`: the error that ended a turn. Retries before it leave no line.
-pub(super) fn ended_turn(failure: &Failure<'_>, turn: Option<&str>, w: &mut Writer<'_, '_>) {
+pub(super) fn ended_turn(failure: &Failure<'_>, turn: Option<&str>, w: &mut EventWriter<'_, '_>) {
     put(failure, "error", turn, true, false, w);
 }
 
 /// `error` (read): told before the end of the turn, which then need not tell it again.
-pub(super) fn reported(failure: &Failure<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
+pub(super) fn reported(failure: &Failure<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     if let Some(turn) = &mut memory.turn {
         turn.failed = true;
     }
@@ -22,11 +22,18 @@ pub(super) fn reported(failure: &Failure<'_>, memory: &mut CodexMemory, w: &mut 
 }
 
 /// `stream_error` (read): Codex tries again.
-pub(super) fn retrying(failure: &Failure<'_>, w: &mut Writer<'_, '_>) {
+pub(super) fn retrying(failure: &Failure<'_>, w: &mut EventWriter<'_, '_>) {
     put(failure, "error", None, false, true, w);
 }
 
-fn put(failure: &Failure<'_>, kind: &str, id: Option<&str>, ends_turn: bool, retrying: bool, w: &mut Writer<'_, '_>) {
+fn put(
+    failure: &Failure<'_>,
+    kind: &str,
+    id: Option<&str>,
+    ends_turn: bool,
+    retrying: bool,
+    w: &mut EventWriter<'_, '_>,
+) {
     let message = failure.message.text().unwrap_or_default();
     let (class, code) = classify(failure.codex_error_info, &message);
     let mut event = w.event(kind, id, ErrorReported { class, code, ends_turn, retrying });

@@ -5,7 +5,7 @@ use events::{AssistantDelta, AssistantMessage, Block, PromptOrigin, Stop, UserPr
 use super::{
     memory::{CodexMemory, EmittedText, MessageForm, Starter},
     records::{Field, Item, ItemCompleted, Mail, MailAhead, OlderMessage, RawField, Reasoning, join_parts, parts},
-    writer::Writer,
+    writer::EventWriter,
 };
 
 /// How context that Codex injects in the user's name begins.
@@ -19,7 +19,7 @@ const INJECTED: &[&str] = &[
 ];
 
 /// `item_completed` UserMessage.
-pub(super) fn prompt(completed: &ItemCompleted<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
+pub(super) fn prompt(completed: &ItemCompleted<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let item = &completed.item;
     let text = join_parts(item.content, "\n");
     let images =
@@ -36,7 +36,7 @@ pub(super) fn prompt(completed: &ItemCompleted<'_>, memory: &mut CodexMemory, w:
 }
 
 /// `user_message`: the older form of a prompt.
-pub(super) fn older_prompt(message: &OlderMessage<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
+pub(super) fn older_prompt(message: &OlderMessage<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let text = message.message.text().unwrap_or_default();
     if injected(&text) || EmittedText::repeats(&mut memory.last_prompt, MessageForm::Event, &text) {
         return;
@@ -56,7 +56,7 @@ fn put_prompt(
     prompt: UserPrompt,
     text: String,
     memory: &mut CodexMemory,
-    w: &mut Writer<'_, '_>,
+    w: &mut EventWriter<'_, '_>,
 ) {
     if let Some(turn) = &mut memory.turn {
         turn.prompted = true;
@@ -86,7 +86,7 @@ fn origin(memory: &CodexMemory) -> PromptOrigin {
 }
 
 /// `item_completed` AgentMessage.
-pub(super) fn answer(item: &Item<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
+pub(super) fn answer(item: &Item<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let text = join_parts(item.content, "");
     if !EmittedText::repeats(&mut memory.last_answer, MessageForm::Item, &text) {
         put_answer(item.id, item.phase, text, memory, w);
@@ -94,7 +94,7 @@ pub(super) fn answer(item: &Item<'_>, memory: &mut CodexMemory, w: &mut Writer<'
 }
 
 /// `agent_message`: the older form of an answer.
-pub(super) fn older_answer(message: &OlderMessage<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
+pub(super) fn older_answer(message: &OlderMessage<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let text = message.message.text().unwrap_or_default();
     if !EmittedText::repeats(&mut memory.last_answer, MessageForm::Event, &text) {
         put_answer(None, message.phase, text, memory, w);
@@ -103,7 +103,7 @@ pub(super) fn older_answer(message: &OlderMessage<'_>, memory: &mut CodexMemory,
 
 /// `item_completed` Plan: what the model proposes in plan mode. Codex cuts it out of the answer
 /// beside it (0.169.0, S18-plan), so it is an answer of its own: the reader must get it.
-pub(super) fn plan(item: &Item<'_>, memory: &CodexMemory, w: &mut Writer<'_, '_>) {
+pub(super) fn plan(item: &Item<'_>, memory: &CodexMemory, w: &mut EventWriter<'_, '_>) {
     put_answer(item.id, None, item.text.text().unwrap_or_default(), memory, w);
 }
 
@@ -114,7 +114,7 @@ fn put_answer(
     phase: Option<RawField<'_>>,
     text: String,
     memory: &CodexMemory,
-    w: &mut Writer<'_, '_>,
+    w: &mut EventWriter<'_, '_>,
 ) {
     let id = id.name();
     let last = phase.name().is_some_and(|phase| phase == "final_answer");
@@ -132,7 +132,7 @@ fn put_answer(
 
 /// `response_item/reasoning`: once for each piece of thinking in both forms of rollouts, while
 /// the events beside it are one for each paragraph (older) or a copy (paginated).
-pub(super) fn reasoning(reasoning: &Reasoning<'_>, w: &mut Writer<'_, '_>) {
+pub(super) fn reasoning(reasoning: &Reasoning<'_>, w: &mut EventWriter<'_, '_>) {
     let text = join_parts(reasoning.summary, "\n\n");
     if text.is_empty() {
         return;
@@ -156,7 +156,7 @@ pub(super) fn mail_ahead(ahead: &MailAhead<'_>, memory: &mut CodexMemory) {
 /// `response_item/agent_message`: mail from another agent. Mail that starts a turn is its prompt:
 /// the task of a sub-agent (0.169.0, S12-subagent), or what wakes a main agent. Other mail is a
 /// sub-agent's answer, which is in the sub-agent's own file.
-pub(super) fn mail(mail: &Mail<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
+pub(super) fn mail(mail: &Mail<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     if !std::mem::take(&mut memory.mail_triggers) {
         return;
     }

@@ -5,11 +5,11 @@ use events::UsageReported;
 use super::{
     memory::CodexMemory,
     records::{CodexTokens, Field, TokenCount, TokenInfo, UsageRecord},
-    writer::Writer,
+    writer::EventWriter,
 };
 
 /// `token_usage_record`: one for each response, with its id.
-pub(super) fn record(record: &UsageRecord<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
+pub(super) fn record(record: &UsageRecord<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     memory.usage_records = true;
     if let Some(tokens) = record.usage.parse::<CodexTokens>() {
         let response = record.response_id.name();
@@ -18,7 +18,7 @@ pub(super) fn record(record: &UsageRecord<'_>, memory: &mut CodexMemory, w: &mut
 }
 
 /// `token_count`: after each response, and again without a new one, with the same total.
-pub(super) fn token_count(count: &TokenCount<'_>, memory: &mut CodexMemory, w: &mut Writer<'_, '_>) {
+pub(super) fn token_count(count: &TokenCount<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let Some(info) = count.info.parse::<TokenInfo<'_>>() else {
         return;
     };
@@ -33,7 +33,7 @@ pub(super) fn token_count(count: &TokenCount<'_>, memory: &mut CodexMemory, w: &
     report(&last, None, memory, w);
 }
 
-fn report(tokens: &CodexTokens, response: Option<&str>, memory: &CodexMemory, w: &mut Writer<'_, '_>) {
+fn report(tokens: &CodexTokens, response: Option<&str>, memory: &CodexMemory, w: &mut EventWriter<'_, '_>) {
     if tokens.input_tokens == 0 && tokens.output_tokens == 0 {
         return;
     }

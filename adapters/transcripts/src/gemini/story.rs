@@ -15,7 +15,7 @@ pub(super) use self::session::Header;
 pub(super) use super::scene::Scene;
 use super::{
     batch::Batch,
-    content::{self, Content, Said},
+    content::{self, MessageText, UserRecord},
     memory::{EmittedMessage, GeminiMemory, HeldRecord, LONGEST_HELD, Restated, hash},
     record::{ChatMessage, GeminiTokens, ToolCall},
     scene::{identity, later, signal},
@@ -119,15 +119,15 @@ impl Story {
         news: Freshness,
         scene: &mut Scene<'_, '_>,
     ) {
-        let said = content::said(message.content, message.display_content);
-        if said == Said::Responses || said == Said::Context || self.memory.emitted(hash(id)).is_some() {
+        let said = content::user_record(message.content, message.display_content);
+        if said == UserRecord::Responses || said == UserRecord::Context || self.memory.emitted(hash(id)).is_some() {
             return;
         }
         self.memory.remember(EmittedMessage { id: hash(id), ..EmittedMessage::default() });
         let session = self.session();
         match said {
-            Said::Responses | Said::Context => {}
-            Said::Prompt { text, attachments } => {
+            UserRecord::Responses | UserRecord::Context => {}
+            UserRecord::Prompt { text, attachments } => {
                 let held = HeldRecord::Prompt {
                     id: id.to_owned(),
                     at,
@@ -139,14 +139,14 @@ impl Story {
                 let certain = news == Freshness::History || self.whole || self.parent.is_some();
                 self.hold_back(held, certain, news, scene.out);
             }
-            Said::Snapshot { text } => {
+            UserRecord::Snapshot { text } => {
                 self.memory.restated = at.map(|at| Restated { at, known: true });
                 let held =
                     HeldRecord::Compaction { id: id.to_owned(), at, place: scene.place(), summary: text.into_owned() };
                 self.hold_back(held, false, news, scene.out);
             }
-            Said::Injected { shown } => self.notice(id, at, shown.into_owned(), Severity::Warning, scene),
-            Said::Command { text } => {
+            UserRecord::Injected { shown } => self.notice(id, at, shown.into_owned(), Severity::Warning, scene),
+            UserRecord::Command { text } => {
                 let value = content::one_line(&text);
                 let event = scene.event(&session, "command", id, 0, at, Annotation { topic: Topic::Command, value });
                 scene.out.push(event);
@@ -240,7 +240,7 @@ impl Story {
         let mut told = known.unwrap_or(EmittedMessage { id: key, ..EmittedMessage::default() });
         // An update repeats the whole message; what did not change is not read again.
         let raw = message.content.map_or(0, |c| length(c.get()));
-        let content = if new || raw != told.raw { content::read(message.content) } else { Content::default() };
+        let content = if new || raw != told.raw { content::read(message.content) } else { MessageText::default() };
         let calls = message.tool_calls.unwrap_or_default();
         let thinking = message.thoughts.filter(|_| new).and_then(content::thinking);
         let tokens = message.tokens.filter(|_| !told.usage);
@@ -324,7 +324,7 @@ impl Story {
         let mut batch = Batch::default();
         let mut unbroken = true;
         for call in calls.into_iter().skip(told.calls as usize) {
-            let finished = batch.remember(call, &session, at, news.confidence(), scene);
+            let finished = batch.put_call(call, &session, at, news.confidence(), scene);
             unbroken &= finished;
             told.calls += u32::from(unbroken);
         }

@@ -24,7 +24,7 @@ use session_tree::entry::LEAF_TYPE;
 
 use super::{
     record::{self, Line, Message, shape, text},
-    said::Said,
+    said::EntryWriter,
 };
 use tailer::decode::{Decoded, Decoder, Malformed, Record, line_identity};
 
@@ -83,10 +83,10 @@ impl PiDecoder {
             self.carried.title = Some(title);
             return;
         }
-        self.tell_title(title, record, out);
+        self.put_title(title, record, out);
     }
 
-    fn tell_title(&self, value: String, record: &Record<'_>, out: &mut Decoded) {
+    fn put_title(&self, value: String, record: &Record<'_>, out: &mut Decoded) {
         let identity = Identity::of(self.provider, "title", &[self.session.as_bytes(), value.as_bytes()]);
         out.push(out.event(record, &self.session, identity, Annotation { topic: Topic::Title, value }));
     }
@@ -126,7 +126,7 @@ impl PiDecoder {
             self.carried.parent_began = parent_began;
         }
         if let Some(title) = self.carried.title.take() {
-            self.tell_title(title, record, out);
+            self.put_title(title, record, out);
         }
     }
 
@@ -144,7 +144,7 @@ impl PiDecoder {
         };
         let id = text(line.id);
         let name = id.as_deref().map(|id| format!("{id}/{}", written.as_deref().unwrap_or_default()));
-        let mut said = Said { provider: self.provider, owner, name, at, record, out };
+        let mut said = EntryWriter { provider: self.provider, owner, name, at, record, out };
         if !is_copy {
             self.step_back(line, &mut said);
         }
@@ -163,7 +163,7 @@ impl PiDecoder {
     }
 
     /// Tells that an entry does not follow the last one.
-    fn step_back(&mut self, line: &Line<'_>, said: &mut Said<'_, '_>) {
+    fn step_back(&mut self, line: &Line<'_>, said: &mut EntryWriter<'_, '_>) {
         let carried = &mut self.carried;
         let parent = text(line.parent_id).filter(|id| !id.is_empty());
         let follows = [&carried.leaf, &carried.last].into_iter().any(|id| id.as_deref() == parent.as_deref());
@@ -174,7 +174,7 @@ impl PiDecoder {
         }
         carried.working = false;
         let fork = SessionForked { from: self.session.to_string(), at: parent.map(|id| id.into_owned()) };
-        said.tell(STEP_BACK, fork, None);
+        said.put(STEP_BACK, fork, None);
     }
 }
 
@@ -200,9 +200,9 @@ impl Decoder for PiDecoder {
     }
 }
 
-impl Said<'_, '_> {
+impl EntryWriter<'_, '_> {
     /// Puts out an event about the entry; `block` tells it from others of the same entry.
-    pub(super) fn tell(&mut self, block: u32, payload: impl Into<Payload>, text: Option<String>) {
+    pub(super) fn put(&mut self, block: u32, payload: impl Into<Payload>, text: Option<String>) {
         let (identity, repeat) = match &self.name {
             Some(name) => (Identity::record(self.provider, name, block), Repeat::Unique),
             None => (line_identity(self.provider, &self.owner, self.record.bytes, block), Repeat::Next),

@@ -17,7 +17,7 @@ pub(super) fn route_of(approval: &Approval) -> DecidedVia {
 
 /// Whether the agent accepts both an allowance and a denial.
 pub(super) fn accepts_decisions(approval: &Approval) -> bool {
-    route_of(approval) == DecidedVia::Protocol || takes_allowance(approval.provider)
+    route_of(approval) == DecidedVia::Protocol || accepts_allowance(approval.provider)
 }
 
 /// Whether this can be expressed in the answer of the agent's hook, or in its protocol.

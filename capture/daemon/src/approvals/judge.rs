@@ -112,7 +112,7 @@ fn request(approval: &Approval, session: Option<&Session>) -> Option<Request> {
         workspace: workspace_of(began),
         cwd,
         // Where a protocol does not tell it, the request is not exact.
-        cwd_is_certain: approval.source == Source::Protocol || tells_directory(approval.provider),
+        cwd_is_certain: approval.source == Source::Protocol || names_directory(approval.provider),
         paths: approval.paths.iter().map(PathBuf::from).collect(),
         url: approval.url.clone(),
         labels: session.map(|session| session.labels.clone()).unwrap_or_default(),

@@ -65,7 +65,7 @@ impl TranscriptDecoder {
                 // Its stop reason is the message's; the text that follows ends the turn, not this.
                 let part = AssistantDelta {
                     message_id: message_id.clone(),
-                    block: events::MessageBlock::Thinking,
+                    block: events::Block::Thinking,
                     stop: None,
                     blocks: 1,
                 };

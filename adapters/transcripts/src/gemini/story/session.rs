@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::{Freshness, Scene, Story};
 use crate::gemini::{
-    content::{self, Said},
+    content::{self, UserRecord},
     memory::{HeldRecord, Restated, hash},
     record::{ChatMessage, Set},
     standing::{Stance, StandingRecord},
@@ -86,11 +86,11 @@ impl Story {
             if self.memory.emitted(hash(id)).is_some() {
                 continue;
             }
-            let said = content::said(message.content, message.display_content);
-            if copies.is_some_and(|c| c.covers(at)) && !matches!(said, Said::Snapshot { .. }) {
+            let said = content::user_record(message.content, message.display_content);
+            if copies.is_some_and(|c| c.covers(at)) && !matches!(said, UserRecord::Snapshot { .. }) {
                 continue;
             }
-            if matches!(said, Said::Prompt { .. }) {
+            if matches!(said, UserRecord::Prompt { .. }) {
                 prompted = Some((id.to_owned(), at));
             }
             self.one(message, Freshness::History, scene);

@@ -196,10 +196,10 @@ fn a_daemon_outlives_the_terminal_of_its_run() {
     assert_eq!((session.pid, session.run_id), (Some(500), Some(run(2).to_string())), "the one that began to work then");
     world.until(6.0);
     world.frame(2, 2, 6.0, HostEvent::Exited { code: None, signal: Some(9) });
-    world.take(Input::Ended(Ended { pid: 902, start_ticks: 7 }));
+    world.take(Input::Ended(EndedProcess { pid: 902, start_ticks: 7 }));
     world.commit();
     assert_eq!(world.status("s"), "running thinking", "its daemon goes on");
-    world.take(Input::Ended(Ended { pid: 500, start_ticks: 3 }));
+    world.take(Input::Ended(EndedProcess { pid: 500, start_ticks: 3 }));
     world.commit();
     assert!(world.status("s").starts_with("exited"));
     world.assert_sound();
