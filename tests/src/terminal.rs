@@ -11,7 +11,7 @@ use std::{path::Path, sync::Arc};
 use events::{Provider, Reason, State, Timestamp};
 use terminal::{
     host::frame::{HostEvent, ScreenClaim},
-    screen::{Observer, Picture, Rules, Size},
+    screen::{Observer, Picture, ScreenRules, Size},
 };
 
 use crate::recording::folder::{Folder, Truth, What, ms};
@@ -139,13 +139,13 @@ struct Run {
 
 /// Plays it.
 #[must_use]
-pub fn play(terminal: &Terminal, rules: &Arc<Rules>) -> Played {
+pub fn play(terminal: &Terminal, rules: &Arc<ScreenRules>) -> Played {
     play_as(terminal, rules, &|bytes| vec![bytes.to_vec()])
 }
 
 /// Plays it, with what the program wrote changed or cut in pieces on its way.
 #[must_use]
-pub fn play_as(terminal: &Terminal, rules: &Arc<Rules>, way: &dyn Fn(&[u8]) -> Vec<Vec<u8>>) -> Played {
+pub fn play_as(terminal: &Terminal, rules: &Arc<ScreenRules>, way: &dyn Fn(&[u8]) -> Vec<Vec<u8>>) -> Played {
     let mut played = Played::default();
     let mut runs: Vec<Option<Run>> = Vec::new();
     for (at, run, op) in &terminal.ops {

@@ -133,11 +133,8 @@ mod tests {
         assert!(is_ours(&written));
         assert_eq!(program(&written), Some(PathBuf::from(program_path)));
         // The shell reads the same words.
-        let shown = std::process::Command::new("/bin/sh")
-            .arg("-c")
-            .arg(format!("printf '%s\\n' {written}"))
-            .output()
-            .unwrap();
+        let shown =
+            std::process::Command::new("/bin/sh").arg("-c").arg(format!("printf '%s\\n' {written}")).output().unwrap();
         let words = String::from_utf8(shown.stdout).unwrap();
         let data = data.map_or(String::new(), |data| format!("--data-dir\n{data}\n"));
         assert_eq!(words, format!("{program_path}\nhook\nclaude\n{data}"));

@@ -29,7 +29,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use explain::{Check, Explanation, FileUsed, Need, RegionText, RuleMatch, RuleOutcome};
-pub use rules::{RuleError, Rules};
+pub use rules::{RuleError, ScreenRules};
 pub use standing::{StandingDialog, StandingOption};
 
 use crate::claim::{HostEvent, ScreenClaim};
@@ -92,7 +92,7 @@ pub struct Picture {
 /// Watches one terminal.
 pub struct Observer {
     terminal: Terminal,
-    rules: Arc<Rules>,
+    rules: Arc<ScreenRules>,
     provider: Provider,
     version: Option<String>,
     /// When it was read first.
@@ -131,7 +131,7 @@ impl fmt::Debug for Observer {
 impl Observer {
     /// A terminal of this size, blank.
     #[must_use]
-    pub fn new(size: Size, provider: Provider, rules: Arc<Rules>, now: Timestamp) -> Self {
+    pub fn new(size: Size, provider: Provider, rules: Arc<ScreenRules>, now: Timestamp) -> Self {
         Self {
             terminal: Terminal::new(size),
             judge: ScreenJudge::new(

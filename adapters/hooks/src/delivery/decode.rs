@@ -69,7 +69,7 @@ struct ToolInput {
     dir_path: Option<String>,
     url: Option<String>,
     plan: Option<String>,
-    questions: Vec<Question>,
+    questions: Vec<QuestionInput>,
     question: Option<String>,
     prompt: Option<String>,
 }
@@ -85,7 +85,7 @@ enum CommandText {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Question {
+struct QuestionInput {
     question: Option<String>,
 }
 

@@ -21,7 +21,7 @@ use super::{
     link::{Link, PendingRequest},
     start::LoadRules,
 };
-use crate::screen::{Observer, Rules, Size};
+use crate::screen::{Observer, ScreenRules, Size};
 use processes::wake::Wake;
 
 /// At most so many things wait to be looked at,
@@ -198,7 +198,7 @@ impl Screen {
 
 struct ScreenThread {
     begin: ScreenThreadConfig,
-    rules: Arc<Rules>,
+    rules: Arc<ScreenRules>,
     observer: Observer,
     tell: Sender<FromScreen>,
     left: Arc<AtomicUsize>,

@@ -32,7 +32,7 @@ use super::{
     sink::{Recorder, Sink},
     wire::{FromHost, LauncherSocket, Spec, StreamTarget, ToHost},
 };
-use crate::screen::{Rules, Size};
+use crate::screen::{ScreenRules, Size};
 use agents::RUN_VARIABLE;
 use processes::wake;
 
@@ -50,7 +50,7 @@ pub type Recording = (Box<dyn Sink>, String);
 pub type StartRecording = Box<dyn FnOnce(Size) -> io::Result<Recording> + Send>;
 
 /// Reads the rules for screens; called on the thread that needs them.
-pub type LoadRules = Box<dyn FnOnce() -> Arc<Rules> + Send>;
+pub type LoadRules = Box<dyn FnOnce() -> Arc<ScreenRules> + Send>;
 
 /// What a run gets from outside.
 pub struct Outside {

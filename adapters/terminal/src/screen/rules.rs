@@ -56,11 +56,11 @@ pub enum RuleError {
 
 /// The rules for all providers.
 #[derive(Debug, Default)]
-pub struct Rules {
+pub struct ScreenRules {
     files: Vec<RuleFile>,
 }
 
-impl Rules {
+impl ScreenRules {
     /// The rules that come with the program.
     #[must_use]
     pub fn embedded() -> Self {

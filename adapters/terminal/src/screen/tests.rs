@@ -11,15 +11,15 @@ use std::sync::{Arc, OnceLock};
 
 use events::{Provider, State, Timestamp};
 
-use super::{Observer, Rules, Size};
+use super::{Observer, ScreenRules, Size};
 use crate::claim::{HostEvent, ScreenClaim};
 
 const SIZE: Size = Size { rows: 24, columns: 80 };
 
 /// The rules that come with the program, read once.
-fn embedded() -> Arc<Rules> {
-    static RULES: OnceLock<Arc<Rules>> = OnceLock::new();
-    Arc::clone(RULES.get_or_init(|| Arc::new(Rules::load(None).unwrap())))
+fn embedded() -> Arc<ScreenRules> {
+    static RULES: OnceLock<Arc<ScreenRules>> = OnceLock::new();
+    Arc::clone(RULES.get_or_init(|| Arc::new(ScreenRules::load(None).unwrap())))
 }
 
 /// A terminal with a clock that only its owner moves.
@@ -29,18 +29,18 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(provider: Provider, rules: Rules) -> Self {
+    fn new(provider: Provider, rules: ScreenRules) -> Self {
         Self::sized(SIZE, provider, Arc::new(rules))
     }
 
-    fn sized(size: Size, provider: Provider, rules: Arc<Rules>) -> Self {
+    fn sized(size: Size, provider: Provider, rules: Arc<ScreenRules>) -> Self {
         let now = 1_000_000;
         Self { observer: Observer::new(size, provider, rules, Timestamp::from_millisecond(now)), now }
     }
 
     /// Rules of one file, for any program.
     fn with(rules: &str) -> Self {
-        let mut all = Rules::default();
+        let mut all = ScreenRules::default();
         all.add("test.toml", rules).unwrap();
         Self::new(Provider::Unknown, all)
     }

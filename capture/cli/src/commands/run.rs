@@ -18,7 +18,7 @@ use ::terminal::{
         terminal::{RawMode, Saved},
         wire::{Notify, OnHangup, RecordSpec, Spec, StreamTarget},
     },
-    screen::{Rules, Size},
+    screen::{ScreenRules, Size},
 };
 use anyhow::Context as _;
 use events::RunId;
@@ -231,11 +231,11 @@ pub(super) fn outside(spec: &Spec) -> Outside {
 
 /// The rules for screens. A file of the user's that is wrong must not keep an agent from running:
 /// it is told of, here and by `capture doctor`, and the built-in rules count.
-fn rules() -> Arc<Rules> {
-    let loaded = places::screen_rules_dir().and_then(|dir| Ok(Rules::load(Some(&dir))?));
+fn rules() -> Arc<ScreenRules> {
+    let loaded = places::screen_rules_dir().and_then(|dir| Ok(ScreenRules::load(Some(&dir))?));
     Arc::new(loaded.unwrap_or_else(|error| {
         tracing::warn!(error = format!("{error:#}"), "the built-in screen rules are used");
-        Rules::load(None).unwrap_or_default()
+        ScreenRules::load(None).unwrap_or_default()
     }))
 }
 

@@ -13,7 +13,7 @@ use events::{Provider, Timestamp};
 use super::*;
 use crate::{
     host::frame::HostEvent,
-    screen::{Rules, Size},
+    screen::{ScreenRules, Size},
 };
 
 /// So many cases in the suite; `CAPTURE_SWAPS` says another number.
@@ -223,8 +223,8 @@ impl World {
         let look = if random.chance(75) { Look::Claude } else { Look::Arrows };
         let now = 1_000_000;
         let (provider, rules) = match look {
-            Look::Claude => (Provider::Claude, Rules::embedded()),
-            Look::Arrows => (Provider::Unknown, Rules::of("test.toml", ARROWS)),
+            Look::Claude => (Provider::Claude, ScreenRules::embedded()),
+            Look::Arrows => (Provider::Unknown, ScreenRules::of("test.toml", ARROWS)),
         };
         let observer = Observer::new(SIZE, provider, Arc::new(rules), Timestamp::from_millisecond(now));
         let agent = Agent { look, open: None, requests: 0, writes: VecDeque::new(), keys: Vec::new(), deaf: false };

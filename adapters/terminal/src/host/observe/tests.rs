@@ -45,7 +45,7 @@ fn start(provider: Provider) -> (Screen, Receiver<FromScreen>, Sender<PendingReq
     let (wake, _woken) = wake::pair().unwrap();
     let (tell, screen_events) = bounded(4);
     let begin = ScreenThreadConfig { hello, link, requests, size, clock, wake };
-    (Screen::start(begin, Box::new(|| Arc::new(Rules::default())), tell).unwrap(), screen_events, server)
+    (Screen::start(begin, Box::new(|| Arc::new(ScreenRules::default())), tell).unwrap(), screen_events, server)
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -226,7 +226,7 @@ fn a_version_chooses_its_rules() {
              [[rules]]\nname = \"a\"\npriority = 1\nstate = \"{state}\"\nreason = \"{reason}\"\nall = [{{ in = \"screen\", has = 'prog' }}]\n"
         )
     };
-    let mut rules = Rules::default();
+    let mut rules = ScreenRules::default();
     rules.add("old.toml", &file("<2", "waiting", "question")).unwrap();
     rules.add("new.toml", &file(">=2", "waiting", "auth")).unwrap();
     let mut stage = Stage::new(Provider::Unknown, rules);
