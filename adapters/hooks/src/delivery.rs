@@ -9,8 +9,8 @@
 //! [`decode`] says what a payload means. Pure but for the spool.
 
 pub mod answer;
-pub mod asked;
 pub mod decode;
+pub mod permission;
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},

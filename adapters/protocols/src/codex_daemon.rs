@@ -11,11 +11,11 @@
 //! A daemon calls itself after the first client that comes. So a new socket is left alone until
 //! whoever started the daemon has spoken.
 //!
-//! `wire` has the shapes, `talk` the meaning, `link` one connection, `socket` how it is found.
+//! `wire` has the shapes, `session` the meaning, `link` one connection, `socket` how it is found.
 
 mod link;
+mod session;
 mod socket;
-mod talk;
 #[cfg(test)]
 mod tests;
 mod wire;

@@ -8,7 +8,7 @@
 //! own error, which is never a yes. A grant of the agent's own ("for this session", "always") is never
 //! given: it would outlive the decision.
 //!
-//! [`told`] is what is delivered of it, [`program`] the process of the agent.
+//! [`conversation`] is what is delivered of it, [`program`] the process of the agent.
 //!
 //! Shapes: recorded from Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0
 //! (`fixtures/protocol`).
@@ -18,11 +18,11 @@
 pub mod acp;
 pub mod app_server;
 pub mod codex_daemon;
+pub mod conversation;
 pub mod program;
 mod rpc;
 pub mod stream_json;
 pub mod telemetry;
-pub mod told;
 
 use agents::{
     Agent, AgentAnswer,

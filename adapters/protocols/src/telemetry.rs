@@ -6,7 +6,7 @@
 //! a request takes memory in proportion to what is kept of it. A record over a limit is rejected
 //! and counted; a message that is none is [`Malformed`].
 //!
-//! Of log records only what status and history gain by is kept, see `told::TelemetryEvent`. Spans and
+//! Of log records only what status and history gain by is kept, see `event::TelemetryEvent`. Spans and
 //! metrics are walked and counted, and nothing of them is read: they come later than the log
 //! records and say nothing a status needs. Telemetry comes seconds late, so nothing here speaks
 //! without the record's own time; it is counted in no usage, because transcripts report that; and
@@ -15,12 +15,12 @@
 mod claude;
 mod codex;
 mod envelope;
+mod event;
 mod gemini;
 mod record;
 pub mod settings;
 #[cfg(test)]
 mod tests;
-mod told;
 
 use std::collections::BTreeMap;
 
@@ -132,7 +132,7 @@ pub fn receive(signal: Signal, encoding: Encoding, body: &[u8], observed_at: Tim
         };
         for bytes in &group.records {
             match TelemetryRecord::decode(encoding, bytes) {
-                Ok(record) => received.events.extend(told::events(&writer, &record, observed_at)),
+                Ok(record) => received.events.extend(event::events(&writer, &record, observed_at)),
                 Err(why) => received.reject(provider, 1, || why),
             }
         }

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Delivery,
-    asked::{PATHS, PermissionDetails, SUBJECT_CHARS},
+    permission::{PATHS, PermissionDetails, SUBJECT_CHARS},
 };
 
 /// A request for permission counts after this: another hook may answer it before a dialog opens, ms.

@@ -22,8 +22,8 @@ use tungstenite::{
 
 use super::{
     Timing,
+    session::{DaemonSession, SessionOutput},
     socket::{self, DaemonSocket},
-    talk::{DaemonSession, SessionOutput},
 };
 
 /// A message may be so long, bytes.

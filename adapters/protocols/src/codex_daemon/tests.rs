@@ -3,7 +3,7 @@ use std::fs;
 use events::{Claim, NewEvent, Payload, Timestamp};
 use serde_json::{Value, json};
 
-use super::talk::{DaemonSession, SessionOutput};
+use super::session::{DaemonSession, SessionOutput};
 
 const THREAD: &str = "01a1f74e-8593-71e1-8e02-71959782e222";
 

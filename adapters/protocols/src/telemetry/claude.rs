@@ -1,8 +1,8 @@
 //! Claude Code's log records, as of 2.1.328 (`fixtures/telemetry/claude`).
 
 use super::{
+    event::{TelemetryEvent, duration, line},
     record::TelemetryRecord,
-    told::{TelemetryEvent, duration, line},
 };
 
 const CALL: &[(&str, &str)] = &[

@@ -4,8 +4,8 @@
 //! records belong to no session anybody knows.
 
 use super::{
+    event::{TelemetryEvent, duration, is_tried_again, line},
     record::TelemetryRecord,
-    told::{TelemetryEvent, duration, is_tried_again, line},
 };
 
 const CALL: &[(&str, &str)] = &[

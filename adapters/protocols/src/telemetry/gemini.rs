@@ -1,8 +1,8 @@
 //! Gemini CLI's log records, as of 0.61.0 (`fixtures/telemetry/gemini`).
 
 use super::{
+    event::{TelemetryEvent, is_tried_again, line},
     record::TelemetryRecord,
-    told::{TelemetryEvent, is_tried_again, line},
 };
 
 const CALL: &[(&str, &str)] = &[

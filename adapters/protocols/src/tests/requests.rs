@@ -4,7 +4,7 @@ use events::{ApprovalRequested, Payload, RunId, Source, Timestamp};
 use proptest::prelude::*;
 
 use super::*;
-use crate::told::{PermissionPayload, ProtocolEvent, ProtocolEventKind, decode};
+use crate::conversation::{PermissionPayload, ProtocolEvent, ProtocolEventKind, decode};
 use hooks::delivery::Delivery;
 
 const CWD: &str = "/home/dev/proj";

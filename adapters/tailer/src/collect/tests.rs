@@ -1,12 +1,12 @@
 use std::{
     cell::RefCell,
-    fs::{self, FileEntry, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::Write,
     os::unix::fs::symlink,
 };
 
 use super::*;
-use crate::tail::tests::{Fault, Faulty, Ingest, LINES, WHOLE, ago, now, plain, record};
+use crate::tail::tests::{Fault, Faulty, Ingest, LINES, WHOLE, ago, now, plain, note};
 
 mod model;
 
@@ -125,19 +125,19 @@ fn seconds(n: f64) -> Duration {
 #[test]
 fn tail_collect_finds_reads_and_follows() {
     let mut case = case();
-    case.append("a/b/one.jsonl", &record(1, "v1"));
-    case.append("a/junk/no.jsonl", &record(2, "no"));
-    case.append("a/other.txt", &record(3, "no"));
-    case.append("live.json", &record(4, "v4"));
+    case.append("a/b/one.jsonl", &note(1, "v1"));
+    case.append("a/junk/no.jsonl", &note(2, "no"));
+    case.append("a/other.txt", &note(3, "no"));
+    case.append("live.json", &note(4, "v4"));
     case.settle().unwrap();
     assert_eq!(case.seen(), ["v1", "v4"]);
     assert!(case.collector.control().progress().is_done());
     // Hot files are looked at every half second.
-    case.append("a/b/one.jsonl", &record(5, "v5"));
+    case.append("a/b/one.jsonl", &note(5, "v5"));
     case.run(seconds(0.5));
     assert_eq!(case.seen(), ["v1", "v4", "v5"]);
     // New directories and files within five seconds.
-    case.append("c/d/two.jsonl", &record(6, "v6"));
+    case.append("c/d/two.jsonl", &note(6, "v6"));
     case.run(seconds(5.0));
     assert_eq!(case.seen(), ["v1", "v4", "v5", "v6"]);
     let health = case.health();
@@ -148,12 +148,12 @@ fn tail_collect_finds_reads_and_follows() {
 #[test]
 fn tail_collect_quiet_files_are_noticed_in_five_seconds_and_cost_little() {
     let mut case = case();
-    case.append("one.jsonl", &record(1, "v1"));
+    case.append("one.jsonl", &note(1, "v1"));
     case.run(seconds(100.0));
     assert_eq!(case.health().active, 0, "it has cooled down");
     let rounds = case.run(seconds(90.0));
     assert!(rounds <= 21, "{rounds} rounds in 90 s without anything to do");
-    case.append("one.jsonl", &record(2, "v2"));
+    case.append("one.jsonl", &note(2, "v2"));
     case.run(seconds(5.0));
     assert_eq!(case.seen(), ["v1", "v2"]);
 }
@@ -161,12 +161,12 @@ fn tail_collect_quiet_files_are_noticed_in_five_seconds_and_cost_little() {
 #[test]
 fn tail_collect_a_poke_is_answered_at_once() {
     let mut case = case();
-    case.append("one.jsonl", &record(1, "v1"));
+    case.append("one.jsonl", &note(1, "v1"));
     case.settle().unwrap();
     let control = case.collector.control();
-    case.append("one.jsonl", &record(2, "v2"));
+    case.append("one.jsonl", &note(2, "v2"));
     control.check_path(&case.path("one.jsonl"));
-    case.append("new/deep/er/two.jsonl", &record(3, "v3"));
+    case.append("new/deep/er/two.jsonl", &note(3, "v3"));
     control.check_path(&case.path("new/deep/er/two.jsonl"));
     control.check_path(Path::new("/etc/passwd"));
     control.check_path(&case.path("none.txt"));
@@ -179,7 +179,7 @@ fn tail_collect_a_root_that_appears_is_found() {
     let mut case = case();
     fs::remove_dir(case.path("")).unwrap();
     case.settle().unwrap();
-    case.append("p/one.jsonl", &record(1, "v1"));
+    case.append("p/one.jsonl", &note(1, "v1"));
     case.run(seconds(5.0));
     assert_eq!(case.seen(), ["v1"]);
 }
@@ -188,9 +188,9 @@ fn tail_collect_a_root_that_appears_is_found() {
 fn tail_collect_an_unchanged_restart_opens_nothing() {
     let mut case = case();
     for n in 0..50 {
-        case.append(&format!("p{}/f{n}.jsonl", n % 7), &record(n, "v"));
+        case.append(&format!("p{}/f{n}.jsonl", n % 7), &note(n, "v"));
     }
-    case.append("live.json", &record("live", "v"));
+    case.append("live.json", &note("live", "v"));
     case.run(seconds(5.0));
     let (batches, cursors) = (case.ingest.borrow().batches, case.ingest.borrow().cursors.len());
     assert_eq!(cursors, 51);
@@ -201,9 +201,9 @@ fn tail_collect_an_unchanged_restart_opens_nothing() {
     case.run(seconds(60.0));
     assert_eq!(case.ingest.borrow().batches, batches);
     // While we were away one grew, one went, one came.
-    case.append("p1/f1.jsonl", &record("more", "v"));
+    case.append("p1/f1.jsonl", &note("more", "v"));
     fs::remove_file(case.path("p2/f2.jsonl")).unwrap();
-    case.append("p3/new.jsonl", &record("new", "v"));
+    case.append("p3/new.jsonl", &note("new", "v"));
     case.restart();
     case.settle().unwrap();
     let ingest = case.ingest.borrow();
@@ -214,7 +214,7 @@ fn tail_collect_an_unchanged_restart_opens_nothing() {
 #[test]
 fn tail_collect_a_cursor_inside_a_file_is_gone_on_from() {
     let mut case = case_of(CollectorConfig { limits: Limits { batch_bytes: 64, ..Limits::default() }, ..config() });
-    case.append("f.jsonl", &record("first", "v"));
+    case.append("f.jsonl", &note("first", "v"));
     case.run(seconds(3.0));
     case.append("f.jsonl", &(0..50).map(|n| note(n, "v")).collect::<String>());
     case.batches_left = 3;
@@ -232,11 +232,11 @@ fn tail_collect_the_history_is_read_newest_first_and_live_before_it() {
     let mut case = case();
     for (name, age) in [("old", 9000), ("older", 90_000), ("fresh", 100), ("newest", 10)] {
         let name = format!("{name}.jsonl");
-        case.append(&name, &record(&name, &name));
-        let file = FileEntry::options().append(true).open(case.path(&name)).unwrap();
+        case.append(&name, &note(&name, &name));
+        let file = File::options().append(true).open(case.path(&name)).unwrap();
         file.set_modified(ago(Duration::from_secs(age))).unwrap();
     }
-    case.append("live.json", &record("live", "live"));
+    case.append("live.json", &note("live", "live"));
     case.settle().unwrap();
     let expected = ["live", "newest.jsonl", "fresh.jsonl", "old.jsonl", "older.jsonl"];
     assert_eq!(case.ingest.borrow().order(), expected);
@@ -248,16 +248,16 @@ fn tail_collect_live_files_do_not_wait_for_history() {
     let mut case = case_of(CollectorConfig { limits, ..config() });
     let history: String = (0..2000).map(|n| note(n, "history")).collect();
     case.append("old.jsonl", &history);
-    case.append("live.jsonl", &record("l1", "live"));
+    case.append("live.jsonl", &note("l1", "live"));
     let day = Duration::from_secs(86_400);
-    let file = FileEntry::options().append(true).open(case.path("old.jsonl")).unwrap();
+    let file = File::options().append(true).open(case.path("old.jsonl")).unwrap();
     file.set_modified(ago(day)).unwrap();
     for _ in 0..5 {
         case.round().unwrap();
     }
     let control = case.collector.control();
     assert!(!control.progress().is_done());
-    case.append("live.jsonl", &record("l2", "live"));
+    case.append("live.jsonl", &note("l2", "live"));
     case.steady += seconds(0.5);
     case.round().unwrap();
     case.round().unwrap();
@@ -274,7 +274,7 @@ fn tail_collect_live_files_do_not_wait_for_history() {
 #[test]
 fn tail_collect_cursors_without_events_are_gathered() {
     let mut case = case();
-    case.append("f.jsonl", &record(1, "v"));
+    case.append("f.jsonl", &note(1, "v"));
     case.run(seconds(3.0));
     let batches = case.ingest.borrow().batches;
     for _ in 0..100 {
@@ -284,22 +284,22 @@ fn tail_collect_cursors_without_events_are_gathered() {
     let more = case.ingest.borrow().batches - batches;
     assert!((3..=6).contains(&more), "{more} batches for 100 lines in 10 s");
     case.run(seconds(100.0));
-    assert_eq!(case.ingest.borrow().cursors.values().next().unwrap().offset, record(1, "v").len() as u64 + 100);
+    assert_eq!(case.ingest.borrow().cursors.values().next().unwrap().offset, note(1, "v").len() as u64 + 100);
 }
 
 #[test]
 fn tail_collect_vanished_is_said_once() {
     let mut case = case();
-    case.append("one.jsonl", &record(1, "v1"));
-    case.append("live.json", &record(2, "v2"));
+    case.append("one.jsonl", &note(1, "v1"));
+    case.append("live.json", &note(2, "v2"));
     case.settle().unwrap();
     fs::remove_file(case.path("one.jsonl")).unwrap();
     fs::remove_file(case.path("live.json")).unwrap();
     case.run(seconds(30.0));
     assert_eq!(case.seen(), ["removed", "removed", "v1", "v2"]);
     assert_eq!(case.ingest.borrow().vanished.len(), 2);
-    case.append("one.jsonl", &record(3, "v3"));
-    case.append("live.json", &record(4, "v4"));
+    case.append("one.jsonl", &note(3, "v3"));
+    case.append("live.json", &note(4, "v4"));
     case.run(seconds(5.0));
     assert_eq!(case.seen(), ["removed", "removed", "v1", "v2", "v3", "v4"]);
     let cursors = &case.ingest.borrow().cursors;
@@ -309,12 +309,12 @@ fn tail_collect_vanished_is_said_once() {
 #[test]
 fn tail_t14_links_and_copies_are_files_of_their_own() {
     let mut case = case();
-    case.append("a.jsonl", &(record(1, "v1") + &plain("p") + &plain("p")));
+    case.append("a.jsonl", &(note(1, "v1") + &plain("p") + &plain("p")));
     fs::hard_link(case.path("a.jsonl"), case.path("link.jsonl")).unwrap();
     fs::copy(case.path("a.jsonl"), case.path("copy.jsonl")).unwrap();
     case.settle().unwrap();
-    case.append("copy.jsonl", &record(2, "fork"));
-    case.append("a.jsonl", &record(3, "on"));
+    case.append("copy.jsonl", &note(2, "fork"));
+    case.append("a.jsonl", &note(3, "on"));
     case.run(seconds(10.0));
     assert_eq!(case.seen(), ["fork", "on", "p", "p", "v1"]);
     assert_eq!(case.ingest.borrow().cursors.len(), 3);
@@ -324,19 +324,19 @@ fn tail_t14_links_and_copies_are_files_of_their_own() {
 fn tail_t15_links_are_refused_and_said_once() {
     let mut case = case();
     let outside = tempfile::tempdir().unwrap();
-    fs::write(outside.path().join("x.jsonl"), record(1, "secret")).unwrap();
+    fs::write(outside.path().join("x.jsonl"), note(1, "secret")).unwrap();
     symlink(outside.path(), case.path("folder")).unwrap();
     symlink(outside.path().join("x.jsonl"), case.path("x.jsonl")).unwrap();
-    case.append("sub/f.jsonl", &record(2, "ours"));
+    case.append("sub/f.jsonl", &note(2, "ours"));
     case.run(seconds(20.0));
     assert_eq!(case.seen(), ["ours"]);
     let errors = case.health().errors;
     let paths: Vec<_> = errors.iter().map(|error| error.path.rsplit('/').next().unwrap()).collect();
     assert_eq!(paths, ["folder", "x.jsonl"], "{errors:?}");
     // A directory that was read is swapped for a link, and back.
-    case.append("sub/f.jsonl", &record(3, "more"));
+    case.append("sub/f.jsonl", &note(3, "more"));
     fs::rename(case.path("sub"), case.path("junk")).unwrap();
-    fs::write(outside.path().join("f.jsonl"), record(4, "secret")).unwrap();
+    fs::write(outside.path().join("f.jsonl"), note(4, "secret")).unwrap();
     symlink(outside.path(), case.path("sub")).unwrap();
     case.run(seconds(20.0));
     fs::remove_file(case.path("sub")).unwrap();
@@ -353,12 +353,12 @@ fn tail_t15_links_are_refused_and_said_once() {
 fn tail_t16_lost_hints_mean_looking_everywhere() {
     let mut case = case();
     for n in 0..20 {
-        case.append(&format!("p{n}/f.jsonl"), &record(n, "v"));
+        case.append(&format!("p{n}/f.jsonl"), &note(n, "v"));
     }
     case.run(seconds(100.0));
     for n in 0..20 {
-        case.append(&format!("p{n}/f.jsonl"), &record(100 + n, "w"));
-        case.append(&format!("q{n}/f.jsonl"), &record(200 + n, "x"));
+        case.append(&format!("p{n}/f.jsonl"), &note(100 + n, "w"));
+        case.append(&format!("q{n}/f.jsonl"), &note(200 + n, "x"));
     }
     // More paths than are remembered.
     let control = case.collector.control();
@@ -377,7 +377,7 @@ fn tail_t18_permissions_lost_and_given_back() {
         return;
     }
     let mut case = case();
-    case.append("p/f.jsonl", &record(1, "v1"));
+    case.append("p/f.jsonl", &note(1, "v1"));
     case.run(seconds(5.0));
     let mode = |mode| fs::set_permissions(case.path("p"), fs::Permissions::from_mode(mode)).unwrap();
     mode(0o000);
@@ -385,7 +385,7 @@ fn tail_t18_permissions_lost_and_given_back() {
     case.run(seconds(20.0));
     assert!(case.health().errors_total > 0);
     fs::set_permissions(&collector_root, fs::Permissions::from_mode(0o755)).unwrap();
-    case.append("p/f.jsonl", &record(2, "v2"));
+    case.append("p/f.jsonl", &note(2, "v2"));
     case.run(seconds(15.0));
     assert_eq!(case.seen(), ["v1", "v2"]);
     assert_eq!(case.health().errors_total, 0);
@@ -396,8 +396,8 @@ fn tail_t18_what_cannot_be_opened_is_tried_again_with_patience() {
     use rustix::io::Errno;
     for errno in [Errno::ACCESS, Errno::STALE, Errno::IO] {
         let mut case = case();
-        case.append("p/f.jsonl", &record(1, "v1"));
-        case.append("live.json", &record(2, "v2"));
+        case.append("p/f.jsonl", &note(1, "v1"));
+        case.append("live.json", &note(2, "v2"));
         let down = Arc::new(std::sync::atomic::AtomicBool::new(true));
         let (disk, _) = Faulty::new(Fault::Down { errno, down: Arc::clone(&down) });
         case.collector.reader = TailReader::on(case.config.limits, Box::new(disk));
@@ -413,9 +413,9 @@ fn tail_t18_what_cannot_be_opened_is_tried_again_with_patience() {
         // The same for a file that was read before and is closed.
         case.run(seconds(100.0));
         down.store(true, Ordering::Relaxed);
-        case.append("p/f.jsonl", &record(3, "v3"));
+        case.append("p/f.jsonl", &note(3, "v3"));
         case.run(seconds(30.0));
-        case.append("p/f.jsonl", &record(4, "v4"));
+        case.append("p/f.jsonl", &note(4, "v4"));
         down.store(false, Ordering::Relaxed);
         case.run(seconds(11.0));
         assert_eq!(case.seen(), ["v1", "v2", "v3", "v4"]);
@@ -426,19 +426,19 @@ fn tail_t18_what_cannot_be_opened_is_tried_again_with_patience() {
 fn tail_t19_many_files_and_directories_that_come_back() {
     let mut case = case();
     for n in 0..3000 {
-        case.append(&format!("p{}/f{n}.jsonl", n / 20), &record(n, "v"));
+        case.append(&format!("p{}/f{n}.jsonl", n / 20), &note(n, "v"));
     }
     let descriptors = || fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
     let before = descriptors();
     case.settle().unwrap();
     assert!(descriptors() <= before + 256, "{} files open", descriptors() - before);
     assert_eq!(case.ingest.borrow().events.len(), 3000);
-    assert!(size_of::<files::FileEntry>() + size_of::<Cursor>() <= 400, "{}", size_of::<files::FileEntry>());
+    assert!(size_of::<files::File>() + size_of::<Cursor>() <= 400, "{}", size_of::<files::File>());
     fs::remove_dir_all(case.path("")).unwrap();
     case.run(seconds(5.0));
     assert_eq!(case.ingest.borrow().vanished.len(), 3000);
     for n in 0..3000 {
-        case.append(&format!("p{}/f{n}.jsonl", n / 20), &(record(n, "v") + &record(10_000 + n, "w")));
+        case.append(&format!("p{}/f{n}.jsonl", n / 20), &(note(n, "v") + &note(10_000 + n, "w")));
     }
     case.run(seconds(10.0));
     assert_eq!(case.ingest.borrow().events.len(), 9000, "two notes each, and `removed`");
@@ -449,8 +449,8 @@ fn tail_collect_what_is_ignored_is_left_alone() {
     let mut case = case();
     let control = case.collector.control();
     control.ignore(vec![case.path("off")]);
-    case.append("on/f.jsonl", &record(1, "on"));
-    case.append("off/f.jsonl", &record(2, "off"));
+    case.append("on/f.jsonl", &note(1, "on"));
+    case.append("off/f.jsonl", &note(2, "off"));
     case.run(seconds(20.0));
     control.check_path(&case.path("off/f.jsonl"));
     case.run(seconds(1.0));
@@ -485,7 +485,7 @@ fn tail_collect_threads_read_history_follow_and_stop() {
     assert_eq!(take_until(10_000), 0);
     for n in 0..20 {
         let path = home.path().join(format!("f{n}.jsonl"));
-        OpenOptions::new().append(true).open(path).unwrap().write_all(record(100_000 + n, "w").as_bytes()).unwrap();
+        OpenOptions::new().append(true).open(path).unwrap().write_all(note(100_000 + n, "w").as_bytes()).unwrap();
         assert_eq!(take_until(10_001 + n), 0);
     }
     let control = running.control();

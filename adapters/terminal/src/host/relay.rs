@@ -24,8 +24,8 @@ use rustix::{
 
 mod bytes;
 mod finish;
-mod people;
 mod program;
+mod terminals;
 
 use super::{
     child::{ChildEvent, Exit},

@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 use session_tree::entry::LEAF_TYPE;
 
 use super::{
+    entry::EntryWriter,
     record::{self, Line, Message, shape, text},
-    said::EntryWriter,
 };
 use tailer::decode::{Decoded, Decoder, Malformed, Record, line_identity};
 

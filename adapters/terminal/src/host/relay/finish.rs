@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Relay, people::flush};
+use super::{Relay, terminals::flush};
 use crate::host::{child::Exit, frame::HostEvent, observe::ToScreen, runs, wire::FromHost};
 
 /// What waits for the terminals has so long.

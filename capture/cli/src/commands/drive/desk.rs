@@ -16,7 +16,7 @@ use hooks::delivery::{Agent, Delivery};
 use processes::start_ticks;
 use protocols::{
     PermissionRequest,
-    told::{PermissionPayload, ProtocolEvent, ProtocolEventKind},
+    conversation::{PermissionPayload, ProtocolEvent, ProtocolEventKind},
 };
 
 use crate::{

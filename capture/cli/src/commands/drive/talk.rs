@@ -17,8 +17,8 @@ use hooks::delivery::Delivery;
 use projections::Approval;
 use protocols::{
     AgentLine, Codec, Meaning, PermissionRequest, TurnEnd,
+    conversation::{self, ProtocolEventKind},
     program::{Program, Streams},
-    told::{self, ProtocolEventKind},
 };
 use rustix::{
     process::Signal,
@@ -482,7 +482,7 @@ impl Talk {
 
 /// The request as it is shown: what the server makes of the same delivery.
 fn approval(delivery: &Delivery) -> anyhow::Result<Approval> {
-    let decoded = told::decode(delivery, delivery.at).map_err(|why| anyhow::anyhow!(why))?;
+    let decoded = conversation::decode(delivery, delivery.at).map_err(|why| anyhow::anyhow!(why))?;
     let asked = decoded
         .events
         .into_iter()

@@ -17,8 +17,8 @@ use super::{PermissionRequest, acp, app_server, drive, stream_json};
 use agents::agent::Protocol;
 use hooks::delivery::{
     Delivery,
-    asked::PermissionDetails,
     decode::{Decoded, details_of_tool, events_of},
+    permission::PermissionDetails,
 };
 
 /// One thing that is delivered.
