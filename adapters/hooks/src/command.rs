@@ -1,4 +1,4 @@
-//! The command an agent runs for an event: written for `/bin/sh`, and read again to know our own.
+//! The command an agent runs for an event, as a line for `/bin/sh`, and how our own lines are recognised.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,10 @@ use events::Provider;
 
 use crate::{delivery::answer::asking_event, facts};
 
-/// What every command of ours ends with: a comment for the shell, the name tag for us.
+/// Comment at the end of every command line of ours, by which our entries are recognised.
 pub const MARK: &str = " # capture-hook";
 
-/// The first word behind the program.
+/// Subcommand of the program.
 const VERB: &str = "hook";
 
 /// How long an agent waits for an entry of ours before it goes on, seconds. The answer takes
@@ -20,25 +20,25 @@ const PATIENCE_S: u64 = 5;
 /// The option of entries that answer requests for permission.
 pub const APPROVER: &str = "--approver";
 
-/// What is run for an event.
+/// The command that is run for an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookCommand {
     /// The program, an absolute path.
     pub program: PathBuf,
     /// The data directory, an absolute path; `None` when the program finds it by itself.
     pub data_dir: Option<PathBuf>,
-    /// Requests for permission wait for a decision, and so long for a person's, seconds; `None` when
-    /// they are only told of.
+    /// How long a permission request waits for a person's decision, seconds; `None` when
+    /// requests are only reported.
     pub approver: Option<u32>,
 }
 
-/// A path that cannot stand in a settings file.
+/// A path that cannot be written into a settings file.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum UnwritablePath {
     /// Settings are JSON, which holds text only.
     #[error("{}: a path that is not UTF-8 cannot be written into settings", .0.display())]
     NotText(PathBuf),
-    /// It would mean something else in each project.
+    /// A relative path would mean something else in each project.
     #[error("{}: not an absolute path", .0.display())]
     Relative(PathBuf),
 }
@@ -47,7 +47,7 @@ impl HookCommand {
     /// The line for the shell.
     ///
     /// # Errors
-    /// When a path is relative or no text.
+    /// When a path is relative or not UTF-8.
     pub fn line(&self, provider: Provider) -> Result<String, UnwritablePath> {
         let mut line = format!("{} {VERB} {}", quoted(&self.program)?, provider.as_str());
         if let Some(dir) = &self.data_dir {
@@ -97,7 +97,7 @@ pub fn is_ours(line: &str) -> bool {
     line.ends_with(MARK)
 }
 
-/// The program a command of ours runs; `None` when it was written by nobody we know.
+/// The program that a command of ours runs; `None` for any other command.
 #[must_use]
 pub fn program(line: &str) -> Option<PathBuf> {
     let rest = line.strip_suffix(MARK)?.strip_prefix('\'')?;

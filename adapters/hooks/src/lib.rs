@@ -50,7 +50,7 @@ pub fn facts(provider: Provider) -> Option<&'static Hooks> {
     Agent::of(provider)?.hooks.as_ref()
 }
 
-/// The largest settings file that is touched, bytes. One that is larger is something else.
+/// Largest settings file that is read or changed, bytes.
 pub const LARGEST: u64 = 4 * 1024 * 1024;
 
 /// The events for which something is installed.

@@ -1,4 +1,4 @@
-//! What would become of a settings file, worked out before anything is touched, and then done.
+//! Plans a change of a settings file before anything is touched, then applies it.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use super::{
     text::Problem,
 };
 
-/// What somebody wants of the settings.
+/// The change a user wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish {
     /// Our entries for these events and no others.
@@ -44,7 +44,7 @@ pub struct Plan {
     install: bool,
 }
 
-/// What was done.
+/// The result of an applied plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppliedPlan {
     /// The copy of what was there before, if something was.
@@ -54,7 +54,7 @@ pub struct AppliedPlan {
 const BOM: &str = "\u{feff}";
 
 impl Plan {
-    /// Works out what `wish` makes of the settings below `home`. Changes nothing.
+    /// Plans what `wish` makes of the settings below `home`, and changes nothing.
     ///
     /// # Errors
     /// When the file cannot be changed safely; the error says where it is wrong.
@@ -81,7 +81,10 @@ impl Plan {
             plan.seen.writable()?;
             // What is written must not be too large to be taken out again.
             if plan.after().is_some_and(|bytes| bytes.len() as u64 > LARGEST) {
-                return Err(Error::refused(plan.target(), format!("it would have more than {LARGEST} bytes")));
+                return Err(Error::refused(
+                    plan.target(),
+                    format!("the changed file would be larger than the limit, {LARGEST} bytes"),
+                ));
             }
         }
         Ok(plan)
@@ -114,7 +117,7 @@ impl Plan {
         }
     }
 
-    /// Does it, if the file is still what it was when this was worked out.
+    /// Applies the plan, if the file is still what it was when the plan was made.
     ///
     /// # Errors
     /// When the file changed meanwhile, or cannot be written; then it is as it was.
@@ -153,7 +156,7 @@ fn install(seen: &SettingsFile, provider: Provider, line: &str, events: &[&'stat
     let after = settings::install(text, provider, line, events).map_err(content)?;
     // Whoever edits must be able to read it again, and find what was put in.
     if settings::install(&after, provider, line, events).map_err(content)? != after {
-        return Err(Error::refused(&seen.path, "the entries could not be put in so that they stay"));
+        return Err(Error::refused(&seen.path, "the entries could not be inserted so that they are found again"));
     }
     Ok(format!("{bom}{after}"))
 }

@@ -19,7 +19,7 @@ use super::{
 
 const HOOKS: &str = "hooks";
 
-/// Containers that are not taken away when nothing is left in them, since they were there empty.
+/// Containers to keep although nothing is left in them: they were there, and empty, before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct KeptContainers {
     hooks: bool,
@@ -33,7 +33,7 @@ impl KeptContainers {
     }
 }
 
-/// A handler of ours, and the way to it.
+/// A handler of ours, and the path to it.
 #[derive(Debug)]
 struct FoundHandler<'o, 't> {
     /// Whether a later member of the same name hides it.
@@ -107,7 +107,7 @@ pub(super) fn has_ours(text: &str, dialect: JsonDialect) -> Result<bool, Problem
     Ok(!found(&parse(text, dialect)?).is_empty())
 }
 
-/// What must stay although it is empty.
+/// Finds the containers that must stay although they are empty.
 pub(super) fn keep(text: &str, dialect: JsonDialect) -> KeptContainers {
     let Ok(root) = parse(text, dialect) else { return KeptContainers::default() };
     let Some(Value::Object(hooks)) = member(&root, HOOKS).map(|property| &property.value) else {
@@ -176,7 +176,7 @@ fn refuse_other_shapes(text: &str, dialect: JsonDialect, events: &[&str]) -> Res
     Ok(())
 }
 
-/// Takes out one that is hidden, doubled, for an event no longer wanted, or narrowed by a matcher.
+/// Removes one handler that is hidden, duplicated, for an event no longer wanted, or restricted by a matcher.
 fn drop_stray(text: &str, dialect: JsonDialect, events: &[&str]) -> Result<Option<String>, Problem> {
     let root = parse(text, dialect)?;
     let all = found(&root);
@@ -260,7 +260,7 @@ fn add(
     }))
 }
 
-/// Takes out a handler, and what holds nothing else.
+/// Removes a handler, and the containers that hold nothing else.
 fn take_out(text: &str, root: &Object<'_>, found: &FoundHandler<'_, '_>, keep: &KeptContainers) -> String {
     let (hooks_at, hooks) = found.hooks;
     let (event_at, event, groups) = found.event;

@@ -1,4 +1,4 @@
-//! What of ours is in an agent's settings now, and what keeps it from being run.
+//! Which entries of ours are in an agent's settings now, and what keeps the agent from running them.
 
 use std::{
     fs,
@@ -23,7 +23,7 @@ use super::{
     versions::{Fit, accepted_events},
 };
 
-/// How it stands with one agent's settings.
+/// The state of our entries in one agent's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookStatus {
     /// The agent.
@@ -46,7 +46,7 @@ pub struct HookStatus {
     pub remarks: Vec<String>,
 }
 
-/// How it stands with one agent's settings, in short.
+/// The state of our entries in one agent's settings, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstallState {
     /// All of it, as it should be.
@@ -59,7 +59,7 @@ pub enum InstallState {
     NotInstalled,
 }
 
-/// How it stands with one event.
+/// The state of the entry for one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventState {
     /// As it should be.
@@ -119,7 +119,7 @@ impl HookStatus {
         let accepted = version.as_ref().and_then(|version| accepted_events(provider, version).ok());
         let expected = accepted.unwrap_or_else(|| catalogue(provider));
         let ours = settings::ours(&root, provider, &expected);
-        // Whether they answer requests is the user's choice, and no reason to install them anew.
+        // Whether they answer requests is the user's choice, not a reason to reinstall them.
         let approver = ours.iter().find_map(|(_, command, _)| approver(command));
         let line = HookCommand { approver, ..command.clone() }.line(provider)?;
         let events: Vec<_> = expected

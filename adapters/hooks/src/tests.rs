@@ -191,20 +191,20 @@ fn settings_by_hand() {
 fn what_cannot_be_changed_safely_is_left_alone() {
     let expected = [
         ("claude-array.json", ":1:1: the top level is not an object"),
-        ("claude-cut.json", ":3:10: no valid JSON"),
+        ("claude-cut.json", ":3:10: not valid JSON"),
         ("claude-event-object.json", ":3:13: `hooks.Stop` is not an array"),
         ("claude-hooks-array.json", ":2:29: `hooks` is not an object"),
         ("claude-hooks-null.json", ":2:12: `hooks` is not an object"),
-        ("claude-no-comma.json", ":2:9: no valid JSON: Expected comma"),
+        ("claude-no-comma.json", ":2:9: not valid JSON: Expected comma"),
         ("claude-not-utf8.json", ":2:12: no UTF-8"),
-        ("claude-only-comment.json", ":2:1: no valid JSON: there is no value"),
-        ("claude-open-comment.json", ":2:10: no valid JSON"),
-        ("claude-single-quotes.json", ":1:2: no valid JSON"),
+        ("claude-only-comment.json", ":2:1: not valid JSON: there is no value"),
+        ("claude-open-comment.json", ":2:10: not valid JSON"),
+        ("claude-single-quotes.json", ":1:2: not valid JSON"),
         ("claude-string.json", ":1:1: the top level is not an object"),
         ("claude-too-deep.json", ":1:5"),
-        ("claude-two-values.json", ":2:1: no valid JSON"),
-        ("codex-comment.json", ":2:3: no valid JSON"),
-        ("codex-trailing-comma.json", ":2:14: no valid JSON"),
+        ("claude-two-values.json", ":2:1: not valid JSON"),
+        ("codex-comment.json", ":2:3: not valid JSON"),
+        ("codex-trailing-comma.json", ":2:14: not valid JSON"),
     ];
     let all = fixtures("refused");
     assert_eq!(all.iter().map(|(name, ..)| name.as_str()).collect::<Vec<_>>(), expected.map(|(name, _)| name));

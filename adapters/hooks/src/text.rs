@@ -97,11 +97,11 @@ pub(super) fn parse(text: &str, dialect: JsonDialect) -> Result<Object<'_>, Prob
         allow_extended_string_escapes: false,
     };
     let parsed = jsonc_parser::parse_to_ast(text, &jsonc_parser::CollectOptions::default(), &options)
-        .map_err(|error| Problem::at(text, error.range().start, format!("no valid JSON: {}", error.kind())))?;
+        .map_err(|error| Problem::at(text, error.range().start, format!("not valid JSON: {}", error.kind())))?;
     match parsed.value {
         Some(Value::Object(object)) => Ok(object),
         Some(other) => Err(Problem::at(text, other.range().start, "the top level is not an object")),
-        None => Err(Problem::at(text, text.len(), "no valid JSON: there is no value")),
+        None => Err(Problem::at(text, text.len(), "not valid JSON: the file has no value")),
     }
 }
 

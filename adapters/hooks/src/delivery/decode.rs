@@ -1,9 +1,9 @@
-//! What a hook's payload means: claims about the moment it was called.
+//! Decodes a hook's payload into claims about the moment the hook was called.
 //!
-//! A hook tells of a moment and never of its end, so what it claims is momentary: newer words of a
-//! source that looks on end it. Work is claimed with middling strength (a dialog of a parallel call
+//! A hook reports a moment and never its end, so its claims are momentary: a newer report of a
+//! source that observes continuously ends them. Work is claimed with medium strength (a dialog of a parallel call
 //! may be open meanwhile), ends and requests with high. The conversation itself, prompts, calls and
-//! answers, is in the transcript and is not told a second time here.
+//! answers, is in the transcript and is not repeated here.
 //!
 //! Shapes: recorded from Claude Code 2.1.328, Codex 0.169.0, Gemini CLI 0.61.0 and Qwen Code 0.24.4.
 
@@ -22,11 +22,11 @@ use super::{
     permission::{PATHS, PermissionDetails, SUBJECT_CHARS},
 };
 
-/// A request for permission counts after this: another hook may answer it before a dialog opens, ms.
+/// Delay before a permission request counts, ms: another hook may answer it before a dialog opens.
 const CONFIRMED_MS: i64 = 500;
-/// The work of a sub-agent is believed for so long: its end may fire no hook, ms.
+/// How long a sub-agent counts as working after its hook, ms: its end may fire no hook.
 const SUBAGENT_MS: i64 = 60_000;
-/// What a delivery says.
+/// A decoded delivery.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
     /// The agent's own id of the session.
@@ -108,25 +108,25 @@ struct Task {
     status: Option<String>,
 }
 
-/// Says what a delivery means.
+/// Decodes a delivery.
 ///
 /// # Errors
-/// When the payload is no object with the name of an event and a session.
+/// When the payload is not an object that names an event and a session.
 pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
     match delivery.source {
         Source::Hook => {}
-        Source::Protocol => return Err("a delivery of a protocol is understood by that protocol".into()),
+        Source::Protocol => return Err("expected a hook's delivery, got a protocol's".into()),
         Source::Registry
         | Source::Runtime
         | Source::Pty
         | Source::Transcript
         | Source::Telemetry
         | Source::Input
-        | Source::Process => return Err("it names a source that hands in nothing".into()),
+        | Source::Process => return Err("source delivers nothing: expected `hook` or `protocol`".into()),
     }
     let called: HookPayloadFields = serde_json::from_str(delivery.payload.get()).map_err(|error| error.to_string())?;
     if called.hook_event_name.is_empty() || called.session_id.is_empty() {
-        return Err("it names no event or no session".into());
+        return Err("missing event name or session id".into());
     }
     let said = match delivery.provider {
         // Qwen Code has Claude Code's events.
@@ -162,7 +162,7 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
     Ok(Decoded { session: Arc::clone(&session), cwd: called.cwd.clone(), events })
 }
 
-/// What a delivery says as events, which are known by it; the flag says which are the helper's.
+/// Turns the payloads of a delivery into events identified by the delivery; the flag marks those of a sub-agent.
 pub fn events_of(
     delivery: &Delivery,
     session: &Arc<str>,
@@ -194,8 +194,8 @@ pub fn events_of(
     payloads.into_iter().enumerate().map(event).collect()
 }
 
-/// A call of a tool, as a request for leave to make it; its name and its input as the agent's hooks have
-/// them. `None` when the input is no object whose fields are what they are known to be.
+/// The permission details of a tool call, from its name and input as the agent's hooks have
+/// them. `None` when the input is not an object with fields of the known types.
 pub fn details_of_tool(provider: Provider, tool: &str, input: &RawValue) -> Option<PermissionDetails> {
     let tool_input: ToolInput = serde_json::from_str(input.get()).ok()?;
     let called = HookPayloadFields { tool_name: Some(tool.to_owned()), tool_input, ..HookPayloadFields::default() };
@@ -203,8 +203,8 @@ pub fn details_of_tool(provider: Provider, tool: &str, input: &RawValue) -> Opti
     Some(PermissionDetails { input: Some(input.get().to_owned()), ..called.asked(provider, about) })
 }
 
-/// The call of a tool that a hook tells of before the agent asks anybody for it: the agent's id of the
-/// session, and the call as a request. `None` when it tells of none.
+/// The tool call that a hook reports before the agent asks for permission: the agent's id of the
+/// session, and the call as a request. `None` when the hook reports none.
 #[must_use]
 pub fn call_of(delivery: &Delivery) -> Option<(String, ApprovalRequested)> {
     let called: HookPayloadFields = serde_json::from_str(delivery.payload.get()).ok()?;
@@ -213,24 +213,24 @@ pub fn call_of(delivery: &Delivery) -> Option<(String, ApprovalRequested)> {
     before.then(|| (called.session_id.clone(), called.request(delivery, called.about())))
 }
 
-/// One thing a hook says.
+/// One claim that follows from a hook.
 enum HookClaim {
-    /// It works.
+    /// The session is working.
     Works(Reason),
-    /// It rests, because of this.
+    /// The session is waiting, for this reason.
     Rests(Reason),
-    /// It asks for permission; whether a dialog is certain already.
+    /// The agent asks for permission; `certain` when a dialog is open already.
     Asks { about: ApprovalKind, certain: bool },
-    /// It asks the user something; whether that is on the screen already.
+    /// The agent asks the user a question; `certain` when it is on the screen already.
     Questions { certain: bool },
     /// The request for this tool was answered.
     Answered,
-    /// What hooks said last is over; what comes now they do not know.
+    /// The last claim is over, and the hook does not say what follows.
     Nothing,
 }
 
 impl HookClaim {
-    /// What somebody is asked for; that a notification says so again is no second request.
+    /// The permission asked for; a notification that repeats a request is not a second one.
     const fn asks_for(&self) -> Option<ApprovalKind> {
         match *self {
             Self::Asks { about, certain: false } => Some(about),
@@ -293,12 +293,12 @@ impl HookPayloadFields {
         words
     }
 
-    /// The key of its claims.
+    /// The key of the hook's claims.
     fn key_of(&self, provider: Provider) -> Option<String> {
         payload_of(provider).is_none_or(|facts| facts.keyed_requests).then(|| self.key()).flatten()
     }
 
-    /// The request as an approval, to the byte.
+    /// The request as an approval, byte for byte.
     fn request(&self, delivery: &Delivery, about: ApprovalKind) -> ApprovalRequested {
         let asked = PermissionDetails {
             input: input_of(&delivery.payload).map(str::to_owned),
@@ -309,16 +309,16 @@ impl HookPayloadFields {
         asked.into_event(delivery)
     }
 
-    /// What the call asks for, as far as its name and input say.
+    /// What the call asks for, as far as the tool's name and input tell.
     fn asked(&self, provider: Provider, about: ApprovalKind) -> PermissionDetails {
-        // What another tool calls its command is no text of a shell.
+        // The `command` of any other tool is not a shell command line.
         let shell = about == ApprovalKind::Command && self.is_shell(provider);
         let has_details = payload_of(provider).is_some_and(|facts| facts.shell_details.is_some());
         let command = match &self.tool_input.command {
             _ if !shell => None,
             Some(CommandText::One(command)) => Some(command.clone()),
             None if has_details => self.details.command.clone(),
-            // Word by word it is none either; whoever judges has the input.
+            // Nor is a list of words; whoever decides has the whole input.
             Some(CommandText::Many(_) | CommandText::Else(_)) | None => None,
         };
         PermissionDetails {
@@ -332,8 +332,8 @@ impl HookPayloadFields {
         }
     }
 
-    /// The files a tool wants; those a patch names stand in its text. `None` when they are not all told:
-    /// too many, or named in a way that is not known for certain.
+    /// The files a tool accesses; a patch names them in its text. `None` when not all are known:
+    /// too many, or named in a way that may be misread.
     fn paths(&self) -> Option<Vec<String>> {
         let input = &self.tool_input;
         if self.tool() == "apply_patch" {
@@ -344,13 +344,13 @@ impl HookPayloadFields {
         Some(named.into_iter().flatten().cloned().collect())
     }
 
-    /// Names a request: the same for the request and for the result of what it was about.
+    /// The key of a request: the same for the request and for the result of its call.
     fn key(&self) -> Option<String> {
         let subject = self.subject();
         if self.tool_name.is_none() && subject.is_none() {
             return None;
         }
-        // A request does not name its call, so it is known by what it is about.
+        // A request does not name its call, so its subject identifies it.
         let key = Identity::of(
             Provider::Capture,
             "request",
@@ -412,8 +412,8 @@ fn payload_of(provider: Provider) -> Option<HookPayload> {
     crate::facts(provider).map(|hooks| hooks.payload)
 }
 
-/// The files a patch of Codex names. Its parser trims the lines that begin a part, so a line that looks
-/// like one once it is trimmed has to be one that is understood.
+/// The files named in a patch of Codex, whose parser trims the lines that begin a part: a line that looks
+/// like one once trimmed must be one that is understood.
 fn patched(patch: &str) -> Option<Vec<String>> {
     const NAMES: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
     const OTHERS: [&str; 4] = ["*** Begin Patch", "*** End Patch", "*** End of File", "*** Environment ID: "];
@@ -429,7 +429,7 @@ fn patched(patch: &str) -> Option<Vec<String>> {
     (paths.len() <= PATHS && !paths.is_empty()).then_some(paths)
 }
 
-/// The input of the tool as it was handed over.
+/// The tool's input as delivered.
 fn input_of(payload: &RawValue) -> Option<&str> {
     #[derive(Deserialize)]
     struct ToolInputField<'p> {
@@ -497,7 +497,7 @@ fn gemini(called: &HookPayloadFields) -> Vec<HookClaim> {
     match called.hook_event_name.as_str() {
         "SessionStart" => vec![HookClaim::Rests(Reason::NewSession)],
         "BeforeAgent" => vec![HookClaim::Works(Reason::Thinking)],
-        // Before the policy is asked, so it says nothing of a dialog.
+        // Fires before the policy is consulted, so it does not mean that a dialog is open.
         "BeforeTool" => vec![HookClaim::Works(Reason::Tool)],
         "AfterTool" => vec![HookClaim::Works(Reason::Thinking)],
         "AfterAgent" => vec![HookClaim::Rests(Reason::TurnComplete)],
