@@ -38,20 +38,20 @@ use signals::AttentionCall;
 use terminal::Terminal;
 use view::{ScreenFrame, View};
 
-/// After the first byte of a frame its screen is looked at this much later, so that the rest of the
+/// Delay between the first byte of a frame and the reading of its screen, ms, so that the rest of the
 /// frame is there.
 const FRAME_MS: i64 = 8;
-/// While output flows the screen is looked at this often.
+/// Interval between readings of the screen while output flows, ms.
 const LOOK_EVERY_MS: i64 = 20;
-/// A synchronized update is waited for, but not longer than this.
+/// Longest wait for the end of a synchronized update, ms.
 const UPDATE_MS: i64 = 150;
-/// Bells within this time are one.
+/// Time within which bells count as one, ms.
 const BELL_MS: i64 = 1000;
-/// An agent that works moves something within this.
+/// Time within which a working agent changes something on its screen, ms.
 const STILL_MS: i64 = 5_000;
-/// A version that was read half drawn is read again for so long.
+/// How long a version that may have been read half drawn is read again, ms.
 const VERSION_MS: i64 = 2_000;
-/// Things to tell that are kept until somebody takes them; the oldest go first.
+/// Most events kept until they are taken; the oldest are dropped first.
 const MAX_EVENTS: usize = 1024;
 
 /// Rows and columns of a terminal.
@@ -64,7 +64,7 @@ pub struct Size {
     pub columns: u16,
 }
 
-/// The screen as it stands.
+/// The current screen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Screen")]
 pub struct Picture {
@@ -83,7 +83,7 @@ pub struct Picture {
     pub alternate: bool,
     /// When bytes came last.
     pub at: Timestamp,
-    /// Bytes that were not parsed since the screen was last drawn anew: it may be wrong.
+    /// Bytes that were not parsed since the screen was last redrawn: it may be wrong.
     pub skipped_bytes: u64,
     /// What is claimed now.
     pub claim: Option<ScreenClaim>,
@@ -171,7 +171,7 @@ impl Observer {
         self.advance(now);
     }
 
-    /// Bytes were not kept because there were too many: the screen may be wrong until it is drawn anew.
+    /// Bytes were not kept because there were too many: the screen may be wrong until it is redrawn.
     pub fn skipped(&mut self, bytes: u64, now: Timestamp) {
         self.now = now;
         self.output_at = now;
@@ -249,7 +249,7 @@ impl Observer {
         }
     }
 
-    /// Tells once more that it works, and how sure that is.
+    /// Repeats the claim of work with this strength.
     fn push_work_claim(&mut self, now: Timestamp, strength: Confidence) {
         let Some(claim) = self.judge.current.as_ref().map(|c| c.claim.clone()) else { return };
         if claim.state == State::Running && claim.strength > Confidence::Medium {
@@ -263,7 +263,7 @@ impl Observer {
         self.judge_due().into_iter().chain(self.judge.deadline).chain(self.still_due()).min()
     }
 
-    /// What is to be told since the last call, in order.
+    /// Takes the events since the last call, in order.
     pub fn take_events(&mut self) -> Vec<(Timestamp, HostEvent)> {
         std::mem::take(&mut self.events)
     }
@@ -274,7 +274,7 @@ impl Observer {
         self.version.as_deref()
     }
 
-    /// The screen as it stands.
+    /// The current screen.
     #[must_use]
     pub fn picture(&self) -> Picture {
         let screen = self.terminal.screen();
@@ -314,7 +314,7 @@ impl Observer {
         self.terminal.screen().application_cursor()
     }
 
-    /// Bytes that draw the screen as it stands on a terminal of the same size, modes included.
+    /// Bytes that draw the current screen on a terminal of the same size, modes included.
     #[must_use]
     pub fn repaint(&self) -> Vec<u8> {
         self.terminal.repaint()

@@ -1,4 +1,4 @@
-//! Answers a dialog by keys, so that no key reaches another dialog than the one that was decided.
+//! Answers a dialog by keys, and makes sure that no key reaches a dialog other than the one decided on.
 //!
 //! Two threads have a part in it. The one that reads the screen has the [`Answering`]: it knows which
 //! dialog stands, says which key to press, and looks what became of it. The one that has the terminal
@@ -24,26 +24,26 @@ use super::{
 };
 use crate::screen::{Observer, StandingDialog};
 
-/// A dialog must have been told of for so long: one that is drawn again after a key that answered it
+/// Least time since a dialog was reported before a key is typed, ms: one redrawn after the key that answered it
 /// is gone sooner.
 const STOOD_MS: i64 = 400;
-/// The program has written nothing for so long.
+/// Least time since the program's last output before a key is typed, ms.
 const QUIET_MS: i64 = 60;
-/// The user has typed nothing for so long.
+/// Least time since the user last typed before a key is typed.
 const HANDS_OFF: Duration = Duration::from_millis(500);
-/// Before a key is pressed, all must be so within this.
+/// Time within which all conditions for a key must hold, ms.
 const READY_MS: i64 = 1500;
-/// After an arrow the cursor must be seen to have moved within this.
+/// Time within which the cursor must move after an arrow key, ms.
 const MOVED_MS: i64 = 500;
-/// After the last key the dialog must be gone within this.
+/// Time within which the dialog must disappear after the last key, ms.
 const GONE_MS: i64 = 2000;
-/// While something is waited for it is looked at this often.
+/// Interval between checks while waiting, ms.
 const AGAIN_MS: i64 = 10;
-/// At most so many arrows.
+/// Maximum number of arrow keys for one answer.
 const MOST_ARROWS: u32 = 8;
-/// A flag of the kitty keyboard protocol: Esc comes as a sequence of its own.
+/// Flag of the kitty keyboard protocol: Esc is sent as a sequence of its own.
 const DISAMBIGUATE: u16 = 1;
-/// Another: every key does.
+/// Flag of the kitty keyboard protocol: every key is sent as a sequence.
 const ALL_AS_SEQUENCES: u16 = 8;
 
 /// A key to press, if nothing changed.
@@ -53,13 +53,13 @@ pub struct Press {
     pub mark: String,
     /// The bytes of the key.
     pub bytes: Vec<u8>,
-    /// So many bytes of the program the screen knows of.
+    /// Bytes of the program's output that the screen model has parsed.
     pub parsed: u64,
-    /// Takes what came of it.
+    /// Receives the outcome.
     pub pressed: Sender<Pressed>,
 }
 
-/// What came of it.
+/// The outcome of a key press.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pressed {
     /// It is typed.
@@ -70,24 +70,24 @@ pub enum Pressed {
     No(&'static str),
 }
 
-/// What is so at the terminal, after all the program wrote was read.
+/// The state of the terminal after all pending output was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalFacts<'a> {
-    /// So many bytes of the program were passed on.
+    /// Bytes of the program's output that were passed on.
     pub passed: u64,
-    /// There is more to read, or it cannot be read now.
+    /// Whether output is unread, or cannot be read now.
     pub unread: bool,
-    /// The dialog that was told last, and the process group in the foreground then.
+    /// The dialog reported last, and the process group in the foreground then.
     pub stood: Option<(&'a str, Option<i32>)>,
     /// The process group in the foreground now.
     pub group: Option<i32>,
-    /// Keys come one by one and are not shown.
+    /// Whether the program reads keys one by one, without echo.
     pub raw: bool,
-    /// How long ago somebody typed last.
+    /// Time since somebody last typed.
     pub typed: Option<Duration>,
-    /// Something typed is not yet taken by the program.
+    /// Whether typed bytes are still unread by the program.
     pub waiting: bool,
-    /// The program runs: it has not ended and is not stopped.
+    /// Whether the program is running: neither ended nor stopped.
     pub runs: bool,
 }
 
@@ -103,13 +103,13 @@ pub fn may_press(press: &Press, facts: &TerminalFacts<'_>) -> Result<(), Pressed
         return Err(Pressed::NotNow);
     }
     if facts.waiting {
-        return Err(Pressed::No("the program has not read yet what was typed before"));
+        return Err(Pressed::No("the program has not read earlier input yet"));
     }
     if facts.typed.is_some_and(|ago| ago < HANDS_OFF) {
         return Err(Pressed::No("somebody is typing"));
     }
     if !facts.raw {
-        return Err(Pressed::No("the terminal takes lines, not keys"));
+        return Err(Pressed::No("the program reads lines, not single keys"));
     }
     match facts.stood {
         Some((mark, group)) if mark == press.mark => {
@@ -216,7 +216,7 @@ impl Answering {
     fn ready(&mut self, observer: &Observer, written_at: Timestamp, now: Timestamp, until: Timestamp) -> AnswerStep {
         let standing = match observer.standing() {
             Ok(standing) if standing.mark == self.mark => standing,
-            Ok(_) => return self.refuse("another dialog stands there", observer),
+            Ok(_) => return self.refuse("another dialog is open", observer),
             // What was decided is not open any more, and will not be again.
             Err(why) if observer.mark() != Some(&self.mark) || now >= until => return self.refuse(why, observer),
             Err(_) => return wait(now, until),
@@ -228,12 +228,12 @@ impl Answering {
         let settled = standing.since.plus_ms(STOOD_MS).max(written_at.plus_ms(QUIET_MS));
         if now < settled {
             if settled > until {
-                return self.refuse("the program does not come to rest", observer);
+                return self.refuse("the program keeps writing", observer);
             }
             return AnswerStep::Wait(settled);
         }
         if now >= until {
-            return self.refuse("the program does not come to rest", observer);
+            return self.refuse("the program keeps writing", observer);
         }
         let (key, goal) = match next {
             NextKey::Last(key) => (key, None),
@@ -259,11 +259,11 @@ impl Answering {
                     return AnswerStep::Wait(now);
                 }
             }
-            Ok(_) => return self.refuse("another dialog stands there", observer),
+            Ok(_) => return self.refuse("another dialog is open", observer),
             Err(why) if observer.mark() != Some(&self.mark) => return self.refuse(why, observer),
             Err(_) => {}
         }
-        if now >= until { self.refuse("the cursor did not move as it should", observer) } else { wait(now, until) }
+        if now >= until { self.refuse("the cursor did not move as expected", observer) } else { wait(now, until) }
     }
 
     /// Ends without the key that answers. With arrows typed before, that is told as an answer that
@@ -297,10 +297,10 @@ fn next_key(standing: &StandingDialog, answer: DialogAnswer) -> Result<NextKey, 
     };
     let mut meaning = standing.options.iter().enumerate().filter(|(_, option)| option.answer == Some(meant));
     let (Some((goal, option)), None) = (meaning.next(), meaning.next()) else {
-        return Err("no option, or more than one, has that meaning");
+        return Err("the answer matches no option, or more than one");
     };
     if answer == DialogAnswer::Deny {
-        let key = standing.deny_key.clone().ok_or("which key denies is not known")?;
+        let key = standing.deny_key.clone().ok_or("the key that denies is not known")?;
         let others = standing.options.iter().enumerate().filter(|(at, _)| *at != goal);
         if others.into_iter().any(|(_, other)| other.keys.contains(&key)) {
             return Err("the key that denies belongs to another option");
@@ -310,12 +310,12 @@ fn next_key(standing: &StandingDialog, answer: DialogAnswer) -> Result<NextKey, 
     if let Some(key) = option.keys.first() {
         let owners = standing.options.iter().filter(|other| other.keys.contains(key)).count();
         if owners != 1 || key == "esc" {
-            return Err("the key of the option is another's too");
+            return Err("the option's key belongs to another option as well");
         }
         return Ok(NextKey::Last(key.clone()));
     }
     let cursor =
-        standing.options.iter().position(|option| option.selected).ok_or("where the cursor is is not known")?;
+        standing.options.iter().position(|option| option.selected).ok_or("the position of the cursor is not known")?;
     Ok(match cursor.cmp(&goal) {
         std::cmp::Ordering::Equal => NextKey::Last("enter".to_owned()),
         std::cmp::Ordering::Less => NextKey::Arrow("down", cursor + 1),
@@ -327,7 +327,7 @@ fn next_key(standing: &StandingDialog, answer: DialogAnswer) -> Result<NextKey, 
 fn bytes(key: &str, observer: &Observer) -> Result<Vec<u8>, String> {
     let flags = observer.keyboard();
     if flags & ALL_AS_SEQUENCES != 0 {
-        return Err("the program takes keys in a form that was not tested".into());
+        return Err("the program uses a keyboard protocol that was not tested".into());
     }
     if key == "esc" && flags & DISAMBIGUATE != 0 {
         return Ok(b"\x1b[27u".to_vec());

@@ -29,7 +29,7 @@ use super::{
 };
 use agents::HOST;
 
-/// In the background we look this often whether we are in the foreground: no signal tells it.
+/// Interval between checks for the foreground while in the background; no signal reports it.
 const FOREGROUND_EVERY: Duration = Duration::from_millis(200);
 
 /// How a launcher, or an attached terminal, came to its end.
@@ -43,7 +43,7 @@ pub enum LaunchOutcome {
     HungUp,
     /// The host is gone, and the program with its terminal.
     Lost(Exit),
-    /// The host would not.
+    /// The host refused.
     Refused(String),
 }
 

@@ -1,8 +1,8 @@
 //! The host's connection to the server.
 //!
 //! A thread of its own: connects, says hello, sends frames, keeps them until they are
-//! acknowledged, and connects again when the server went away. The one who tells never waits: what
-//! cannot be kept is counted, and the count is told instead ([`HostEvent::Gap`]).
+//! acknowledged, and reconnects when the server is gone. Senders never wait: what
+//! cannot be queued is counted, and the count is reported instead ([`HostEvent::Gap`]).
 
 use std::{
     collections::VecDeque,
@@ -23,47 +23,47 @@ use serde::Deserialize;
 
 use super::frame::{Hello, HostEvent, HostFrame, HostMessage, HostRequest, PROTOCOL, ServerMessage};
 
-/// Frames that may wait for the server; older ones make room.
+/// Most frames kept until the server acknowledges them; the oldest are dropped for new ones.
 const SPOOL: usize = 4096;
-/// Things told that may wait for the thread, while it connects.
+/// Most commands queued for the thread while it connects.
 const COMMANDS: usize = 1024;
-/// Lines of the server, and answers to it, that may wait.
+/// Most lines of the server, and answers to it, that are queued.
 const LINES: usize = 64;
-/// A server that takes nothing for so long is as good as gone.
+/// Connect, handshake and write timeout; after it the connection is dropped.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The first try to connect again comes after this, the next ones later and later,
+/// Wait before the first attempt to reconnect; it doubles with each further attempt.
 const RETRY_FIRST: Duration = Duration::from_millis(50);
-/// but never later than this.
+/// Longest wait between attempts to reconnect.
 const RETRY_LONGEST: Duration = Duration::from_secs(1);
-/// At the end the server has so long to take what is left.
+/// How long the remaining frames are offered to the server at the end.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
-/// An answer of the server longer than this is none.
+/// Longest line of the server's HTTP answer, bytes.
 const HEAD_BYTES: u64 = 16 << 10;
 
-/// What a question of a later version is answered with.
-const NOT_UNDERSTOOD: &str = "this host is of another version, and does not understand the question";
+/// Answer to a request that only a later version understands.
+const NOT_UNDERSTOOD: &str = "this host is of another version and does not know the request";
 
-/// What every question has, whatever it asks.
+/// The field that every request has.
 #[derive(Deserialize)]
 struct RequestHeader {
     id: u64,
 }
 
-/// A question of the server, with the way back.
+/// A request of the server, with the callback for its answer.
 pub struct PendingRequest {
     /// What.
     pub ask: HostRequest,
-    /// Takes the answer; may be dropped, which is an answer too.
+    /// Called with the answer; dropped without a call when there is none.
     pub reply: Box<dyn FnOnce(Result<serde_json::Value, String>) + Send>,
 }
 
-/// Finds the socket of the server that runs now; the argument says whether one may be started.
+/// Finds the socket of the running server; the argument says whether a server may be started.
 pub type FindSocket = Box<dyn FnMut(bool) -> Option<PathBuf> + Send>;
 
-/// The connection. Dropping it waits until what was told is stored, but not for long.
+/// The connection. Dropping it waits briefly until everything sent is stored.
 pub struct Link {
     orders: Option<Sender<LinkCommand>>,
-    /// Frames there was no room for on the way to the thread.
+    /// Events dropped because the channel to the thread was full.
     missed: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
@@ -74,7 +74,7 @@ enum LinkCommand {
 }
 
 impl Link {
-    /// Starts the thread. `requests` gets the server's questions; a full channel refuses them.
+    /// Starts the thread. `requests` receives the server's requests; they are refused when it is full.
     ///
     /// # Errors
     /// When the thread cannot be made.
@@ -97,12 +97,12 @@ impl Link {
         Ok(Self { orders: Some(orders), missed, thread: Some(thread) })
     }
 
-    /// Tells the server something; never waits.
+    /// Sends an event to the server; never waits.
     pub fn send_event(&self, at: Timestamp, event: HostEvent) {
         self.send_command(LinkCommand::Event(at, event));
     }
 
-    /// The hello changed: the size, the version, the agent in the foreground.
+    /// Sends a changed description: size, version, agent in the foreground.
     pub fn hello(&self, hello: Hello) {
         self.send_command(LinkCommand::Hello(Box::new(hello)));
     }
@@ -127,7 +127,7 @@ impl Drop for Link {
     }
 }
 
-/// What comes back on a connection.
+/// What arrives on a connection.
 enum ConnectionEvent {
     Message(ServerMessage),
     /// The answer to a question of the server.
@@ -136,7 +136,7 @@ enum ConnectionEvent {
 }
 
 enum LinkInput {
-    /// `None`: nobody tells anything any more.
+    /// `None` when all senders are gone.
     Order(Option<LinkCommand>),
     Back(ConnectionEvent),
     Time,
@@ -226,8 +226,8 @@ impl LinkWorker {
         }
     }
 
-    /// Keeps a frame until it is acknowledged. Without room the oldest goes, but for a trace: a
-    /// gap in its place.
+    /// Keeps a frame until it is acknowledged. Without room the oldest is dropped and replaced by a
+    /// gap that counts it.
     fn spool(&mut self, at: Timestamp, event: HostEvent) {
         while self.spool.len() >= SPOOL {
             let Some(oldest) = self.spool.pop_front() else { break };
@@ -362,8 +362,8 @@ fn read(lines: BufReader<UnixStream>, events: &Sender<ConnectionEvent>) {
                 }
             }
             Err(error) => {
-                tracing::debug!(%error, "a line of the server is not understood");
-                // A question of a later version: who asks is told at once.
+                tracing::debug!(%error, "cannot decode a line of the server");
+                // A request of a later version is answered at once.
                 if let Ok(RequestHeader { id }) = serde_json::from_str(&line)
                     && events.send(ConnectionEvent::Answered(id, Err(NOT_UNDERSTOOD.into()))).is_err()
                 {

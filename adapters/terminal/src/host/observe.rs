@@ -24,22 +24,22 @@ use super::{
 use crate::screen::{Observer, ScreenRules, Size};
 use processes::wake::Wake;
 
-/// At most so many things wait to be looked at,
+/// Most messages queued for the thread.
 const THINGS: usize = 8192;
-/// of which so many may be bytes of the program (the rest is room for what must not be lost),
+/// Most chunks of the program's output among the queued messages; the rest is room for what must not be lost.
 const CHUNKS: usize = 8000;
-/// and so many bytes in all.
+/// Most bytes of the program's output that are queued.
 const BYTES: usize = 4 << 20;
-/// Of a larger backlog than this, what only scrolls by is not parsed, but for the end.
+/// Backlog above which output that only scrolls by is not parsed, except for the end, bytes.
 const BACKLOG: usize = 64 << 10;
-/// After this much at once, more is let come before the next look.
+/// Bytes in one turn above which the thread pauses before the next.
 const MUCH: usize = 16 << 10;
-/// So long,
+/// Pause after a turn with much output.
 const BREATH: Duration = Duration::from_millis(4);
-/// and so long while it is a flood, whose end alone is worth the work.
+/// Pause after a turn with more output than the backlog, of which only the end is parsed.
 const FLOOD_BREATH: Duration = Duration::from_millis(30);
 
-/// What the reading thread is told.
+/// A message to the thread that reads the screen.
 pub enum ToScreen {
     /// The program wrote.
     Output(Vec<u8>, Timestamp),
@@ -49,17 +49,17 @@ pub enum ToScreen {
     Resize(Size, Timestamp),
     /// Another program is in the foreground.
     Provider(Provider, Timestamp),
-    /// A terminal wants to see the screen as it stands.
+    /// A terminal needs the current screen.
     Repaint(u64),
     /// What undoes the modes the program left on.
     Restore(Sender<Vec<u8>>),
-    /// Tell the server.
+    /// Send an event to the server.
     Event(Timestamp, HostEvent),
 }
 
-/// What it tells.
+/// A message from the thread that reads the screen.
 pub enum FromScreen {
-    /// The screen as it stands, for this terminal.
+    /// The current screen, for this terminal.
     Repaint(u64, Vec<u8>),
     /// What a terminal would have answered the program.
     Replies(Vec<u8>),
@@ -81,16 +81,16 @@ pub enum FromScreen {
 pub struct TypeRequest {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Only if the program wrote no more than so many bytes so far: what its screen said is still so.
+    /// Type only if the program has written no more bytes than these, so that what its screen showed still holds.
     pub parsed: Option<u64>,
-    /// Only if nobody typed a moment ago.
+    /// Type only if nobody typed a moment ago.
     pub hands_off: bool,
 }
 
-/// The way back to who asked.
+/// Called with the answer to a request.
 pub type Reply = Box<dyn FnOnce(Result<serde_json::Value, String>) + Send>;
 
-/// The relay's side of it.
+/// The relay's handle to the thread.
 #[derive(Debug)]
 pub struct Screen {
     to: Sender<ToScreen>,
@@ -99,7 +99,7 @@ pub struct Screen {
     ended: Receiver<()>,
 }
 
-/// What the thread begins with.
+/// Everything the thread starts with.
 pub struct ScreenThreadConfig {
     /// Who we are.
     pub hello: Hello,
@@ -191,7 +191,7 @@ impl Screen {
         drop(to);
         match ended.recv_timeout(within) {
             Ok(()) | Err(RecvTimeoutError::Disconnected) => {}
-            Err(RecvTimeoutError::Timeout) => tracing::warn!("the server did not take all that was told"),
+            Err(RecvTimeoutError::Timeout) => tracing::warn!("the server did not store every event in time"),
         }
     }
 }
@@ -208,10 +208,10 @@ struct ScreenThread {
     /// Chunks drained and not parsed yet, and their bytes.
     carried: Vec<(Vec<u8>, Timestamp)>,
     bytes: usize,
-    /// So much of what the program wrote is known of here, and when it wrote last.
+    /// Bytes of output parsed so far, and when the program last wrote.
     parsed: u64,
     written_at: Timestamp,
-    /// The mark the relay was told last.
+    /// The mark last sent to the relay.
     stood: Option<String>,
     /// The answer that is being given, who wants to know of it, what comes of its key, and when it
     /// goes on.
@@ -334,7 +334,7 @@ impl ScreenThread {
         }
     }
 
-    /// Tells what the observer has to tell.
+    /// Sends the observer's events, replies and version on.
     fn pass_on(&mut self) {
         let event = self.with_observer_mut(Observer::take_events).unwrap_or_default();
         for (at, event) in event {
@@ -425,7 +425,7 @@ impl ScreenThread {
         let typed = match ask {
             HostRequest::Answer { mark, answer } => {
                 if self.answering.is_some() {
-                    return reply(Err("another answer is being given".into()));
+                    return reply(Err("another answer is in progress".into()));
                 }
                 let now = (self.begin.clock)();
                 self.answering = Some((Answering::new(mark, answer, now), reply));
@@ -459,24 +459,24 @@ impl ScreenThread {
         }
     }
 
-    /// Types a prompt. What is no text could be a key, and a newline outside a paste would submit.
+    /// Types a prompt. A control character could act as a key, and a newline outside a paste would submit.
     fn type_prompt(&mut self, text: &str, reply: Reply) {
         if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
-            return reply(Err("a prompt with control characters is not typed".into()));
+            return reply(Err("the prompt contains control characters and was not typed".into()));
         }
         let pastes = self.with_observer(Observer::accepts_pastes).unwrap_or(false);
         match (text.contains(['\n', '\t']), pastes) {
             (false, _) => self.type_at_prompt(text.as_bytes().to_vec(), true, reply),
             (true, true) => self.type_at_prompt(keys::paste(text), true, reply),
             (true, false) => {
-                reply(Err("the program takes no pastes, so a prompt of several lines is not typed".into()))
+                reply(Err("the program does not accept pastes, so a prompt of several lines was not typed".into()))
             }
         }
     }
 
     fn type_at_prompt(&mut self, bytes: Vec<u8>, hands_off: bool, reply: Reply) {
         if self.answering.is_some() || !self.with_observer(Observer::waits_for_prompt).unwrap_or(false) {
-            return reply(Err("its screen does not say that it waits for a prompt".into()));
+            return reply(Err("the screen does not show that the program waits for a prompt".into()));
         }
         self.send(FromScreen::Type(TypeRequest { bytes, parsed: Some(self.parsed), hands_off }, reply));
     }
@@ -501,7 +501,7 @@ impl ScreenThread {
         let observer = &mut self.observer;
         let result = catch_unwind(AssertUnwindSafe(|| act(observer)));
         if result.is_err() {
-            tracing::error!("reading the screen panicked; it is read anew from here");
+            tracing::error!("reading the screen panicked; starting again with an empty screen");
             let now = (self.begin.clock)();
             let rules = Arc::clone(&self.rules);
             self.observer = Observer::new(self.begin.size, self.begin.hello.provider, rules, now);

@@ -38,25 +38,25 @@ use super::{
 };
 use processes::wake::WakeReceiver;
 
-/// So much is read from the program before it is written.
+/// Most bytes read from the pty per turn.
 const CHUNK: usize = 64 << 10;
-/// So much may wait to be typed into the program.
+/// Most bytes queued to be typed into the program.
 const TYPED: usize = 64 << 10;
-/// A program that was asked to end is killed after this.
+/// Time after which a program asked to end is killed.
 const KILL_AFTER: Duration = Duration::from_secs(5);
-/// After the program ended its terminal is read until it is quiet for this long,
+/// Silence after the program's end that ends the reading of its terminal.
 const QUIET: Duration = Duration::from_millis(100);
-/// at most so long while it is read,
+/// Longest time the terminal is read after the program's end.
 const DRAIN: Duration = Duration::from_secs(1);
-/// and so long when the user's terminal takes nothing.
+/// Longest wait after the program's end for a user's terminal that accepts nothing.
 const STALLED: Duration = Duration::from_secs(60);
-/// Which program is in the foreground is looked at this often, when there was output.
+/// Interval between checks of the foreground program, while there is output.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// An announcement waits until the program has written nothing for this long.
+/// Silence of the program before an announcement is written between its output.
 const BETWEEN: Duration = Duration::from_millis(20);
-/// A terminal waits so long for the screen as it stands.
+/// How long a terminal waits for a redraw of the screen.
 const PAINT: Duration = Duration::from_millis(500);
-/// At most so many terminals are attached.
+/// Maximum number of attached terminals.
 pub(super) const GUESTS: usize = 16;
 
 /// What a descriptor that is ready belongs to.
@@ -119,7 +119,7 @@ pub struct Loop {
     drained: bool,
     reading: Duration,
     announcement: Option<Vec<u8>>,
-    /// So many bytes of the program were passed on.
+    /// Bytes of the program's output passed on so far.
     passed: u64,
     /// When somebody typed last.
     typed: Option<Instant>,
@@ -212,7 +212,7 @@ impl Relay {
         }
     }
 
-    /// Asks for the screen as it stands, for terminals that need it. One that waits for it in vain
+    /// Requests the current screen for terminals that need it. A terminal that waits for it in vain
     /// goes on without: it holds the program up.
     fn request_paint(&mut self, now: Instant) {
         let gone = self.screen.is_gone();

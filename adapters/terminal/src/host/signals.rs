@@ -23,7 +23,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Takes these signals from now on, but for those that are ignored.
+    /// Catches these signals from now on, except those that are ignored.
     ///
     /// # Errors
     /// When the system gives no descriptors.
@@ -43,7 +43,7 @@ impl Signals {
         Ok(Self { read, came })
     }
 
-    /// Those that came since the last call; several of one kind are one.
+    /// Signals that arrived since the last call, each kind once.
     pub fn came(&mut self) -> Vec<Signal> {
         let mut drain = [0_u8; 64];
         while matches!(rustix::io::read(&self.read, &mut drain), Ok(n) if n > 0) {}

@@ -22,7 +22,7 @@ pub trait Sink: Send {
     fn resize(&mut self, at: Timestamp, size: Size);
     /// Something to find again.
     fn mark(&mut self, at: Timestamp, text: &str);
-    /// So many bytes are missing here: they came faster than they could be recorded.
+    /// Bytes are missing here, this many: they came faster than they could be recorded.
     fn gap(&mut self, at: Timestamp, bytes: u64);
     /// Nothing happened for a second.
     fn quiet(&mut self);
@@ -30,13 +30,13 @@ pub trait Sink: Send {
     fn end(&mut self, at: Timestamp, code: Option<i32>);
 }
 
-/// At most so many things wait to be recorded,
+/// Most messages queued for the recorder.
 const THINGS: usize = 4096;
-/// and so many bytes.
+/// Most bytes queued for the recorder.
 const BYTES: usize = 8 << 20;
-/// After so long without anything a sink is told that it is quiet.
+/// Silence after which [`Sink::quiet`] is called.
 const QUIET: Duration = Duration::from_secs(1);
-/// The end of a recording is waited for so long.
+/// How long the end of a recording is waited for.
 const END_WITHIN: Duration = Duration::from_secs(2);
 
 enum RecorderMessage {

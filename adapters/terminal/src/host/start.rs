@@ -36,9 +36,9 @@ use crate::screen::{ScreenRules, Size};
 use agents::RUN_VARIABLE;
 use processes::wake;
 
-/// At most so many questions of the server wait.
+/// Most requests of the server that are queued.
 const REQUESTS: usize = 64;
-/// At most so many news of the screen wait.
+/// Most messages of the screen thread that are queued.
 const SCREEN_EVENTS: usize = 256;
 
 pub use super::link::FindSocket;
@@ -62,7 +62,7 @@ pub struct Outside {
     pub find: FindSocket,
     /// Begins the recording, where one is wanted; called before the program starts.
     pub record: Option<StartRecording>,
-    /// Makes of a description what may be written.
+    /// Redacts a description before it is written.
     pub written: fn(&mut Description),
 }
 
@@ -75,7 +75,7 @@ pub fn host(socket: UnixStream, outside: impl FnOnce(&Spec) -> Outside) -> io::R
     let spec = loop {
         match control.receive::<ToHost>()? {
             Some(ToHost::Run(spec)) => break *spec,
-            Some(_) => return Err(io::Error::other("a host is first told what to run")),
+            Some(_) => return Err(io::Error::other("the first message to a host must be `run`")),
             None if control.is_closed() => return Ok(()),
             None => {}
         }
@@ -223,11 +223,13 @@ fn listen(spec: &Spec) -> Option<UnixListener> {
         listener.set_nonblocking(true)?;
         Ok(listener)
     });
-    made.inspect_err(|error| tracing::warn!(%error, path = %path.display(), "nobody can attach to this run: no socket"))
-        .ok()
+    made.inspect_err(
+        |error| tracing::warn!(%error, path = %path.display(), "no socket for this run; attaching to it fails"),
+    )
+    .ok()
 }
 
-/// What the server is told of a run first. Without a size it has no terminal of ours.
+/// The first message about a run to the server. Without a size the run has no terminal of ours.
 pub(super) fn hello(
     spec: &Spec,
     program: Pid,
@@ -271,6 +273,6 @@ fn describe(spec: &Spec, hello: &Hello, written: fn(&mut Description)) {
     };
     written(&mut description);
     if let Err(error) = description.store(&spec.data) {
-        tracing::warn!(%error, "nobody can attach to this run by its name");
+        tracing::warn!(%error, "no description of this run; attaching to it by name fails");
     }
 }

@@ -20,7 +20,7 @@ use super::{
 use agents::{CannotRun, RUN_VARIABLE};
 use processes::wake;
 
-/// The server has so long to store the end: somebody waits for us.
+/// How long the server has to store the end of the run; kept short, since the caller is waiting.
 const DELIVER: Duration = Duration::from_millis(100);
 
 /// Runs the command and waits for it.

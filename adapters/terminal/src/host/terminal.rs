@@ -38,7 +38,7 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// Remembers how it is set; `None` when it is no terminal.
+    /// Reads a terminal's settings; `None` when the descriptor is not a terminal.
     #[must_use]
     pub fn of(terminal: BorrowedFd<'_>) -> Option<Self> {
         if !isatty(terminal) {
@@ -122,7 +122,7 @@ impl RawMode {
         }
     }
 
-    /// Looks anew how it is set; somebody may have changed that while we were stopped.
+    /// Reads the settings again; they may have been changed while we were stopped.
     pub fn reload(&mut self) {
         if !self.is_raw
             && let Ok(settings) = tcgetattr(&self.saved.terminal)

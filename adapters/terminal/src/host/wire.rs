@@ -1,4 +1,4 @@
-//! What a launcher and a host say to each other: lines of JSON over a Unix socket, with the
+//! The protocol between a launcher and a host: lines of JSON over a Unix socket, with the
 //! descriptors of a terminal beside the first one.
 //!
 //! The launcher (`capture run`) speaks [`ToHost::Run`] over a socket pair, `capture attach` speaks
@@ -27,9 +27,9 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::{child::Exit, keys::DetachKey};
 use crate::screen::Size;
 
-/// At most so many descriptors come with one message: a terminal's two and the three streams.
+/// Most descriptors passed with one message: two of a terminal and the three streams.
 const DESCRIPTORS: usize = 5;
-/// A line that is longer is none of ours. The longest is a [`Spec`] with all the arguments a
+/// Longest line, bytes. The longest message is a [`Spec`] with all the arguments a
 /// program can have (2 MiB, four characters for each byte of them).
 const LINE: usize = 16 << 20;
 
@@ -145,7 +145,7 @@ pub enum ToHost {
     },
     /// The terminal is gone.
     Hangup,
-    /// Enough.
+    /// Detach the terminal.
     Detach,
 }
 
@@ -171,19 +171,19 @@ pub enum FromHost {
         /// The run.
         run: RunId,
     },
-    /// It will not do that.
+    /// The host refuses.
     Refused {
         /// Why, for people.
         why: String,
     },
 }
 
-/// One end of the conversation.
+/// One end of the socket between launcher and host.
 #[derive(Debug)]
 pub struct LauncherSocket {
     socket: UnixStream,
     bytes: Vec<u8>,
-    /// So many of them are known to hold no end of a line.
+    /// Bytes already searched without finding the end of a line.
     searched: usize,
     descriptors: VecDeque<OwnedFd>,
     closed: bool,
@@ -208,7 +208,7 @@ impl LauncherSocket {
         self.closed
     }
 
-    /// Says something.
+    /// Sends a message.
     ///
     /// # Errors
     /// When the other end is gone, or takes nothing.
@@ -216,7 +216,7 @@ impl LauncherSocket {
         self.send_with(message, &[])
     }
 
-    /// Says something and hands descriptors over.
+    /// Sends a message with descriptors.
     ///
     /// # Errors
     /// When the other end is gone, or takes nothing.
@@ -242,7 +242,7 @@ impl LauncherSocket {
         Ok(())
     }
 
-    /// Takes in what has come. Gives the next message, `None` when there is no whole one yet; a
+    /// Reads what has arrived and returns the next message, `None` when none is complete yet; a
     /// socket that blocks is waited for once.
     ///
     /// # Errors
@@ -275,7 +275,7 @@ impl LauncherSocket {
         let Some(end) = memchr::memchr(b'\n', &self.bytes[self.searched..]) else {
             self.searched = self.bytes.len();
             if self.bytes.len() > LINE {
-                return Err(io::Error::other("a line without end"));
+                return Err(io::Error::other("line longer than the limit"));
             }
             return Ok(None);
         };

@@ -18,7 +18,7 @@ const MAX_TEXT: usize = 2000;
 const MAX_OPTIONS: usize = 32;
 /// The most lines one option has.
 const MAX_LINES: usize = 6;
-/// So much of a hash is in a mark, in hexadecimal digits.
+/// Length of a mark, hexadecimal digits of a hash.
 const MARK: usize = 24;
 
 /// A dialog, and the keys that answer it.

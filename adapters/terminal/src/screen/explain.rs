@@ -28,7 +28,7 @@ pub struct Explanation {
     pub rule: Option<String>,
     /// That rule does not match at this moment: its claim stands because no other has taken its place.
     pub kept: bool,
-    /// How often the parser failed and the screen was begun anew.
+    /// How often the parser failed and the screen was reset.
     pub panics: u64,
 }
 

@@ -311,7 +311,7 @@ impl RuleParser<'_> {
         let mut rules: Vec<ScreenRule> = Vec::new();
         for rule in &form.rules {
             if rules.iter().any(|r| r.name == *rule.name.get_ref()) {
-                return self.wrong(rule.name.span().start, format!("`{}` is there twice", rule.name.get_ref()));
+                return self.wrong(rule.name.span().start, format!("`{}` is defined twice", rule.name.get_ref()));
             }
             rules.push(self.rule(rule, &form.dialogs)?);
         }

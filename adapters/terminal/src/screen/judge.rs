@@ -4,7 +4,7 @@
 //! Of the rules that match, the one of the highest priority wins that has matched for its
 //! `debounce_ms`. The rule that won last is held for `hold_ms` against those below it, and kept for
 //! `keep_ms` against those below it that claim the same state with less to say; and for good while
-//! no rule matches: agents draw frames in pieces, and a frame that says nothing is no news.
+//! no rule matches: agents draw frames in pieces, and a frame without a match changes nothing.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use super::{
 };
 use crate::claim::ScreenClaim;
 
-/// How long another dialog of the same rule must stand before it is one of its own, so that a
+/// How long a different dialog of the same rule must stand before it counts as a new one, ms, so that a
 /// dialog that is drawn in pieces is one dialog.
 const SETTLE_MS: i64 = 60;
-/// A claim is withdrawn when nothing has matched for this long.
+/// Time without a matching rule after which a claim is withdrawn, ms.
 const WITHDRAW_MS: i64 = 300_000;
 /// The longest words of a claim that are taken from a screen, in characters.
 const MAX_WORDS: usize = 80;
@@ -92,7 +92,7 @@ impl ScreenJudge {
         let mut winner = None;
         let mut current_matches = false;
         for (at, rule) in set.rules.iter().enumerate() {
-            // Below the winner nobody is asked, so whoever stands there begins anew.
+            // Rules below the winner are not evaluated, so their time starts over.
             let since = match (winner, matches(rule, view)) {
                 (None, true) => self.since[at].unwrap_or(now),
                 (Some(_), _) | (None, false) => {
@@ -177,7 +177,7 @@ impl ScreenJudge {
         Some(ClaimChange::Claimed(claim))
     }
 
-    /// The dialog of a rule, as it stands in this frame.
+    /// The dialog of a rule, as this frame shows it.
     pub(crate) fn read(&self, rule: &ScreenRule, view: &View<'_>) -> Option<DialogReading> {
         Some(dialog::read(rule, rule.dialog.as_ref()?, view, self.appearance))
     }
@@ -201,7 +201,7 @@ impl ScreenJudge {
         let shown = self.set.rules.iter().find(|rule| matches(rule, view)).ok_or("the dialog is not on the screen")?;
         let fresh = self.read(rule, view).ok_or("the dialog is not on the screen")?;
         if shown.name != rule.name || current.gone_since.is_some() || current.other.is_some() || !told.is_same(&fresh) {
-            return Err("the screen shows something else than what was told of it");
+            return Err("the screen differs from what was reported of it");
         }
         Ok((rule, fresh))
     }

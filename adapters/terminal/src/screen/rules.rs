@@ -40,7 +40,7 @@ pub enum RuleError {
         /// Why.
         source: io::Error,
     },
-    /// A file says something that is no rule.
+    /// A file contains something that is not a valid rule.
     #[error("{file}:{line}:{column}: {what}")]
     Wrong {
         /// Which file.
@@ -78,7 +78,7 @@ impl ScreenRules {
     /// error.
     ///
     /// # Errors
-    /// When a file cannot be read, or is no file of rules: which, and where.
+    /// When a file cannot be read, or is not a valid file of rules: which, and where.
     pub fn load(dir: Option<&Path>) -> Result<Self, RuleError> {
         let mut rules = Self::default();
         for provider in Provider::ALL {

@@ -29,7 +29,7 @@ pub(crate) enum AttentionCall {
 pub(crate) struct Signals {
     /// The title.
     pub(crate) title: Option<String>,
-    /// The agent's own state (OSC 7501), as it stands there; empty when it was taken back.
+    /// The agent's own state (OSC 7501), verbatim; empty when it was withdrawn.
     pub(crate) state: String,
     /// Calls for attention that were not taken yet, in order.
     pub(crate) calls: Vec<AttentionCall>,

@@ -1,6 +1,6 @@
 //! The dialog that stands on the screen at this moment, for whoever is to answer it by keys.
 //!
-//! What the screen claims is as old as its last look. Here the screen is looked at anew, after
+//! What the screen claims is as old as its last reading. Here the screen is read again, after
 //! every byte that was taken in, and whatever is not beyond doubt is said to be no dialog. While a
 //! dialog stands, each step of what the program writes is looked at too ([`Observer::feed`]): one
 //! that goes and comes again between two looks is another.
@@ -20,7 +20,7 @@ const MOST_STEPS: usize = 2048;
 pub struct StandingDialog {
     /// Tells it from every other.
     pub mark: String,
-    /// Since when it is told of.
+    /// When it was reported first.
     pub since: Timestamp,
     /// The key that denies, wherever the cursor is.
     pub deny_key: Option<String>,
@@ -59,7 +59,7 @@ impl Observer {
     /// keys: why.
     pub fn standing(&self) -> Result<StandingDialog, &'static str> {
         if self.skipped_bytes > 0 {
-            return Err("not all that the program wrote was read");
+            return Err("some output of the program was not read");
         }
         if !self.terminal.is_at_rest() {
             return Err("the program is drawing");
@@ -87,7 +87,7 @@ impl Observer {
             selected: choice.selected,
         };
         let mark = reading.dialog.mark.ok_or("the dialog has no mark")?;
-        let since = self.marked.as_ref().filter(|(told, _)| *told == mark).ok_or("the dialog was not told of")?.1;
+        let since = self.marked.as_ref().filter(|(told, _)| *told == mark).ok_or("the dialog was not reported")?.1;
         Ok(StandingDialog {
             since,
             options: reading.dialog.options.iter().zip(keys).map(option).collect(),

@@ -27,7 +27,7 @@ pub(crate) struct ScreenFrame {
 }
 
 impl ScreenFrame {
-    /// The screen as it stands.
+    /// The current screen.
     pub(crate) fn of(terminal: &Terminal) -> Self {
         let lines = terminal.lines(MOST_COLUMNS);
         let cursor = lines.get(usize::from(terminal.screen().cursor_position().0)).cloned().unwrap_or_default();

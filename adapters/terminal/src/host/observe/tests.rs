@@ -92,7 +92,7 @@ fn one_dialog_is_answered_at_a_time_and_only_when_it_stands() {
     assert_eq!(first, "no dialog is open");
     // Both may be there before the first is looked at.
     let second = answers[1].recv_timeout(PATIENCE).unwrap().unwrap_err();
-    assert!(second == "no dialog is open" || second == "another answer is being given", "{second}");
+    assert!(second == "no dialog is open" || second == "another answer is in progress", "{second}");
     screen.end(PATIENCE);
 }
 

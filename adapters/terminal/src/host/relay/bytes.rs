@@ -13,7 +13,7 @@ use crate::host::{
     observe::{Reply, ToScreen, TypeRequest},
 };
 
-/// A prompt is not typed among what somebody typed within this time: it may still stand there.
+/// Least time since somebody last typed before a prompt is typed: their text may still be in the box.
 const HANDS_OFF_PROMPT: Duration = Duration::from_secs(5);
 
 /// What a terminal says of its focus (xterm, mode 1004), when it says nothing else.
@@ -98,7 +98,7 @@ impl Relay {
         }
     }
 
-    /// What the terminal says of its focus is no key.
+    /// Records when somebody typed; a focus report of the terminal is not a key.
     fn update_presence(&mut self, typed: &[u8]) {
         if let Some(focused) = focus(typed) {
             self.state.focused = Some(focused);
@@ -142,11 +142,11 @@ impl Relay {
                 self.read_program();
             }
             if !readable || self.pty.has_more() || self.state.passed != parsed {
-                return reply(Err("its screen has just changed".into()));
+                return reply(Err("the screen has just changed".into()));
             }
         }
         if bytes.len() > self.state.keys.room() {
-            return reply(Err("too much is waiting to be typed; the program does not read it".into()));
+            return reply(Err("the input queue is full: the program is not reading".into()));
         }
         let upto = self.state.keys.queued + bytes.len() as u64;
         self.state.keys.replies.push_back((upto, bytes.len(), reply));
@@ -178,7 +178,7 @@ impl Relay {
         let pressed = match may_press(press, &facts) {
             Err(not) => not,
             Ok(()) => match self.pty.master.write(&press.bytes) {
-                Ok(0) | Err(_) => Pressed::No("the program takes no keys"),
+                Ok(0) | Err(_) => Pressed::No("the program accepts no input"),
                 Ok(written) => {
                     // Of so few bytes none is left, or the rest follows at once.
                     self.state.keys.push(&press.bytes[written..]);

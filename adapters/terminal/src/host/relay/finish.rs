@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::{Relay, terminals::flush};
 use crate::host::{child::Exit, frame::HostEvent, observe::ToScreen, runs, wire::FromHost};
 
-/// What waits for the terminals has so long.
+/// How long queued output may take to reach the terminals.
 const FLUSH: Duration = Duration::from_secs(2);
-/// The server has so long to store the end.
+/// How long the server has to store the end of the run.
 const DELIVER: Duration = Duration::from_secs(3);
 
 impl Relay {

@@ -14,9 +14,9 @@ use crate::host::{
     wire::{Attach, FromHost, LauncherSocket, OnHangup, ToHost},
 };
 
-/// What undoes the program's modes is waited for so long,
+/// How long to wait for the bytes that undo the program's modes.
 const RESTORE: Duration = Duration::from_millis(300);
-/// and the terminal that is left so long to take it.
+/// How long a terminal being left has to accept its last bytes.
 const LEAVE: Duration = Duration::from_millis(200);
 
 impl Relay {
@@ -45,7 +45,7 @@ impl Relay {
                 Ok(None) if guest.control.is_closed() => return self.process_gone(id),
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::warn!(%error, "what was said is not understood");
+                    tracing::warn!(%error, "cannot decode a message; the terminal is dropped");
                     return self.process_gone(id);
                 }
             }
@@ -106,7 +106,7 @@ impl Relay {
         let Some(at) = self.guests.iter().position(|g| g.id == id) else { return };
         let guest = &mut self.guests[at];
         let (Some(input), Some(output)) = (guest.control.descriptor(), guest.control.descriptor()) else {
-            guest.control.send(&FromHost::Refused { why: "no terminal came along".into() }).ok();
+            guest.control.send(&FromHost::Refused { why: "no terminal was passed with the request".into() }).ok();
             return self.drop_guest(id);
         };
         guest.bring(input, output);
@@ -222,7 +222,7 @@ impl Relay {
 
     pub(super) fn send_to_screen(&self, thing: ToScreen) {
         if !self.screen.tell(thing) {
-            tracing::warn!("the end of the program could not be told");
+            tracing::warn!("the end of the program could not be reported");
         }
     }
 }
@@ -231,11 +231,12 @@ impl Relay {
 /// own shell must not type its approvals. What runs in the run itself would show its output in its
 /// output, without end.
 fn may_attach(control: &LauncherSocket, program: Pid) -> Result<(), &'static str> {
-    let peer = rustix::net::sockopt::socket_peercred(control.socket()).map_err(|_| "who asks is not known")?;
+    let peer = rustix::net::sockopt::socket_peercred(control.socket())
+        .map_err(|_| "the process that attaches is not known")?;
     if peer.uid != geteuid() {
         return Err("the run belongs to another user");
     }
-    let pid = u32::try_from(peer.pid.as_raw_nonzero().get()).map_err(|_| "who asks is not known")?;
+    let pid = u32::try_from(peer.pid.as_raw_nonzero().get()).map_err(|_| "the process that attaches is not known")?;
     if processes::descends_from_agent(pid) {
         return Err("an agent, and what it started, must not attach to a run");
     }
