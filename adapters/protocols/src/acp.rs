@@ -1,8 +1,8 @@
 //! ACP, the Agent Client Protocol, as `gemini --acp` speaks it: JSON-RPC, one message a line.
 //!
-//! A request for permission has no input of the tool. What Gemini CLI 0.61.0 shows of its shell is the
+//! A permission request does not carry the tool's input. What Gemini CLI 0.61.0 shows of its shell is the
 //! command itself, to the byte, and beside it the directory; of an edit, the file before and after. Of
-//! all else what it shows is only words, and never known whole.
+//! all other tools it shows only a description, so their requests are never complete.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use agents::{AgentAnswer, borrowed::Text};
 const DIALECT: RpcDialect = RpcDialect::Versioned;
 const ASKS: &str = "session/request_permission";
 
-/// Requests of ours.
+/// Id of our `initialize` request.
 const INITIALIZE: u64 = 1;
 const NEW: u64 = 2;
 
@@ -78,7 +78,7 @@ struct Offer<'a> {
 }
 
 impl Acp {
-    /// One for a session in this directory.
+    /// A codec for a session in this directory.
     #[must_use]
     pub fn new(cwd: &str) -> Self {
         Self { cwd: cwd.to_owned(), session: None, last: NEW, prompted: None }
@@ -101,7 +101,7 @@ impl Acp {
         if id == NEW {
             let session = of.and_then(|of| of.session_id).map(Text::into_string);
             let Some(session) = session else {
-                return vec![Meaning::Ended(TurnEnd::Failed("it began no session".into()))];
+                return vec![Meaning::Ended(TurnEnd::Failed("`session/new` returned no session id".into()))];
             };
             self.session = Some(session.clone());
             return vec![Meaning::Session(session), Meaning::Ready];
@@ -114,7 +114,7 @@ impl Acp {
         vec![Meaning::Ended(match reason.as_str() {
             "end_turn" => TurnEnd::Completed,
             "cancelled" => TurnEnd::Interrupted,
-            other => TurnEnd::Failed(format!("it stopped: {other}")),
+            other => TurnEnd::Failed(format!("stop reason `{other}`")),
         })]
     }
 
@@ -193,7 +193,7 @@ impl Codec for Acp {
 
     fn decode_line(&mut self, line: &str) -> Vec<Meaning> {
         let Ok(message) = serde_json::from_str::<RpcMessage<'_>>(line) else {
-            return vec![Meaning::Unrecognized("no message".into())];
+            return vec![Meaning::Unrecognized("not a JSON-RPC message".into())];
         };
         match message.sort() {
             RpcMessageKind::Request { id, method, params } => Self::asked(id, method, params, line),
@@ -204,14 +204,14 @@ impl Codec for Acp {
                 vec![Meaning::Ended(TurnEnd::Failed(words))]
             }
             RpcMessageKind::Error { words, .. } => vec![Meaning::Failed(words)],
-            RpcMessageKind::Strange => vec![Meaning::Unrecognized("no message of JSON-RPC".into())],
+            RpcMessageKind::Strange => vec![Meaning::Unrecognized("not a JSON-RPC message".into())],
         }
     }
 
     fn answer(&self, request: &PermissionRequest, given: &AgentAnswer) -> Option<String> {
         let asked = asked(&request.line)?;
         if !given.allow {
-            // There is no way to say why.
+            // The protocol has no field for a reason.
             return Some(asked.deny.map_or_else(|| self.cancel(request), |option| selected(&request.id, &option)));
         }
         let option = asked.allow.filter(|_| given.rewrite.is_none() && given.answers.is_none())?;
@@ -232,21 +232,21 @@ fn selected(id: &str, option: &str) -> String {
 pub(super) struct AcpRequest {
     /// The sort of the call, in the protocol's words.
     pub kind: String,
-    /// What it shows of it.
+    /// The title shown for the call.
     pub title: String,
-    /// Its words beside the title.
+    /// The text shown beside the title.
     pub words: Option<String>,
     /// The files it would write.
     pub paths: Vec<String>,
-    /// The answer that allows it, once.
+    /// Id of the option that allows the call once.
     allow: Option<String>,
-    /// The answer that refuses it.
+    /// Id of the option that rejects the call.
     deny: Option<String>,
-    /// What is shown of the call and offered as answers, each to the byte.
+    /// What is shown of the call and which answers are offered, byte for byte.
     pub input: String,
 }
 
-/// Reads a request for permission; `None` when it is none.
+/// Reads a permission request; `None` when the line is another message.
 pub(super) fn asked(line: &RawValue) -> Option<AcpRequest> {
     let message: RpcMessage<'_> = serde_json::from_str(line.get()).ok()?;
     let params = message.params.filter(|_| message.method.as_deref() == Some(ASKS))?;
@@ -259,7 +259,7 @@ pub(super) fn asked(line: &RawValue) -> Option<AcpRequest> {
     read(&serde_json::to_string(&fields).ok()?)
 }
 
-/// Reads what is shown of a call, with the answers that are offered.
+/// Reads what is shown of a call, and the answers offered.
 fn read(input: &str) -> Option<AcpRequest> {
     #[derive(Deserialize)]
     struct ShownCall<'a> {
@@ -284,7 +284,7 @@ fn read(input: &str) -> Option<AcpRequest> {
     let shown: ShownCall<'_> = serde_json::from_str(input).ok()?;
     let offered = |kind: &str| {
         let mut fitting = shown.options.iter().filter(|option| &*option.kind == kind);
-        // Two that say the same cannot be told apart.
+        // Two options of the same kind cannot be told apart.
         let first = fitting.next().filter(|_| fitting.next().is_none());
         first.map(|option| option.option_id.to_string())
     };

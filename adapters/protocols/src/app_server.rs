@@ -1,6 +1,6 @@
 //! Codex' app-server: JSON-RPC without its version, one message a line, over `codex app-server`.
 //!
-//! A request to change files names only its item; what would change was told when the item began.
+//! A request to change files names only its item; the changes themselves came when the item began.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +18,11 @@ const DIALECT: RpcDialect = RpcDialect::Bare;
 const COMMAND: &str = "item/commandExecution/requestApproval";
 const FILES: &str = "item/fileChange/requestApproval";
 
-/// Requests of ours.
+/// Id of our `initialize` request.
 const INITIALIZE: u64 = 1;
 const START: u64 = 2;
 
-/// Fields that name a request and say nothing of what is asked for: the same may be asked again.
+/// Fields that identify a request and differ between requests for the same thing.
 const NAMES: [&str; 7] = ["threadId", "turnId", "itemId", "startedAtMs", "completedAtMs", "id", "status"];
 
 /// A conversation with Codex.
@@ -37,9 +37,9 @@ pub struct AppServer {
     prompted: Option<u64>,
     /// The turn is to be stopped as soon as its id is known.
     stops: bool,
-    /// Files that items in the works would change.
+    /// File changes of the items in progress.
     items: Calls<Box<RawValue>>,
-    /// Messages that are told in parts.
+    /// Messages that arrive in parts.
     parts: Calls<()>,
 }
 
@@ -95,7 +95,7 @@ fn thing(text: Option<&RawValue>) -> AppServerObject<'_> {
 }
 
 impl AppServer {
-    /// One for a thread in this directory.
+    /// A codec for a thread in this directory.
     #[must_use]
     pub fn new(cwd: &str) -> Self {
         Self {
@@ -139,7 +139,7 @@ impl AppServer {
         if id == START {
             let thread = of.and_then(|of| thing(of.thread).id.map(Text::into_string));
             let Some(thread) = thread else {
-                return vec![Meaning::Ended(TurnEnd::Failed("it began no thread".into()))];
+                return vec![Meaning::Ended(TurnEnd::Failed("`thread/start` returned no thread id".into()))];
             };
             self.thread = Some(thread.clone());
             return vec![Meaning::Session(thread), Meaning::Ready];
@@ -180,7 +180,7 @@ impl AppServer {
         let told = params
             .and_then(|params| serde_json::from_str::<AppServerParams<'_>>(params.get()).ok())
             .unwrap_or_default();
-        // A helper's thread speaks for itself.
+        // A sub-agent's thread reports its own turns.
         let own = told.thread_id.is_none() || told.thread_id.as_deref() == self.thread.as_deref();
         let named = |thing: &AppServerObject<'_>| thing.id.as_deref().unwrap_or_default().to_owned();
         match method {
@@ -224,7 +224,7 @@ impl AppServer {
             }
             "error" if own && told.will_retry != Some(true) => {
                 let words = thing(told.error).message.map(Text::into_string);
-                vec![Meaning::Failed(words.unwrap_or_else(|| "an error without words".into()))]
+                vec![Meaning::Failed(words.unwrap_or_else(|| "an error without a message".into()))]
             }
             "thread/started" if self.thread.is_none() => {
                 // The answer to our request says so again.
@@ -259,7 +259,7 @@ impl AppServer {
     }
 }
 
-/// What is told and says nothing that is needed here.
+/// Notifications that need no handling here.
 const KNOWN: [&str; 10] = [
     "account/",
     "configWarning",
@@ -305,7 +305,7 @@ impl Codec for AppServer {
                 vec![Meaning::Ended(TurnEnd::Failed(words))]
             }
             RpcMessageKind::Error { words, .. } => vec![Meaning::Failed(words)],
-            RpcMessageKind::Strange => vec![Meaning::Unrecognized("no message of JSON-RPC".into())],
+            RpcMessageKind::Strange => vec![Meaning::Unrecognized("not a JSON-RPC message".into())],
         }
     }
 
@@ -314,7 +314,7 @@ impl Codec for AppServer {
         if given.allow && (given.rewrite.is_some() || given.answers.is_some() || !offered.accepts()) {
             return None;
         }
-        // There is no way to say why.
+        // The protocol has no field for a reason.
         let decision = if given.allow { "accept" } else { "decline" };
         Some(DIALECT.result(&request.id, &json!({ "decision": decision })))
     }
@@ -343,19 +343,19 @@ pub(super) struct AppServerRequest<'a> {
     /// Whether it is about files.
     #[serde(skip)]
     pub is_files: bool,
-    /// The fields that say what is asked for, each to the byte.
+    /// The fields that say what is asked for, byte for byte.
     #[serde(skip)]
     pub input: String,
 }
 
 impl AppServerRequest<'_> {
-    /// Whether a plain yes, for this once, is among the answers.
+    /// Whether accepting once is among the answers.
     fn accepts(&self) -> bool {
         self.available_decisions.as_ref().is_none_or(|all| all.iter().any(|one| one.get() == "\"accept\""))
     }
 }
 
-/// Reads a request for permission; `None` when it is none.
+/// Reads a permission request; `None` when the line is another message.
 pub(super) fn asked(line: &RawValue) -> Option<AppServerRequest<'_>> {
     let message: RpcMessage<'_> = serde_json::from_str(line.get()).ok()?;
     let method = message.method?;
@@ -364,7 +364,7 @@ pub(super) fn asked(line: &RawValue) -> Option<AppServerRequest<'_>> {
     Some(AppServerRequest { is_files: &*method == FILES, input: nameless(params.get())?, ..asked })
 }
 
-/// The fields of an object but those that only name it.
+/// The fields of an object without those that only identify it.
 pub(super) fn nameless(object: &str) -> Option<String> {
     let mut fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(object).ok()?;
     fields.retain(|name, _| !NAMES.contains(&name.as_str()));

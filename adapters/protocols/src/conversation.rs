@@ -1,5 +1,5 @@
-//! What is delivered of a conversation over an agent's protocol: that it began, works, asks, rests, is
-//! over. The conversation itself is in the agent's own files, as always, and is not told twice.
+//! The events of a conversation over an agent's protocol: it began, works, asks for permission, rests, is
+//! over. The conversation itself is in the agent's own files, as always, and is not repeated here.
 //!
 //! A request is delivered whole, with its session and directory, so that the hash of a delivery's
 //! payload is that of all that is decided on.
@@ -21,32 +21,32 @@ use hooks::delivery::{
     permission::PermissionDetails,
 };
 
-/// One thing that is delivered.
+/// An event of a conversation.
 #[derive(Debug)]
 pub struct ProtocolEvent {
     /// The agent's own id of the session.
     pub session_id: String,
     /// The directory the session was begun in.
     pub cwd: String,
-    /// What is told.
+    /// What happened.
     pub what: ProtocolEventKind,
 }
 
-/// What is told.
+/// What happened.
 #[derive(Debug)]
 pub enum ProtocolEventKind {
     /// The session began.
     Began,
-    /// It works.
+    /// A turn is running.
     Works,
-    /// It asks for permission, and waits.
+    /// The agent asks for permission, and waits.
     Asks(PermissionPayload),
-    /// It waits no longer for the answer to this.
+    /// The agent no longer waits for the answer to this approval.
     Settled {
         /// The approval.
         approval: String,
     },
-    /// What was decided on came to this.
+    /// The call that an approval was about has ended.
     Returned {
         /// The approval.
         approval: String,
@@ -55,7 +55,7 @@ pub enum ProtocolEventKind {
     },
     /// A turn is over.
     Rests,
-    /// Nobody speaks with it any more.
+    /// The driver is gone.
     Left,
 }
 
@@ -64,11 +64,11 @@ pub enum ProtocolEventKind {
 pub struct PermissionPayload {
     /// The line of the agent.
     pub request: Box<RawValue>,
-    /// What the request leaves out of the call.
+    /// The part of the call that the request leaves out.
     pub item: Option<Box<RawValue>>,
     /// The call, by the agent's id.
     pub call: Option<String>,
-    /// The directory of the call, where it was told beside the request.
+    /// The directory of the call, where the agent sent it beside the request.
     pub place: Option<String>,
 }
 
@@ -155,7 +155,7 @@ impl ProtocolEvent {
     fn read(payload: &RawValue) -> Result<Self, String> {
         let wire: EventPayload = serde_json::from_str(payload.get()).map_err(|error| error.to_string())?;
         if wire.session_id.is_empty() {
-            return Err("it names no session".into());
+            return Err("missing session id".into());
         }
         let what = match wire.what {
             EventPayloadKind::Began => ProtocolEventKind::Began,
@@ -163,14 +163,14 @@ impl ProtocolEvent {
             EventPayloadKind::Rests => ProtocolEventKind::Rests,
             EventPayloadKind::Left => ProtocolEventKind::Left,
             EventPayloadKind::Settled => {
-                ProtocolEventKind::Settled { approval: wire.approval.ok_or("it names no approval")? }
+                ProtocolEventKind::Settled { approval: wire.approval.ok_or("missing approval id")? }
             }
             EventPayloadKind::Returned => ProtocolEventKind::Returned {
-                approval: wire.approval.ok_or("it names no approval")?,
-                outcome: wire.outcome.ok_or("it names no outcome")?,
+                approval: wire.approval.ok_or("missing approval id")?,
+                outcome: wire.outcome.ok_or("missing outcome")?,
             },
             EventPayloadKind::Asks => ProtocolEventKind::Asks(PermissionPayload {
-                request: wire.request.ok_or("it holds no request")?,
+                request: wire.request.ok_or("missing request")?,
                 item: wire.item,
                 call: wire.call,
                 place: wire.place,
@@ -180,7 +180,7 @@ impl ProtocolEvent {
     }
 }
 
-/// Says what such a delivery means.
+/// Decodes a delivery of a protocol.
 pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
     let told = ProtocolEvent::read(&delivery.payload)?;
     let claim = |state, reason, words: &str| {
@@ -196,7 +196,7 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
         ProtocolEventKind::Rests => vec![claim(State::Waiting, None, "its protocol: the turn is over").into()],
         ProtocolEventKind::Left => vec![withdrawn("its protocol: nobody speaks with it any more").into()],
         ProtocolEventKind::Asks(asks) => {
-            let asked = asked(delivery.provider, asks, &told.cwd).ok_or("it holds no request that is understood")?;
+            let asked = asked(delivery.provider, asks, &told.cwd).ok_or("cannot decode the permission request")?;
             let question = asked.about == Some(ApprovalKind::Question);
             let (state, reason) = match asked.about {
                 Some(ApprovalKind::Question) => (State::Waiting, Reason::Question),

@@ -31,23 +31,23 @@ use agents::{
 use events::{Provider, ToolOutcome};
 use serde_json::value::RawValue;
 
-/// A line of more bytes than this is no message of an agent.
+/// Longest line read from an agent, bytes.
 pub const LINE_BYTES: usize = 32 << 20;
-/// Calls that are remembered at once, for the requests that name them.
+/// Maximum number of calls remembered for the requests that name them.
 const CALLS: usize = 256;
 
 /// What a line of the agent means.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Meaning {
-    /// This is to be sent at once: a step of the greeting, or an answer nobody decides on.
+    /// A line to send at once: a step of the handshake, or an answer that needs no decision.
     Send(String),
-    /// The session it is: the agent's own id of it.
+    /// The agent's own id of the session.
     Session(String),
-    /// It takes a prompt.
+    /// The agent accepts a prompt.
     Ready,
     /// Something the agent says to its user; one text may come in parts.
     Text(String),
-    /// It calls a tool.
+    /// The agent calls a tool.
     Called {
         /// The agent's id of the call.
         call: String,
@@ -61,22 +61,22 @@ pub enum Meaning {
         /// How.
         outcome: ToolOutcome,
     },
-    /// It asks for permission, and waits.
+    /// The agent asks for permission, and waits.
     Asks(Box<PermissionRequest>),
-    /// It does not wait for the answer to this request any more.
+    /// The agent no longer waits for the answer to this request.
     Settled(String),
     /// The turn is over.
     Ended(TurnEnd),
-    /// Something went wrong, and the turn may go on.
+    /// An error; the turn may go on.
     Failed(String),
-    /// A message that is not understood; its sort.
+    /// A message of an unknown kind, named.
     Unrecognized(String),
 }
 
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnEnd {
-    /// As it should.
+    /// Completed.
     Completed,
     /// Somebody interrupted it.
     Interrupted,
@@ -93,11 +93,11 @@ pub struct PermissionRequest {
     pub session: String,
     /// The call it is about, by the agent's id.
     pub call: Option<String>,
-    /// The directory of the call, where it was told beside the request.
+    /// The directory of the call, where the agent sent it beside the request.
     pub place: Option<String>,
-    /// The request, every byte of it.
+    /// The request line, byte for byte.
     pub line: Box<RawValue>,
-    /// What the request leaves out of the call, every byte of it.
+    /// The part of the call that the request leaves out, byte for byte.
     pub item: Option<Box<RawValue>>,
 }
 
@@ -112,22 +112,22 @@ impl PartialEq for PermissionRequest {
 
 /// One conversation with an agent, in its protocol.
 pub trait Codec: Send {
-    /// What is sent first.
+    /// The lines to send first.
     fn begin(&mut self) -> Vec<String>;
 
-    /// A prompt; `None` while there is no session.
+    /// The line that sends a prompt; `None` while there is no session.
     fn prompt(&mut self, text: &str) -> Option<String>;
 
-    /// Stops the turn; `None` when there is none.
+    /// The line that stops the turn; `None` when no turn is open.
     fn interrupt(&mut self) -> Option<String>;
 
-    /// What a line means.
+    /// Decodes a line of the agent.
     fn decode_line(&mut self, line: &str) -> Vec<Meaning>;
 
-    /// The line that answers a request; `None` when the protocol has no words for the decision.
+    /// The line that answers a request; `None` when the protocol cannot express the decision.
     fn answer(&self, request: &PermissionRequest, given: &AgentAnswer) -> Option<String>;
 
-    /// The line that takes the request off the table, because the turn is stopped. No permission.
+    /// The line that cancels the request because the turn is stopped; it grants nothing.
     fn cancel(&self, request: &PermissionRequest) -> String;
 }
 
@@ -147,8 +147,8 @@ pub fn codec(protocol: Protocol, cwd: &str) -> Box<dyn Codec> {
     }
 }
 
-/// Whether the agent has words, over its protocol, for this decision on such a request: its tool, and
-/// the tool's input as it was told.
+/// Whether an agent's protocol can express this decision on a request for this tool and
+/// input.
 #[must_use]
 pub fn can_express(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
     drive(provider).is_some_and(|drive| match drive.protocol {
@@ -172,7 +172,7 @@ pub fn is_plain(provider: Provider, input: &str) -> bool {
 #[derive(Debug, Default)]
 pub struct LineSplitter {
     half: Vec<u8>,
-    /// The line at hand is too long, and skipped to its end.
+    /// Whether the current line is too long and is skipped to its end.
     skips: bool,
 }
 
@@ -181,12 +181,12 @@ pub struct LineSplitter {
 pub enum AgentLine {
     /// A line, without its end.
     Whole(String),
-    /// One that is no text, or longer than [`LINE_BYTES`].
+    /// A line that is not UTF-8, or longer than [`LINE_BYTES`].
     Damaged,
 }
 
 impl LineSplitter {
-    /// Takes bytes; gives the lines they complete.
+    /// Appends bytes and returns the lines they complete.
     pub fn take(&mut self, mut bytes: &[u8]) -> Vec<AgentLine> {
         let mut lines = Vec::new();
         while let Some(at) = memchr::memchr(b'\n', bytes) {

@@ -30,17 +30,17 @@ use prost::Message;
 
 use record::{RecordSource, TelemetryRecord};
 
-/// Log records read of one request; what is beyond is rejected.
+/// Most log records read from one request; the rest are rejected.
 pub const RECORDS: usize = 10_000;
-/// Bytes of one record.
+/// Longest record, bytes.
 pub const RECORD_BYTES: usize = 1 << 20;
-/// Attributes of one record.
+/// Most attributes of one record.
 pub const ATTRIBUTES: usize = 256;
-/// Bytes of one attribute's text.
+/// Longest text of one attribute, bytes.
 pub const ATTRIBUTE_BYTES: usize = 256 << 10;
-/// Lists and maps within each other in one value.
+/// Deepest nesting of lists and maps in one value.
 pub const DEPTH: usize = 16;
-/// Bytes of what describes the sender.
+/// Longest description of the sender, bytes.
 const RESOURCE_BYTES: usize = 64 << 10;
 
 /// What a request holds.
@@ -63,12 +63,12 @@ pub enum Encoding {
     Protobuf,
 }
 
-/// The bytes are no message of OTLP.
+/// The bytes are not an OTLP message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Malformed(String);
 
-/// What came of one agent.
+/// Counts for one agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProviderTally {
     /// Records, spans and metrics that came.
@@ -77,12 +77,12 @@ pub struct ProviderTally {
     pub rejected: u64,
 }
 
-/// What a request came to.
+/// The result of decoding a request.
 #[derive(Debug, Default)]
 pub struct Received {
     /// What its records mean, oldest first. The same request gives the same identities.
     pub events: Vec<NewEvent>,
-    /// Counts by agent; [`Provider::Unknown`] for services that are no agent we know.
+    /// Counts by agent; [`Provider::Unknown`] for services that are not a known agent.
     pub tallies: BTreeMap<Provider, ProviderTally>,
     /// Why a record was rejected, of the first one.
     pub why: Option<String>,
@@ -104,7 +104,7 @@ impl Received {
 /// Reads a request.
 ///
 /// # Errors
-/// When the bytes are no such message.
+/// When the bytes are not such a message.
 pub fn receive(signal: Signal, encoding: Encoding, body: &[u8], observed_at: Timestamp) -> Result<Received, Malformed> {
     let keep = match signal {
         Signal::Logs => RECORDS,

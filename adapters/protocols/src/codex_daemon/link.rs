@@ -26,11 +26,11 @@ use super::{
     socket::{self, DaemonSocket},
 };
 
-/// A message may be so long, bytes.
+/// Longest message, bytes.
 const MESSAGE_BYTES: usize = 8 << 20;
-/// Read at once, bytes.
+/// Size of one read, bytes.
 const BUFFER_BYTES: usize = 16 << 10;
-/// So many messages are taken before another home has its turn.
+/// Most messages read from one home before the next home has its turn.
 const MESSAGES: usize = 256;
 
 /// The connection of one home.
@@ -38,7 +38,7 @@ pub(super) struct Link {
     home: PathBuf,
     timing: Timing,
     stage: LinkStage,
-    /// After so many failures in a row the next try waits longer.
+    /// Failures in a row; each lengthens the wait.
     failures: u32,
     /// The socket that was last connected to, by when it was made.
     tried: Option<Timestamp>,
@@ -189,7 +189,7 @@ impl Link {
             Err(end) => {
                 self.settled = true;
                 self.failures = self.failures.saturating_add(1);
-                // A new socket is tried at once; what is no socket of ours is looked at less and less.
+                // A new socket is tried at once; a socket that was refused is checked less and less often.
                 let pause = self.timing.pause(self.failures);
                 self.avoid_until = at + pause;
                 self.due = at + if self.tried.is_some() { self.timing.look_every.min(pause) } else { pause };
@@ -288,13 +288,13 @@ impl Link {
                 Err(error) if open.talk.refused() => return Err(LinkEnd::Trouble(error)),
                 Err(error) => {
                     turn.errors += 1;
-                    self.seen.trouble = Some(format!("a message of the daemon is not understood: {error}"));
+                    self.seen.trouble = Some(format!("cannot decode a message of the daemon: {error}"));
                 }
             }
         }
         if open.talk.waits() && at >= self.due {
             if open.talk.is_strange() {
-                return Err(LinkEnd::Trouble("the daemon does not say who it is".into()));
+                return Err(LinkEnd::Trouble("the daemon does not answer `initialize`".into()));
             }
             open.talk.stop_waiting();
         }

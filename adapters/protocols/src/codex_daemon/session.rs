@@ -17,14 +17,14 @@ use super::{
     wire::{self, DaemonMessage, DaemonReply, DaemonRequest, Thread, ThreadStatus},
 };
 
-/// At most so many threads are kept in mind.
+/// Maximum number of threads remembered.
 const THREADS: usize = 1_024;
-/// At most so many threads are asked for when a connection begins.
+/// Maximum number of threads read when a connection begins.
 const READS: usize = 128;
-/// A thread stays loaded when nobody is at it any more, so that it is idle is news for a while only, ms.
+/// How long an idle thread counts as waiting, ms: a thread stays loaded long after its user has left.
 const IDLE_MS: i64 = 120_000;
 
-/// What follows from a message.
+/// What a message leads to: messages to send and events.
 #[derive(Debug, Default)]
 pub(super) struct SessionOutput {
     /// To be sent, in this order.

@@ -35,7 +35,7 @@ pub(super) struct DaemonSocket {
 #[derive(Debug, Error)]
 pub(super) enum ConnectError {
     /// A link, something else than a socket, or another user's.
-    #[error("{DIRECTORY}/{NAME} is a link, no socket, or of another user")]
+    #[error("{DIRECTORY}/{NAME} is a link, not a socket, or owned by another user")]
     Foreign,
     /// The system said no.
     #[error("{DIRECTORY}/{NAME}: {0}")]

@@ -165,7 +165,7 @@ impl ThreadWords {
 /// Reads one message.
 ///
 /// # Errors
-/// When it is no message, or one of those looked at has not the shape it should have.
+/// When it is not a message, or a message of a known kind has an unexpected shape.
 pub(super) fn read(text: &str) -> Result<DaemonMessage, serde_json::Error> {
     let envelope: DaemonEnvelope<'_> = serde_json::from_str(text)?;
     let Some(method) = envelope.method else {

@@ -49,7 +49,7 @@ impl<'a> OtlpEnvelope<'a> {
     }
 }
 
-/// Cuts a request up, and keeps so many records of it.
+/// Cuts a request up, and keeps the first `keep` records of it.
 pub(super) fn open(encoding: Encoding, body: &[u8], keep: usize) -> Result<OtlpEnvelope<'_>, String> {
     let mut envelope = OtlpEnvelope { groups: Vec::new(), keep };
     match encoding {
@@ -173,7 +173,7 @@ fn object<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, serde_json::Error
     serde_json::from_slice(text)
 }
 
-/// Calls `take` with each element of a JSON list, as it stands there.
+/// Calls `take` with the text of each element of a JSON list.
 fn each<'a>(
     list: Option<&'a RawValue>,
     take: impl FnMut(&'a RawValue) -> Result<(), serde_json::Error>,

@@ -1,4 +1,4 @@
-//! What a log record says, in one vocabulary for all agents, and the events made of it.
+//! The meaning of a log record in one vocabulary for all agents, and the events made from it.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use super::{
     record::{RecordSource, TelemetryRecord},
 };
 
-/// So long after a failed attempt the agent may be between it and the next one, ms.
+/// Longest time between a failed attempt and the next one, ms.
 const RETRYING_MS: i64 = 15_000;
-/// So long after a prompt it is believed to be at work on it, with nothing else to go by, ms.
+/// How long an agent counts as working after a prompt without any other sign, ms.
 const PROMPTED_MS: i64 = 15_000;
 /// Characters kept of a message.
 const MESSAGE_CHARS: usize = 2_000;

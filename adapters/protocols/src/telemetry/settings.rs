@@ -8,7 +8,7 @@ use agents::{
 use events::Provider;
 use serde::Serialize;
 
-/// Between two batches, ms. Agents send every 1 to 7 s by themselves.
+/// Interval between two batches of an agent, ms. By default agents send every 1 to 7 s.
 const EVERY_MS: u32 = 1_000;
 
 /// The settings for one agent.
