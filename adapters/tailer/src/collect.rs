@@ -51,23 +51,24 @@ pub struct CollectorConfig {
     pub clock: fn() -> Now,
     /// Bounds of reading.
     pub limits: Limits,
-    /// Hot files are looked at so often, with nothing but the poll.
+    /// Interval between checks of hot files without hints.
     pub hot_poll: Duration,
-    /// The same when hints arrive.
+    /// Interval between checks of hot files when hints arrive.
     pub hot_poll_watched: Duration,
-    /// Quiet files and directories are looked at so often.
+    /// Interval between checks of quiet files and directories.
     pub quiet_poll: Duration,
-    /// Quiet files, when every directory is watched, so that a poll only finds what left no hint.
+    /// Interval between checks of quiet files when every directory is watched, so that a poll only finds what left
+    /// no hint.
     pub quiet_files_poll_watched: Duration,
-    /// A file is hot for so long after a change.
+    /// How long a file is hot after a change.
     pub hot_for: Duration,
     /// A file changed within this time before the start is read before the rest of the history.
     pub fresh_for: Duration,
-    /// At most so many quiet files are looked at in one turn; the others in the next ones.
+    /// Most quiet files checked in one round; the others are checked in the next ones.
     pub quiet_files: usize,
-    /// At most so many files are held open between looks.
+    /// Most files kept open between checks.
     pub open_files: usize,
-    /// At most so many directories are watched, those changed last; 0 for polling alone.
+    /// Most directories watched, those changed last; 0 for polling alone.
     pub watches: usize,
     /// Threads that read the history; with 0 the rounds do it, one batch each.
     pub workers: usize,
@@ -139,11 +140,11 @@ pub struct Batch {
     pub provider: Provider,
     /// The events, in the order of the file; none when only the cursor moved.
     pub events: Vec<NewEvent>,
-    /// The file is gone. Said once; said again after a restart unless the cursor was forgotten.
+    /// The file is gone. Reported once, and again after a restart unless the cursor was removed.
     pub vanished: bool,
-    /// It is old: nobody waits for it.
+    /// Whether it was read as history, with lower priority.
     pub backfill: bool,
-    /// It was written before capture looked, at a time only its own clock can tell.
+    /// Whether it was written before capture first saw the file, so that only its own timestamps tell when.
     pub history: bool,
 }
 

@@ -36,7 +36,7 @@ use marks::Marks;
 use occurrence::Occurrences;
 pub use spec::{FileSpec, Format, Limits, MakeDecoder, Now};
 
-/// What one read gave.
+/// The result of one read.
 #[derive(Debug, Default)]
 pub struct TailRead {
     /// The events, in the order of the file.
@@ -54,7 +54,7 @@ pub struct TailRead {
 
 /// A change within this time before a look may leave no trace in the file's times.
 const RACY: Duration = Duration::from_secs(2);
-/// So often a file may change under one look before it is left for the next one.
+/// How often a read is repeated while the file changes, before it is left for the next read.
 const TRIES: usize = 3;
 
 /// What a thread needs for reading, used for one file after another.
@@ -163,7 +163,7 @@ impl Tail {
         self.provider
     }
 
-    /// Whether a first pass is under way, which would have to begin anew if this were dropped.
+    /// Whether a first pass is under way, which would have to start over if this were dropped.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         self.occurrences.is_some() && self.cursor.offset > 0
@@ -367,7 +367,7 @@ impl Tail {
         TailRead { events, moved: true, vanished: true, ..TailRead::default() }
     }
 
-    /// After an error: the decoder may be ahead of the cursor, and the file is opened anew.
+    /// After an error: the decoder may be ahead of the cursor, and the file is opened again.
     fn fail(&mut self, source: io::Error) -> TailError {
         let error = self.io(source);
         self.open = None;

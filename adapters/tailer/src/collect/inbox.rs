@@ -1,4 +1,4 @@
-//! What others tell the collector between two rounds. Bounded: too many paths become one "look
+//! Hints, requests and results that reach the collector between two rounds. Bounded: too many paths become one "look
 //! everywhere", and readers of history wait until their results are taken.
 
 use std::{
@@ -11,9 +11,9 @@ use std::{
 use super::queue::FinishedJob;
 use crate::watch::Hint;
 
-/// So many paths are remembered; more mean everywhere.
+/// Most paths remembered; more become one check of everything.
 const PATHS: usize = 4096;
-/// So many results of workers wait at most.
+/// Most results of workers that are queued.
 const RESULTS: usize = 64;
 
 /// What came in.

@@ -15,7 +15,7 @@ use crate::tail::{
 
 /// A cursor that moved so far over lines without events is handed on at once.
 const OWED_BYTES: u64 = 256 * 1024;
-/// So many files that are gone are remembered, should they come back.
+/// Most files remembered after they are gone, in case they come back.
 const GONE: usize = 4096;
 
 impl Collector {

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use super::{UnreadPath, files::FileId};
 use crate::tail::disk::Stat;
 
-/// So many messages are kept; of the others only that they are there.
+/// Most errors kept with their message; the others are only counted.
 const SHOWN: usize = 64;
 /// The first wait after an error that may pass, and the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(500);

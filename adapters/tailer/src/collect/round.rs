@@ -17,9 +17,9 @@ use crate::{
 
 /// A cursor that moved over lines without events is handed on after this time.
 const OWED_FOR: Duration = Duration::from_secs(2);
-/// A change may leave no trace in a file's times for so long.
+/// How long a change may leave no trace in a file's times.
 pub(super) const RACY: Duration = Duration::from_secs(2);
-/// Lost hints lead to a look at everything, at most so often.
+/// Least time between two checks of everything after lost hints.
 const EVERYTHING_GAP: Duration = Duration::from_millis(200);
 
 /// Who takes batches.

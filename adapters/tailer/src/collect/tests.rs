@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::*;
-use crate::tail::tests::{Fault, Faulty, Ingest, LINES, WHOLE, ago, now, plain, note};
+use crate::tail::tests::{Fault, Faulty, Ingest, LINES, WHOLE, ago, note, now, plain};
 
 mod model;
 

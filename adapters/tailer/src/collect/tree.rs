@@ -23,11 +23,11 @@ use crate::{
     watch::Mode,
 };
 
-/// No provider nests its files deeper.
+/// Deepest nesting of directories below a root; no provider goes deeper.
 const DEEPEST: usize = 12;
 /// A directory that changed so short a time before it was listed is listed again after it.
 const RACY: Duration = Duration::from_secs(2);
-/// So many directories are given to the watcher in one turn: each costs a round trip.
+/// Most directories handed to the watcher in one round; each costs a round trip.
 const WATCHES_A_TURN: usize = 32;
 
 /// A directory in which files of interest can be.

@@ -11,7 +11,7 @@ use super::{Limits, disk::Source, marks::Marks};
 const CHUNK: usize = 256 * 1024;
 /// A half line longer than this is not read again from its start to find its newline.
 const LONG_HALF: u64 = 256 * 1024;
-/// In one call so many times the batch's bytes of an oversized line are hashed at most.
+/// Most bytes of an oversized line hashed in one call, in batches.
 const STREAM_BATCHES: u64 = 16;
 
 /// A read buffer. Owned by a thread and used for one file after another.

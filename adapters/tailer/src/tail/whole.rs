@@ -15,10 +15,10 @@ use super::{
 };
 use crate::decode::{Decoded, Malformed, Record};
 
-/// A file that stays malformed for so long is an issue.
+/// Time after which a malformed file counts as an issue.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Since when a file is no record, and whether that was said.
+/// Since when a file has been malformed, and whether that was reported.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Broken {
     since: Duration,
