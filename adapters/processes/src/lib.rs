@@ -85,9 +85,9 @@ pub fn is_alive(pid: u32, start: u64) -> bool {
     start_ticks(pid).is_some_and(|now| start == 0 || now == start)
 }
 
-/// The processes of our own user, looked through again and again, for agents that keep their
-/// sessions in the homes that are read: another one's agents are not ours to tell of. A process
-/// that was twice no agent is not looked at any more, so that a scan costs little more than
+/// Scans the processes of our own user for agents that keep their
+/// sessions in the homes that are read; agents with other homes are left out. A process
+/// that was not an agent twice is not examined again, so that a scan costs little more than
 /// listing `/proc`.
 #[derive(Debug)]
 pub struct ProcessTable {
@@ -97,9 +97,9 @@ pub struct ProcessTable {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScanResult {
-    /// No agent when looked at once: it may have been about to become one.
+    /// Examined once, and not an agent then; it may have been about to become one.
     Once,
-    /// No agent.
+    /// Examined twice, and not an agent.
     Stranger,
     Agent,
 }
@@ -204,7 +204,7 @@ fn homes_in(provider: Provider, environment: &[u8]) -> Vec<PathBuf> {
     Agent::of(provider).map_or_else(Vec::new, |agent| agent.home.directories(variable))
 }
 
-/// Words after an agent's name with which it holds no conversation.
+/// Subcommands of an agent that hold no conversation.
 const NO_CONVERSATION: &[&str] = &[
     "mcp",
     "mcp-server",
@@ -313,7 +313,7 @@ pub fn agent_in_group(group: u32) -> Option<Provider> {
     Some(Provider::Unknown)
 }
 
-/// At most so many processes of a group are looked at.
+/// Most processes of a group that are examined.
 const GROUP: usize = 32;
 
 /// Whether a process is this one or was started by it, however far back.
@@ -343,7 +343,7 @@ pub fn reap_adopted(program: Pid) {
     }
 }
 
-/// At most so many descriptors of a process are looked at.
+/// Most descriptors of a process that are examined.
 const DESCRIPTORS: usize = 512;
 
 fn open_files(process: &Path) -> Vec<PathBuf> {
@@ -355,7 +355,7 @@ fn open_files(process: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// More generations than this no process has.
+/// Most ancestors of a process that are followed.
 const GENERATIONS: usize = 64;
 
 /// The nearest agent among a process and those that started it: its pid, its start, and whether it
@@ -399,9 +399,9 @@ pub struct EndedProcess {
     pub start_ticks: u64,
 }
 
-/// At most so many requests wait.
+/// Most requests queued for the watcher.
 const REQUESTS: usize = 4096;
-/// Without pidfd, processes are looked at so often.
+/// Interval between checks of a process where pidfd is not available.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Waits for processes to end, on a thread of its own.

@@ -8,15 +8,15 @@ use std::{
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
-/// Wakes; cheap to clone.
+/// The sending half of a wake-up; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Wake(Arc<OwnedFd>);
 
-/// Is woken.
+/// The receiving half of a wake-up, a descriptor to poll.
 #[derive(Debug)]
 pub struct WakeReceiver(OwnedFd);
 
-/// A pair.
+/// Makes a connected pair.
 ///
 /// # Errors
 /// When the system gives no descriptors.
@@ -34,7 +34,7 @@ impl Wake {
 }
 
 impl WakeReceiver {
-    /// Takes the wakings that came.
+    /// Consumes all pending wake-ups.
     pub fn drain(&self) {
         let mut drain = [0_u8; 64];
         while matches!(rustix::io::read(&self.0, &mut drain), Ok(n) if n > 0) {}
