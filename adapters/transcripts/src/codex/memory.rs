@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// At most so many calls are followed at once; the oldest is forgotten first.
+/// Maximum number of open calls followed; the oldest is dropped first.
 const OPEN_CALLS: usize = 64;
 
 /// The state of a decoder.

@@ -17,7 +17,7 @@ pub(super) struct Returned {
     pub(super) text: String,
 }
 
-/// Codex's own words are within the first so many bytes.
+/// Length of the beginning of an output that holds Codex's own words, bytes.
 const HEAD: usize = 2048;
 
 /// How outputs begin that tell of a failure of the call itself.

@@ -18,7 +18,7 @@ use super::text;
 pub(super) struct RawField<'a>(#[serde(borrow)] &'a RawValue);
 
 impl<'a> RawField<'a> {
-    /// The JSON as it stands in the line.
+    /// The JSON, verbatim.
     pub(super) fn json(self) -> &'a str {
         self.0.get()
     }
@@ -339,7 +339,7 @@ pub(super) struct CodexTokens {
     pub(super) total_tokens: u64,
 }
 
-/// The parts of a list; what is no part is left out.
+/// The parts of a list; anything else in it is left out.
 pub(super) fn parts(list: Option<RawField<'_>>) -> Vec<Part<'_>> {
     let list: Vec<RawField<'_>> = list.parse().unwrap_or_default();
     list.into_iter().filter_map(RawField::parse).collect()

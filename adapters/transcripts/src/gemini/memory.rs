@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::standing::StandingRecord;
 
-/// So many messages are remembered.
+/// Maximum number of messages remembered.
 const REMEMBERED: usize = 256;
 
 /// A record with a longer text is not held back; bytes.

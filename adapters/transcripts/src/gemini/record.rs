@@ -249,7 +249,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Output<'a> {
     }
 }
 
-/// The texts in an output that is no text itself (content of an MCP tool).
+/// The texts in an output that is not a text itself (content of an MCP tool).
 fn within(raw: &RawValue) -> Vec<Cow<'_, str>> {
     serde_json::from_str::<Output<'_>>(raw.get()).map_or_else(|_| Vec::new(), |o| o.0)
 }

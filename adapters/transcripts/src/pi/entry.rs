@@ -23,7 +23,7 @@ const ERROR: u32 = 3;
 const MODEL: u32 = 4;
 const CALL: u32 = 1_000;
 
-/// pi asks again by itself so often after an error that may pass.
+/// How often pi retries by itself after an error that may pass.
 const RETRIES: u32 = 3;
 
 /// One entry, and where what it says goes.

@@ -5,12 +5,12 @@
 //!   (`session.forked` from the session itself, like a rewind); nothing that was told is taken back. That the leaf
 //!   moved is seen when something is appended there, not before: pi keeps no note of it. Our own sessions do
 //!   ([`LEAF_TYPE`]).
-//! - Where a line before could not be read, an entry follows one that is not known. That is no going back.
+//! - Where a line before could not be read, an entry follows one that is not known. That is not a step back.
 //! - Ids of entries are 8 hex digits, and differ within one file only. With its moment an entry is itself everywhere:
 //!   a fork's file begins with copies that keep both. What is older than the header is such a copy and is handed to
 //!   the session it was first written in, so that it does not matter which file is read first. What is older
 //!   than that session too was copied before, and is left to the file it comes from.
-//! - Version 1 has no ids. When pi opens such a file it writes it anew with ids, and its entries are told again.
+//! - Version 1 has no ids. When pi opens such a file it rewrites it with ids, and its entries are put out again.
 //! - oh-my-pi's file begins with its title, in a line that is overwritten in place, before the header.
 
 use std::sync::Arc;
@@ -39,15 +39,15 @@ pub(super) struct PiState {
     session: Option<String>,
     /// The header's moment, when the session is a fork: older entries are copies.
     began: Option<Timestamp>,
-    /// The session it is a fork of,
+    /// The session it is a fork of.
     parent: Option<String>,
-    /// and when that one began.
+    /// When the session it is a fork of began.
     parent_began: Option<Timestamp>,
     /// A title that was read before the header.
     title: Option<String>,
-    /// The id of the last entry,
+    /// The id of the last entry.
     last: Option<String>,
-    /// and of the one that the next is expected to follow: the same, unless the leaf was moved.
+    /// The id of the entry that the next one is expected to follow: the last one, unless the leaf was moved.
     leaf: Option<String>,
     /// Whether there was an entry.
     begun: bool,
@@ -148,7 +148,7 @@ impl PiDecoder {
         if !is_copy {
             self.step_back(line, &mut said);
         }
-        // A label is made anew in a fork, with the time of the one it stands for.
+        // A label is made again in a fork, with the time of the one it stands for.
         let is_told_elsewhere = is_copy && (older(self.carried.parent_began) || kind == "label");
         let leaf = (text(line.custom_type).as_deref() == Some(LEAF_TYPE) && kind == "custom").then(|| said.leaf(line));
         if !is_told_elsewhere && leaf.is_none() {

@@ -48,7 +48,7 @@ impl Story {
     }
 
     /// The `$set` that follows a message and only says when it was written: the message before it
-    /// is no copy, those are written in one go.
+    /// is not a copy; copies are written in one go.
     pub(in crate::gemini) fn touched(&mut self, scene: &mut Scene<'_, '_>) {
         self.release(Freshness::Live, None, scene.out);
     }
