@@ -433,7 +433,7 @@ fn tail_t19_many_files_and_directories_that_come_back() {
     case.settle().unwrap();
     assert!(descriptors() <= before + 256, "{} files open", descriptors() - before);
     assert_eq!(case.ingest.borrow().events.len(), 3000);
-    assert!(size_of::<files::File>() + size_of::<Cursor>() <= 400, "{}", size_of::<files::File>());
+    assert!(size_of::<files::FileEntry>() + size_of::<Cursor>() <= 400, "{}", size_of::<files::FileEntry>());
     fs::remove_dir_all(case.path("")).unwrap();
     case.run(seconds(5.0));
     assert_eq!(case.ingest.borrow().vanished.len(), 3000);
