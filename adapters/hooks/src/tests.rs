@@ -197,7 +197,7 @@ fn what_cannot_be_changed_safely_is_left_alone() {
         ("claude-hooks-null.json", ":2:12: `hooks` is not an object"),
         ("claude-no-comma.json", ":2:9: not valid JSON: Expected comma"),
         ("claude-not-utf8.json", ":2:12: no UTF-8"),
-        ("claude-only-comment.json", ":2:1: not valid JSON: there is no value"),
+        ("claude-only-comment.json", ":2:1: not valid JSON: the file has no value"),
         ("claude-open-comment.json", ":2:10: not valid JSON"),
         ("claude-single-quotes.json", ":1:2: not valid JSON"),
         ("claude-string.json", ":1:1: the top level is not an object"),
