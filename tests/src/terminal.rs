@@ -10,8 +10,8 @@ use std::{path::Path, sync::Arc};
 
 use events::{Provider, Reason, State, Timestamp};
 use terminal::{
-    host::frame::{ScreenClaim, Told},
-    screen::{Observer, Picture, Rules, Size},
+    host::frame::{HostEvent, ScreenClaim},
+    screen::{Observer, Picture, ScreenRules, Size},
 };
 
 use crate::recording::folder::{Folder, Truth, What, ms};
@@ -109,7 +109,7 @@ pub struct Played {
     /// What was shown, from when on.
     pub shown: Vec<Said>,
     /// Everything told, in order: ms, run, what.
-    pub told: Vec<(i64, usize, Told)>,
+    pub told: Vec<(i64, usize, HostEvent)>,
     /// The screen each claim was read from, with the version that was known.
     pub pictures: Vec<(Picture, Option<String>)>,
     /// Claims that were not the one explained at that moment: ms, words.
@@ -120,14 +120,14 @@ impl Played {
     /// The claims alone.
     pub fn claims(&self) -> impl Iterator<Item = (i64, &ScreenClaim)> {
         self.told.iter().filter_map(|(at, _, told)| match told {
-            Told::Claim(claim) => Some((*at, claim)),
-            Told::Withdrawn
-            | Told::Notification { .. }
-            | Told::Bell
-            | Told::Answered { .. }
-            | Told::Exited { .. }
-            | Told::Gap { .. }
-            | Told::Unknown => None,
+            HostEvent::Claim(claim) => Some((*at, claim)),
+            HostEvent::Withdrawn
+            | HostEvent::Notification { .. }
+            | HostEvent::Bell
+            | HostEvent::Answered { .. }
+            | HostEvent::Exited { .. }
+            | HostEvent::Gap { .. }
+            | HostEvent::Unknown => None,
         })
     }
 }
@@ -139,13 +139,13 @@ struct Run {
 
 /// Plays it.
 #[must_use]
-pub fn play(terminal: &Terminal, rules: &Arc<Rules>) -> Played {
+pub fn play(terminal: &Terminal, rules: &Arc<ScreenRules>) -> Played {
     play_as(terminal, rules, &|bytes| vec![bytes.to_vec()])
 }
 
 /// Plays it, with what the program wrote changed or cut in pieces on its way.
 #[must_use]
-pub fn play_as(terminal: &Terminal, rules: &Arc<Rules>, way: &dyn Fn(&[u8]) -> Vec<Vec<u8>>) -> Played {
+pub fn play_as(terminal: &Terminal, rules: &Arc<ScreenRules>, way: &dyn Fn(&[u8]) -> Vec<Vec<u8>>) -> Played {
     let mut played = Played::default();
     let mut runs: Vec<Option<Run>> = Vec::new();
     for (at, run, op) in &terminal.ops {
@@ -194,10 +194,10 @@ fn pass_time(runs: &mut [Option<Run>], until: i64, played: &mut Played) {
 fn take(runs: &mut [Option<Run>], at: i64, played: &mut Played) {
     for (run, slot) in runs.iter_mut().enumerate() {
         let Some(r) = slot else { continue };
-        for (when, told) in r.observer.take() {
+        for (when, told) in r.observer.take_events() {
             let exited = r.said.is_some_and(|s| s.state == Some(State::Exited));
             match &told {
-                Told::Claim(claim) if !exited => {
+                HostEvent::Claim(claim) if !exited => {
                     let explained = r.observer.explain();
                     if explained.claim.as_ref() != Some(claim) {
                         played.unexplained.push((at, claim.words.clone()));
@@ -205,15 +205,15 @@ fn take(runs: &mut [Option<Run>], at: i64, played: &mut Played) {
                     played.pictures.push((r.observer.picture(), r.observer.version().map(str::to_owned)));
                     r.said = Some(Said { at: when.as_millisecond(), state: Some(claim.state), reason: claim.reason });
                 }
-                Told::Withdrawn if !exited => r.said = None,
-                Told::Claim(_)
-                | Told::Withdrawn
-                | Told::Notification { .. }
-                | Told::Bell
-                | Told::Answered { .. }
-                | Told::Exited { .. }
-                | Told::Gap { .. }
-                | Told::Unknown => {}
+                HostEvent::Withdrawn if !exited => r.said = None,
+                HostEvent::Claim(_)
+                | HostEvent::Withdrawn
+                | HostEvent::Notification { .. }
+                | HostEvent::Bell
+                | HostEvent::Answered { .. }
+                | HostEvent::Exited { .. }
+                | HostEvent::Gap { .. }
+                | HostEvent::Unknown => {}
             }
             played.told.push((when.as_millisecond(), run, told));
         }

@@ -21,12 +21,12 @@ use std::{
 use agents::{Agent, Homes, agent::ALL};
 use daemon::ingest::{Gauges, Ingest, Input, Parts, Prepared, Processes};
 use events::{Event, Provider, RunId, State, Timestamp};
-use processes::{AgentProcess, Ended};
+use processes::{AgentProcess, EndedProcess};
 use projections::{Rules, SessionState};
 use server::Board;
 use store::{Known, Reader, SessionFilter, Writer};
 use tailer::{
-    collect::{Batch, Collector, Config, Control},
+    collect::{Batch, Collector, CollectorConfig, CollectorHandle},
     tail::Now,
 };
 
@@ -51,7 +51,7 @@ const PRESSING: [State; 6] =
 #[derive(Debug, Default)]
 struct Side {
     alive: Vec<AgentProcess>,
-    watched: Vec<Ended>,
+    watched: Vec<EndedProcess>,
     wanted: Option<bool>,
 }
 
@@ -59,7 +59,7 @@ struct FakeProcesses(Arc<Mutex<Side>>);
 
 impl Processes for FakeProcesses {
     fn watch(&mut self, pid: u32, start_ticks: u64) {
-        self.0.lock().unwrap().watched.push(Ended { pid, start_ticks });
+        self.0.lock().unwrap().watched.push(EndedProcess { pid, start_ticks });
     }
 
     fn wanted(&mut self, fresh: bool) {
@@ -84,7 +84,7 @@ struct Search {
 pub struct World {
     dir: tempfile::TempDir,
     collector: Collector,
-    control: Control,
+    control: CollectorHandle,
     /// The ingest, to be given further inputs.
     pub ingest: Ingest,
     reader: Reader,
@@ -134,7 +134,7 @@ impl World {
         let own = (Provider::Capture, vec![data.join("agent")]);
         let homes = ALL.iter().map(usual).chain([own]).collect::<Homes>();
         let clock: fn() -> Now = || Now { wall: Timestamp::MIN, steady: Duration::ZERO };
-        let config = Config { watches: 0, workers: 0, ..Config::new(clock) };
+        let config = CollectorConfig { watches: 0, workers: 0, ..CollectorConfig::new(clock) };
         let collector = Collector::new(config, transcripts::providers::roots(&homes), writer.cursors().unwrap());
         let wall = Arc::new(AtomicI64::new(start - 1_000));
         let side: Arc<Mutex<Side>> = Arc::default();
@@ -309,13 +309,13 @@ impl World {
 
     /// Tells of watched processes that are gone.
     fn end_watched(&mut self) {
-        let gone: Vec<Ended> = {
+        let gone: Vec<EndedProcess> = {
             let mut side = self.side.lock().unwrap();
             let alive: Vec<(u32, u64)> = side.alive.iter().map(|a| (a.pid, a.start_ticks)).collect();
-            let is_alive = |e: &Ended| {
+            let is_alive = |e: &EndedProcess| {
                 alive.iter().any(|(pid, start)| e.pid == *pid && (e.start_ticks == 0 || e.start_ticks == *start))
             };
-            let (kept, mut gone): (Vec<Ended>, Vec<Ended>) =
+            let (kept, mut gone): (Vec<EndedProcess>, Vec<EndedProcess>) =
                 std::mem::take(&mut side.watched).into_iter().partition(is_alive);
             side.watched = kept;
             gone.dedup();
@@ -425,7 +425,7 @@ impl World {
 
     fn hint(&self, path: &Path) {
         if self.hints {
-            self.control.look_at(path);
+            self.control.check_path(path);
         }
     }
 

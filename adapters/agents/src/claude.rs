@@ -67,7 +67,7 @@ pub static CLAUDE: Agent = Agent {
             before_rules: false,
             dialog_meanwhile: true,
             // That of the command.
-            tells_directory: true,
+            names_directory: true,
         },
     }),
     // Names as fixtures/telemetry has them, of 2.1.328.

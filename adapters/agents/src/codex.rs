@@ -70,7 +70,7 @@ pub static CODEX: Agent = Agent {
             before_rules: false,
             dialog_meanwhile: false,
             // It names that of the turn, and a call may have another.
-            tells_directory: false,
+            names_directory: false,
         },
     }),
     // `codex_cli_rs` and `codex_otel.log_only` in fixtures/telemetry, of 0.169.0.

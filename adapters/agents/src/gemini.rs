@@ -60,7 +60,7 @@ pub static GEMINI: Agent = Agent {
             rewrite: false,
             before_rules: true,
             dialog_meanwhile: false,
-            tells_directory: true,
+            names_directory: true,
         },
     }),
     // Names as fixtures/telemetry has them, of 0.61.0.

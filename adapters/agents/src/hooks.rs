@@ -126,7 +126,7 @@ pub struct HookAnswers {
     /// It shows its dialog while the hook waits; otherwise nothing of it tells that it waits.
     pub dialog_meanwhile: bool,
     /// The directory its hook names is the one the command would run in.
-    pub tells_directory: bool,
+    pub names_directory: bool,
 }
 
 /// A version, in few letters for tables.

@@ -1,4 +1,4 @@
-//! Facts about the agents and about how we start them, which the rooms around them share: where agents keep
+//! Facts about the agents and how we start them, shared by the crates around this one: where agents keep
 //! their files, the words and variables by which our own processes are known, what a decision is.
 //!
 //! Start at [`agent::Agent`]: whatever differs between agents and can be said as data is a field of it.
@@ -34,7 +34,7 @@ pub const RUN_VARIABLE: &str = "CAPTURE_RUN_ID";
 /// Names, in the environment of an agent that is driven over its protocol, the process that drives it.
 pub const DRIVEN: &str = "CAPTURE_DRIVEN_BY";
 
-/// The receiver wants no more.
+/// The receiver has stopped and accepts nothing more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped;
 
@@ -43,7 +43,7 @@ pub struct Stopped;
 pub struct Homes(BTreeMap<Provider, Vec<PathBuf>>);
 
 impl Homes {
-    /// Those of one agent, the one it uses itself first.
+    /// The homes of one agent, the one it uses itself first.
     #[must_use]
     pub fn of(&self, provider: Provider) -> &[PathBuf] {
         self.0.get(&provider).map_or(&[], Vec::as_slice)
@@ -56,10 +56,10 @@ impl FromIterator<(Provider, Vec<PathBuf>)> for Homes {
     }
 }
 
-/// A decision, for whoever waits for it.
+/// A decision, as the answer to an agent that waits for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "HookAnswer")]
-pub struct Answer {
+pub struct AgentAnswer {
     /// Allowed or denied.
     pub allow: bool,
     /// What the agent is told when it is denied.
@@ -76,10 +76,10 @@ pub struct Answer {
 /// Why a command cannot be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CannotRun {
-    /// There is none of this name.
+    /// There is no command of this name.
     #[error("{}: command not found", .0.display())]
     NotFound(PathBuf),
-    /// There is one, and it may not be executed.
+    /// The file exists but may not be executed.
     #[error("{}: {why}", .path.display())]
     NotExecutable {
         /// The command as given.
@@ -99,7 +99,7 @@ impl CannotRun {
         }
     }
 
-    /// What the system said of starting `word`.
+    /// The error for a failed start of `word`.
     #[must_use]
     pub fn of(word: &OsStr, error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::NotFound {

@@ -56,7 +56,7 @@ pub static QWEN: Agent = Agent {
             before_rules: false,
             dialog_meanwhile: false,
             // A call may name another directory.
-            tells_directory: false,
+            names_directory: false,
         },
     }),
     // It has telemetry, which was not looked at.

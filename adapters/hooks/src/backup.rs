@@ -19,7 +19,7 @@ use super::{
     file::{make_private_dir, write_private},
 };
 
-/// How many copies of one file are kept, beside the one without us.
+/// Number of copies kept of one file, besides the one without our entries.
 const COPIES: usize = 10;
 
 /// Version of the note's form.
@@ -32,7 +32,7 @@ pub(super) struct Backups {
     path: PathBuf,
 }
 
-/// What the file would be without us.
+/// The file without our entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Without {
     /// Not there.
@@ -58,8 +58,8 @@ impl Backups {
         Self { dir: data.join("backups/hooks").join(name), path: path.to_owned() }
     }
 
-    /// What install noted: the file without us, and whether `bytes` is exactly what it wrote then.
-    /// `None` without a note that can be trusted.
+    /// What the last install recorded: the file without our entries, and whether `bytes` is exactly what it wrote.
+    /// `None` when there is no note that can be trusted.
     pub(super) fn without(&self, bytes: &[u8]) -> Option<(Without, bool)> {
         let note: Note = serde_json::from_slice(&fs::read(self.note()).ok()?).ok()?;
         if note.version != VERSION || note.path != self.path {
@@ -67,7 +67,7 @@ impl Backups {
         }
         let exact = note.installed == hash(bytes);
         let Some((name, expected)) = note.without else { return Some((Without::Absent, exact)) };
-        // A name, not a way elsewhere.
+        // A file name, never a path.
         let name = Path::new(&name).file_name()?;
         let copy = fs::read(self.dir.join(name)).ok()?;
         (hash(&copy) == expected).then_some((Without::Bytes(copy), exact))
@@ -82,7 +82,7 @@ impl Backups {
         Ok(path)
     }
 
-    /// Notes what will be written, and what the file is without it.
+    /// Records what will be written, and what the file is without our entries.
     pub(super) fn note_installed(&self, installed: &[u8], without: &Without) -> Result<(), Error> {
         make_private_dir(&self.dir)?;
         let without = match without {
@@ -103,7 +103,7 @@ impl Backups {
         Ok(())
     }
 
-    /// Forgets what install noted; the copies stay.
+    /// Removes the note of the last install; the copies stay.
     pub(super) fn forget_installed(&self) {
         fs::remove_file(self.note()).ok();
     }

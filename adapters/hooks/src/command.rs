@@ -1,4 +1,4 @@
-//! The command an agent runs for an event: written for `/bin/sh`, and read again to know our own.
+//! The command an agent runs for an event, as a line for `/bin/sh`, and how our own lines are recognised.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,10 @@ use events::Provider;
 
 use crate::{delivery::answer::asking_event, facts};
 
-/// What every command of ours ends with: a comment for the shell, the name tag for us.
+/// Comment at the end of every command line of ours, by which our entries are recognised.
 pub const MARK: &str = " # capture-hook";
 
-/// The first word behind the program.
+/// Subcommand of the program.
 const VERB: &str = "hook";
 
 /// How long an agent waits for an entry of ours before it goes on, seconds. The answer takes
@@ -20,35 +20,35 @@ const PATIENCE_S: u64 = 5;
 /// The option of entries that answer requests for permission.
 pub const APPROVER: &str = "--approver";
 
-/// What is run for an event.
+/// The command that is run for an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Command {
+pub struct HookCommand {
     /// The program, an absolute path.
     pub program: PathBuf,
     /// The data directory, an absolute path; `None` when the program finds it by itself.
     pub data_dir: Option<PathBuf>,
-    /// Requests for permission wait for a decision, and so long for a person's, seconds; `None` when
-    /// they are only told of.
+    /// How long a permission request waits for a person's decision, seconds; `None` when
+    /// requests are only reported.
     pub approver: Option<u32>,
 }
 
-/// A path that cannot stand in a settings file.
+/// A path that cannot be written into a settings file.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum Unspeakable {
+pub enum UnwritablePath {
     /// Settings are JSON, which holds text only.
     #[error("{}: a path that is not UTF-8 cannot be written into settings", .0.display())]
     NotText(PathBuf),
-    /// It would mean something else in each project.
+    /// A relative path would mean something else in each project.
     #[error("{}: not an absolute path", .0.display())]
     Relative(PathBuf),
 }
 
-impl Command {
+impl HookCommand {
     /// The line for the shell.
     ///
     /// # Errors
-    /// When a path is relative or no text.
-    pub fn line(&self, provider: Provider) -> Result<String, Unspeakable> {
+    /// When a path is relative or not UTF-8.
+    pub fn line(&self, provider: Provider) -> Result<String, UnwritablePath> {
         let mut line = format!("{} {VERB} {}", quoted(&self.program)?, provider.as_str());
         if let Some(dir) = &self.data_dir {
             line += &format!(" --data-dir {}", quoted(dir)?);
@@ -97,7 +97,7 @@ pub fn is_ours(line: &str) -> bool {
     line.ends_with(MARK)
 }
 
-/// The program a command of ours runs; `None` when it was written by nobody we know.
+/// The program that a command of ours runs; `None` for any other command.
 #[must_use]
 pub fn program(line: &str) -> Option<PathBuf> {
     let rest = line.strip_suffix(MARK)?.strip_prefix('\'')?;
@@ -114,11 +114,11 @@ pub fn program(line: &str) -> Option<PathBuf> {
     }
 }
 
-fn quoted(path: &Path) -> Result<String, Unspeakable> {
+fn quoted(path: &Path) -> Result<String, UnwritablePath> {
     if !path.is_absolute() {
-        return Err(Unspeakable::Relative(path.to_owned()));
+        return Err(UnwritablePath::Relative(path.to_owned()));
     }
-    let text = path.to_str().ok_or_else(|| Unspeakable::NotText(path.to_owned()))?;
+    let text = path.to_str().ok_or_else(|| UnwritablePath::NotText(path.to_owned()))?;
     Ok(format!("'{}'", text.replace('\'', "'\\''")))
 }
 
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     fn check(program_path: &str, data: Option<&str>, line: &str) {
-        let command = Command { program: program_path.into(), data_dir: data.map(PathBuf::from), approver: None };
+        let command = HookCommand { program: program_path.into(), data_dir: data.map(PathBuf::from), approver: None };
         let written = command.line(Provider::Claude).unwrap();
         assert_eq!(written, line);
         assert!(is_ours(&written));
@@ -156,7 +156,7 @@ mod tests {
     fn only_the_event_that_asks_waits_for_an_answer() {
         let line = |approver| {
             let command =
-                Command { program: "/bin/capture".into(), data_dir: Some("/d --approver 7".into()), approver };
+                HookCommand { program: "/bin/capture".into(), data_dir: Some("/d --approver 7".into()), approver };
             command.line(Provider::Claude).unwrap()
         };
         let waits = line(Some(600));
@@ -182,9 +182,9 @@ mod tests {
     #[test]
     fn paths_that_settings_cannot_hold_are_refused() {
         use std::os::unix::ffi::OsStringExt;
-        let line = |program: PathBuf| Command { program, data_dir: None, approver: None }.line(Provider::Codex);
-        assert!(matches!(line("capture".into()), Err(Unspeakable::Relative(_))));
+        let line = |program: PathBuf| HookCommand { program, data_dir: None, approver: None }.line(Provider::Codex);
+        assert!(matches!(line("capture".into()), Err(UnwritablePath::Relative(_))));
         let bytes = std::ffi::OsString::from_vec(b"/bin/\xff".to_vec());
-        assert!(matches!(line(bytes.into()), Err(Unspeakable::NotText(_))));
+        assert!(matches!(line(bytes.into()), Err(UnwritablePath::NotText(_))));
     }
 }

@@ -9,8 +9,8 @@
 //! [`decode`] says what a payload means. Pure but for the spool.
 
 pub mod answer;
-pub mod asked;
 pub mod decode;
+pub mod permission;
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
@@ -25,19 +25,19 @@ use events::{ApprovalId, DeliveryId, Identity, Provider, RunId, Source, Timestam
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A payload of more bytes than this is not kept.
+/// Longest payload that is stored, bytes.
 pub const PAYLOAD_BYTES: u64 = 4 << 20;
-/// Files in the spool are named `<id>.json`.
+/// Extension of a delivery's file, `<id>.json`.
 const EXTENSION: &str = "json";
-/// Those put aside, `<id>.bad`.
+/// Extension of a rejected file, `<id>.bad`.
 const ASIDE: &str = "bad";
 
-/// One call of the hook command, or one thing an agent's protocol told.
+/// One call of the hook command, or one message of an agent's protocol.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Delivery {
-    /// Minted by whoever hands it in; its order is that of time.
+    /// Made by the sender; ids are ordered by time.
     pub id: DeliveryId,
-    /// Whose hook or protocol.
+    /// The agent whose hook or protocol it is.
     pub provider: Provider,
     /// Which of the two: [`Source::Hook`] or [`Source::Protocol`].
     #[serde(default = "by_hook", skip_serializing_if = "is_by_hook")]
@@ -82,7 +82,7 @@ impl Delivery {
         blake3::hash(self.payload.get().as_bytes()).to_hex().to_string()
     }
 
-    /// The approval it opens, when it asks for one.
+    /// Id of the approval that the delivery opens, if it asks for permission.
     #[must_use]
     pub fn approval_id(&self) -> ApprovalId {
         Identity::of(Provider::Capture, "approval", &[&self.id.to_bytes()]).event_id().into()
@@ -96,7 +96,7 @@ pub struct Agent {
     pub pid: u32,
     /// Start in clock ticks since boot.
     pub start_ticks: u64,
-    /// Serves several sessions (a daemon).
+    /// Whether it serves several sessions (a daemon).
     #[serde(default)]
     pub shared: bool,
 }
@@ -107,7 +107,7 @@ pub struct Spool {
     dir: PathBuf,
 }
 
-/// Why a file of the spool is no delivery.
+/// Why a file of the spool is not a delivery.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {source}")]
 pub struct SpoolError {
@@ -132,7 +132,7 @@ impl Spool {
         SpoolError { path: self.dir.clone(), source }
     }
 
-    /// Puts a delivery in.
+    /// Writes a delivery to the spool.
     ///
     /// # Errors
     /// When its file cannot be written.
@@ -144,10 +144,10 @@ impl Spool {
         atomic_file::replace(&path, &text, Durability::Unsynced).map_err(failed)
     }
 
-    /// Takes a delivery out to look at; its file stays. `None` when there is none of this id.
+    /// Reads a delivery; its file stays. `None` when there is none with this id.
     ///
     /// # Errors
-    /// When there is something of that name that is no delivery of ours.
+    /// When the file of that name is not a delivery of ours.
     pub fn get(&self, id: DeliveryId) -> Result<Option<Delivery>, SpoolError> {
         let path = self.path(id);
         let failed = |source| SpoolError { path: path.clone(), source };
@@ -159,7 +159,7 @@ impl Spool {
         };
         let about = file.metadata().map_err(failed)?;
         if !about.is_file() || about.uid() != rustix::process::geteuid().as_raw() {
-            return Err(failed(io::Error::other("is no file of ours")));
+            return Err(failed(io::Error::other("is not a regular file of this user")));
         }
         let mut text = Vec::new();
         file.take(2 * PAYLOAD_BYTES).read_to_end(&mut text).map_err(failed)?;
@@ -169,17 +169,17 @@ impl Spool {
 
     /// Removes a delivery that is stored.
     pub fn remove(&self, id: DeliveryId) {
-        // When it stays it is found again, and known.
+        // A file that stays is found again, and recognised as stored.
         fs::remove_file(self.path(id)).ok();
     }
 
-    /// Moves something aside that is no delivery, so that it is not tried again and again.
+    /// Renames a file that is not a valid delivery, so that it is not read again and again.
     pub fn reject(&self, id: DeliveryId) {
         let path = self.path(id);
         fs::rename(&path, path.with_extension(ASIDE)).ok();
     }
 
-    /// Where the file of a delivery is, and where it is once it was moved aside.
+    /// Paths of a delivery's file, before and after it is rejected.
     #[must_use]
     pub fn paths(&self, id: DeliveryId) -> (PathBuf, PathBuf) {
         let path = self.path(id);
@@ -187,13 +187,13 @@ impl Spool {
         (path, aside)
     }
 
-    /// Its directory.
+    /// The spool's directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// How full it is.
+    /// Counts what is in the spool.
     #[must_use]
     pub fn contents(&self) -> Contents {
         let waiting = self.waiting();
@@ -227,11 +227,11 @@ impl Spool {
 /// How full a spool is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Contents {
-    /// Deliveries that wait.
+    /// Deliveries waiting to be stored.
     pub waiting: usize,
-    /// Since when the oldest of them does.
+    /// When the oldest waiting delivery was made.
     pub oldest: Option<Timestamp>,
-    /// Files that were put aside.
+    /// Files that were rejected.
     pub aside: usize,
 }
 

@@ -1,4 +1,4 @@
-//! A settings file on disk: looked at without being led elsewhere, replaced whole or not at all.
+//! Reads a settings file without following unsafe links, and replaces it whole or not at all.
 //!
 //! Owns every rule about which file may be touched. Knows nothing of its content.
 
@@ -17,35 +17,35 @@ use rustix::{
 
 use super::{Error, LARGEST};
 
-/// A settings file as it was when it was looked at.
+/// A settings file as it was when it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct SettingsFile {
     /// The file itself, behind all links.
     pub(super) path: PathBuf,
     /// What is in it; `None` when it is not there.
-    pub(super) content: Option<Content>,
+    pub(super) content: Option<FileContent>,
 }
 
 /// What is in a file, and whose it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Content {
+pub(super) struct FileContent {
     pub(super) bytes: Vec<u8>,
     mode: u32,
     group: u32,
     identity: (u64, u64),
 }
 
-/// Looks at a file.
+/// Reads a settings file.
 ///
 /// # Errors
-/// When it is no regular file, another user's, too large, or cannot be read.
-pub(super) fn look(path: &Path) -> Result<Seen, Error> {
+/// When it is not a regular file, belongs to another user, is too large, or cannot be read.
+pub(super) fn read_settings(path: &Path) -> Result<SettingsFile, Error> {
     let target = match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_symlink() => fs::canonicalize(path)
-            .map_err(|error| Error::refused(path, format!("a link that leads to no file ({error})")))?,
+            .map_err(|error| Error::refused(path, format!("a link to a file that does not exist ({error})")))?,
         Ok(_) => path.to_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Seen { path: path.to_owned(), content: None });
+            return Ok(SettingsFile { path: path.to_owned(), content: None });
         }
         Err(error) => return Err(Error::io(path, error)),
     };
@@ -65,19 +65,20 @@ pub(super) fn look(path: &Path) -> Result<Seen, Error> {
         return refused(format!("belongs to another user (uid {})", meta.uid()));
     }
     if meta.len() > LARGEST {
-        return refused(format!("{} bytes, more than the {LARGEST} of any settings", meta.len()));
+        return refused(format!("{} bytes, limit for settings is {LARGEST}", meta.len()));
     }
     let mut bytes = Vec::new();
     (&mut file).take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| Error::io(&target, error))?;
     if bytes.len() as u64 > LARGEST {
-        return refused(format!("more than the {LARGEST} bytes of any settings"));
+        return refused(format!("larger than the limit for settings, {LARGEST} bytes"));
     }
-    let content = Content { bytes, mode: meta.mode() & 0o7777, group: meta.gid(), identity: (meta.dev(), meta.ino()) };
-    Ok(Seen { path: target, content: Some(content) })
+    let content =
+        FileContent { bytes, mode: meta.mode() & 0o7777, group: meta.gid(), identity: (meta.dev(), meta.ino()) };
+    Ok(SettingsFile { path: target, content: Some(content) })
 }
 
-impl Seen {
-    /// Whether it could be replaced; asked before anything is promised.
+impl SettingsFile {
+    /// Checks that the file could be replaced, before a change is announced.
     ///
     /// # Errors
     /// When the file or its directory is read-only, or the file has further names.
@@ -107,7 +108,7 @@ impl Seen {
         Ok(())
     }
 
-    /// Puts these bytes in its place, if nobody did meanwhile.
+    /// Replaces the file with these bytes, if nobody changed it meanwhile.
     ///
     /// # Errors
     /// When somebody did, or it cannot be written; then it is as it was.
@@ -143,7 +144,7 @@ impl Seen {
         Ok(())
     }
 
-    /// Takes it away, if nobody wrote it meanwhile.
+    /// Removes the file, if nobody changed it meanwhile.
     ///
     /// # Errors
     /// When somebody did, or it cannot be removed.
@@ -153,9 +154,9 @@ impl Seen {
         self.sync_dir()
     }
 
-    /// Whether it is still what was seen.
+    /// Checks that the file is still what was read.
     fn unchanged(&self) -> Result<(), Error> {
-        if look(&self.path)? == *self { Ok(()) } else { Err(Error::Changed { path: self.path.clone() }) }
+        if read_settings(&self.path)? == *self { Ok(()) } else { Err(Error::Changed { path: self.path.clone() }) }
     }
 
     fn dir(&self) -> Result<&Path, Error> {

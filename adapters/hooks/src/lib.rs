@@ -1,8 +1,8 @@
 //! Our entries in the agents' own settings: which events tell something, what is run for them, and
 //! how a settings file of a person is changed without harm.
 //!
-//! Owns the plan of a change ([`Plan`]) and what is there now ([`Status`]), which events a version of an
-//! agent accepts ([`accepted_events`]) and which version that is ([`Search`]). What differs between agents
+//! Owns the plan of a change ([`Plan`]) and what is there now ([`HookStatus`]), which events a version of an
+//! agent accepts ([`accepted_events`]) and which version that is ([`ProgramSearch`]). What differs between agents
 //! is stated in [`agents::hooks`]. An entry of ours is known by the mark at the end of its command
 //! ([`command::MARK`]) and by nothing else.
 //!
@@ -34,10 +34,10 @@ use agents::{Agent, hooks::Hooks};
 use events::Provider;
 
 pub use self::{
-    command::{APPROVER, Command, Unspeakable},
-    plan::{Done, Plan, Wish},
-    program::{Installed, Search, VersionUnknown},
-    status::{EventState, State, Status},
+    command::{APPROVER, HookCommand, UnwritablePath},
+    plan::{AppliedPlan, Plan, Wish},
+    program::{Installed, ProgramSearch, VersionUnknown},
+    status::{EventState, HookStatus, InstallState},
     versions::{Fit, Unsupported, accepted_events},
 };
 
@@ -50,7 +50,7 @@ pub fn facts(provider: Provider) -> Option<&'static Hooks> {
     Agent::of(provider)?.hooks.as_ref()
 }
 
-/// The largest settings file that is touched, bytes. One that is larger is something else.
+/// Largest settings file that is read or changed, bytes.
 pub const LARGEST: u64 = 4 * 1024 * 1024;
 
 /// The events for which something is installed.
@@ -105,7 +105,7 @@ pub enum Error {
     },
     /// The command cannot be written into a settings file.
     #[error(transparent)]
-    Command(#[from] Unspeakable),
+    Command(#[from] UnwritablePath),
     /// The system refused.
     #[error("{}: {source}", path.display())]
     Io {

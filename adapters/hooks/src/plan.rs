@@ -1,26 +1,26 @@
-//! What would become of a settings file, worked out before anything is touched, and then done.
+//! Plans a change of a settings file before anything is touched, then applies it.
 
 use std::path::{Path, PathBuf};
 
 use events::{Provider, Timestamp};
 
 use super::{
-    Command, Error, LARGEST,
+    Error, HookCommand, LARGEST,
     backup::{Backups, Without},
-    file::{self, Seen},
+    file::{self, SettingsFile},
     place,
     settings::{self, dialect},
     status,
     text::Problem,
 };
 
-/// What somebody wants of the settings.
+/// The change a user wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish {
     /// Our entries for these events and no others.
     Install {
         /// What they run.
-        command: Command,
+        command: HookCommand,
         /// The events, of the catalogue.
         events: Vec<&'static str>,
     },
@@ -37,16 +37,16 @@ pub struct Plan {
     pub path: PathBuf,
     /// What a person should know before they agree.
     pub notes: Vec<String>,
-    seen: Seen,
+    seen: SettingsFile,
     after: Without,
     without: Without,
     backups: Backups,
     install: bool,
 }
 
-/// What was done.
+/// The result of an applied plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Done {
+pub struct AppliedPlan {
     /// The copy of what was there before, if something was.
     pub backup: Option<PathBuf>,
 }
@@ -54,13 +54,13 @@ pub struct Done {
 const BOM: &str = "\u{feff}";
 
 impl Plan {
-    /// Works out what `wish` makes of the settings below `home`. Changes nothing.
+    /// Plans what `wish` makes of the settings below `home`, and changes nothing.
     ///
     /// # Errors
     /// When the file cannot be changed safely; the error says where it is wrong.
     pub fn new(provider: Provider, home: &Path, data: &Path, wish: &Wish) -> Result<Self, Error> {
         let path = place(provider, home).ok_or(Error::NoHooks(provider))?;
-        let seen = file::look(&path)?;
+        let seen = file::read_settings(&path)?;
         let backups = Backups::of(data, provider, &seen.path);
         let without = without(&seen, provider, &backups)?;
         let (after, install, notes) = match wish {
@@ -81,7 +81,10 @@ impl Plan {
             plan.seen.writable()?;
             // What is written must not be too large to be taken out again.
             if plan.after().is_some_and(|bytes| bytes.len() as u64 > LARGEST) {
-                return Err(Error::refused(plan.target(), format!("it would have more than {LARGEST} bytes")));
+                return Err(Error::refused(
+                    plan.target(),
+                    format!("the changed file would be larger than the limit, {LARGEST} bytes"),
+                ));
             }
         }
         Ok(plan)
@@ -114,13 +117,13 @@ impl Plan {
         }
     }
 
-    /// Does it, if the file is still what it was when this was worked out.
+    /// Applies the plan, if the file is still what it was when the plan was made.
     ///
     /// # Errors
     /// When the file changed meanwhile, or cannot be written; then it is as it was.
-    pub fn apply(self, now: Timestamp) -> Result<Done, Error> {
+    pub fn apply(self, now: Timestamp) -> Result<AppliedPlan, Error> {
         if !self.changes() {
-            return Ok(Done { backup: None });
+            return Ok(AppliedPlan { backup: None });
         }
         let backup = self.before().map(|bytes| self.backups.copy(bytes, now)).transpose()?;
         match &self.after {
@@ -135,17 +138,17 @@ impl Plan {
         if !self.install {
             self.backups.forget_installed();
         }
-        Ok(Done { backup })
+        Ok(AppliedPlan { backup })
     }
 }
 
-impl Seen {
+impl SettingsFile {
     fn text(&self) -> Option<&[u8]> {
         self.content.as_ref().map(|content| content.bytes.as_slice())
     }
 }
 
-fn install(seen: &Seen, provider: Provider, line: &str, events: &[&'static str]) -> Result<String, Error> {
+fn install(seen: &SettingsFile, provider: Provider, line: &str, events: &[&'static str]) -> Result<String, Error> {
     let (bom, text) = seen.text().map_or(Ok(("", "")), |bytes| split(&seen.path, bytes))?;
     let content = |problem| Error::content(&seen.path, problem);
     // An empty file is what some agents leave; it holds nothing that could be lost.
@@ -153,13 +156,13 @@ fn install(seen: &Seen, provider: Provider, line: &str, events: &[&'static str])
     let after = settings::install(text, provider, line, events).map_err(content)?;
     // Whoever edits must be able to read it again, and find what was put in.
     if settings::install(&after, provider, line, events).map_err(content)? != after {
-        return Err(Error::refused(&seen.path, "the entries could not be put in so that they stay"));
+        return Err(Error::refused(&seen.path, "the entries could not be inserted so that they are found again"));
     }
     Ok(format!("{bom}{after}"))
 }
 
 /// The file without us: exactly what was there before, when nothing else changed since.
-fn without(seen: &Seen, provider: Provider, backups: &Backups) -> Result<Without, Error> {
+fn without(seen: &SettingsFile, provider: Provider, backups: &Backups) -> Result<Without, Error> {
     let Some(bytes) = seen.text() else { return Ok(Without::Absent) };
     let (bom, text) = split(&seen.path, bytes)?;
     let content = |problem| Error::content(&seen.path, problem);

@@ -29,7 +29,7 @@ const LEVELS: usize = 4;
 
 /// Where agents are looked for, and what they are started with.
 #[derive(Debug, Clone)]
-pub struct Search {
+pub struct ProgramSearch {
     /// The directories, as in `PATH`.
     pub path: OsString,
     /// The environment of a program that is asked for its version, without `PATH`.
@@ -72,14 +72,14 @@ pub enum VersionUnknown {
         /// How long it was waited for, seconds.
         seconds: u64,
     },
-    /// No file beside it tells, and it was not to be run.
-    #[error("no file beside {} tells it", .program.display())]
+    /// No file beside it has the version, and the program must not be run.
+    #[error("no file beside {} contains it", .program.display())]
     NotInFiles {
         /// The program.
         program: PathBuf,
     },
     /// Its answer names no version.
-    #[error("`{} --version` printed no version but {answer:?}", .program.display())]
+    #[error("`{} --version` printed no version: {answer:?}", .program.display())]
     Unreadable {
         /// The program.
         program: PathBuf,
@@ -88,17 +88,17 @@ pub enum VersionUnknown {
     },
 }
 
-impl Search {
-    /// With the usual patience.
+impl ProgramSearch {
+    /// A search with the default timeout.
     #[must_use]
     pub fn new(path: OsString, environment: Vec<(OsString, OsString)>) -> Self {
         Self { path, environment, patience: PATIENCE }
     }
 
-    /// Finds an agent on the PATH and its version.
+    /// Finds an agent's program on the PATH, and its version.
     ///
     /// # Errors
-    /// When it is not there, or does not tell.
+    /// When the program is not found, or does not print its version.
     pub fn installed(&self, provider: Provider) -> Result<Installed, VersionUnknown> {
         let program = self.program(provider)?;
         let version = match version_beside(provider, &program) {
@@ -108,8 +108,8 @@ impl Search {
         Ok(Installed { program, version })
     }
 
-    /// The same from files alone: nothing is run. For somebody who looks without being asked by a person, since
-    /// whoever can replace the program could have it run.
+    /// The same from files alone; nothing is run. For callers that no person started, since
+    /// whoever can replace the program could get it run.
     ///
     /// # Errors
     /// When it is not there, or no file tells its version.
@@ -123,7 +123,7 @@ impl Search {
 
     fn program(&self, provider: Provider) -> Result<PathBuf, VersionUnknown> {
         let name = Agent::of(provider).and_then(|agent| agent.programs.first()).map_or(provider.as_str(), |name| name);
-        // What a relative directory holds depends on where one stands.
+        // What a relative directory holds depends on the working directory.
         let dirs = std::env::split_paths(&self.path).filter(|dir| dir.is_absolute());
         processes::find_program(dirs, OsStr::new(name)).map_err(|_| VersionUnknown::NotOnPath { name })
     }
@@ -156,7 +156,7 @@ impl Search {
             });
         }
         let answer = answer.recv_timeout(self.patience);
-        // Whatever it started goes with it. Gone is what it is to be.
+        // Ends whatever it started as well; it may be gone already.
         kill_process_group(group, Signal::KILL).ok();
         child.wait().ok();
         let Ok(answer) = answer else {
@@ -212,7 +212,7 @@ mod tests {
 
     struct Here {
         dir: tempfile::TempDir,
-        search: Search,
+        search: ProgramSearch,
     }
 
     impl Here {
@@ -220,7 +220,8 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             fs::create_dir(dir.path().join("bin")).unwrap();
             let path = format!("relative:{}:/usr/bin:/bin", dir.path().join("bin").display());
-            let search = Search { patience: Duration::from_secs(10), ..Search::new(path.into(), Vec::new()) };
+            let search =
+                ProgramSearch { patience: Duration::from_secs(10), ..ProgramSearch::new(path.into(), Vec::new()) };
             Self { dir, search }
         }
 
@@ -259,7 +260,7 @@ mod tests {
         }
         here.script("claude", "echo what");
         let error = here.version(Provider::Claude).unwrap_err().to_string();
-        assert!(error.ends_with("bin/claude --version` printed no version but \"what\""), "{error}");
+        assert!(error.ends_with("bin/claude --version` printed no version: \"what\""), "{error}");
     }
 
     #[test]

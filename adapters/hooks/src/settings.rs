@@ -14,28 +14,28 @@ use jsonc_parser::{
 use super::{
     command::{is_ours, of_event, patience},
     facts,
-    text::{Container, Dialect, Form, Problem, Style, insert, member, parse, remove, replace},
+    text::{Container, JsonDialect, JsonForm, Problem, Style, insert, member, parse, remove, replace},
 };
 
 const HOOKS: &str = "hooks";
 
-/// Containers that are not taken away when nothing is left in them, since they were there empty.
+/// Containers to keep although nothing is left in them: they were there, and empty, before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Keep {
+pub(super) struct KeptContainers {
     hooks: bool,
     events: Vec<String>,
 }
 
 #[cfg(test)]
-impl Keep {
+impl KeptContainers {
     pub(super) fn keeps_any(&self) -> bool {
         self.hooks || !self.events.is_empty()
     }
 }
 
-/// A handler of ours, and the way to it.
+/// A handler of ours, and the path to it.
 #[derive(Debug)]
-struct Found<'o, 't> {
+struct FoundHandler<'o, 't> {
     /// Whether a later member of the same name hides it.
     hidden: bool,
     hooks: (usize, &'o Object<'t>),
@@ -47,19 +47,19 @@ struct Found<'o, 't> {
 }
 
 /// Which JSON an agent reads.
-pub(super) fn dialect(provider: Provider) -> Dialect {
-    if facts(provider).is_some_and(|hooks| !hooks.comments) { Dialect::Plain } else { Dialect::Commented }
+pub(super) fn dialect(provider: Provider) -> JsonDialect {
+    if facts(provider).is_some_and(|hooks| !hooks.comments) { JsonDialect::Plain } else { JsonDialect::Commented }
 }
 
 /// A handler as we want it for an event.
-fn handler(provider: Provider, command: &str, event: &str) -> Vec<(&'static str, Form)> {
+fn handler(provider: Provider, command: &str, event: &str) -> Vec<(&'static str, JsonForm)> {
     let named = facts(provider).is_some_and(|hooks| hooks.named_entries);
-    let name = named.then(|| ("name", Form::Text(NAME.into())));
+    let name = named.then(|| ("name", JsonForm::Text(NAME.into())));
     let command = of_event(command, provider, event);
     let timeout = patience(provider, &command);
-    [("type", Form::Text("command".into())), ("command", Form::Text(command))]
+    [("type", JsonForm::Text("command".into())), ("command", JsonForm::Text(command))]
         .into_iter()
-        .chain([("timeout", Form::Number(timeout))])
+        .chain([("timeout", JsonForm::Number(timeout))])
         .chain(name)
         .collect()
 }
@@ -92,7 +92,7 @@ pub(super) fn install(
 }
 
 /// The text without anything of ours.
-pub(super) fn strip(text: &str, dialect: Dialect, keep: &Keep) -> Result<String, Problem> {
+pub(super) fn strip(text: &str, dialect: JsonDialect, keep: &KeptContainers) -> Result<String, Problem> {
     let mut text = text.to_owned();
     loop {
         let root = parse(&text, dialect)?;
@@ -103,19 +103,19 @@ pub(super) fn strip(text: &str, dialect: Dialect, keep: &Keep) -> Result<String,
 }
 
 /// Whether anything of ours is in it.
-pub(super) fn has_ours(text: &str, dialect: Dialect) -> Result<bool, Problem> {
+pub(super) fn has_ours(text: &str, dialect: JsonDialect) -> Result<bool, Problem> {
     Ok(!found(&parse(text, dialect)?).is_empty())
 }
 
-/// What must stay although it is empty.
-pub(super) fn keep(text: &str, dialect: Dialect) -> Keep {
-    let Ok(root) = parse(text, dialect) else { return Keep::default() };
+/// Finds the containers that must stay although they are empty.
+pub(super) fn keep(text: &str, dialect: JsonDialect) -> KeptContainers {
+    let Ok(root) = parse(text, dialect) else { return KeptContainers::default() };
     let Some(Value::Object(hooks)) = member(&root, HOOKS).map(|property| &property.value) else {
-        return Keep::default();
+        return KeptContainers::default();
     };
     let empty =
         |property: &&ObjectProp<'_>| matches!(&property.value, Value::Array(array) if array.elements.is_empty());
-    Keep {
+    KeptContainers {
         hooks: hooks.properties.is_empty(),
         events: hooks.properties.iter().filter(empty).map(|p| p.name.as_str().to_owned()).collect(),
     }
@@ -144,7 +144,7 @@ pub(super) fn events_with_ours(root: &Object<'_>) -> Vec<String> {
 }
 
 /// Follows names down to a value.
-pub(super) fn look<'o, 't>(root: &'o Object<'t>, path: &[&str]) -> Option<&'o Value<'t>> {
+pub(super) fn find_value<'o, 't>(root: &'o Object<'t>, path: &[&str]) -> Option<&'o Value<'t>> {
     let (last, way) = path.split_last()?;
     let mut object = root;
     for name in way {
@@ -160,7 +160,7 @@ pub(super) fn look<'o, 't>(root: &'o Object<'t>, path: &[&str]) -> Option<&'o Va
     member(object, last).map(|property| &property.value)
 }
 
-fn refuse_other_shapes(text: &str, dialect: Dialect, events: &[&str]) -> Result<(), Problem> {
+fn refuse_other_shapes(text: &str, dialect: JsonDialect, events: &[&str]) -> Result<(), Problem> {
     let root = parse(text, dialect)?;
     let Some(property) = member(&root, HOOKS) else { return Ok(()) };
     let Value::Object(hooks) = &property.value else {
@@ -176,18 +176,18 @@ fn refuse_other_shapes(text: &str, dialect: Dialect, events: &[&str]) -> Result<
     Ok(())
 }
 
-/// Takes out one that is hidden, doubled, for an event no longer wanted, or narrowed by a matcher.
-fn drop_stray(text: &str, dialect: Dialect, events: &[&str]) -> Result<Option<String>, Problem> {
+/// Removes one handler that is hidden, duplicated, for an event no longer wanted, or restricted by a matcher.
+fn drop_stray(text: &str, dialect: JsonDialect, events: &[&str]) -> Result<Option<String>, Problem> {
     let root = parse(text, dialect)?;
     let all = found(&root);
     let stray = all.iter().enumerate().find(|(index, one)| {
         let doubled = || all[..*index].iter().any(|other| !is_stray(other, events) && other.event.1 == one.event.1);
         is_stray(one, events) || doubled()
     });
-    Ok(stray.map(|(_, found)| take_out(text, &root, found, &Keep::default())))
+    Ok(stray.map(|(_, found)| take_out(text, &root, found, &KeptContainers::default())))
 }
 
-fn is_stray(found: &Found<'_, '_>, events: &[&str]) -> bool {
+fn is_stray(found: &FoundHandler<'_, '_>, events: &[&str]) -> bool {
     let narrowed = member(found.group.1, "matcher").is_some_and(|matcher| match &matcher.value {
         Value::StringLit(text) => !matches!(&*text.value, "" | "*"),
         Value::NullKeyword(_) => false,
@@ -199,8 +199,8 @@ fn is_stray(found: &Found<'_, '_>, events: &[&str]) -> bool {
 /// Makes one member of one handler what it should be.
 fn renew(
     text: &str,
-    dialect: Dialect,
-    wanted: &impl Fn(&str) -> Vec<(&'static str, Form)>,
+    dialect: JsonDialect,
+    wanted: &impl Fn(&str) -> Vec<(&'static str, JsonForm)>,
 ) -> Result<Option<String>, Problem> {
     let root = parse(text, dialect)?;
     for found in found(&root) {
@@ -211,17 +211,17 @@ fn renew(
             Some(property) => replace(text, (&property.value).into(), &form.plain()),
             None => {
                 let style = Style::of(text, &root);
-                insert(text, &style, &handler.into(), &Form::Named(name, Box::new(form.clone())))
+                insert(text, &style, &handler.into(), &JsonForm::Named(name, Box::new(form.clone())))
             }
         }));
     }
     Ok(None)
 }
 
-fn has(handler: &Object<'_>, name: &str, form: &Form) -> bool {
+fn has(handler: &Object<'_>, name: &str, form: &JsonForm) -> bool {
     member(handler, name).is_some_and(|property| match (&property.value, form) {
-        (Value::StringLit(text), Form::Text(wanted)) => text.value == wanted.as_str(),
-        (Value::NumberLit(number), Form::Number(wanted)) => number.value == wanted.to_string(),
+        (Value::StringLit(text), JsonForm::Text(wanted)) => text.value == wanted.as_str(),
+        (Value::NumberLit(number), JsonForm::Number(wanted)) => number.value == wanted.to_string(),
         (
             Value::StringLit(_)
             | Value::NumberLit(_)
@@ -229,7 +229,7 @@ fn has(handler: &Object<'_>, name: &str, form: &Form) -> bool {
             | Value::Object(_)
             | Value::Array(_)
             | Value::NullKeyword(_),
-            Form::Text(_) | Form::Number(_) | Form::Array(_) | Form::Object(_) | Form::Named(..),
+            JsonForm::Text(_) | JsonForm::Number(_) | JsonForm::Array(_) | JsonForm::Object(_) | JsonForm::Named(..),
         ) => false,
     })
 }
@@ -237,16 +237,16 @@ fn has(handler: &Object<'_>, name: &str, form: &Form) -> bool {
 /// Adds what is missing: all of `hooks`, or one event.
 fn add(
     text: &str,
-    dialect: Dialect,
+    dialect: JsonDialect,
     events: &[&'static str],
-    wanted: &impl Fn(&str) -> Vec<(&'static str, Form)>,
+    wanted: &impl Fn(&str) -> Vec<(&'static str, JsonForm)>,
 ) -> Result<Option<String>, Problem> {
     let root = parse(text, dialect)?;
     let style = Style::of(text, &root);
-    let group = |event| Form::Object(vec![(HOOKS, Form::Array(vec![Form::Object(wanted(event))]))]);
+    let group = |event| JsonForm::Object(vec![(HOOKS, JsonForm::Array(vec![JsonForm::Object(wanted(event))]))]);
     let Some(Value::Object(hooks)) = member(&root, HOOKS).map(|property| &property.value) else {
-        let events = events.iter().map(|event| (*event, Form::Array(vec![group(event)]))).collect();
-        let item = Form::Named(HOOKS, Box::new(Form::Object(events)));
+        let events = events.iter().map(|event| (*event, JsonForm::Array(vec![group(event)]))).collect();
+        let item = JsonForm::Named(HOOKS, Box::new(JsonForm::Object(events)));
         return Ok(Some(insert(text, &style, &(&root).into(), &item)));
     };
     let there: Vec<&str> = found(&root).iter().map(|found| found.event.1).collect();
@@ -254,14 +254,14 @@ fn add(
     Ok(Some(match member(hooks, missing).map(|property| &property.value) {
         Some(Value::Array(array)) => insert(text, &style, &array.into(), &group(missing)),
         _ => {
-            let item = Form::Named(missing, Box::new(Form::Array(vec![group(missing)])));
+            let item = JsonForm::Named(missing, Box::new(JsonForm::Array(vec![group(missing)])));
             insert(text, &style, &hooks.into(), &item)
         }
     }))
 }
 
-/// Takes out a handler, and what holds nothing else.
-fn take_out(text: &str, root: &Object<'_>, found: &Found<'_, '_>, keep: &Keep) -> String {
+/// Removes a handler, and the containers that hold nothing else.
+fn take_out(text: &str, root: &Object<'_>, found: &FoundHandler<'_, '_>, keep: &KeptContainers) -> String {
     let (hooks_at, hooks) = found.hooks;
     let (event_at, event, groups) = found.event;
     let (group_at, group) = found.group;
@@ -278,7 +278,7 @@ fn take_out(text: &str, root: &Object<'_>, found: &Found<'_, '_>, keep: &Keep) -
 }
 
 /// All handlers of ours, in order. What has another shape is somebody else's and passed over.
-fn found<'o, 't>(root: &'o Object<'t>) -> Vec<Found<'o, 't>> {
+fn found<'o, 't>(root: &'o Object<'t>) -> Vec<FoundHandler<'o, 't>> {
     let mut all = Vec::new();
     let objects = |(at, value): (usize, &'o Value<'t>)| value.as_object().map(|object| (at, object));
     for (hooks_at, property) in root.properties.iter().enumerate().filter(|(_, p)| p.name.as_str() == HOOKS) {
@@ -294,7 +294,7 @@ fn found<'o, 't>(root: &'o Object<'t>) -> Vec<Found<'o, 't>> {
                 for (handler_at, handler) in handlers.elements.iter().enumerate().filter_map(objects) {
                     let command = member(handler, "command").and_then(|p| p.value.as_string_lit());
                     let Some(command) = command.filter(|command| is_ours(&command.value)) else { continue };
-                    all.push(Found {
+                    all.push(FoundHandler {
                         hidden,
                         hooks: (hooks_at, hooks),
                         event: (event_at, event.name.as_str(), groups),

@@ -1,4 +1,4 @@
-//! What of ours is in an agent's settings now, and what keeps it from being run.
+//! Which entries of ours are in an agent's settings now, and what keeps the agent from running them.
 
 use std::{
     fs,
@@ -12,26 +12,26 @@ use jsonc_parser::ast::Value;
 use semver::Version;
 
 use super::{
-    Command, Error, LARGEST, catalogue,
+    Error, HookCommand, LARGEST, catalogue,
     command::{approver, is_ours, of_event, program},
     delivery::answer::asks_before_rules,
     facts, file, place,
     plan::split,
     program::{Installed, VersionUnknown},
-    settings::{self, NAME, dialect, look},
-    text::{Dialect, parse},
+    settings::{self, NAME, dialect, find_value},
+    text::{JsonDialect, parse},
     versions::{Fit, accepted_events},
 };
 
-/// How it stands with one agent's settings.
+/// The state of our entries in one agent's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
+pub struct HookStatus {
     /// The agent.
     pub provider: Provider,
     /// The settings file.
     pub path: PathBuf,
     /// In short.
-    pub state: State,
+    pub state: InstallState,
     /// Each event of the catalogue that the agent's version accepts; all of them while it is not known.
     pub events: Vec<(&'static str, EventState)>,
     /// The version of the agent; `None` when it is not known, or nothing of ours is there.
@@ -46,9 +46,9 @@ pub struct Status {
     pub remarks: Vec<String>,
 }
 
-/// How it stands with one agent's settings, in short.
+/// The state of our entries in one agent's settings, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum InstallState {
     /// All of it, as it should be.
     Installed,
     /// Some events are missing.
@@ -59,7 +59,7 @@ pub enum State {
     NotInstalled,
 }
 
-/// How it stands with one event.
+/// The state of the entry for one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventState {
     /// As it should be.
@@ -70,7 +70,7 @@ pub enum EventState {
     Missing,
 }
 
-impl State {
+impl InstallState {
     /// The word for it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -95,7 +95,7 @@ impl EventState {
     }
 }
 
-impl Status {
+impl HookStatus {
     /// Looks at the settings below `home`; `command` is what would be installed now. `installed` finds the
     /// agent that reads them, and is called only when there are entries of ours.
     ///
@@ -104,11 +104,11 @@ impl Status {
     pub fn read(
         provider: Provider,
         home: &Path,
-        command: &Command,
+        command: &HookCommand,
         installed: impl FnOnce() -> Result<Installed, VersionUnknown>,
     ) -> Result<Self, Error> {
         let path = place(provider, home).ok_or(Error::NoHooks(provider))?;
-        let seen = file::look(&path)?;
+        let seen = file::read_settings(&path)?;
         let (_, text) = seen.content.as_ref().map_or(Ok(("", "")), |content| split(&seen.path, &content.bytes))?;
         let text = if text.trim().is_empty() { "{}" } else { text };
         let root = parse(text, dialect(provider)).map_err(|problem| Error::content(&seen.path, problem))?;
@@ -119,9 +119,9 @@ impl Status {
         let accepted = version.as_ref().and_then(|version| accepted_events(provider, version).ok());
         let expected = accepted.unwrap_or_else(|| catalogue(provider));
         let ours = settings::ours(&root, provider, &expected);
-        // Whether they answer requests is the user's choice, and no reason to install them anew.
+        // Whether they answer requests is the user's choice, not a reason to reinstall them.
         let approver = ours.iter().find_map(|(_, command, _)| approver(command));
-        let line = Command { approver, ..command.clone() }.line(provider)?;
+        let line = HookCommand { approver, ..command.clone() }.line(provider)?;
         let events: Vec<_> = expected
             .into_iter()
             .map(|event| {
@@ -141,9 +141,9 @@ impl Status {
         let programs = programs.into_iter().map(|program| (program.clone(), can_start(&program))).collect();
         let mut hindrances = hindrances(provider, home, text.as_bytes());
         hindrances.extend(version.as_ref().and_then(|version| off_by_default(provider, home, version)));
-        let state = if there.is_empty() { State::NotInstalled } else { in_short(&events) };
+        let state = if there.is_empty() { InstallState::NotInstalled } else { in_short(&events) };
         let mut remarks = remarks(provider, home);
-        let config = facts(provider).and_then(|hooks| hooks.config).filter(|_| state != State::NotInstalled);
+        let config = facts(provider).and_then(|hooks| hooks.config).filter(|_| state != InstallState::NotInstalled);
         if let Some(config) = config.filter(|config| !trusted_any(config, home, &[&path, &seen.path])) {
             remarks.push(config.untrusted.into());
         }
@@ -160,14 +160,14 @@ impl Status {
     }
 }
 
-fn in_short(events: &[(&str, EventState)]) -> State {
+fn in_short(events: &[(&str, EventState)]) -> InstallState {
     let count = |state| events.iter().filter(|(_, s)| *s == state).count();
     if count(EventState::Missing) > 0 {
-        State::Partly
+        InstallState::Partly
     } else if count(EventState::OutOfDate) > 0 {
-        State::OutOfDate
+        InstallState::OutOfDate
     } else {
-        State::Installed
+        InstallState::Installed
     }
 }
 
@@ -191,7 +191,7 @@ pub(super) fn hindrances(provider: Provider, home: &Path, settings: &[u8]) -> Ve
 fn with_root<T>(settings: &[u8], ask: impl FnOnce(&jsonc_parser::ast::Object<'_>) -> T) -> Option<T> {
     let text = std::str::from_utf8(settings).ok()?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    parse(text, Dialect::Commented).ok().map(|root| ask(&root))
+    parse(text, JsonDialect::Commented).ok().map(|root| ask(&root))
 }
 
 fn is(value: Option<&Value<'_>>, wanted: bool) -> bool {
@@ -202,9 +202,9 @@ fn turns_off(switch: &Switch, settings: &[u8]) -> bool {
     let named =
         |value: &Value<'_>| value.as_string_lit().is_some_and(|text| text.value == NAME || is_ours(&text.value));
     with_root(settings, |root| match switch {
-        Switch::All { path, off } => is(look(root, path), *off),
+        Switch::All { path, off } => is(find_value(root, path), *off),
         Switch::Listed { path } => {
-            let listed = look(root, path).and_then(Value::as_array);
+            let listed = find_value(root, path).and_then(Value::as_array);
             listed.is_some_and(|array| array.elements.iter().any(named))
         }
     })

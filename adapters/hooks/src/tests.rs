@@ -14,8 +14,8 @@ use events::{Provider, Timestamp};
 use semver::Version;
 
 use super::{
-    Command, Error, EventState, Installed, Plan, State, Status, Wish, accepted_events, catalogue, facts, place,
-    settings,
+    Error, EventState, HookCommand, HookStatus, InstallState, Installed, Plan, Wish, accepted_events, catalogue, facts,
+    place, settings,
 };
 use model::{Tree, is_subsequence, ours_in, without_ours};
 
@@ -77,13 +77,13 @@ impl Place {
         changes
     }
 
-    fn status(&self, program: &str) -> Status {
+    fn status(&self, program: &str) -> HookStatus {
         self.status_with(program, self.newest())
     }
 
-    fn status_with(&self, program: &str, version: Version) -> Status {
+    fn status_with(&self, program: &str, version: Version) -> HookStatus {
         let installed = Installed { program: "/bin/agent".into(), version };
-        Status::read(self.provider, &self.home(), &command(program), || Ok(installed)).unwrap()
+        HookStatus::read(self.provider, &self.home(), &command(program), || Ok(installed)).unwrap()
     }
 
     fn newest(&self) -> Version {
@@ -91,8 +91,8 @@ impl Place {
     }
 }
 
-fn command(program: &str) -> Command {
-    Command { program: program.into(), data_dir: None, approver: None }
+fn command(program: &str) -> HookCommand {
+    HookCommand { program: program.into(), data_dir: None, approver: None }
 }
 
 fn install(program: &str) -> Wish {
@@ -148,15 +148,15 @@ fn check(name: &str, provider: Provider, bytes: &[u8]) {
     if provider == Provider::Codex {
         serde_json::from_slice::<serde_json::Value>(&installed).unwrap();
     }
-    assert_eq!(place.status(PROGRAM).state, State::Installed, "{name}");
+    assert_eq!(place.status(PROGRAM).state, InstallState::Installed, "{name}");
 
     assert!(!place.make(&install(PROGRAM)), "{name}: twice is once");
     assert_eq!(place.bytes().unwrap(), installed, "{name}");
 
     // Another path of the program, and back.
-    assert_eq!(place.status("/new/capture").state, State::OutOfDate, "{name}");
+    assert_eq!(place.status("/new/capture").state, InstallState::OutOfDate, "{name}");
     assert!(place.make(&install("/new/capture")), "{name}");
-    assert_eq!(place.status("/new/capture").state, State::Installed, "{name}");
+    assert_eq!(place.status("/new/capture").state, InstallState::Installed, "{name}");
     assert!(place.make(&install(PROGRAM)), "{name}");
     assert_eq!(place.bytes().unwrap(), installed, "{name}: only the commands differed");
 
@@ -173,7 +173,7 @@ fn check(name: &str, provider: Provider, bytes: &[u8]) {
     let squeezed =
         |bytes: &[u8]| without_ours(Tree::of(if text(bytes).trim().is_empty() { "{}" } else { text(bytes) }));
     assert_eq!(squeezed(&bare), squeezed(bytes), "{name}");
-    if !settings::keep(text(bytes), super::text::Dialect::Commented).keeps_any() && !text(bytes).trim().is_empty() {
+    if !settings::keep(text(bytes), super::text::JsonDialect::Commented).keeps_any() && !text(bytes).trim().is_empty() {
         assert_eq!(String::from_utf8_lossy(&bare), String::from_utf8_lossy(bytes), "{name}: as it was, by hand");
     }
 }
@@ -191,20 +191,20 @@ fn settings_by_hand() {
 fn what_cannot_be_changed_safely_is_left_alone() {
     let expected = [
         ("claude-array.json", ":1:1: the top level is not an object"),
-        ("claude-cut.json", ":3:10: no valid JSON"),
+        ("claude-cut.json", ":3:10: not valid JSON"),
         ("claude-event-object.json", ":3:13: `hooks.Stop` is not an array"),
         ("claude-hooks-array.json", ":2:29: `hooks` is not an object"),
         ("claude-hooks-null.json", ":2:12: `hooks` is not an object"),
-        ("claude-no-comma.json", ":2:9: no valid JSON: Expected comma"),
+        ("claude-no-comma.json", ":2:9: not valid JSON: Expected comma"),
         ("claude-not-utf8.json", ":2:12: no UTF-8"),
-        ("claude-only-comment.json", ":2:1: no valid JSON: there is no value"),
-        ("claude-open-comment.json", ":2:10: no valid JSON"),
-        ("claude-single-quotes.json", ":1:2: no valid JSON"),
+        ("claude-only-comment.json", ":2:1: not valid JSON: the file has no value"),
+        ("claude-open-comment.json", ":2:10: not valid JSON"),
+        ("claude-single-quotes.json", ":1:2: not valid JSON"),
         ("claude-string.json", ":1:1: the top level is not an object"),
         ("claude-too-deep.json", ":1:5"),
-        ("claude-two-values.json", ":2:1: no valid JSON"),
-        ("codex-comment.json", ":2:3: no valid JSON"),
-        ("codex-trailing-comma.json", ":2:14: no valid JSON"),
+        ("claude-two-values.json", ":2:1: not valid JSON"),
+        ("codex-comment.json", ":2:3: not valid JSON"),
+        ("codex-trailing-comma.json", ":2:14: not valid JSON"),
     ];
     let all = fixtures("refused");
     assert_eq!(all.iter().map(|(name, ..)| name.as_str()).collect::<Vec<_>>(), expected.map(|(name, _)| name));
@@ -269,9 +269,9 @@ fn entries_of_ours_are_brought_in_order_and_others_left() {
     );
     let place = Place::new(Provider::Claude, Some(before.as_bytes()));
     let status = place.status(PROGRAM);
-    assert_eq!(status.state, State::Partly);
+    assert_eq!(status.state, InstallState::Partly);
     assert_eq!(status.programs, [("/old/capture".into(), false)]);
-    let of = |status: &Status, event: &str| status.events.iter().find(|(name, _)| *name == event).unwrap().1;
+    let of = |status: &HookStatus, event: &str| status.events.iter().find(|(name, _)| *name == event).unwrap().1;
     assert_eq!(of(&status, "Stop"), EventState::OutOfDate);
     assert_eq!(of(&status, "PreToolUse"), EventState::Missing, "for one tool only is not for all");
 
@@ -355,11 +355,11 @@ fn an_older_version_gets_fewer_events_and_loses_those_it_does_not_know() {
         let status = place.status_with(PROGRAM, version.clone());
         (status.state, status.fit.is_harmful())
     };
-    assert_eq!([fit(&old), fit(&newest)], [(State::Installed, false), (State::Partly, false)]);
+    assert_eq!([fit(&old), fit(&newest)], [(InstallState::Installed, false), (InstallState::Partly, false)]);
     assert!(place.make(&wish(newest.clone())));
-    assert_eq!([fit(&old), fit(&newest)], [(State::Installed, true), (State::Installed, false)]);
+    assert_eq!([fit(&old), fit(&newest)], [(InstallState::Installed, true), (InstallState::Installed, false)]);
     assert!(place.make(&wish(old.clone())));
-    assert_eq!(fit(&old), (State::Installed, false));
+    assert_eq!(fit(&old), (InstallState::Installed, false));
     assert!(place.make(&Wish::Uninstall));
     assert_eq!(place.bytes().unwrap(), b"{}\n");
 }

@@ -16,11 +16,11 @@ use jsonc_parser::{
     common::Ranged,
 };
 
-pub(super) use self::style::{Form, Style};
+pub(super) use self::style::{JsonForm, Style};
 
 /// What an agent takes for JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum JsonDialect {
     /// As the standard has it.
     Plain,
     /// With comments, and commas behind the last member.
@@ -82,8 +82,8 @@ impl From<&Array<'_>> for Container {
 }
 
 /// Parses a text whose top level must be an object.
-pub(super) fn parse(text: &str, dialect: Dialect) -> Result<Object<'_>, Problem> {
-    let lenient = dialect == Dialect::Commented;
+pub(super) fn parse(text: &str, dialect: JsonDialect) -> Result<Object<'_>, Problem> {
+    let lenient = dialect == JsonDialect::Commented;
     let options = ParseOptions {
         allow_comments: lenient,
         allow_trailing_commas: lenient,
@@ -97,11 +97,11 @@ pub(super) fn parse(text: &str, dialect: Dialect) -> Result<Object<'_>, Problem>
         allow_extended_string_escapes: false,
     };
     let parsed = jsonc_parser::parse_to_ast(text, &jsonc_parser::CollectOptions::default(), &options)
-        .map_err(|error| Problem::at(text, error.range().start, format!("no valid JSON: {}", error.kind())))?;
+        .map_err(|error| Problem::at(text, error.range().start, format!("not valid JSON: {}", error.kind())))?;
     match parsed.value {
         Some(Value::Object(object)) => Ok(object),
         Some(other) => Err(Problem::at(text, other.range().start, "the top level is not an object")),
-        None => Err(Problem::at(text, text.len(), "no valid JSON: there is no value")),
+        None => Err(Problem::at(text, text.len(), "not valid JSON: the file has no value")),
     }
 }
 
@@ -111,7 +111,7 @@ pub(super) fn member<'o, 't>(object: &'o Object<'t>, name: &str) -> Option<&'o O
 }
 
 /// Puts a member behind the last one, and behind the comments that follow that one.
-pub(super) fn insert(text: &str, style: &Style, into: &Container, item: &Form) -> String {
+pub(super) fn insert(text: &str, style: &Style, into: &Container, item: &JsonForm) -> String {
     let close = into.span.end - 1;
     let from = into.members.last().map_or(into.span.start + 1, |last| last.end);
     let gap = Gap::of(text, from, close);

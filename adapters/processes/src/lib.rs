@@ -1,6 +1,6 @@
 //! The process table: which processes are agents, and when one of them ends.
 //!
-//! [`Table`] looks through `/proc` for agents of our own user; [`Watcher`] waits for processes to
+//! [`ProcessTable`] looks through `/proc` for agents of our own user; [`Watcher`] waits for processes to
 //! end (pidfd, so that it costs nothing while they live). A pid alone names nobody: it is always
 //! held together with the start time of its process.
 
@@ -36,7 +36,7 @@ pub use descent::{Descent, agent_descent, descends_from_agent, mark_child, mark_
 pub use path_search::{check_executable, find_program};
 pub use tcp::{holders_of_tcp, listener_of_tcp};
 pub use tcp_user::user_of_tcp;
-use wake::{Wake, Woken};
+use wake::{Wake, WakeReceiver};
 
 /// A process that looks like an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,26 +85,26 @@ pub fn is_alive(pid: u32, start: u64) -> bool {
     start_ticks(pid).is_some_and(|now| start == 0 || now == start)
 }
 
-/// The processes of our own user, looked through again and again, for agents that keep their
-/// sessions in the homes that are read: another one's agents are not ours to tell of. A process
-/// that was twice no agent is not looked at any more, so that a scan costs little more than
+/// Scans the processes of our own user for agents that keep their
+/// sessions in the homes that are read; agents with other homes are left out. A process
+/// that was not an agent twice is not examined again, so that a scan costs little more than
 /// listing `/proc`.
 #[derive(Debug)]
-pub struct Table {
+pub struct ProcessTable {
     homes: Homes,
-    looks: HashMap<u32, Look>,
+    looks: HashMap<u32, ScanResult>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
-    /// No agent when looked at once: it may have been about to become one.
+enum ScanResult {
+    /// Examined once, and not an agent then; it may have been about to become one.
     Once,
-    /// No agent.
+    /// Examined twice, and not an agent.
     Stranger,
     Agent,
 }
 
-impl Table {
+impl ProcessTable {
     /// A table of the agents of these homes.
     #[must_use]
     pub fn new(homes: Homes) -> Self {
@@ -119,15 +119,15 @@ impl Table {
         let mut agents = Vec::new();
         for pid in pids {
             let before = self.looks.get(&pid).copied();
-            if before == Some(Look::Stranger) {
-                looks.insert(pid, Look::Stranger);
+            if before == Some(ScanResult::Stranger) {
+                looks.insert(pid, ScanResult::Stranger);
                 continue;
             }
-            let found = look_at(pid, &self.homes);
+            let found = inspect(pid, &self.homes);
             let look = match (&found, before) {
-                (Some(_), _) => Look::Agent,
-                (None, None) => Look::Once,
-                (None, Some(_)) => Look::Stranger,
+                (Some(_), _) => ScanResult::Agent,
+                (None, None) => ScanResult::Once,
+                (None, Some(_)) => ScanResult::Stranger,
             };
             looks.insert(pid, look);
             agents.extend(found);
@@ -154,7 +154,7 @@ fn launcher(pid: u32, provider: Provider, processes: &[(u32, Provider, Option<u3
     std::iter::successors(Some(pid), |pid| parent(*pid).filter(is_same)).take(processes.len()).skip(1).last()
 }
 
-fn look_at(pid: u32, homes: &Homes) -> Option<AgentProcess> {
+fn inspect(pid: u32, homes: &Homes) -> Option<AgentProcess> {
     use std::os::unix::fs::MetadataExt;
     let dir = PathBuf::from(format!("/proc/{pid}"));
     if fs::metadata(&dir).ok()?.uid() != rustix::process::geteuid().as_raw() {
@@ -204,7 +204,7 @@ fn homes_in(provider: Provider, environment: &[u8]) -> Vec<PathBuf> {
     Agent::of(provider).map_or_else(Vec::new, |agent| agent.home.directories(variable))
 }
 
-/// Words after an agent's name with which it holds no conversation.
+/// Subcommands of an agent that hold no conversation.
 const NO_CONVERSATION: &[&str] = &[
     "mcp",
     "mcp-server",
@@ -313,7 +313,7 @@ pub fn agent_in_group(group: u32) -> Option<Provider> {
     Some(Provider::Unknown)
 }
 
-/// At most so many processes of a group are looked at.
+/// Most processes of a group that are examined.
 const GROUP: usize = 32;
 
 /// Whether a process is this one or was started by it, however far back.
@@ -343,7 +343,7 @@ pub fn reap_adopted(program: Pid) {
     }
 }
 
-/// At most so many descriptors of a process are looked at.
+/// Most descriptors of a process that are examined.
 const DESCRIPTORS: usize = 512;
 
 fn open_files(process: &Path) -> Vec<PathBuf> {
@@ -355,7 +355,7 @@ fn open_files(process: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// More generations than this no process has.
+/// Most ancestors of a process that are followed.
 const GENERATIONS: usize = 64;
 
 /// The nearest agent among a process and those that started it: its pid, its start, and whether it
@@ -392,21 +392,21 @@ pub fn is_started_by(agent: u32, starter: u32) -> bool {
 
 /// A process that ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended {
+pub struct EndedProcess {
     /// Process id.
     pub pid: u32,
     /// Start in clock ticks since boot.
     pub start_ticks: u64,
 }
 
-/// At most so many requests wait.
+/// Most requests queued for the watcher.
 const REQUESTS: usize = 4096;
-/// Without pidfd, processes are looked at so often.
+/// Interval between checks of a process where pidfd is not available.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Waits for processes to end, on a thread of its own.
 pub struct Watcher {
-    requests: Option<Sender<Ended>>,
+    requests: Option<Sender<EndedProcess>>,
     wake: Wake,
     thread: Option<JoinHandle<()>>,
 }
@@ -416,7 +416,7 @@ impl Watcher {
     ///
     /// # Errors
     /// When the thread or its wake-up descriptor cannot be made.
-    pub fn start(ended: impl FnMut(Ended) + Send + 'static) -> std::io::Result<Self> {
+    pub fn start(ended: impl FnMut(EndedProcess) + Send + 'static) -> std::io::Result<Self> {
         let (requests, incoming) = bounded(REQUESTS);
         let (wake, woken) = wake::pair()?;
         let thread =
@@ -428,7 +428,7 @@ impl Watcher {
     /// calls may be the one the reports go to.
     pub fn watch(&self, pid: u32, start_ticks: u64) {
         if let Some(requests) = &self.requests {
-            if requests.try_send(Ended { pid, start_ticks }).is_err() {
+            if requests.try_send(EndedProcess { pid, start_ticks }).is_err() {
                 tracing::warn!(pid, "too many processes to watch; the end of this one is not noticed");
             }
             self.wake.wake();
@@ -446,8 +446,8 @@ impl Drop for Watcher {
     }
 }
 
-fn watch(incoming: &Receiver<Ended>, woken: &Woken, mut ended: impl FnMut(Ended)) {
-    let mut watched: HashMap<Ended, Option<OwnedFd>> = HashMap::new();
+fn watch(incoming: &Receiver<EndedProcess>, woken: &WakeReceiver, mut ended: impl FnMut(EndedProcess)) {
+    let mut watched: HashMap<EndedProcess, Option<OwnedFd>> = HashMap::new();
     loop {
         let mut stopped = false;
         loop {
@@ -485,7 +485,7 @@ fn watch(incoming: &Receiver<Ended>, woken: &Woken, mut ended: impl FnMut(Ended)
         if result.is_err() {
             continue;
         }
-        let gone: Vec<Ended> = watched.keys().filter(|p| !is_alive(p.pid, p.start_ticks)).copied().collect();
+        let gone: Vec<EndedProcess> = watched.keys().filter(|p| !is_alive(p.pid, p.start_ticks)).copied().collect();
         for process in gone {
             watched.remove(&process);
             ended(process);
@@ -493,7 +493,7 @@ fn watch(incoming: &Receiver<Ended>, woken: &Woken, mut ended: impl FnMut(Ended)
     }
 }
 
-impl std::hash::Hash for Ended {
+impl std::hash::Hash for EndedProcess {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         (self.pid, self.start_ticks).hash(state);
     }
@@ -596,9 +596,15 @@ mod tests {
         watcher.watch(child.id(), start);
         watcher.watch(child.id(), start);
         watcher.watch(child.id(), start + 1);
-        assert_eq!(heard.recv_timeout(Duration::from_secs(10)), Ok(Ended { pid: child.id(), start_ticks: start + 1 }));
+        assert_eq!(
+            heard.recv_timeout(Duration::from_secs(10)),
+            Ok(EndedProcess { pid: child.id(), start_ticks: start + 1 })
+        );
         child.kill().unwrap();
-        assert_eq!(heard.recv_timeout(Duration::from_secs(10)), Ok(Ended { pid: child.id(), start_ticks: start }));
+        assert_eq!(
+            heard.recv_timeout(Duration::from_secs(10)),
+            Ok(EndedProcess { pid: child.id(), start_ticks: start })
+        );
         child.wait().unwrap();
         drop(watcher);
         assert!(heard.try_recv().is_err());

@@ -21,7 +21,7 @@ use super::tcp::find_in_tables;
 /// no such connection, or nobody holds that end any more.
 #[must_use]
 pub fn user_of_tcp(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
-    asked_for(local, remote).unwrap_or_else(|_| find_in_tables(local, remote).map(|socket| socket.uid))
+    query_user(local, remote).unwrap_or_else(|_| find_in_tables(local, remote).map(|socket| socket.uid))
 }
 
 /// `SOCK_DIAG_BY_FAMILY`, as a request and as the type of its answer.
@@ -37,7 +37,7 @@ const HEADER: usize = 16;
 /// Length of `struct inet_diag_sockid`.
 const SOCKET_ID: usize = 48;
 
-fn asked_for(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<u32>> {
+fn query_user(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<u32>> {
     let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
     sendto(&socket, &request(local, remote), SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
     let mut answer = [0; 512];
@@ -126,12 +126,12 @@ mod tests {
             let client = TcpStream::connect(at).unwrap();
             let (server, from) = listener.accept().unwrap();
             let to = server.local_addr().unwrap();
-            assert_eq!(asked_for(from, to).unwrap(), Some(own), "{address}");
+            assert_eq!(query_user(from, to).unwrap(), Some(own), "{address}");
             assert_eq!(find_in_tables(from, to).map(|socket| socket.uid), Some(own), "{address}");
             assert_eq!(user_of_tcp(from, to), Some(own));
             // A listener is there, but not this connection.
             let nobody: SocketAddr = (to.ip(), 1).into();
-            assert_eq!(asked_for(to, nobody).unwrap(), None, "{address}");
+            assert_eq!(query_user(to, nobody).unwrap(), None, "{address}");
             drop(client);
             assert_eq!(user_of_tcp(from, to), None, "{address}: nobody holds it any more");
         }

@@ -8,21 +8,21 @@ use std::{
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
-/// Wakes; cheap to clone.
+/// The sending half of a wake-up; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Wake(Arc<OwnedFd>);
 
-/// Is woken.
+/// The receiving half of a wake-up, a descriptor to poll.
 #[derive(Debug)]
-pub struct Woken(OwnedFd);
+pub struct WakeReceiver(OwnedFd);
 
-/// A pair.
+/// Makes a connected pair.
 ///
 /// # Errors
 /// When the system gives no descriptors.
-pub fn pair() -> io::Result<(Wake, Woken)> {
+pub fn pair() -> io::Result<(Wake, WakeReceiver)> {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-    Ok((Wake(Arc::new(write)), Woken(read)))
+    Ok((Wake(Arc::new(write)), WakeReceiver(read)))
 }
 
 impl Wake {
@@ -33,15 +33,15 @@ impl Wake {
     }
 }
 
-impl Woken {
-    /// Takes the wakings that came.
+impl WakeReceiver {
+    /// Consumes all pending wake-ups.
     pub fn drain(&self) {
         let mut drain = [0_u8; 64];
         while matches!(rustix::io::read(&self.0, &mut drain), Ok(n) if n > 0) {}
     }
 }
 
-impl AsFd for Woken {
+impl AsFd for WakeReceiver {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

@@ -1,8 +1,8 @@
 //! ACP, the Agent Client Protocol, as `gemini --acp` speaks it: JSON-RPC, one message a line.
 //!
-//! A request for permission has no input of the tool. What Gemini CLI 0.61.0 shows of its shell is the
+//! A permission request does not carry the tool's input. What Gemini CLI 0.61.0 shows of its shell is the
 //! command itself, to the byte, and beside it the directory; of an edit, the file before and after. Of
-//! all else what it shows is only words, and never known whole.
+//! all other tools it shows only a description, so their requests are never complete.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
 use super::{
-    Codec, Meaning, Outcome, Request, raw,
-    rpc::{Dialect, Message, Sort},
+    Codec, Meaning, PermissionRequest, TurnEnd, raw,
+    rpc::{RpcDialect, RpcMessage, RpcMessageKind},
 };
-use agents::{Answer, borrowed::Text};
+use agents::{AgentAnswer, borrowed::Text};
 
-const DIALECT: Dialect = Dialect::Versioned;
+const DIALECT: RpcDialect = RpcDialect::Versioned;
 const ASKS: &str = "session/request_permission";
 
-/// Requests of ours.
+/// Id of our `initialize` request.
 const INITIALIZE: u64 = 1;
 const NEW: u64 = 2;
 
@@ -36,7 +36,7 @@ pub struct Acp {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Params<'a> {
+struct AcpParams<'a> {
     #[serde(borrow)]
     session_id: Option<Text<'a>>,
     #[serde(borrow)]
@@ -63,7 +63,7 @@ struct Update<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-struct Words<'a> {
+struct TextBlock<'a> {
     #[serde(borrow)]
     text: Option<Text<'a>>,
 }
@@ -78,7 +78,7 @@ struct Offer<'a> {
 }
 
 impl Acp {
-    /// One for a session in this directory.
+    /// A codec for a session in this directory.
     #[must_use]
     pub fn new(cwd: &str) -> Self {
         Self { cwd: cwd.to_owned(), session: None, last: NEW, prompted: None }
@@ -87,13 +87,13 @@ impl Acp {
     fn result(&mut self, id: u64, result: &RawValue) -> Vec<Meaning> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Of<'a> {
+        struct ResultFields<'a> {
             #[serde(borrow)]
             session_id: Option<Text<'a>>,
             #[serde(borrow)]
             stop_reason: Option<Text<'a>>,
         }
-        let of = serde_json::from_str::<Of<'_>>(result.get()).ok();
+        let of = serde_json::from_str::<ResultFields<'_>>(result.get()).ok();
         if id == INITIALIZE {
             let new = json!({ "cwd": self.cwd, "mcpServers": [] });
             return vec![Meaning::Send(DIALECT.request(NEW, "session/new", &new))];
@@ -101,7 +101,7 @@ impl Acp {
         if id == NEW {
             let session = of.and_then(|of| of.session_id).map(Text::into_string);
             let Some(session) = session else {
-                return vec![Meaning::Ended(Outcome::Failed("it began no session".into()))];
+                return vec![Meaning::Ended(TurnEnd::Failed("`session/new` returned no session id".into()))];
             };
             self.session = Some(session.clone());
             return vec![Meaning::Session(session), Meaning::Ready];
@@ -112,14 +112,14 @@ impl Acp {
         self.prompted = None;
         let reason = of.and_then(|of| of.stop_reason).map(Text::into_string).unwrap_or_default();
         vec![Meaning::Ended(match reason.as_str() {
-            "end_turn" => Outcome::Completed,
-            "cancelled" => Outcome::Interrupted,
-            other => Outcome::Failed(format!("it stopped: {other}")),
+            "end_turn" => TurnEnd::Completed,
+            "cancelled" => TurnEnd::Interrupted,
+            other => TurnEnd::Failed(format!("stop reason `{other}`")),
         })]
     }
 
     fn asked(id: &RawValue, method: &str, params: Option<&RawValue>, line: &str) -> Vec<Meaning> {
-        let told = params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
+        let told = params.and_then(|params| serde_json::from_str::<AcpParams<'_>>(params.get()).ok());
         let session = told.as_ref().and_then(|told| told.session_id.as_deref());
         let call = told.as_ref().and_then(|told| told.tool_call);
         let (Some(session), Some(call), Some(line), true) = (session, call, raw(line), method == ASKS) else {
@@ -131,11 +131,11 @@ impl Acp {
         let update: Update<'_> = serde_json::from_str(call.get()).unwrap_or_default();
         let call = update.tool_call_id.map(Text::into_string);
         let (id, session) = (id.get().to_owned(), session.to_owned());
-        vec![Meaning::Asks(Box::new(Request { id, session, call, place: None, line, item: None }))]
+        vec![Meaning::Asks(Box::new(PermissionRequest { id, session, call, place: None, line, item: None }))]
     }
 
     fn told(method: &str, params: Option<&RawValue>) -> Vec<Meaning> {
-        let params = params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
+        let params = params.and_then(|params| serde_json::from_str::<AcpParams<'_>>(params.get()).ok());
         let update = params.and_then(|params| serde_json::from_str::<Update<'_>>(params.update?.get()).ok());
         let (true, Some(update)) = (method == "session/update", update) else {
             return vec![Meaning::Unrecognized(method.to_owned())];
@@ -143,7 +143,8 @@ impl Acp {
         let call = || update.tool_call_id.as_deref().unwrap_or_default().to_owned();
         match update.session_update.as_deref() {
             Some("agent_message_chunk") => {
-                let words = update.content.and_then(|content| serde_json::from_str::<Words<'_>>(content.get()).ok());
+                let words =
+                    update.content.and_then(|content| serde_json::from_str::<TextBlock<'_>>(content.get()).ok());
                 words.and_then(|words| words.text).map(|text| Meaning::Text(text.into_string())).into_iter().collect()
             }
             Some("tool_call") => {
@@ -190,34 +191,34 @@ impl Codec for Acp {
         Some(DIALECT.notice("session/cancel", Some(json!({ "sessionId": session }))))
     }
 
-    fn hear(&mut self, line: &str) -> Vec<Meaning> {
-        let Ok(message) = serde_json::from_str::<Message<'_>>(line) else {
-            return vec![Meaning::Unrecognized("no message".into())];
+    fn decode_line(&mut self, line: &str) -> Vec<Meaning> {
+        let Ok(message) = serde_json::from_str::<RpcMessage<'_>>(line) else {
+            return vec![Meaning::Unrecognized("not a JSON-RPC message".into())];
         };
         match message.sort() {
-            Sort::Request { id, method, params } => Self::asked(id, method, params, line),
-            Sort::Notice { method, params } => Self::told(method, params),
-            Sort::Result { id, result } => self.result(id, result),
-            Sort::Error { id, words } if id <= NEW || self.prompted == Some(id) => {
+            RpcMessageKind::Request { id, method, params } => Self::asked(id, method, params, line),
+            RpcMessageKind::Notice { method, params } => Self::told(method, params),
+            RpcMessageKind::Result { id, result } => self.result(id, result),
+            RpcMessageKind::Error { id, words } if id <= NEW || self.prompted == Some(id) => {
                 self.prompted = None;
-                vec![Meaning::Ended(Outcome::Failed(words))]
+                vec![Meaning::Ended(TurnEnd::Failed(words))]
             }
-            Sort::Error { words, .. } => vec![Meaning::Failed(words)],
-            Sort::Strange => vec![Meaning::Unrecognized("no message of JSON-RPC".into())],
+            RpcMessageKind::Error { words, .. } => vec![Meaning::Failed(words)],
+            RpcMessageKind::Strange => vec![Meaning::Unrecognized("not a JSON-RPC message".into())],
         }
     }
 
-    fn answer(&self, request: &Request, given: &Answer) -> Option<String> {
+    fn answer(&self, request: &PermissionRequest, given: &AgentAnswer) -> Option<String> {
         let asked = asked(&request.line)?;
         if !given.allow {
-            // There is no way to say why.
+            // The protocol has no field for a reason.
             return Some(asked.deny.map_or_else(|| self.cancel(request), |option| selected(&request.id, &option)));
         }
         let option = asked.allow.filter(|_| given.rewrite.is_none() && given.answers.is_none())?;
         Some(selected(&request.id, &option))
     }
 
-    fn cancel(&self, request: &Request) -> String {
+    fn cancel(&self, request: &PermissionRequest) -> String {
         DIALECT.result(&request.id, &json!({ "outcome": { "outcome": "cancelled" } }))
     }
 }
@@ -228,28 +229,28 @@ fn selected(id: &str, option: &str) -> String {
 
 /// A request for permission, as the agent writes it.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct AcpRequest {
     /// The sort of the call, in the protocol's words.
     pub kind: String,
-    /// What it shows of it.
+    /// The title shown for the call.
     pub title: String,
-    /// Its words beside the title.
+    /// The text shown beside the title.
     pub words: Option<String>,
     /// The files it would write.
     pub paths: Vec<String>,
-    /// The answer that allows it, once.
+    /// Id of the option that allows the call once.
     allow: Option<String>,
-    /// The answer that refuses it.
+    /// Id of the option that rejects the call.
     deny: Option<String>,
-    /// What is shown of the call and offered as answers, each to the byte.
+    /// What is shown of the call and which answers are offered, byte for byte.
     pub input: String,
 }
 
-/// Reads a request for permission; `None` when it is none.
-pub(super) fn asked(line: &RawValue) -> Option<Asked> {
-    let message: Message<'_> = serde_json::from_str(line.get()).ok()?;
+/// Reads a permission request; `None` when the line is another message.
+pub(super) fn asked(line: &RawValue) -> Option<AcpRequest> {
+    let message: RpcMessage<'_> = serde_json::from_str(line.get()).ok()?;
     let params = message.params.filter(|_| message.method.as_deref() == Some(ASKS))?;
-    let params: Params<'_> = serde_json::from_str(params.get()).ok()?;
+    let params: AcpParams<'_> = serde_json::from_str(params.get()).ok()?;
     let mut fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(params.tool_call?.get()).ok()?;
     fields.retain(|name, _| !matches!(name.as_str(), "toolCallId" | "status"));
     if let Some(options) = params.options {
@@ -258,41 +259,41 @@ pub(super) fn asked(line: &RawValue) -> Option<Asked> {
     read(&serde_json::to_string(&fields).ok()?)
 }
 
-/// Reads what is shown of a call, with the answers that are offered.
-fn read(input: &str) -> Option<Asked> {
+/// Reads what is shown of a call, and the answers offered.
+fn read(input: &str) -> Option<AcpRequest> {
     #[derive(Deserialize)]
-    struct Shown<'a> {
+    struct ShownCall<'a> {
         #[serde(borrow)]
         title: Option<Text<'a>>,
         #[serde(borrow)]
         kind: Option<Text<'a>>,
         #[serde(default, borrow)]
-        content: Vec<Content<'a>>,
+        content: Vec<ShownContent<'a>>,
         #[serde(default, borrow)]
         options: Vec<Offer<'a>>,
     }
     #[derive(Deserialize)]
-    struct Content<'a> {
+    struct ShownContent<'a> {
         #[serde(borrow, rename = "type")]
         kind: Text<'a>,
         #[serde(borrow)]
         path: Option<Text<'a>>,
         #[serde(borrow)]
-        content: Option<Words<'a>>,
+        content: Option<TextBlock<'a>>,
     }
-    let shown: Shown<'_> = serde_json::from_str(input).ok()?;
+    let shown: ShownCall<'_> = serde_json::from_str(input).ok()?;
     let offered = |kind: &str| {
         let mut fitting = shown.options.iter().filter(|option| &*option.kind == kind);
-        // Two that say the same cannot be told apart.
+        // Two options of the same kind cannot be told apart.
         let first = fitting.next().filter(|_| fitting.next().is_none());
         first.map(|option| option.option_id.to_string())
     };
     let diffs = shown.content.iter().filter(|content| &*content.kind == "diff");
     let words = match shown.content.as_slice() {
-        [Content { content: Some(words), .. }] => words.text.as_deref().map(str::to_owned),
+        [ShownContent { content: Some(words), .. }] => words.text.as_deref().map(str::to_owned),
         _ => None,
     };
-    Some(Asked {
+    Some(AcpRequest {
         allow: offered("allow_once"),
         deny: offered("reject_once"),
         kind: shown.kind.as_deref().unwrap_or_default().to_owned(),
@@ -303,7 +304,7 @@ fn read(input: &str) -> Option<Asked> {
     })
 }
 
-impl Asked {
+impl AcpRequest {
     /// Whether it is Gemini CLI's shell in this directory, in the foreground. The words before the
     /// bracket are its own, those behind it are the model's.
     pub(super) fn is_shell_in(&self, cwd: &str) -> bool {
@@ -314,7 +315,7 @@ impl Asked {
     }
 }
 
-pub(super) fn has_words(input: Option<&str>, given: &Answer) -> bool {
+pub(super) fn can_express(input: Option<&str>, given: &AgentAnswer) -> bool {
     let allowed = || input.and_then(read).is_some_and(|asked| asked.allow.is_some());
     !given.allow || given.rewrite.is_none() && given.answers.is_none() && allowed()
 }

@@ -1,6 +1,6 @@
 //! Codex' app-server: JSON-RPC without its version, one message a line, over `codex app-server`.
 //!
-//! A request to change files names only its item; what would change was told when the item began.
+//! A request to change files names only its item; the changes themselves came when the item began.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,20 @@ use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
 use super::{
-    Calls, Codec, Meaning, Outcome, Request, raw,
-    rpc::{Dialect, Message, Sort},
+    Calls, Codec, Meaning, PermissionRequest, TurnEnd, raw,
+    rpc::{RpcDialect, RpcMessage, RpcMessageKind},
 };
-use agents::{Answer, borrowed::Text};
+use agents::{AgentAnswer, borrowed::Text};
 
-const DIALECT: Dialect = Dialect::Bare;
+const DIALECT: RpcDialect = RpcDialect::Bare;
 const COMMAND: &str = "item/commandExecution/requestApproval";
 const FILES: &str = "item/fileChange/requestApproval";
 
-/// Requests of ours.
+/// Id of our `initialize` request.
 const INITIALIZE: u64 = 1;
 const START: u64 = 2;
 
-/// Fields that name a request and say nothing of what is asked for: the same may be asked again.
+/// Fields that identify a request and differ between requests for the same thing.
 const NAMES: [&str; 7] = ["threadId", "turnId", "itemId", "startedAtMs", "completedAtMs", "id", "status"];
 
 /// A conversation with Codex.
@@ -37,15 +37,15 @@ pub struct AppServer {
     prompted: Option<u64>,
     /// The turn is to be stopped as soon as its id is known.
     stops: bool,
-    /// Files that items in the works would change.
+    /// File changes of the items in progress.
     items: Calls<Box<RawValue>>,
-    /// Messages that are told in parts.
+    /// Messages that arrive in parts.
     parts: Calls<()>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Params<'a> {
+struct AppServerParams<'a> {
     #[serde(borrow)]
     thread_id: Option<Text<'a>>,
     #[serde(borrow)]
@@ -68,7 +68,7 @@ struct Params<'a> {
 /// A thread, a turn or an item.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Thing<'a> {
+struct AppServerObject<'a> {
     #[serde(borrow)]
     id: Option<Text<'a>>,
     #[serde(borrow, rename = "type")]
@@ -84,18 +84,18 @@ struct Thing<'a> {
     message: Option<Text<'a>>,
 }
 
-impl Thing<'_> {
+impl AppServerObject<'_> {
     fn status(&self) -> &str {
         self.status.map_or("", |status| status.get().trim_matches('"'))
     }
 }
 
-fn thing(text: Option<&RawValue>) -> Thing<'_> {
+fn thing(text: Option<&RawValue>) -> AppServerObject<'_> {
     text.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default()
 }
 
 impl AppServer {
-    /// One for a thread in this directory.
+    /// A codec for a thread in this directory.
     #[must_use]
     pub fn new(cwd: &str) -> Self {
         Self {
@@ -123,13 +123,13 @@ impl AppServer {
 
     fn result(&mut self, id: u64, result: &RawValue) -> Vec<Meaning> {
         #[derive(Deserialize)]
-        struct Of<'a> {
+        struct ResultFields<'a> {
             #[serde(borrow)]
             thread: Option<&'a RawValue>,
             #[serde(borrow)]
             turn: Option<&'a RawValue>,
         }
-        let of = serde_json::from_str::<Of<'_>>(result.get()).ok();
+        let of = serde_json::from_str::<ResultFields<'_>>(result.get()).ok();
         if id == INITIALIZE {
             let start = json!({ "cwd": self.cwd, "approvalPolicy": "on-request" });
             return [DIALECT.notice("initialized", None), DIALECT.request(START, "thread/start", &start)]
@@ -139,7 +139,7 @@ impl AppServer {
         if id == START {
             let thread = of.and_then(|of| thing(of.thread).id.map(Text::into_string));
             let Some(thread) = thread else {
-                return vec![Meaning::Ended(Outcome::Failed("it began no thread".into()))];
+                return vec![Meaning::Ended(TurnEnd::Failed("`thread/start` returned no thread id".into()))];
             };
             self.thread = Some(thread.clone());
             return vec![Meaning::Session(thread), Meaning::Ready];
@@ -159,21 +159,30 @@ impl AppServer {
                 Meaning::Unrecognized(format!("a request: {method}")),
             ]
         };
-        let told = params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
+        let told = params.and_then(|params| serde_json::from_str::<AppServerParams<'_>>(params.get()).ok());
         let (Some(told), Some(line), true) = (told, raw(line), matches!(method, COMMAND | FILES)) else {
             return refused();
         };
         let (Some(session), Some(call)) = (told.thread_id, told.item_id) else { return refused() };
         let item = self.items.get(&call).filter(|_| method == FILES).cloned();
         let (session, call) = (session.into_string(), Some(call.into_string()));
-        vec![Meaning::Asks(Box::new(Request { id: id.get().to_owned(), session, call, place: None, line, item }))]
+        vec![Meaning::Asks(Box::new(PermissionRequest {
+            id: id.get().to_owned(),
+            session,
+            call,
+            place: None,
+            line,
+            item,
+        }))]
     }
 
     fn told(&mut self, method: &str, params: Option<&RawValue>) -> Vec<Meaning> {
-        let told = params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok()).unwrap_or_default();
-        // A helper's thread speaks for itself.
+        let told = params
+            .and_then(|params| serde_json::from_str::<AppServerParams<'_>>(params.get()).ok())
+            .unwrap_or_default();
+        // A sub-agent's thread reports its own turns.
         let own = told.thread_id.is_none() || told.thread_id.as_deref() == self.thread.as_deref();
-        let named = |thing: &Thing<'_>| thing.id.as_deref().unwrap_or_default().to_owned();
+        let named = |thing: &AppServerObject<'_>| thing.id.as_deref().unwrap_or_default().to_owned();
         match method {
             "turn/started" if own => {
                 self.turn = thing(told.turn).id.map(Text::into_string);
@@ -202,11 +211,11 @@ impl AppServer {
                 self.turn = None;
                 let turn = thing(told.turn);
                 vec![Meaning::Ended(match turn.status() {
-                    "completed" => Outcome::Completed,
-                    "interrupted" => Outcome::Interrupted,
+                    "completed" => TurnEnd::Completed,
+                    "interrupted" => TurnEnd::Interrupted,
                     other => {
                         let words = thing(turn.error).message.map(Text::into_string);
-                        Outcome::Failed(words.unwrap_or_else(|| format!("the turn ended: {other}")))
+                        TurnEnd::Failed(words.unwrap_or_else(|| format!("the turn ended: {other}")))
                     }
                 })]
             }
@@ -215,7 +224,7 @@ impl AppServer {
             }
             "error" if own && told.will_retry != Some(true) => {
                 let words = thing(told.error).message.map(Text::into_string);
-                vec![Meaning::Failed(words.unwrap_or_else(|| "an error without words".into()))]
+                vec![Meaning::Failed(words.unwrap_or_else(|| "an error without a message".into()))]
             }
             "thread/started" if self.thread.is_none() => {
                 // The answer to our request says so again.
@@ -227,7 +236,7 @@ impl AppServer {
         }
     }
 
-    fn completed(&mut self, item: &Thing<'_>, own: bool) -> Vec<Meaning> {
+    fn completed(&mut self, item: &AppServerObject<'_>, own: bool) -> Vec<Meaning> {
         let id = item.id.as_deref().unwrap_or_default();
         match item.kind.as_deref() {
             Some("agentMessage") if own => {
@@ -250,7 +259,7 @@ impl AppServer {
     }
 }
 
-/// What is told and says nothing that is needed here.
+/// Notifications that need no handling here.
 const KNOWN: [&str; 10] = [
     "account/",
     "configWarning",
@@ -284,33 +293,33 @@ impl Codec for AppServer {
         self.stop()
     }
 
-    fn hear(&mut self, line: &str) -> Vec<Meaning> {
-        let Ok(message) = serde_json::from_str::<Message<'_>>(line) else {
+    fn decode_line(&mut self, line: &str) -> Vec<Meaning> {
+        let Ok(message) = serde_json::from_str::<RpcMessage<'_>>(line) else {
             return vec![Meaning::Unrecognized("no message".into())];
         };
         match message.sort() {
-            Sort::Request { id, method, params } => self.asked(id, method, params, line),
-            Sort::Notice { method, params } => self.told(method, params),
-            Sort::Result { id, result } => self.result(id, result),
-            Sort::Error { id, words } if id <= START || self.prompted == Some(id) => {
-                vec![Meaning::Ended(Outcome::Failed(words))]
+            RpcMessageKind::Request { id, method, params } => self.asked(id, method, params, line),
+            RpcMessageKind::Notice { method, params } => self.told(method, params),
+            RpcMessageKind::Result { id, result } => self.result(id, result),
+            RpcMessageKind::Error { id, words } if id <= START || self.prompted == Some(id) => {
+                vec![Meaning::Ended(TurnEnd::Failed(words))]
             }
-            Sort::Error { words, .. } => vec![Meaning::Failed(words)],
-            Sort::Strange => vec![Meaning::Unrecognized("no message of JSON-RPC".into())],
+            RpcMessageKind::Error { words, .. } => vec![Meaning::Failed(words)],
+            RpcMessageKind::Strange => vec![Meaning::Unrecognized("not a JSON-RPC message".into())],
         }
     }
 
-    fn answer(&self, request: &Request, given: &Answer) -> Option<String> {
+    fn answer(&self, request: &PermissionRequest, given: &AgentAnswer) -> Option<String> {
         let offered = asked(&request.line)?;
         if given.allow && (given.rewrite.is_some() || given.answers.is_some() || !offered.accepts()) {
             return None;
         }
-        // There is no way to say why.
+        // The protocol has no field for a reason.
         let decision = if given.allow { "accept" } else { "decline" };
         Some(DIALECT.result(&request.id, &json!({ "decision": decision })))
     }
 
-    fn cancel(&self, request: &Request) -> String {
+    fn cancel(&self, request: &PermissionRequest) -> String {
         DIALECT.result(&request.id, &json!({ "decision": "cancel" }))
     }
 }
@@ -318,7 +327,7 @@ impl Codec for AppServer {
 /// A request for permission, as the agent writes it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Asked<'a> {
+pub(super) struct AppServerRequest<'a> {
     #[serde(borrow)]
     pub kind: Option<Text<'a>>,
     #[serde(borrow)]
@@ -334,28 +343,28 @@ pub(super) struct Asked<'a> {
     /// Whether it is about files.
     #[serde(skip)]
     pub is_files: bool,
-    /// The fields that say what is asked for, each to the byte.
+    /// The fields that say what is asked for, byte for byte.
     #[serde(skip)]
     pub input: String,
 }
 
-impl Asked<'_> {
-    /// Whether a plain yes, for this once, is among the answers.
+impl AppServerRequest<'_> {
+    /// Whether accepting once is among the answers.
     fn accepts(&self) -> bool {
         self.available_decisions.as_ref().is_none_or(|all| all.iter().any(|one| one.get() == "\"accept\""))
     }
 }
 
-/// Reads a request for permission; `None` when it is none.
-pub(super) fn asked(line: &RawValue) -> Option<Asked<'_>> {
-    let message: Message<'_> = serde_json::from_str(line.get()).ok()?;
+/// Reads a permission request; `None` when the line is another message.
+pub(super) fn asked(line: &RawValue) -> Option<AppServerRequest<'_>> {
+    let message: RpcMessage<'_> = serde_json::from_str(line.get()).ok()?;
     let method = message.method?;
     let params = message.params.filter(|_| matches!(&*method, COMMAND | FILES))?;
-    let asked: Asked<'_> = serde_json::from_str(params.get()).ok()?;
-    Some(Asked { is_files: &*method == FILES, input: nameless(params.get())?, ..asked })
+    let asked: AppServerRequest<'_> = serde_json::from_str(params.get()).ok()?;
+    Some(AppServerRequest { is_files: &*method == FILES, input: nameless(params.get())?, ..asked })
 }
 
-/// The fields of an object but those that only name it.
+/// The fields of an object without those that only identify it.
 pub(super) fn nameless(object: &str) -> Option<String> {
     let mut fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(object).ok()?;
     fields.retain(|name, _| !NAMES.contains(&name.as_str()));
@@ -364,14 +373,14 @@ pub(super) fn nameless(object: &str) -> Option<String> {
 
 /// A change that an item would make.
 #[derive(Debug, Deserialize)]
-pub(super) struct Change {
+pub(super) struct FileChange {
     /// The file.
     pub path: String,
-    kind: Kind,
+    kind: ChangeKind,
 }
 
 #[derive(Debug, Deserialize)]
-struct Kind {
+struct ChangeKind {
     #[serde(default)]
     move_path: Option<String>,
 }
@@ -379,18 +388,19 @@ struct Kind {
 /// The files an item would change, by their names before and after; `None` when it does not say.
 pub(super) fn changed(item: &RawValue) -> Option<Vec<String>> {
     #[derive(Deserialize)]
-    struct Item {
-        changes: Vec<Change>,
+    struct ChangedItem {
+        changes: Vec<FileChange>,
     }
-    let item: Item = serde_json::from_str(item.get()).ok()?;
+    let item: ChangedItem = serde_json::from_str(item.get()).ok()?;
     let paths: Vec<String> =
         item.changes.into_iter().flat_map(|change| std::iter::once(change.path).chain(change.kind.move_path)).collect();
     (!paths.is_empty()).then_some(paths)
 }
 
-pub(super) fn has_words(input: Option<&str>, given: &Answer) -> bool {
-    let asked = input.and_then(|input| serde_json::from_str::<Asked<'_>>(input).ok());
-    !given.allow || given.rewrite.is_none() && given.answers.is_none() && asked.as_ref().is_none_or(Asked::accepts)
+pub(super) fn can_express(input: Option<&str>, given: &AgentAnswer) -> bool {
+    let asked = input.and_then(|input| serde_json::from_str::<AppServerRequest<'_>>(input).ok());
+    !given.allow
+        || given.rewrite.is_none() && given.answers.is_none() && asked.as_ref().is_none_or(AppServerRequest::accepts)
 }
 
 /// Whether a request for a command asks for nothing else: no other rights, no other place, no input to

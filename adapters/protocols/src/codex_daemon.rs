@@ -1,4 +1,4 @@
-//! The daemon of Codex as a live source: what it says its threads do.
+//! Follows Codex's shared daemon as a live source of its threads' status.
 //!
 //! Plain `codex` lets a shared daemon work (`codex app-server`), whose socket below the home speaks
 //! WebSocket with a message for each change of a thread's status. [`Daemons::start`] follows the
@@ -11,11 +11,11 @@
 //! A daemon calls itself after the first client that comes. So a new socket is left alone until
 //! whoever started the daemon has spoken.
 //!
-//! `wire` has the shapes, `talk` the meaning, `link` one connection, `socket` how it is found.
+//! `wire` has the shapes, `session` the meaning, `link` one connection, `socket` how it is found.
 
 mod link;
+mod session;
 mod socket;
-mod talk;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -43,25 +43,25 @@ use link::Link;
 pub const PROVIDER: Provider = Provider::Codex;
 use processes::wake;
 
-/// Threads nobody knew that may wait to be told of again.
+/// Most unknown threads queued to be reported again.
 const STRANGERS: usize = 256;
-/// A claim of a thread whose transcript was not seen yet is offered again for so long, ms.
+/// How long the claim of a thread without a known transcript is repeated, ms.
 const AGAIN_MS: i64 = 30_000;
-/// So often it is offered again.
+/// Interval between repetitions.
 const AGAIN_EVERY: Duration = Duration::from_millis(250);
 
-/// How long things may take.
+/// Intervals and timeouts of the follower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// A home without a daemon is looked at this often.
+    /// Interval between looks for the daemon of a home.
     pub look_every: Duration,
-    /// A socket younger than this is left alone, milliseconds.
+    /// Least age of a socket before it is connected to, ms.
     pub leave_alone_ms: i64,
-    /// An answer may take so long.
+    /// Timeout of an answer.
     pub answer: Duration,
-    /// After the first failure the next try comes this much later; then later and later,
+    /// Wait after the first failure; it grows with each further one.
     pub pause: Duration,
-    /// but not later than this.
+    /// Longest wait after a failure.
     pub longest_pause: Duration,
 }
 
@@ -84,32 +84,32 @@ impl Timing {
     }
 }
 
-/// What is handed on.
+/// What the follower reports.
 #[derive(Debug)]
-pub enum Told {
+pub enum DaemonEvent {
     /// Claims, oldest first.
-    Claims(Vec<NewEvent>, Strangers),
-    /// Every daemon was looked for once: of other threads than these, nothing that was claimed
-    /// before the start is so any more.
+    Claims(Vec<NewEvent>, UnknownThreads),
+    /// Every daemon was looked for once: for threads other than these, claims made
+    /// before the start no longer hold.
     Only(Vec<Arc<str>>),
 }
 
-/// Takes the threads that nobody knows; they are told of again for a while.
+/// Takes threads that no session is known for; their claims are repeated for a while.
 #[derive(Debug, Clone)]
-pub struct Strangers(Sender<Arc<str>>, wake::Wake);
+pub struct UnknownThreads(Sender<Arc<str>>, wake::Wake);
 
-impl Strangers {
-    /// Nobody knows this thread.
-    pub fn tell(&self, thread: Arc<str>) {
-        // When there is no room it is not told of again.
+impl UnknownThreads {
+    /// Asks for the claim of this thread to be repeated.
+    pub fn report(&self, thread: Arc<str>) {
+        // When the channel is full it is not repeated.
         self.0.try_send(thread).ok();
         self.1.wake();
     }
 }
 
-/// How the source does.
+/// The health of the follower.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Health {
+pub struct DaemonHealth {
     /// Whether a daemon's socket was ever seen.
     pub seen: bool,
     /// Daemons that are connected.
@@ -135,30 +135,30 @@ pub struct Daemons {
 
 /// Reads the health.
 #[derive(Debug, Clone, Default)]
-pub struct HealthHandle(Arc<Mutex<Health>>);
+pub struct HealthHandle(Arc<Mutex<DaemonHealth>>);
 
 impl HealthHandle {
-    /// How the source does now.
+    /// The current health.
     #[must_use]
-    pub fn get(&self) -> Health {
+    pub fn get(&self) -> DaemonHealth {
         self.lock().clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Health> {
+    fn lock(&self) -> MutexGuard<'_, DaemonHealth> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Daemons {
-    /// Follows the daemons of these homes; `clock` reads the wall clock. What they say goes to
-    /// `sink`, which may wait.
+    /// Follows the daemons of these homes; `clock` reads the wall clock. Events go to
+    /// `sink`, which may block.
     ///
     /// # Errors
-    /// When a thread or a descriptor cannot be had.
+    /// When a thread or a descriptor cannot be made.
     pub fn start<C, S>(homes: Vec<PathBuf>, timing: Timing, clock: C, sink: S) -> io::Result<Self>
     where
         C: Fn() -> Timestamp + Send + 'static,
-        S: FnMut(Told) -> Result<(), Stopped> + Send + 'static,
+        S: FnMut(DaemonEvent) -> Result<(), Stopped> + Send + 'static,
     {
         let (wake, woken) = wake::pair()?;
         let (strangers, strange) = bounded(STRANGERS);
@@ -170,7 +170,7 @@ impl Daemons {
             settled: false,
             waiting: Vec::new(),
             strange,
-            strangers: Strangers(strangers, wake.clone()),
+            strangers: UnknownThreads(strangers, wake.clone()),
             offer_due: start,
             health: health.clone(),
             stop: Arc::clone(&stop),
@@ -182,13 +182,13 @@ impl Daemons {
         Ok(Self { stop, wake, health, thread })
     }
 
-    /// A handle that tells how it does.
+    /// A handle to the follower's health.
     #[must_use]
     pub fn health(&self) -> HealthHandle {
         self.health.clone()
     }
 
-    /// Ends it and waits until it did. What was claimed stands: the daemon goes on.
+    /// Stops the thread and waits for it. Its claims stand: the daemon goes on.
     pub fn stop(self) {
         self.stop.store(true, Ordering::Relaxed);
         self.wake.wake();
@@ -200,17 +200,17 @@ impl Daemons {
 
 struct Follower<C, S> {
     links: Vec<Link>,
-    /// Whether [`Told::Only`] was told.
+    /// Whether [`DaemonEvent::Only`] was told.
     settled: bool,
     /// Threads nobody knew when they were told of.
     waiting: Vec<Arc<str>>,
     strange: Receiver<Arc<str>>,
-    strangers: Strangers,
+    strangers: UnknownThreads,
     /// When those that wait are told of again.
     offer_due: Instant,
     health: HealthHandle,
     stop: Arc<AtomicBool>,
-    woken: wake::Woken,
+    woken: wake::WakeReceiver,
     clock: C,
     sink: S,
 }
@@ -218,7 +218,7 @@ struct Follower<C, S> {
 impl<C, S> Follower<C, S>
 where
     C: Fn() -> Timestamp,
-    S: FnMut(Told) -> Result<(), Stopped>,
+    S: FnMut(DaemonEvent) -> Result<(), Stopped>,
 {
     fn run(mut self) {
         let mut more = false;
@@ -265,17 +265,17 @@ where
         self.report(now, messages, errors);
         self.offer_again(now, &mut events);
         if !events.is_empty() {
-            (self.sink)(Told::Claims(events, self.strangers.clone()))?;
+            (self.sink)(DaemonEvent::Claims(events, self.strangers.clone()))?;
         }
         if !self.settled && self.links.iter().all(|link| link.settled) {
             self.settled = true;
             let threads = self.links.iter().flat_map(Link::threads).cloned().collect();
-            (self.sink)(Told::Only(threads))?;
+            (self.sink)(DaemonEvent::Only(threads))?;
         }
         Ok(more)
     }
 
-    /// A thread is told of before its transcript is found: what is still so is offered again.
+    /// Repeats claims that still hold of threads whose transcript had not been found yet.
     fn offer_again(&mut self, now: Timestamp, events: &mut Vec<NewEvent>) {
         self.waiting.extend(self.strange.try_iter());
         let instant = Instant::now();

@@ -3,12 +3,12 @@
 //!
 //! A [`Codec`] is pure: a line of the agent in, what it means out ([`Meaning`]), and the lines that
 //! begin, prompt, interrupt and answer. It decides nothing: a request for permission is handed on with
-//! every byte of it ([`Request`]), and its answer is made of a decision somebody else took. What nobody
+//! every byte of it ([`PermissionRequest`]), and its answer is made of a decision somebody else took. What nobody
 //! understands is kept as unrecognized; a request nobody understands is answered with the protocol's
 //! own error, which is never a yes. A grant of the agent's own ("for this session", "always") is never
 //! given: it would outlive the decision.
 //!
-//! [`told`] is what is delivered of it, [`program`] the process of the agent.
+//! [`conversation`] is what is delivered of it, [`program`] the process of the agent.
 //!
 //! Shapes: recorded from Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0
 //! (`fixtures/protocol`).
@@ -18,36 +18,36 @@
 pub mod acp;
 pub mod app_server;
 pub mod codex_daemon;
+pub mod conversation;
 pub mod program;
 mod rpc;
 pub mod stream_json;
 pub mod telemetry;
-pub mod told;
 
 use agents::{
-    Agent, Answer,
+    Agent, AgentAnswer,
     agent::{Drive, Protocol},
 };
 use events::{Provider, ToolOutcome};
 use serde_json::value::RawValue;
 
-/// A line of more bytes than this is no message of an agent.
+/// Longest line read from an agent, bytes.
 pub const LINE_BYTES: usize = 32 << 20;
-/// Calls that are remembered at once, for the requests that name them.
+/// Maximum number of calls remembered for the requests that name them.
 const CALLS: usize = 256;
 
 /// What a line of the agent means.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Meaning {
-    /// This is to be sent at once: a step of the greeting, or an answer nobody decides on.
+    /// A line to send at once: a step of the handshake, or an answer that needs no decision.
     Send(String),
-    /// The session it is: the agent's own id of it.
+    /// The agent's own id of the session.
     Session(String),
-    /// It takes a prompt.
+    /// The agent accepts a prompt.
     Ready,
     /// Something the agent says to its user; one text may come in parts.
     Text(String),
-    /// It calls a tool.
+    /// The agent calls a tool.
     Called {
         /// The agent's id of the call.
         call: String,
@@ -61,22 +61,22 @@ pub enum Meaning {
         /// How.
         outcome: ToolOutcome,
     },
-    /// It asks for permission, and waits.
-    Asks(Box<Request>),
-    /// It does not wait for the answer to this request any more.
+    /// The agent asks for permission, and waits.
+    Asks(Box<PermissionRequest>),
+    /// The agent no longer waits for the answer to this request.
     Settled(String),
     /// The turn is over.
-    Ended(Outcome),
-    /// Something went wrong, and the turn may go on.
+    Ended(TurnEnd),
+    /// An error; the turn may go on.
     Failed(String),
-    /// A message that is not understood; its sort.
+    /// A message of an unknown kind, named.
     Unrecognized(String),
 }
 
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// As it should.
+pub enum TurnEnd {
+    /// Completed.
     Completed,
     /// Somebody interrupted it.
     Interrupted,
@@ -86,22 +86,22 @@ pub enum Outcome {
 
 /// A request for permission.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct PermissionRequest {
     /// The protocol's id of it, as JSON.
     pub id: String,
     /// The session that asks.
     pub session: String,
     /// The call it is about, by the agent's id.
     pub call: Option<String>,
-    /// The directory of the call, where it was told beside the request.
+    /// The directory of the call, where the agent sent it beside the request.
     pub place: Option<String>,
-    /// The request, every byte of it.
+    /// The request line, byte for byte.
     pub line: Box<RawValue>,
-    /// What the request leaves out of the call, every byte of it.
+    /// The part of the call that the request leaves out, byte for byte.
     pub item: Option<Box<RawValue>>,
 }
 
-impl PartialEq for Request {
+impl PartialEq for PermissionRequest {
     fn eq(&self, other: &Self) -> bool {
         let text = |item: &Option<Box<RawValue>>| item.as_ref().map(|item| item.get().to_owned());
         (&self.id, &self.session, &self.call, &self.place) == (&other.id, &other.session, &other.call, &other.place)
@@ -112,23 +112,23 @@ impl PartialEq for Request {
 
 /// One conversation with an agent, in its protocol.
 pub trait Codec: Send {
-    /// What is sent first.
+    /// The lines to send first.
     fn begin(&mut self) -> Vec<String>;
 
-    /// A prompt; `None` while there is no session.
+    /// The line that sends a prompt; `None` while there is no session.
     fn prompt(&mut self, text: &str) -> Option<String>;
 
-    /// Stops the turn; `None` when there is none.
+    /// The line that stops the turn; `None` when no turn is open.
     fn interrupt(&mut self) -> Option<String>;
 
-    /// What a line means.
-    fn hear(&mut self, line: &str) -> Vec<Meaning>;
+    /// Decodes a line of the agent.
+    fn decode_line(&mut self, line: &str) -> Vec<Meaning>;
 
-    /// The line that answers a request; `None` when the protocol has no words for the decision.
-    fn answer(&self, request: &Request, given: &Answer) -> Option<String>;
+    /// The line that answers a request; `None` when the protocol cannot express the decision.
+    fn answer(&self, request: &PermissionRequest, given: &AgentAnswer) -> Option<String>;
 
-    /// The line that takes the request off the table, because the turn is stopped. No permission.
-    fn cancel(&self, request: &Request) -> String;
+    /// The line that cancels the request because the turn is stopped; it grants nothing.
+    fn cancel(&self, request: &PermissionRequest) -> String;
 }
 
 /// How an agent is driven; `None` where it speaks no protocol that is known here.
@@ -147,14 +147,14 @@ pub fn codec(protocol: Protocol, cwd: &str) -> Box<dyn Codec> {
     }
 }
 
-/// Whether the agent has words, over its protocol, for this decision on such a request: its tool, and
-/// the tool's input as it was told.
+/// Whether an agent's protocol can express this decision on a request for this tool and
+/// input.
 #[must_use]
-pub fn has_words(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &Answer) -> bool {
+pub fn can_express(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
     drive(provider).is_some_and(|drive| match drive.protocol {
-        Protocol::StreamJson => stream_json::has_words(tool, input, given),
-        Protocol::AppServer => app_server::has_words(input, given),
-        Protocol::Acp => acp::has_words(input, given),
+        Protocol::StreamJson => stream_json::can_express(tool, input, given),
+        Protocol::AppServer => app_server::can_express(input, given),
+        Protocol::Acp => acp::can_express(input, given),
     })
 }
 
@@ -170,24 +170,24 @@ pub fn is_plain(provider: Provider, input: &str) -> bool {
 
 /// Cuts what an agent writes into lines.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub struct LineSplitter {
     half: Vec<u8>,
-    /// The line at hand is too long, and skipped to its end.
+    /// Whether the current line is too long and is skipped to its end.
     skips: bool,
 }
 
 /// One line of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub enum AgentLine {
     /// A line, without its end.
     Whole(String),
-    /// One that is no text, or longer than [`LINE_BYTES`].
+    /// A line that is not UTF-8, or longer than [`LINE_BYTES`].
     Damaged,
 }
 
-impl Lines {
-    /// Takes bytes; gives the lines they complete.
-    pub fn take(&mut self, mut bytes: &[u8]) -> Vec<Line> {
+impl LineSplitter {
+    /// Appends bytes and returns the lines they complete.
+    pub fn take(&mut self, mut bytes: &[u8]) -> Vec<AgentLine> {
         let mut lines = Vec::new();
         while let Some(at) = memchr::memchr(b'\n', bytes) {
             let (head, rest) = bytes.split_at(at);
@@ -198,8 +198,8 @@ impl Lines {
             let text = String::from_utf8(line).ok().filter(|_| !skipped);
             match text {
                 Some(text) if text.trim().is_empty() => {}
-                Some(text) => lines.push(Line::Whole(text)),
-                None => lines.push(Line::Damaged),
+                Some(text) => lines.push(AgentLine::Whole(text)),
+                None => lines.push(AgentLine::Damaged),
             }
         }
         self.keep(bytes);

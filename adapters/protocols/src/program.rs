@@ -32,7 +32,7 @@ use rustix::process::{
 
 use agents::{CannotRun, DRIVE_CHILD, DRIVEN};
 
-/// An agent that runs.
+/// A running agent.
 #[derive(Debug)]
 pub struct Program {
     child: Child,

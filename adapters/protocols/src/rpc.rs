@@ -10,7 +10,7 @@ const UNKNOWN_METHOD: i64 = -32_601;
 
 /// A message of any sort.
 #[derive(Debug, Deserialize)]
-pub(super) struct Message<'a> {
+pub(super) struct RpcMessage<'a> {
     #[serde(borrow)]
     pub id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -25,7 +25,7 @@ pub(super) struct Message<'a> {
 
 /// What a message is.
 #[derive(Debug)]
-pub(super) enum Sort<'a> {
+pub(super) enum RpcMessageKind<'a> {
     /// Asks for an answer under this id.
     Request { id: &'a RawValue, method: &'a str, params: Option<&'a RawValue> },
     /// Tells something.
@@ -38,20 +38,22 @@ pub(super) enum Sort<'a> {
     Strange,
 }
 
-impl<'a> Message<'a> {
-    pub(super) fn sort(&'a self) -> Sort<'a> {
+impl<'a> RpcMessage<'a> {
+    pub(super) fn sort(&'a self) -> RpcMessageKind<'a> {
         let number = |id: &RawValue| id.get().parse::<u64>().ok();
         match (self.id, &self.method, self.result, self.error) {
             // An id that is null names nothing: such a message cannot be answered.
             (Some(id), Some(method), None, None) if id.get() != "null" => {
-                Sort::Request { id, method, params: self.params }
+                RpcMessageKind::Request { id, method, params: self.params }
             }
-            (None, Some(method), None, None) => Sort::Notice { method, params: self.params },
-            (Some(id), None, Some(result), None) => number(id).map_or(Sort::Strange, |id| Sort::Result { id, result }),
+            (None, Some(method), None, None) => RpcMessageKind::Notice { method, params: self.params },
+            (Some(id), None, Some(result), None) => {
+                number(id).map_or(RpcMessageKind::Strange, |id| RpcMessageKind::Result { id, result })
+            }
             (Some(id), None, _, Some(error)) => {
-                number(id).map_or(Sort::Strange, |id| Sort::Error { id, words: words(error) })
+                number(id).map_or(RpcMessageKind::Strange, |id| RpcMessageKind::Error { id, words: words(error) })
             }
-            _ => Sort::Strange,
+            _ => RpcMessageKind::Strange,
         }
     }
 }
@@ -59,24 +61,24 @@ impl<'a> Message<'a> {
 /// What an error says.
 fn words(error: &RawValue) -> String {
     #[derive(Deserialize)]
-    struct Told<'a> {
+    struct RpcError<'a> {
         #[serde(borrow)]
         message: Text<'a>,
     }
-    serde_json::from_str::<Told<'_>>(error.get())
+    serde_json::from_str::<RpcError<'_>>(error.get())
         .map_or_else(|_| error.get().to_owned(), |told| told.message.into_string())
 }
 
 /// Whether messages name the version of JSON-RPC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum RpcDialect {
     /// They do (ACP).
     Versioned,
     /// They do not (Codex).
     Bare,
 }
 
-impl Dialect {
+impl RpcDialect {
     fn line(self, mut message: Value) -> String {
         if self == Self::Versioned {
             message["jsonrpc"] = "2.0".into();

@@ -11,8 +11,8 @@ use events::ToolOutcome;
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::{Calls, Codec, Meaning, Outcome, Request, raw};
-use agents::{Answer, borrowed::Text};
+use super::{Calls, Codec, Meaning, PermissionRequest, TurnEnd, raw};
+use agents::{AgentAnswer, borrowed::Text};
 
 /// Our id of the greeting.
 const GREETING: &str = "capture-begins";
@@ -37,7 +37,7 @@ pub struct StreamJson {
 }
 
 #[derive(Debug, Deserialize)]
-struct Message<'a> {
+struct StreamMessage<'a> {
     #[serde(borrow, rename = "type")]
     kind: Text<'a>,
     #[serde(borrow)]
@@ -72,7 +72,7 @@ struct Message<'a> {
 
 /// A request of the agent.
 #[derive(Debug, Deserialize)]
-struct Control<'a> {
+struct ControlRequest<'a> {
     #[serde(borrow)]
     subtype: Text<'a>,
     #[serde(borrow)]
@@ -87,7 +87,7 @@ struct Control<'a> {
 
 /// What the callback before a call tells.
 #[derive(Debug, Deserialize)]
-struct Before<'a> {
+struct PreToolUse<'a> {
     #[serde(borrow)]
     cwd: Option<Text<'a>>,
     #[serde(borrow)]
@@ -95,7 +95,7 @@ struct Before<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-struct Response<'a> {
+struct ControlResponse<'a> {
     #[serde(borrow)]
     subtype: Option<Text<'a>>,
     #[serde(borrow)]
@@ -105,13 +105,13 @@ struct Response<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-struct Said<'a> {
+struct AssistantMessage<'a> {
     #[serde(borrow)]
     content: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Block<'a> {
+struct ContentBlock<'a> {
     #[serde(borrow, rename = "type")]
     kind: Text<'a>,
     #[serde(borrow)]
@@ -128,7 +128,7 @@ struct Block<'a> {
 
 /// What is said of a result beside it.
 #[derive(Debug, Deserialize)]
-struct Meta<'a> {
+struct ResultMeta<'a> {
     #[serde(borrow)]
     id: Text<'a>,
     #[serde(borrow)]
@@ -142,7 +142,7 @@ struct Permission<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-struct Event<'a> {
+struct StreamEvent<'a> {
     #[serde(borrow, rename = "type")]
     kind: Text<'a>,
     #[serde(borrow)]
@@ -159,7 +159,7 @@ struct Delta<'a> {
 
 /// A request for permission, as the agent writes it.
 #[derive(Debug)]
-pub(super) struct Asked<'a> {
+pub(super) struct ToolRequest<'a> {
     /// The tool.
     pub tool: String,
     /// Its input, every byte of it.
@@ -167,12 +167,12 @@ pub(super) struct Asked<'a> {
 }
 
 /// Reads a request for permission; `None` when it is none.
-pub(super) fn asked(line: &RawValue) -> Option<Asked<'_>> {
-    let message: Message<'_> = serde_json::from_str(line.get()).ok()?;
-    let control: Control<'_> = serde_json::from_str(message.request?.get()).ok()?;
+pub(super) fn asked(line: &RawValue) -> Option<ToolRequest<'_>> {
+    let message: StreamMessage<'_> = serde_json::from_str(line.get()).ok()?;
+    let control: ControlRequest<'_> = serde_json::from_str(message.request?.get()).ok()?;
     let asks = &*message.kind == "control_request" && &*control.subtype == "can_use_tool";
     let tool = control.tool_name?.into_string();
-    control.input.filter(|_| asks).map(|input| Asked { tool, input })
+    control.input.filter(|_| asks).map(|input| ToolRequest { tool, input })
 }
 
 impl Codec for StreamJson {
@@ -199,8 +199,8 @@ impl Codec for StreamJson {
         self.works.then(|| request.to_string())
     }
 
-    fn hear(&mut self, line: &str) -> Vec<Meaning> {
-        let Ok(message) = serde_json::from_str::<Message<'_>>(line) else {
+    fn decode_line(&mut self, line: &str) -> Vec<Meaning> {
+        let Ok(message) = serde_json::from_str::<StreamMessage<'_>>(line) else {
             return vec![Meaning::Unrecognized("no message".into())];
         };
         let mut meanings = Vec::new();
@@ -233,13 +233,13 @@ impl Codec for StreamJson {
         meanings
     }
 
-    fn answer(&self, request: &Request, given: &Answer) -> Option<String> {
+    fn answer(&self, request: &PermissionRequest, given: &AgentAnswer) -> Option<String> {
         let asked = asked(&request.line)?;
         let response = response(&asked.tool, asked.input.get(), given)?;
         Some(answered(&request.id, &response))
     }
 
-    fn cancel(&self, request: &Request) -> String {
+    fn cancel(&self, request: &PermissionRequest) -> String {
         answered(
             &request.id,
             &json!({ "behavior": "deny", "message": "interrupted by the user", "interrupt": true }).to_string(),
@@ -248,7 +248,7 @@ impl Codec for StreamJson {
 }
 
 impl StreamJson {
-    fn control(&mut self, message: &Message<'_>, line: &str, meanings: &mut Vec<Meaning>) {
+    fn control(&mut self, message: &StreamMessage<'_>, line: &str, meanings: &mut Vec<Meaning>) {
         let Some(id) = message.request_id.as_deref() else {
             return meanings.push(Meaning::Unrecognized("a request without an id".into()));
         };
@@ -257,7 +257,8 @@ impl StreamJson {
                 json!({ "subtype": "error", "request_id": id, "error": format!("{what} is not answered here") });
             Meaning::Send(json!({ "type": "control_response", "response": error }).to_string())
         };
-        let control = message.request.and_then(|request| serde_json::from_str::<Control<'_>>(request.get()).ok());
+        let control =
+            message.request.and_then(|request| serde_json::from_str::<ControlRequest<'_>>(request.get()).ok());
         let Some(control) = control else {
             meanings.push(refused("it"));
             return meanings.push(Meaning::Unrecognized("a request".into()));
@@ -271,11 +272,18 @@ impl StreamJson {
                 };
                 let place = call.as_deref().and_then(|call| self.places.get(call)).cloned();
                 let id = json!(id).to_string();
-                meanings.push(Meaning::Asks(Box::new(Request { id, session, call, place, line, item: None })));
+                meanings.push(Meaning::Asks(Box::new(PermissionRequest {
+                    id,
+                    session,
+                    call,
+                    place,
+                    line,
+                    item: None,
+                })));
             }
             "hook_callback" if control.callback_id.as_deref() == Some(PLACE) => {
-                let before = control.input.and_then(|input| serde_json::from_str::<Before<'_>>(input.get()).ok());
-                if let Some(Before { cwd: Some(cwd), tool_use_id }) = before
+                let before = control.input.and_then(|input| serde_json::from_str::<PreToolUse<'_>>(input.get()).ok());
+                if let Some(PreToolUse { cwd: Some(cwd), tool_use_id }) = before
                     && let Some(call) = tool_use_id.or(control.tool_use_id)
                 {
                     self.places.keep(call.into_string(), cwd.into_string());
@@ -292,7 +300,7 @@ impl StreamJson {
 
     /// The answer to a request of ours. The agent repeats our own answers too.
     fn response(&mut self, response: Option<&RawValue>, meanings: &mut Vec<Meaning>) {
-        let response = response.and_then(|response| serde_json::from_str::<Response<'_>>(response.get()).ok());
+        let response = response.and_then(|response| serde_json::from_str::<ControlResponse<'_>>(response.get()).ok());
         let Some(response) = response else { return };
         if response.request_id.as_deref() != Some(GREETING) || self.began {
             return;
@@ -302,13 +310,13 @@ impl StreamJson {
             meanings.push(Meaning::Ready);
         } else {
             let why = response.error.map_or_else(|| "it refuses to begin".to_owned(), Text::into_string);
-            meanings.push(Meaning::Ended(Outcome::Failed(why)));
+            meanings.push(Meaning::Ended(TurnEnd::Failed(why)));
         }
     }
 
     fn part(&mut self, event: Option<&RawValue>, meanings: &mut Vec<Meaning>) {
-        let event = event.and_then(|event| serde_json::from_str::<Event<'_>>(event.get()).ok());
-        if let Some(Event { kind, delta: Some(Delta { kind: Some(what), text: Some(text) }) }) = event
+        let event = event.and_then(|event| serde_json::from_str::<StreamEvent<'_>>(event.get()).ok());
+        if let Some(StreamEvent { kind, delta: Some(Delta { kind: Some(what), text: Some(text) }) }) = event
             && (&*kind, &*what) == ("content_block_delta", "text_delta")
         {
             self.told_parts = true;
@@ -330,9 +338,9 @@ impl StreamJson {
         }
     }
 
-    fn returned(&mut self, message: &Message<'_>, meanings: &mut Vec<Meaning>) {
+    fn returned(&mut self, message: &StreamMessage<'_>, meanings: &mut Vec<Meaning>) {
         let meta = message.tool_result_meta.map(RawValue::get);
-        let meta: Vec<Meta<'_>> = meta.and_then(|meta| serde_json::from_str(meta).ok()).unwrap_or_default();
+        let meta: Vec<ResultMeta<'_>> = meta.and_then(|meta| serde_json::from_str(meta).ok()).unwrap_or_default();
         for block in blocks(message.message) {
             let Some(call) = block.tool_use_id.filter(|_| &*block.kind == "tool_result") else { continue };
             let rejected = meta.iter().filter(|meta| *meta.id == *call).any(|meta| {
@@ -351,8 +359,8 @@ impl StreamJson {
 }
 
 /// The blocks of a message; none when it is one text.
-fn blocks(message: Option<&RawValue>) -> Vec<Block<'_>> {
-    let said = message.and_then(|message| serde_json::from_str::<Said<'_>>(message.get()).ok());
+fn blocks(message: Option<&RawValue>) -> Vec<ContentBlock<'_>> {
+    let said = message.and_then(|message| serde_json::from_str::<AssistantMessage<'_>>(message.get()).ok());
     said.and_then(|said| serde_json::from_str(said.content?.get()).ok()).unwrap_or_default()
 }
 
@@ -361,17 +369,17 @@ fn is(value: Option<&RawValue>) -> bool {
     value.is_some_and(|value| value.get() == "true")
 }
 
-fn ended(message: &Message<'_>) -> Outcome {
+fn ended(message: &StreamMessage<'_>) -> TurnEnd {
     let text = |value: Option<&RawValue>| value.and_then(|value| serde_json::from_str::<String>(value.get()).ok());
     if text(message.terminal_reason).is_some_and(|reason| reason.starts_with("aborted")) {
-        return Outcome::Interrupted;
+        return TurnEnd::Interrupted;
     }
     if !is(message.is_error) && message.subtype.as_deref() == Some("success") {
-        return Outcome::Completed;
+        return TurnEnd::Completed;
     }
     let errors = message.errors.and_then(|errors| serde_json::from_str::<Vec<String>>(errors.get()).ok());
     let words = text(message.result).or_else(|| errors.and_then(|errors| errors.into_iter().next()));
-    Outcome::Failed(words.or_else(|| message.subtype.as_deref().map(str::to_owned)).unwrap_or_default())
+    TurnEnd::Failed(words.or_else(|| message.subtype.as_deref().map(str::to_owned)).unwrap_or_default())
 }
 
 fn answered(id: &str, response: &str) -> String {
@@ -382,7 +390,7 @@ fn answered(id: &str, response: &str) -> String {
 
 /// The answer to a request for this tool; `None` when what was decided does not fit it. An input that
 /// nobody changes is given back byte for byte.
-fn response(tool: &str, input: &str, given: &Answer) -> Option<String> {
+fn response(tool: &str, input: &str, given: &AgentAnswer) -> Option<String> {
     if !given.allow {
         let message = given.message.as_deref().filter(|m| !m.is_empty()).unwrap_or(DENIED);
         return Some(json!({ "behavior": "deny", "message": message }).to_string());
@@ -403,7 +411,7 @@ fn response(tool: &str, input: &str, given: &Answer) -> Option<String> {
     Some(format!("{{\"behavior\":\"allow\",\"updatedInput\":{input}}}"))
 }
 
-pub(super) fn has_words(tool: Option<&str>, input: Option<&str>, given: &Answer) -> bool {
+pub(super) fn can_express(tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
     match (tool, input) {
         (Some(tool), Some(input)) => response(tool, input, given).is_some(),
         // What is too long to be kept can be denied, and allowed as it is.

@@ -6,7 +6,7 @@
 //! a request takes memory in proportion to what is kept of it. A record over a limit is rejected
 //! and counted; a message that is none is [`Malformed`].
 //!
-//! Of log records only what status and history gain by is kept, see `told::Told`. Spans and
+//! Of log records only what status and history gain by is kept, see `event::TelemetryEvent`. Spans and
 //! metrics are walked and counted, and nothing of them is read: they come later than the log
 //! records and say nothing a status needs. Telemetry comes seconds late, so nothing here speaks
 //! without the record's own time; it is counted in no usage, because transcripts report that; and
@@ -15,12 +15,12 @@
 mod claude;
 mod codex;
 mod envelope;
+mod event;
 mod gemini;
 mod record;
 pub mod settings;
 #[cfg(test)]
 mod tests;
-mod told;
 
 use std::collections::BTreeMap;
 
@@ -28,19 +28,19 @@ use events::{NewEvent, Provider, Timestamp};
 use opentelemetry_proto::tonic::collector::logs::v1::{ExportLogsPartialSuccess, ExportLogsServiceResponse};
 use prost::Message;
 
-use record::{Record, Writer};
+use record::{RecordSource, TelemetryRecord};
 
-/// Log records read of one request; what is beyond is rejected.
+/// Most log records read from one request; the rest are rejected.
 pub const RECORDS: usize = 10_000;
-/// Bytes of one record.
+/// Longest record, bytes.
 pub const RECORD_BYTES: usize = 1 << 20;
-/// Attributes of one record.
+/// Most attributes of one record.
 pub const ATTRIBUTES: usize = 256;
-/// Bytes of one attribute's text.
+/// Longest text of one attribute, bytes.
 pub const ATTRIBUTE_BYTES: usize = 256 << 10;
-/// Lists and maps within each other in one value.
+/// Deepest nesting of lists and maps in one value.
 pub const DEPTH: usize = 16;
-/// Bytes of what describes the sender.
+/// Longest description of the sender, bytes.
 const RESOURCE_BYTES: usize = 64 << 10;
 
 /// What a request holds.
@@ -63,27 +63,27 @@ pub enum Encoding {
     Protobuf,
 }
 
-/// The bytes are no message of OTLP.
+/// The bytes are not an OTLP message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Malformed(String);
 
-/// What came of one agent.
+/// Counts for one agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct ProviderTally {
     /// Records, spans and metrics that came.
     pub records: u64,
     /// Of them, those over a limit or damaged.
     pub rejected: u64,
 }
 
-/// What a request came to.
+/// The result of decoding a request.
 #[derive(Debug, Default)]
 pub struct Received {
     /// What its records mean, oldest first. The same request gives the same identities.
     pub events: Vec<NewEvent>,
-    /// Counts by agent; [`Provider::Unknown`] for services that are no agent we know.
-    pub tallies: BTreeMap<Provider, Tally>,
+    /// Counts by agent; [`Provider::Unknown`] for services that are not a known agent.
+    pub tallies: BTreeMap<Provider, ProviderTally>,
     /// Why a record was rejected, of the first one.
     pub why: Option<String>,
 }
@@ -104,7 +104,7 @@ impl Received {
 /// Reads a request.
 ///
 /// # Errors
-/// When the bytes are no such message.
+/// When the bytes are not such a message.
 pub fn receive(signal: Signal, encoding: Encoding, body: &[u8], observed_at: Timestamp) -> Result<Received, Malformed> {
     let keep = match signal {
         Signal::Logs => RECORDS,
@@ -113,7 +113,7 @@ pub fn receive(signal: Signal, encoding: Encoding, body: &[u8], observed_at: Tim
     let envelope = envelope::open(encoding, body, keep).map_err(Malformed)?;
     let mut received = Received::default();
     for group in &envelope.groups {
-        let writer = Writer::of(encoding, group.resource, &group.scope);
+        let writer = RecordSource::of(encoding, group.resource, &group.scope);
         let count = group.records.len() as u64 + group.beyond;
         let provider = writer.as_ref().map_or(Provider::Unknown, |writer| writer.provider);
         received.tallies.entry(provider).or_default().records += count;
@@ -131,8 +131,8 @@ pub fn receive(signal: Signal, encoding: Encoding, body: &[u8], observed_at: Tim
             }
         };
         for bytes in &group.records {
-            match Record::decode(encoding, bytes) {
-                Ok(record) => received.events.extend(told::events(&writer, &record, observed_at)),
+            match TelemetryRecord::decode(encoding, bytes) {
+                Ok(record) => received.events.extend(event::events(&writer, &record, observed_at)),
                 Err(why) => received.reject(provider, 1, || why),
             }
         }

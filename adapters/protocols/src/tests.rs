@@ -23,10 +23,10 @@ const RECORDINGS: [(Provider, &str, &str); 5] = [
     (Provider::Gemini, "gemini", include_str!("../../../fixtures/protocol/gemini.jsonl")),
 ];
 
-pub(super) const ALLOW: Answer = Answer { allow: true, message: None, rewrite: None, answers: None };
+pub(super) const ALLOW: AgentAnswer = AgentAnswer { allow: true, message: None, rewrite: None, answers: None };
 
-pub(super) fn deny(message: &str) -> Answer {
-    Answer { allow: false, message: Some(message.to_owned()), ..ALLOW }
+pub(super) fn deny(message: &str) -> AgentAnswer {
+    AgentAnswer { allow: false, message: Some(message.to_owned()), ..ALLOW }
 }
 
 /// The codec of an agent.
@@ -42,11 +42,11 @@ pub(super) fn written(name: &str) -> (Provider, Vec<&'static str>) {
 }
 
 /// The requests of a recording, in order.
-pub(super) fn requests(name: &str) -> Vec<Request> {
+pub(super) fn requests(name: &str) -> Vec<PermissionRequest> {
     let (provider, lines) = written(name);
     let mut codec = codec_of(provider, "/home/dev/proj");
     codec.begin();
-    let heard = lines.into_iter().flat_map(|line| codec.hear(line));
+    let heard = lines.into_iter().flat_map(|line| codec.decode_line(line));
     heard.filter_map(|meaning| if let Meaning::Asks(request) = meaning { Some(*request) } else { None }).collect()
 }
 
@@ -60,7 +60,7 @@ fn understood(name: &str) -> String {
         writeln!(text, "> {line}").unwrap();
     }
     for line in lines {
-        for meaning in codec.hear(line) {
+        for meaning in codec.decode_line(line) {
             let prompts = matches!(meaning, Meaning::Ready | Meaning::Ended(_));
             match meaning {
                 Meaning::Send(line) => writeln!(text, "> {line}"),
@@ -232,7 +232,7 @@ fn gemini() {
 
 #[test]
 fn a_request_nobody_understands_is_refused() {
-    let hears = |provider, line: &Value| codec_of(provider, "/p").hear(&line.to_string());
+    let hears = |provider, line: &Value| codec_of(provider, "/p").decode_line(&line.to_string());
     let sent = |heard: Vec<Meaning>| match heard.into_iter().next() {
         Some(Meaning::Send(line)) => serde_json::from_str::<Value>(&line).unwrap(),
         other => panic!("{other:?}"),
@@ -255,8 +255,8 @@ fn a_request_nobody_understands_is_refused() {
 
 #[test]
 fn an_agent_that_cannot_begin_has_failed() {
-    let failed = |provider, line: &str| codec_of(provider, "/p").hear(line);
-    let words = |words: &str| vec![Meaning::Ended(Outcome::Failed(words.into()))];
+    let failed = |provider, line: &str| codec_of(provider, "/p").decode_line(line);
+    let words = |words: &str| vec![Meaning::Ended(TurnEnd::Failed(words.into()))];
     let refused =
         r#"{"type":"control_response","response":{"subtype":"error","request_id":"capture-begins","error":"no"}}"#;
     assert_eq!(failed(Provider::Claude, refused), words("no"));
@@ -268,13 +268,13 @@ fn an_agent_that_cannot_begin_has_failed() {
 fn a_turn_is_stopped_once_it_has_a_name() {
     let mut codec = app_server::AppServer::new("/p");
     assert_eq!(codec.interrupt(), None);
-    codec.hear(r#"{"id":2,"result":{"thread":{"id":"t"}}}"#);
+    codec.decode_line(r#"{"id":2,"result":{"thread":{"id":"t"}}}"#);
     assert!(codec.prompt("go").unwrap().contains("\"turn/start\""));
     assert_eq!(codec.interrupt(), None, "its id is not known yet");
-    let [Meaning::Send(stop)] = &codec.hear(r#"{"id":3,"result":{"turn":{"id":"u"}}}"#)[..] else { panic!() };
+    let [Meaning::Send(stop)] = &codec.decode_line(r#"{"id":3,"result":{"turn":{"id":"u"}}}"#)[..] else { panic!() };
     assert_eq!(stop, r#"{"id":4,"method":"turn/interrupt","params":{"threadId":"t","turnId":"u"}}"#);
     let mut codec = acp::Acp::new("/p");
-    codec.hear(r#"{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}"#);
+    codec.decode_line(r#"{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}"#);
     assert_eq!(codec.interrupt(), None);
     codec.prompt("go").unwrap();
     assert!(codec.interrupt().unwrap().contains("session/cancel"));
@@ -284,10 +284,13 @@ fn a_turn_is_stopped_once_it_has_a_name() {
 
 #[test]
 fn lines_are_cut_and_long_ones_skipped() {
-    let mut lines = Lines::default();
-    assert_eq!(lines.take(b"a\n\n  \nb"), [Line::Whole("a".into())]);
-    assert_eq!(lines.take(b"c\n\xff\nd\r\n"), [Line::Whole("bc".into()), Line::Damaged, Line::Whole("d\r".into())]);
+    let mut lines = LineSplitter::default();
+    assert_eq!(lines.take(b"a\n\n  \nb"), [AgentLine::Whole("a".into())]);
+    assert_eq!(
+        lines.take(b"c\n\xff\nd\r\n"),
+        [AgentLine::Whole("bc".into()), AgentLine::Damaged, AgentLine::Whole("d\r".into())]
+    );
     let long = vec![b'x'; LINE_BYTES / 2 + 1];
     assert!(lines.take(&long).is_empty() && lines.take(&long).is_empty());
-    assert_eq!(lines.take(b"x\ny\n"), [Line::Damaged, Line::Whole("y".into())]);
+    assert_eq!(lines.take(b"x\ny\n"), [AgentLine::Damaged, AgentLine::Whole("y".into())]);
 }

@@ -16,9 +16,9 @@ use std::{
 
 use events::{Annotation, Cursor, Identity, Provider, Timestamp, Topic};
 use tailer::{
-    collect::{Batch, Collector, Config, Root, Stopped},
+    collect::{Batch, Collector, CollectorConfig, Root, Stopped},
     decode::{Decoded, Decoder, Malformed, Record},
-    tail::{FileSpec, Format, Limits, Now, Reader, Tail, disk::Place},
+    tail::{FileSpec, Format, Limits, Now, Tail, TailReader, disk::RootedPath},
 };
 
 const FILES: usize = 2200;
@@ -95,7 +95,7 @@ fn fill(home: &Path, files: usize) {
 }
 
 /// Reads everything once; gives the cursors.
-fn read_all(home: &Path, config: &Config) -> Vec<Cursor> {
+fn read_all(home: &Path, config: &CollectorConfig) -> Vec<Cursor> {
     let mut cursors = std::collections::HashMap::new();
     let mut collector = Collector::new(config.clone(), roots(home), Vec::new());
     let mut now = clock();
@@ -120,8 +120,8 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-fn idle_and_walk(home: &Path, config: &Config, cursors: &[Cursor], files: usize) {
-    let by_hand = Config { watches: 0, workers: 0, ..config.clone() };
+fn idle_and_walk(home: &Path, config: &CollectorConfig, cursors: &[Cursor], files: usize) {
+    let by_hand = CollectorConfig { watches: 0, workers: 0, ..config.clone() };
     let mut nothing = |_: Batch| -> Result<(), Stopped> { Ok(()) };
     let paths: Vec<_> = cursors.iter().map(|cursor| cursor.path.clone()).collect();
     let stats = median(
@@ -164,7 +164,7 @@ fn idle_and_walk(home: &Path, config: &Config, cursors: &[Cursor], files: usize)
     );
 }
 
-fn latency(home: &Path, config: &Config, cursors: &[Cursor], name: &str, appends: usize, pause: Duration) {
+fn latency(home: &Path, config: &CollectorConfig, cursors: &[Cursor], name: &str, appends: usize, pause: Duration) {
     let (send, batches) = crossbeam_channel::bounded::<(Instant, Batch)>(64);
     let collector = Collector::new(config.clone(), roots(home), cursors.to_vec());
     let running = collector.start(move |batch| send.send((Instant::now(), batch)).map_err(|_| Stopped)).unwrap();
@@ -271,13 +271,13 @@ fn throughput(home: &Path) {
             })
             .collect(),
     );
-    let mut reader = Reader::new(Limits::default());
+    let mut reader = TailReader::new(Limits::default());
     let spec = FileSpec { format: Format::Lines, make: silent, live: false };
     let split = median(
         (0..7)
             .map(|_| {
                 let mut tail =
-                    Tail::new(Place::new(home.to_str().unwrap(), "large.jsonl"), Provider::Unknown, spec, None);
+                    Tail::new(RootedPath::new(home.to_str().unwrap(), "large.jsonl"), Provider::Unknown, spec, None);
                 let start = Instant::now();
                 while tail.read(&mut reader, clock()).unwrap().more {}
                 assert_eq!(tail.cursor().offset, size as u64);
@@ -296,18 +296,18 @@ fn throughput(home: &Path) {
 
 fn main() {
     let home = tempfile::tempdir().unwrap();
-    let config = Config::new(clock);
+    let config = CollectorConfig::new(clock);
     fill(home.path(), FILES);
-    let cursors = read_all(home.path(), &Config { watches: 0, workers: 0, ..config.clone() });
+    let cursors = read_all(home.path(), &CollectorConfig { watches: 0, workers: 0, ..config.clone() });
     assert_eq!(cursors.len(), FILES);
     idle_and_walk(home.path(), &config, &cursors, FILES);
     latency(home.path(), &config, &cursors, "notify", 300, Duration::from_millis(5));
-    let poll = Config { watches: 0, ..config.clone() };
+    let poll = CollectorConfig { watches: 0, ..config.clone() };
     latency(home.path(), &poll, &cursors, "poll alone", 40, Duration::from_millis(50));
     throughput(home.path());
     let many = tempfile::tempdir().unwrap();
     fill(many.path(), 50_000);
-    let by_hand = Config { watches: 0, workers: 0, ..config.clone() };
+    let by_hand = CollectorConfig { watches: 0, workers: 0, ..config.clone() };
     let before = rss_mb();
     let start = Instant::now();
     let cursors = read_all(many.path(), &by_hand);

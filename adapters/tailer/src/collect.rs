@@ -33,47 +33,48 @@ use std::{
 use events::{Cursor, NewEvent, Provider};
 
 use crate::{
-    tail::{FileSpec, Limits, Now, Reader},
+    tail::{FileSpec, Limits, Now, TailReader},
     watch::Watch,
 };
 pub use agents::Stopped;
-use control::Shared;
-pub use control::{Control, Health, Progress, RootHealth, Trouble};
+use control::CollectorShared;
+pub use control::{CollectorHandle, CollectorHealth, Progress, RootHealth, UnreadPath};
 use files::{FileId, Files};
-use queue::Queue;
+use queue::HistoryQueue;
 use report::Errors;
 use tree::Tree;
 
-/// How a collector works. [`Config::new`] has the figures that were measured.
+/// How a collector works. [`CollectorConfig::new`] has the figures that were measured.
 #[derive(Debug, Clone)]
-pub struct Config {
+pub struct CollectorConfig {
     /// Reads both clocks.
     pub clock: fn() -> Now,
     /// Bounds of reading.
     pub limits: Limits,
-    /// Hot files are looked at so often, with nothing but the poll.
+    /// Interval between checks of hot files without hints.
     pub hot_poll: Duration,
-    /// The same when hints arrive.
+    /// Interval between checks of hot files when hints arrive.
     pub hot_poll_watched: Duration,
-    /// Quiet files and directories are looked at so often.
+    /// Interval between checks of quiet files and directories.
     pub quiet_poll: Duration,
-    /// Quiet files, when every directory is watched, so that a poll only finds what left no hint.
+    /// Interval between checks of quiet files when every directory is watched, so that a poll only finds what left
+    /// no hint.
     pub quiet_files_poll_watched: Duration,
-    /// A file is hot for so long after a change.
+    /// How long a file is hot after a change.
     pub hot_for: Duration,
     /// A file changed within this time before the start is read before the rest of the history.
     pub fresh_for: Duration,
-    /// At most so many quiet files are looked at in one turn; the others in the next ones.
+    /// Most quiet files checked in one round; the others are checked in the next ones.
     pub quiet_files: usize,
-    /// At most so many files are held open between looks.
+    /// Most files kept open between checks.
     pub open_files: usize,
-    /// At most so many directories are watched, those changed last; 0 for polling alone.
+    /// Most directories watched, those changed last; 0 for polling alone.
     pub watches: usize,
     /// Threads that read the history; with 0 the rounds do it, one batch each.
     pub workers: usize,
 }
 
-impl Config {
+impl CollectorConfig {
     /// The usual figures.
     #[must_use]
     pub fn new(clock: fn() -> Now) -> Self {
@@ -139,25 +140,25 @@ pub struct Batch {
     pub provider: Provider,
     /// The events, in the order of the file; none when only the cursor moved.
     pub events: Vec<NewEvent>,
-    /// The file is gone. Said once; said again after a restart unless the cursor was forgotten.
+    /// The file is gone. Reported once, and again after a restart unless the cursor was removed.
     pub vanished: bool,
-    /// It is old: nobody waits for it.
+    /// Whether it was read as history, with lower priority.
     pub backfill: bool,
-    /// It was written before capture looked, at a time only its own clock can tell.
+    /// Whether it was written before capture first saw the file, so that only its own timestamps tell when.
     pub history: bool,
 }
 
 /// Owns what is known of all files.
 #[derive(Debug)]
 pub struct Collector {
-    config: Config,
+    config: CollectorConfig,
     roots: Vec<Root>,
     files: Files,
     tree: Tree,
     watch: Watch,
-    reader: Reader,
-    queue: Arc<Queue>,
-    shared: Arc<Shared>,
+    reader: TailReader,
+    queue: Arc<HistoryQueue>,
+    shared: Arc<CollectorShared>,
     errors: Errors,
     /// Cursors of files not found yet.
     unclaimed: HashMap<String, Cursor>,
@@ -194,8 +195,8 @@ struct Due {
 impl Collector {
     /// Makes a collector of these roots that goes on from these cursors.
     #[must_use]
-    pub fn new(config: Config, roots: Vec<Root>, cursors: Vec<Cursor>) -> Self {
-        let shared = Arc::new(Shared::default());
+    pub fn new(config: CollectorConfig, roots: Vec<Root>, cursors: Vec<Cursor>) -> Self {
+        let shared = Arc::new(CollectorShared::default());
         let watch = if config.watches == 0 {
             Watch::off()
         } else {
@@ -203,13 +204,13 @@ impl Collector {
             Watch::start(move |hint| told.inbox.hint(hint))
         };
         Self {
-            reader: Reader::new(config.limits),
+            reader: TailReader::new(config.limits),
             config,
             roots,
             files: Files::default(),
             tree: Tree::default(),
             watch,
-            queue: Arc::new(Queue::default()),
+            queue: Arc::new(HistoryQueue::default()),
             shared,
             errors: Errors::default(),
             unclaimed: cursors.into_iter().map(|cursor| (cursor.path.clone(), cursor)).collect(),
@@ -223,8 +224,8 @@ impl Collector {
 
     /// A handle to it.
     #[must_use]
-    pub fn control(&self) -> Control {
-        Control::new(Arc::clone(&self.shared))
+    pub fn control(&self) -> CollectorHandle {
+        CollectorHandle::new(Arc::clone(&self.shared))
     }
 
     /// Runs on threads of its own until stopped, or until `sink` says so. Each thread has its own
@@ -239,11 +240,11 @@ impl Collector {
     {
         let mut running = Running { control: self.control(), queue: Arc::clone(&self.queue), threads: Vec::new() };
         for n in 0..self.config.workers {
-            let mut worker = queue::Worker {
+            let mut worker = queue::HistoryWorker {
                 queue: Arc::clone(&self.queue),
                 shared: Arc::clone(&self.shared),
                 clock: self.config.clock,
-                reader: Reader::new(self.config.limits),
+                reader: TailReader::new(self.config.limits),
             };
             let mut sink = sink.clone();
             let thread = std::thread::Builder::new().name(format!("backfill-{n}"));
@@ -271,15 +272,15 @@ impl Collector {
 /// A collector at work. Dropping it stops it.
 #[derive(Debug)]
 pub struct Running {
-    control: Control,
-    queue: Arc<Queue>,
+    control: CollectorHandle,
+    queue: Arc<HistoryQueue>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Running {
     /// A handle to it.
     #[must_use]
-    pub fn control(&self) -> Control {
+    pub fn control(&self) -> CollectorHandle {
         self.control.clone()
     }
 

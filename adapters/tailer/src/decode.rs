@@ -37,7 +37,7 @@ pub trait Decoder: Send {
     /// state must be as before: the caller tries again with repaired bytes.
     ///
     /// # Errors
-    /// When the bytes are not a record. A well-formed record of an unknown kind is no error but
+    /// When the bytes are not a record. A well-formed record of an unknown kind is not an error but
     /// `unrecognized`.
     fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed>;
 
@@ -211,9 +211,9 @@ pub fn line_identity(provider: Provider, session: &str, bytes: &[u8], index: u32
     Identity::of(provider, "line", &[session.as_bytes(), bytes, &index.to_le_bytes()])
 }
 
-/// At most so many places in a damaged line are tried as the start of a record.
+/// Most positions in a damaged line that are tried as the start of a record.
 const SALVAGE_TRIES: usize = 256;
-/// At most so much is read in these tries, bytes.
+/// Most bytes read in these attempts.
 const SALVAGE_BYTES: usize = 256 << 20;
 
 /// Gives one line to a decoder. A line that is not a record is repaired (NUL bytes at its ends,

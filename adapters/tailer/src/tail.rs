@@ -1,7 +1,7 @@
 //! Reads the records of one agent's file, however the file is treated meanwhile.
 //!
 //! A [`Tail`] owns what is known of one path: its [`Cursor`], the open file, the decoder. Each
-//! [`Tail::read`] gives a bounded [`Look`]: events and the cursor they lead to, to be committed
+//! [`Tail::read`] gives a bounded [`TailRead`]: events and the cursor they lead to, to be committed
 //! together. It reads files and nothing else: when to look is decided in [`crate::collect`].
 //!
 //! A file that only grows is read from the offset on, whole lines only. What was read is held
@@ -29,16 +29,16 @@ use std::{io, path::Path, sync::Arc, time::Duration};
 use events::{Cursor, NewEvent, Provider, Timestamp};
 
 use crate::decode::{self, Decoded, Decoder, Record, Stub};
-use disk::{Disk, OpenError, Place, Source, Stat, System};
+use disk::{Disk, OpenError, RootedPath, Source, Stat, System};
 pub use error::TailError;
-use lines::{Buffer, Half, Line};
+use lines::{Buffer, Half, SplitLine};
 use marks::Marks;
 use occurrence::Occurrences;
 pub use spec::{FileSpec, Format, Limits, MakeDecoder, Now};
 
-/// What one read gave.
+/// The result of one read.
 #[derive(Debug, Default)]
-pub struct Look {
+pub struct TailRead {
     /// The events, in the order of the file.
     pub events: Vec<NewEvent>,
     /// The cursor moved: offset, generation, issues or the session changed.
@@ -54,23 +54,23 @@ pub struct Look {
 
 /// A change within this time before a look may leave no trace in the file's times.
 const RACY: Duration = Duration::from_secs(2);
-/// So often a file may change under one look before it is left for the next one.
+/// How often a read is repeated while the file changes, before it is left for the next read.
 const TRIES: usize = 3;
 
 /// What a thread needs for reading, used for one file after another.
-pub struct Reader {
+pub struct TailReader {
     limits: Limits,
     buffer: Buffer,
     disk: Box<dyn Disk>,
 }
 
-impl std::fmt::Debug for Reader {
+impl std::fmt::Debug for TailReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reader").field("limits", &self.limits).finish_non_exhaustive()
     }
 }
 
-impl Reader {
+impl TailReader {
     /// A reader of the real disk.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
@@ -84,13 +84,13 @@ impl Reader {
 
 /// One path and what was read of it.
 pub struct Tail {
-    place: Place,
+    place: RootedPath,
     provider: Provider,
     spec: FileSpec,
     cursor: Cursor,
     marks: Marks,
     half: Half,
-    open: Option<Open>,
+    open: Option<OpenFile>,
     decoder: Option<Box<dyn Decoder>>,
     /// Present while a generation is read for the first time.
     occurrences: Option<Occurrences>,
@@ -100,7 +100,7 @@ pub struct Tail {
     decoded: Option<blake3::Hash>,
 }
 
-struct Open {
+struct OpenFile {
     source: Box<dyn Source>,
     key: events::FileKey,
 }
@@ -116,7 +116,7 @@ impl Tail {
     /// was not read to its end is read again from its start: the numbers its records without ids
     /// got are not known any more.
     #[must_use]
-    pub fn new(place: Place, provider: Provider, spec: FileSpec, cursor: Option<Cursor>) -> Self {
+    pub fn new(place: RootedPath, provider: Provider, spec: FileSpec, cursor: Option<Cursor>) -> Self {
         let mut cursor = cursor.unwrap_or_default();
         cursor.path = place.path().to_string();
         let mut tail = Self {
@@ -153,7 +153,7 @@ impl Tail {
 
     /// The path.
     #[must_use]
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &RootedPath {
         &self.place
     }
 
@@ -163,7 +163,7 @@ impl Tail {
         self.provider
     }
 
-    /// Whether a first pass is under way, which would have to begin anew if this were dropped.
+    /// Whether a first pass is under way, which would have to start over if this were dropped.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         self.occurrences.is_some() && self.cursor.offset > 0
@@ -179,14 +179,14 @@ impl Tail {
     ///
     /// # Errors
     /// When the file must not or cannot be read. Nothing is lost: the cursor has not moved.
-    pub fn read(&mut self, reader: &mut Reader, now: Now) -> Result<Look, TailError> {
+    pub fn read(&mut self, reader: &mut TailReader, now: Now) -> Result<TailRead, TailError> {
         match self.spec.format {
             Format::Lines => self.read_lines(reader, now),
             Format::Whole => self.read_whole(reader, now),
         }
     }
 
-    fn read_lines(&mut self, reader: &mut Reader, now: Now) -> Result<Look, TailError> {
+    fn read_lines(&mut self, reader: &mut TailReader, now: Now) -> Result<TailRead, TailError> {
         let there = reader.disk.stat(&self.place).map_err(|e| self.io(e))?;
         let before = (self.cursor.offset, self.cursor.generation, self.cursor.issues);
         for _ in 0..TRIES {
@@ -208,12 +208,12 @@ impl Tail {
             look.moved = before != (self.cursor.offset, self.cursor.generation, self.cursor.issues);
             return Ok(look);
         }
-        Ok(Look { more: true, unsettled: true, ..Look::default() })
+        Ok(TailRead { more: true, unsettled: true, ..TailRead::default() })
     }
 
     /// Opens the file and finds out whether it is the one the cursor speaks of. `false`: it is
     /// gone.
-    fn open(&mut self, reader: &Reader, there: Option<Stat>) -> Result<bool, TailError> {
+    fn open(&mut self, reader: &TailReader, there: Option<Stat>) -> Result<bool, TailError> {
         let Some(source) = self.open_source(reader, there)? else {
             return Ok(false);
         };
@@ -230,12 +230,12 @@ impl Tail {
         self.half = Half::Unknown;
         self.gone = false;
         self.cursor.key = stat.key;
-        self.open = Some(Open { source, key: stat.key });
+        self.open = Some(OpenFile { source, key: stat.key });
         Ok(true)
     }
 
     /// Opens what `there` describes; `None` when it is gone.
-    fn open_source(&self, reader: &Reader, there: Option<Stat>) -> Result<Option<Box<dyn Source>>, TailError> {
+    fn open_source(&self, reader: &TailReader, there: Option<Stat>) -> Result<Option<Box<dyn Source>>, TailError> {
         let Some(there) = there else { return Ok(None) };
         match disk::admit(&there).and_then(|()| reader.disk.open(&self.place)) {
             Ok(source) => Ok(Some(source)),
@@ -246,7 +246,7 @@ impl Tail {
     }
 
     /// Takes a batch from the open file. `None`: it is not the file it was.
-    fn take(&mut self, reader: &mut Reader, now: Now) -> Result<Option<(Look, bool)>, TailError> {
+    fn take(&mut self, reader: &mut TailReader, now: Now) -> Result<Option<(TailRead, bool)>, TailError> {
         let Some(open) = &self.open else {
             return Ok(None);
         };
@@ -262,7 +262,7 @@ impl Tail {
         });
         let mut out = Decoded::new(self.provider, Arc::clone(self.place.path()), self.cursor.generation);
         let old = self.marks.before();
-        let mut each = |line: Line<'_>| feed(&mut **decoder, line, now.wall, &mut out);
+        let mut each = |line: SplitLine<'_>| feed(&mut **decoder, line, now.wall, &mut out);
         let progress = lines::split(
             &*open.source,
             &mut reader.buffer,
@@ -272,7 +272,7 @@ impl Tail {
             &reader.limits,
             &mut each,
         );
-        match old.hold(&*open.source).and_then(|held| Ok(held && self.marks.hold(&*open.source)?)) {
+        match old.still_match(&*open.source).and_then(|held| Ok(held && self.marks.still_match(&*open.source)?)) {
             Ok(true) => {}
             Ok(false) => return Ok(None),
             Err(error) => return Err(self.fail(error)),
@@ -288,8 +288,8 @@ impl Tail {
         }
         self.settle(&stat, progress.at_end);
         let unsettled = is_racy(&stat, now);
-        let events = self.put_out(out);
-        Ok(Some((Look { events, unsettled, ..Look::default() }, progress.at_end)))
+        let events = self.emit(out);
+        Ok(Some((TailRead { events, unsettled, ..TailRead::default() }, progress.at_end)))
     }
 
     /// Moves the cursor behind what was decoded.
@@ -302,7 +302,7 @@ impl Tail {
     }
 
     /// Numbers the events of a first pass, and takes over what the decoder knows.
-    fn put_out(&mut self, out: Decoded) -> Vec<NewEvent> {
+    fn emit(&mut self, out: Decoded) -> Vec<NewEvent> {
         let Decoded { mut events, issues, .. } = out;
         if let Some(seen) = &mut self.occurrences {
             seen.number(&mut events);
@@ -342,10 +342,10 @@ impl Tail {
     }
 
     /// The file is not at its path and nothing of it is open.
-    fn vanish(&mut self, now: Now) -> Look {
+    fn vanish(&mut self, now: Now) -> TailRead {
         if self.gone || self.cursor.generation == 0 {
             self.gone = true;
-            return Look::default();
+            return TailRead::default();
         }
         self.gone = true;
         let mut decoder = self
@@ -356,7 +356,7 @@ impl Tail {
         guarded(&mut out, |out| decoder.removed(now.wall, out));
         guarded(&mut out, |out| decoder.pause(out));
         self.decoder = Some(decoder);
-        let events = self.put_out(out);
+        let events = self.emit(out);
         self.decoder = None;
         self.broken = None;
         self.decoded = None;
@@ -364,10 +364,10 @@ impl Tail {
             self.cursor.decoder_state = None;
             self.cursor.caught_up = false;
         }
-        Look { events, moved: true, vanished: true, ..Look::default() }
+        TailRead { events, moved: true, vanished: true, ..TailRead::default() }
     }
 
-    /// After an error: the decoder may be ahead of the cursor, and the file is opened anew.
+    /// After an error: the decoder may be ahead of the cursor, and the file is opened again.
     fn fail(&mut self, source: io::Error) -> TailError {
         let error = self.io(source);
         self.open = None;
@@ -402,10 +402,12 @@ fn guarded(out: &mut Decoded, decode: impl FnOnce(&mut Decoded)) -> bool {
 
 /// Gives a line to the decoder. One that makes it panic is kept as a stub: a fault of ours in one
 /// line must not be the end of the file.
-fn feed(decoder: &mut dyn Decoder, line: Line<'_>, observed_at: Timestamp, out: &mut Decoded) {
+fn feed(decoder: &mut dyn Decoder, line: SplitLine<'_>, observed_at: Timestamp, out: &mut Decoded) {
     let (offset, length, hash, raw_kind, issue) = match line {
-        Line::Oversized { offset, length, hash } => (offset, length, hash, "oversized", "longer than a line may be"),
-        Line::Whole { offset, bytes } => {
+        SplitLine::Oversized { offset, length, hash } => {
+            (offset, length, hash, "oversized", "longer than a line may be")
+        }
+        SplitLine::Whole { offset, bytes } => {
             let record = Record { bytes, offset, observed_at };
             if guarded(out, |out| decode::feed(decoder, record, out)) {
                 return;

@@ -4,7 +4,7 @@
 //! poll in [`crate::collect`]. Directories are watched one by one, not recursively: only those a
 //! provider keeps sessions in cost a watch (inotify has a fixed number of them per user), links
 //! are never followed, and the number is bounded by the caller. Hints of reading are dropped
-//! here: our own opening of files would wake us for ever.
+//! here: our own reads would otherwise wake us endlessly.
 
 use std::{
     io,

@@ -13,7 +13,7 @@ use std::{
 };
 
 use events::{Provider, Timestamp};
-use terminal::screen::{Observer, Rules, Size};
+use terminal::screen::{Observer, ScreenRules, Size};
 
 /// Lines that rules look at closely.
 const FILLS: [&str; 7] = ["─", "│ ", "> ", "› 1. a (", "❯ 1. No ", "a b ", "• esc to 1 "];
@@ -26,7 +26,7 @@ struct Screen {
 }
 
 impl Screen {
-    fn new(size: Size, provider: Provider, rules: &Arc<Rules>) -> Self {
+    fn new(size: Size, provider: Provider, rules: &Arc<ScreenRules>) -> Self {
         let now = 1_000_000;
         Self { observer: Observer::new(size, provider, Arc::clone(rules), Timestamp::from_millisecond(now)), now }
     }
@@ -45,14 +45,14 @@ impl Screen {
         }
         self.now = until;
         self.observer.advance(Timestamp::from_millisecond(self.now));
-        self.observer.take();
+        self.observer.take_events();
         begun.elapsed()
     }
 }
 
 fn main() {
     let begun = Instant::now();
-    let rules = Arc::new(Rules::load(None).unwrap());
+    let rules = Arc::new(ScreenRules::load(None).unwrap());
     println!("rules read in {:?}", begun.elapsed());
     for provider in [Provider::Claude, Provider::Codex, Provider::Gemini] {
         for (rows, columns) in [(40, 120), (100, 300), (500, 1000)] {

@@ -1,16 +1,16 @@
-//! What is told of a run: what its screen claims, and what else happened to it.
+//! The events a host reports of its run: claims read from the screen, and what else happened.
 
 use events::{Confidence, Dialog, Reason, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The things a host tells.
+/// An event a host reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "snake_case")]
-pub enum Told {
+pub enum HostEvent {
     /// The screen claims a state.
     Claim(ScreenClaim),
-    /// The screen claims nothing any more.
+    /// The screen no longer claims anything.
     Withdrawn,
     /// The program asked for the user's attention (OSC 9, 99, 777).
     Notification {
@@ -33,12 +33,12 @@ pub enum Told {
         #[serde(default)]
         signal: Option<i32>,
     },
-    /// Frames were dropped because the server was away for long.
+    /// Frames were dropped because the server was unreachable for too long.
     Gap {
-        /// How many.
+        /// How many frames were dropped.
         frames: u64,
     },
-    /// Something a later version tells.
+    /// An event of a later version.
     #[serde(other)]
     Unknown,
 }
@@ -51,9 +51,9 @@ pub struct ScreenClaim {
     /// Why.
     #[serde(default)]
     pub reason: Option<Reason>,
-    /// How far it can be trusted.
+    /// The confidence in the claim.
     pub strength: Confidence,
-    /// Which rule, what it matched, in which region, for people:
+    /// The rule, what it matched and in which region, for people:
     /// `claude/permission: "Do you want to proceed?" in bottom`.
     pub words: String,
     /// The dialog, when there is one.

@@ -28,31 +28,31 @@ use events::{Confidence, Provider, State, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use explain::{Check, Explanation, FileUsed, Need, Outcome, RegionText, RuleOutcome};
-pub use rules::{RuleError, Rules};
-pub use standing::{Standing, StandingOption};
+pub use explain::{Check, Explanation, FileUsed, Need, RegionText, RuleMatch, RuleOutcome};
+pub use rules::{RuleError, ScreenRules};
+pub use standing::{StandingDialog, StandingOption};
 
-use crate::claim::{ScreenClaim, Told};
-use judge::{Change, Judge};
-use signals::Call;
+use crate::claim::{HostEvent, ScreenClaim};
+use judge::{ClaimChange, ScreenJudge};
+use signals::AttentionCall;
 use terminal::Terminal;
-use view::{Frame, View};
+use view::{ScreenFrame, View};
 
-/// After the first byte of a frame its screen is looked at this much later, so that the rest of the
+/// Delay between the first byte of a frame and the reading of its screen, ms, so that the rest of the
 /// frame is there.
 const FRAME_MS: i64 = 8;
-/// While output flows the screen is looked at this often.
+/// Interval between readings of the screen while output flows, ms.
 const LOOK_EVERY_MS: i64 = 20;
-/// A synchronized update is waited for, but not longer than this.
+/// Longest wait for the end of a synchronized update, ms.
 const UPDATE_MS: i64 = 150;
-/// Bells within this time are one.
+/// Time within which bells count as one, ms.
 const BELL_MS: i64 = 1000;
-/// An agent that works moves something within this.
+/// Time within which a working agent changes something on its screen, ms.
 const STILL_MS: i64 = 5_000;
-/// A version that was read half drawn is read again for so long.
+/// How long a version that may have been read half drawn is read again, ms.
 const VERSION_MS: i64 = 2_000;
-/// Things to tell that are kept until somebody takes them; the oldest go first.
-const MAX_TOLD: usize = 1024;
+/// Most events kept until they are taken; the oldest are dropped first.
+const MAX_EVENTS: usize = 1024;
 
 /// Rows and columns of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -64,7 +64,7 @@ pub struct Size {
     pub columns: u16,
 }
 
-/// The screen as it stands.
+/// The current screen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Screen")]
 pub struct Picture {
@@ -83,7 +83,7 @@ pub struct Picture {
     pub alternate: bool,
     /// When bytes came last.
     pub at: Timestamp,
-    /// Bytes that were not parsed since the screen was last drawn anew: it may be wrong.
+    /// Bytes that were not parsed since the screen was last redrawn: it may be wrong.
     pub skipped_bytes: u64,
     /// What is claimed now.
     pub claim: Option<ScreenClaim>,
@@ -92,14 +92,14 @@ pub struct Picture {
 /// Watches one terminal.
 pub struct Observer {
     terminal: Terminal,
-    rules: Arc<Rules>,
+    rules: Arc<ScreenRules>,
     provider: Provider,
     version: Option<String>,
     /// When it was read first.
     version_at: Option<Timestamp>,
-    judge: Judge,
+    judge: ScreenJudge,
     /// The frame that was looked at last.
-    frame: Frame,
+    frame: ScreenFrame,
     /// Since when there are bytes that were not looked at.
     dirty_since: Option<Timestamp>,
     looked_at: Timestamp,
@@ -115,7 +115,7 @@ pub struct Observer {
     still: bool,
     /// The mark that was told last, and when.
     marked: Option<(String, Timestamp)>,
-    told: Vec<(Timestamp, Told)>,
+    events: Vec<(Timestamp, HostEvent)>,
 }
 
 impl fmt::Debug for Observer {
@@ -131,15 +131,18 @@ impl fmt::Debug for Observer {
 impl Observer {
     /// A terminal of this size, blank.
     #[must_use]
-    pub fn new(size: Size, provider: Provider, rules: Arc<Rules>, now: Timestamp) -> Self {
+    pub fn new(size: Size, provider: Provider, rules: Arc<ScreenRules>, now: Timestamp) -> Self {
         Self {
             terminal: Terminal::new(size),
-            judge: Judge::new(Arc::new(rules.select(provider, None)), u64::try_from(now.as_millisecond()).unwrap_or(0)),
+            judge: ScreenJudge::new(
+                Arc::new(rules.select(provider, None)),
+                u64::try_from(now.as_millisecond()).unwrap_or(0),
+            ),
             rules,
             provider,
             version: None,
             version_at: None,
-            frame: Frame::default(),
+            frame: ScreenFrame::default(),
             dirty_since: None,
             looked_at: Timestamp::MIN,
             updating_since: None,
@@ -151,7 +154,7 @@ impl Observer {
             still: false,
             moved: false,
             marked: None,
-            told: Vec::new(),
+            events: Vec::new(),
         }
     }
 
@@ -162,13 +165,13 @@ impl Observer {
         if self.feed(bytes) {
             self.skipped_bytes = 0;
         }
-        self.take_signals(now);
+        self.apply_signals(now);
         self.dirty_since.get_or_insert(now);
         self.stirs(now);
         self.advance(now);
     }
 
-    /// Bytes were not kept because there were too many: the screen may be wrong until it is drawn anew.
+    /// Bytes were not kept because there were too many: the screen may be wrong until it is redrawn.
     pub fn skipped(&mut self, bytes: u64, now: Timestamp) {
         self.now = now;
         self.output_at = now;
@@ -184,7 +187,7 @@ impl Observer {
         let Some(reading) = &current.reading else { return };
         if let Some(meaning) = keys::meaning(reading, bytes, &mut self.moved) {
             self.answered = true;
-            self.tell(now, Told::Answered { meaning });
+            self.push_event(now, HostEvent::Answered { meaning });
         }
     }
 
@@ -205,17 +208,17 @@ impl Observer {
         self.version = None;
         self.version_at = None;
         if self.judge.current.is_some() {
-            self.tell(now, Told::Withdrawn);
+            self.push_event(now, HostEvent::Withdrawn);
         }
-        self.judge = Judge::new(Arc::new(self.rules.select(provider, None)), self.judge.appearance + 1);
+        self.judge = ScreenJudge::new(Arc::new(self.rules.select(provider, None)), self.judge.appearance + 1);
         self.dirty_since.get_or_insert(now);
     }
 
     /// Lets time pass up to `now`.
     pub fn advance(&mut self, now: Timestamp) {
         self.now = now;
-        if self.look_due().is_some_and(|due| due <= now) {
-            self.frame = Frame::of(&self.terminal);
+        if self.judge_due().is_some_and(|due| due <= now) {
+            self.frame = ScreenFrame::of(&self.terminal);
             self.watch();
             self.dirty_since = None;
             self.looked_at = now;
@@ -227,7 +230,7 @@ impl Observer {
         }
         if self.still_due().is_some_and(|due| due <= now) {
             self.still = true;
-            self.tell_work(now, Confidence::Medium);
+            self.push_work_claim(now, Confidence::Medium);
         }
     }
 
@@ -242,27 +245,27 @@ impl Observer {
     fn stirs(&mut self, now: Timestamp) {
         if std::mem::take(&mut self.still) {
             let strength = self.judge.current.as_ref().map(|c| c.claim.strength);
-            self.tell_work(now, strength.unwrap_or(Confidence::Medium));
+            self.push_work_claim(now, strength.unwrap_or(Confidence::Medium));
         }
     }
 
-    /// Tells once more that it works, and how sure that is.
-    fn tell_work(&mut self, now: Timestamp, strength: Confidence) {
+    /// Repeats the claim of work with this strength.
+    fn push_work_claim(&mut self, now: Timestamp, strength: Confidence) {
         let Some(claim) = self.judge.current.as_ref().map(|c| c.claim.clone()) else { return };
         if claim.state == State::Running && claim.strength > Confidence::Medium {
-            self.tell(now, Told::Claim(ScreenClaim { strength: strength.min(claim.strength), ..claim }));
+            self.push_event(now, HostEvent::Claim(ScreenClaim { strength: strength.min(claim.strength), ..claim }));
         }
     }
 
     /// When [`advance`](Self::advance) would next change something.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        self.look_due().into_iter().chain(self.judge.deadline).chain(self.still_due()).min()
+        self.judge_due().into_iter().chain(self.judge.deadline).chain(self.still_due()).min()
     }
 
-    /// What is to be told since the last call, in order.
-    pub fn take(&mut self) -> Vec<(Timestamp, Told)> {
-        std::mem::take(&mut self.told)
+    /// Takes the events since the last call, in order.
+    pub fn take_events(&mut self) -> Vec<(Timestamp, HostEvent)> {
+        std::mem::take(&mut self.events)
     }
 
     /// The agent's version, as its screen says it.
@@ -271,7 +274,7 @@ impl Observer {
         self.version.as_deref()
     }
 
-    /// The screen as it stands.
+    /// The current screen.
     #[must_use]
     pub fn picture(&self) -> Picture {
         let screen = self.terminal.screen();
@@ -301,7 +304,7 @@ impl Observer {
 
     /// Whether the program takes pastes as such (mode 2004).
     #[must_use]
-    pub fn takes_pastes(&self) -> bool {
+    pub fn accepts_pastes(&self) -> bool {
         self.terminal.screen().bracketed_paste()
     }
 
@@ -311,7 +314,7 @@ impl Observer {
         self.terminal.screen().application_cursor()
     }
 
-    /// Bytes that draw the screen as it stands on a terminal of the same size, modes included.
+    /// Bytes that draw the current screen on a terminal of the same size, modes included.
     #[must_use]
     pub fn repaint(&self) -> Vec<u8> {
         self.terminal.repaint()
@@ -338,21 +341,21 @@ impl Observer {
     }
 
     /// When the screen is to be looked at next.
-    fn look_due(&self) -> Option<Timestamp> {
+    fn judge_due(&self) -> Option<Timestamp> {
         let due = self.dirty_since?.plus_ms(FRAME_MS).max(self.looked_at.plus_ms(LOOK_EVERY_MS));
         Some(self.updating_since.map_or(due, |since| due.max(since.plus_ms(UPDATE_MS))))
     }
 
     fn judge(&mut self, now: Timestamp) {
         let set = Arc::clone(&self.judge.set);
-        match self.judge.look(&View::new(&self.frame, &set), now) {
-            Some(Change::Claimed(claim)) => {
+        match self.judge.update(&View::new(&self.frame, &set), now) {
+            Some(ClaimChange::Claimed(claim)) => {
                 self.answered = false;
                 let mark = claim.dialog.as_ref().and_then(|dialog| dialog.mark.clone());
                 self.marked = mark.map(|mark| (mark, now));
-                self.tell(now, Told::Claim(claim));
+                self.push_event(now, HostEvent::Claim(claim));
             }
-            Some(Change::Withdrawn) => self.tell(now, Told::Withdrawn),
+            Some(ClaimChange::Withdrawn) => self.push_event(now, HostEvent::Withdrawn),
             None => {}
         }
     }
@@ -378,30 +381,30 @@ impl Observer {
         let claimed = self.judge.current.is_some();
         self.judge.change_rules(Arc::new(self.rules.select(self.provider, Some(&version))));
         if claimed && self.judge.current.is_none() {
-            self.tell(self.now, Told::Withdrawn);
+            self.push_event(self.now, HostEvent::Withdrawn);
         }
     }
 
-    fn take_signals(&mut self, now: Timestamp) {
+    fn apply_signals(&mut self, now: Timestamp) {
         let signals = self.terminal.signals_mut();
         let calls = std::mem::take(&mut signals.calls);
         self.updating_since = signals.updating.then(|| self.updating_since.unwrap_or(now));
         for call in calls {
             match call {
-                Call::Notification(text) => self.tell(now, Told::Notification { text }),
-                Call::Bell if self.bell_at.is_none_or(|at| now.since_ms(at) >= BELL_MS) => {
+                AttentionCall::Notification(text) => self.push_event(now, HostEvent::Notification { text }),
+                AttentionCall::Bell if self.bell_at.is_none_or(|at| now.since_ms(at) >= BELL_MS) => {
                     self.bell_at = Some(now);
-                    self.tell(now, Told::Bell);
+                    self.push_event(now, HostEvent::Bell);
                 }
-                Call::Bell => {}
+                AttentionCall::Bell => {}
             }
         }
     }
 
-    fn tell(&mut self, at: Timestamp, told: Told) {
-        if self.told.len() >= MAX_TOLD {
-            self.told.remove(0);
+    fn push_event(&mut self, at: Timestamp, events: HostEvent) {
+        if self.events.len() >= MAX_EVENTS {
+            self.events.remove(0);
         }
-        self.told.push((at, told));
+        self.events.push((at, events));
     }
 }

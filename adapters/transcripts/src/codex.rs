@@ -41,18 +41,18 @@ use std::{path::Path, sync::Arc};
 
 use events::Provider;
 
-use line::Line;
-use memory::Memory;
+use line::RolloutLine;
+use memory::CodexMemory;
 use records::Field;
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
-use writer::Writer;
+use writer::EventWriter;
 
 /// Understands the records of one rollout file.
 #[derive(Debug)]
 pub struct CodexDecoder {
     /// The thread the file belongs to: by its name until `session_meta` says so itself.
     session: Option<Arc<str>>,
-    memory: Memory,
+    memory: CodexMemory,
 }
 
 impl CodexDecoder {
@@ -61,7 +61,7 @@ impl CodexDecoder {
     /// none.
     #[must_use]
     pub fn new(path: &str, state: Option<&str>) -> Self {
-        let memory: Memory = state.and_then(|s| serde_json::from_str(s).ok()).unwrap_or_default();
+        let memory: CodexMemory = state.and_then(|s| serde_json::from_str(s).ok()).unwrap_or_default();
         let session = memory.thread.clone().or_else(|| session_hint(Path::new(path)));
         Self { session: session.map(Arc::from), memory }
     }
@@ -69,9 +69,9 @@ impl CodexDecoder {
 
 impl Decoder for CodexDecoder {
     fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
-        let line = Line::find(record.bytes)?;
+        let line = RolloutLine::find(record.bytes)?;
         let session = self.session.clone().unwrap_or_else(|| Arc::from(""));
-        let mut writer = Writer::new(record, line.timestamp, session, out);
+        let mut writer = EventWriter::new(record, line.timestamp, session, out);
         dispatch(&line, &mut self.memory, &mut writer)?;
         if let Some(thread) = &self.memory.thread
             && self.session.as_deref() != Some(thread.as_str())
@@ -125,7 +125,7 @@ pub fn session_hint(path: &Path) -> Option<String> {
 
 /// Hands a line to the module that knows its kind. Nothing is put out and nothing remembered
 /// before the line was read to its end.
-fn dispatch(line: &Line<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
+fn dispatch(line: &RolloutLine<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) -> Result<(), Malformed> {
     match (line.kind, line.tag) {
         ("session_meta", _) => session::meta(line.read()?, memory, w),
         ("turn_context", _) => session::turn_context(&line.read()?, memory, w),
@@ -146,7 +146,12 @@ fn dispatch(line: &Line<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) -> Res
     Ok(())
 }
 
-fn event_msg(tag: &str, line: &Line<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
+fn event_msg(
+    tag: &str,
+    line: &RolloutLine<'_>,
+    memory: &mut CodexMemory,
+    w: &mut EventWriter<'_, '_>,
+) -> Result<(), Malformed> {
     match tag {
         "item_completed" => item_completed(line, memory, w)?,
         "task_started" | "turn_started" => turns::started(&line.read()?, memory, w),
@@ -185,7 +190,11 @@ fn event_msg(tag: &str, line: &Line<'_>, memory: &mut Memory, w: &mut Writer<'_,
     Ok(())
 }
 
-fn item_completed(line: &Line<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
+fn item_completed(
+    line: &RolloutLine<'_>,
+    memory: &mut CodexMemory,
+    w: &mut EventWriter<'_, '_>,
+) -> Result<(), Malformed> {
     let completed: records::ItemCompleted<'_> = line.read()?;
     let item = &completed.item;
     match item.kind.name().unwrap_or_default().as_ref() {
@@ -211,7 +220,12 @@ fn item_completed(line: &Line<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) 
     Ok(())
 }
 
-fn response_item(tag: &str, line: &Line<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
+fn response_item(
+    tag: &str,
+    line: &RolloutLine<'_>,
+    memory: &mut CodexMemory,
+    w: &mut EventWriter<'_, '_>,
+) -> Result<(), Malformed> {
     match tag {
         // Messages of every role are copies of what `event_msg` says, or injected context.
         "message" | "additional_tools" | "compaction" | "context_compaction" | "ghost_snapshot" | "other" => {
@@ -236,7 +250,7 @@ fn response_item(tag: &str, line: &Line<'_>, memory: &mut Memory, w: &mut Writer
 }
 
 /// An output: mostly one long string, which is taken out before the rest is parsed.
-fn output(line: &Line<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) -> Result<(), Malformed> {
+fn output(line: &RolloutLine<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) -> Result<(), Malformed> {
     if let Some((text, rest)) = line.take_text(b"\"output\":\"") {
         let mut output: records::Output<'_> = line::read_rest(&rest)?;
         if output.output.plain && output.output.text.is_empty() {

@@ -8,8 +8,8 @@
 //! while a message is streamed or a tool runs, and nothing when pi ends, so that a turn that hangs is a prompt
 //! or a call without an answer. Dialogs are extensions' and leave no trace.
 
+mod entry;
 mod record;
-mod said;
 mod transcript;
 mod words;
 

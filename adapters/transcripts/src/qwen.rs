@@ -9,8 +9,8 @@
 //! sort. The files of sub-agents (`subagents/`) and the file that names a session's process (`<id>.runtime.json`)
 //! are not read.
 
+mod content;
 mod record;
-mod said;
 mod transcript;
 
 use std::path::{Component, Path};

@@ -1,6 +1,6 @@
 //! What hooks send: that a delivery is in the spool, and that they wait for a decision.
 
-pub use agents::Answer as HookAnswer;
+pub use agents::AgentAnswer as HookAnswer;
 use events::DeliveryId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

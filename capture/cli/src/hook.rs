@@ -17,13 +17,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agents::{Answer, DRIVEN, RUN_VARIABLE};
+use agents::{AgentAnswer, DRIVEN, RUN_VARIABLE};
 use events::{DeliveryId, Provider, Source};
 use hooks::{
     APPROVER,
     delivery::{
         Agent, Delivery, PAYLOAD_BYTES,
-        answer::{answer, asks_before_rules, is_asked, takes_allowance},
+        answer::{accepts_allowance, answer, asks_before_rules, asks_for_decision},
     },
 };
 use processes::{is_started_by, nearest_agent};
@@ -77,7 +77,7 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
         .map(|(pid, start_ticks, shared)| Agent { pid, start_ticks, shared });
     let run = places::variable(RUN_VARIABLE).and_then(|run| run.to_str()?.parse().ok());
     let search_path = places::variable("PATH").and_then(|path| path.to_str().map(str::to_owned));
-    if is_driven(agent) && takes_allowance(provider) && is_asked(provider, &payload) {
+    if is_driven(agent) && accepts_allowance(provider) && asks_for_decision(provider, &payload) {
         // The agent asks whoever speaks with it too, who tells of it: once is enough.
         return Ok(());
     }
@@ -86,7 +86,7 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
         Delivery { id, provider, source: Source::Hook, at, agent, run, search_path, redacted_from: None, payload };
     redacted_only::put(&data, &delivery)?;
     let told = tell(&data, delivery.id);
-    if let Some(seconds) = approver.filter(|_| is_asked(provider, &delivery.payload)) {
+    if let Some(seconds) = approver.filter(|_| asks_for_decision(provider, &delivery.payload)) {
         // Nobody is asked before the agent's own rules are.
         let patience = if asks_before_rules(provider) { 0 } else { seconds };
         if let Some(text) = wait(&data, &delivery, Duration::from_secs(patience)) {
@@ -119,7 +119,7 @@ fn wait(data: &Path, delivery: &Delivery, patience: Duration) -> Option<String> 
 #[derive(Debug)]
 pub(crate) enum Waited {
     /// It was decided.
-    Decided(Answer),
+    Decided(AgentAnswer),
     /// Nobody decided, or not in time.
     Undecided,
     /// Nobody was there from the start.

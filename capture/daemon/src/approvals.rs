@@ -27,7 +27,7 @@ use std::{
     time::Duration,
 };
 
-use agents::Answer;
+use agents::AgentAnswer;
 use events::{ApprovalId, ApprovalState, DecidedVia, DeliveryId, SessionId};
 use projections::{Approval, Session};
 use serde_json::value::RawValue;
@@ -187,7 +187,7 @@ impl ApprovalBroker {
     /// Waits for the decision on a delivery; `None` when the agent is to ask its user itself. With the
     /// whole delivery, the hook was called before the agent's own rules, and only a denial by a rule
     /// answers it. Dropping the future tells that the hook went away.
-    pub async fn hold(&self, wait: HookWait, whole: Option<Box<RawValue>>) -> Option<Answer> {
+    pub async fn hold(&self, wait: HookWait, whole: Option<Box<RawValue>>) -> Option<AgentAnswer> {
         match whole {
             Some(whole) => self.forbid(wait.delivery, whole).await,
             None => self.wait_for_decision(wait).await,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use api::health::SourceHealth;
-use protocols::codex_daemon::{Daemons, HealthHandle, PROVIDER, Timing, Told};
+use protocols::codex_daemon::{DaemonEvent, Daemons, HealthHandle, PROVIDER, Timing};
 use tailer::collect::Stopped;
 
 use crate::{
@@ -21,11 +21,13 @@ pub fn follow(homes: Vec<PathBuf>, inputs: IngestHandle, supervisor: &Supervisor
     Daemons::start(homes, Timing::default(), clock::now, move |told| {
         let _watched = &sentinel;
         let input = match told {
-            Told::Claims(events, strangers) => {
-                let stored = Box::new(move |unknown: Vec<_>| unknown.into_iter().for_each(|id| strangers.tell(id)));
+            DaemonEvent::Claims(events, strangers) => {
+                let stored = Box::new(move |unknown: Vec<_>| unknown.into_iter().for_each(|id| strangers.report(id)));
                 ProtocolInput::Claims { events, stored }
             }
-            Told::Only(threads) => ProtocolInput::Only { provider: PROVIDER, sessions: threads.into_iter().collect() },
+            DaemonEvent::Only(threads) => {
+                ProtocolInput::Only { provider: PROVIDER, sessions: threads.into_iter().collect() }
+            }
         };
         inputs.send(Input::Protocol(input)).map_err(|_| Stopped)
     })

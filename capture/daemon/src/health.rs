@@ -10,13 +10,13 @@ use std::{
 use agents::Homes;
 use api::health::SourceHealth;
 use events::{Provider, Timestamp};
-use hooks::{AGENTS, Command, Fit, Search, State, Status, delivery::Spool};
+use hooks::{AGENTS, Fit, HookCommand, HookStatus, InstallState, ProgramSearch, delivery::Spool};
 use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
 };
 use protocols::codex_daemon::HealthHandle;
 use server::{Health, metrics::encode_family};
-use tailer::collect::Control;
+use tailer::collect::CollectorHandle;
 
 use crate::{
     clock, daemons, heard::Hearing, ingest::Gauges, notices::Notices, runs::Runs, supervisor::Supervisor,
@@ -37,7 +37,7 @@ const WAITS_MS: i64 = 30_000;
 /// The parts that are asked.
 pub struct Observed {
     /// The files.
-    pub control: Control,
+    pub control: CollectorHandle,
     /// What ingest counts.
     pub gauges: Arc<Gauges>,
     /// Telemetry.
@@ -61,14 +61,14 @@ pub struct Hooks {
     spool: Spool,
     /// The agents and their homes.
     agents: Vec<(Provider, PathBuf)>,
-    command: Command,
-    search: Search,
+    command: HookCommand,
+    search: ProgramSearch,
 }
 
 impl Hooks {
     /// The hooks of these homes; `program` is what they would run, `search` finds the agents that run them.
     #[must_use]
-    pub fn new(data: &Path, homes: &Homes, program: PathBuf, search: Search) -> Self {
+    pub fn new(data: &Path, homes: &Homes, program: PathBuf, search: ProgramSearch) -> Self {
         let home = |provider: Provider| {
             let home = homes.of(provider).first()?;
             Some((provider, std::path::absolute(home).ok()?))
@@ -77,7 +77,7 @@ impl Hooks {
         Self {
             spool: Spool::of(data),
             agents,
-            command: Command { program, data_dir: Some(data.to_owned()), approver: None },
+            command: HookCommand { program, data_dir: Some(data.to_owned()), approver: None },
             search,
         }
     }
@@ -121,18 +121,18 @@ impl Hooks {
         let row = SourceHealth { last_event_at: hearing.last_delivery, ..row };
         // Nothing is run: an agent that replaced the program would have it run by the server.
         let installed = || self.search.installed_by_files(provider);
-        let status = match Status::read(provider, home, &self.command, installed) {
+        let status = match HookStatus::read(provider, home, &self.command, installed) {
             Ok(status) => status,
             Err(error) => return SourceHealth { active: false, detail: Some(error.to_string()), ..row },
         };
         let off = !status.hindrances.is_empty();
         let (there, state) = match status.state {
-            State::NotInstalled => (false, "not installed"),
-            State::Partly if off => (true, "installed in part, but turned off"),
-            State::Partly => (true, "installed in part"),
+            InstallState::NotInstalled => (false, "not installed"),
+            InstallState::Partly if off => (true, "installed in part, but turned off"),
+            InstallState::Partly => (true, "installed in part"),
             // Which command is the right one is for `capture hooks status` to say.
-            State::Installed | State::OutOfDate if off => (true, "installed, but turned off"),
-            State::Installed | State::OutOfDate => (true, "installed"),
+            InstallState::Installed | InstallState::OutOfDate if off => (true, "installed, but turned off"),
+            InstallState::Installed | InstallState::OutOfDate => (true, "installed"),
         };
         let active = there && !off;
         let calls = match hearing.deliveries {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use agents::Homes;
 use anyhow::Context as _;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
-use processes::{Table, Watcher, run_of};
+use processes::{ProcessTable, Watcher, run_of};
 
 use events::RunId;
 
@@ -41,7 +41,7 @@ impl Linker {
         .context("cannot start the processes thread")?;
         let (ask, asked) = bounded(1);
         // It looks at the process table afresh: starting it again loses nothing.
-        supervisor.spawn_restarting(SEARCH, move || search(Table::new(homes.clone()), &asked, &inputs))?;
+        supervisor.spawn_restarting(SEARCH, move || search(ProcessTable::new(homes.clone()), &asked, &inputs))?;
         Ok(Self { watcher, ask: Some(ask), supervisor: supervisor.clone() })
     }
 }
@@ -76,7 +76,7 @@ const ROUND: Duration = Duration::from_secs(3);
 /// One that was seen for the first time is looked at again after this.
 const AGAIN: Duration = Duration::from_millis(1500);
 
-fn search(mut table: Table, asked: &Receiver<bool>, inputs: &IngestHandle) {
+fn search(mut table: ProcessTable, asked: &Receiver<bool>, inputs: &IngestHandle) {
     let mut last_told: Vec<(u32, u64)> = Vec::new();
     let mut wanted = false;
     let mut tellings = 0;

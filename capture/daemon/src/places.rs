@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hooks::Search;
+use hooks::ProgramSearch;
 use policy::OnDisk;
 
 /// A variable of the environment; `None` when unset or empty.
@@ -15,7 +15,7 @@ pub fn variable(name: &str) -> Option<PathBuf> {
 /// Where agents' programs are looked for, and the environment in which one is asked for its version: what
 /// a program, or the version manager in front of it, needs to be found, and nothing that tells it what to do.
 #[must_use]
-pub fn agent_search() -> Search {
+pub fn agent_search() -> ProgramSearch {
     const PASSED_ON: [&str; 11] = [
         "HOME",
         "USER",
@@ -30,7 +30,7 @@ pub fn agent_search() -> Search {
         "PNPM_HOME",
     ];
     let passed = PASSED_ON.iter().filter_map(|name| Some((name.into(), variable(name)?.into_os_string())));
-    Search::new(variable("PATH").unwrap_or_default().into_os_string(), passed.collect())
+    ProgramSearch::new(variable("PATH").unwrap_or_default().into_os_string(), passed.collect())
 }
 
 /// The user's home directory.

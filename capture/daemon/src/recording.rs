@@ -19,7 +19,7 @@ use terminal::{
     host::{
         sink::Sink,
         start::{self, Recording},
-        wire::{Record, Spec},
+        wire::{RecordSpec, Spec},
     },
     screen::Size,
 };
@@ -37,13 +37,13 @@ pub fn dir(data: &Path) -> PathBuf {
 
 /// What begins the recording of a run, where one is wanted.
 #[must_use]
-pub fn wanted(spec: &Spec) -> Option<start::Record> {
+pub fn wanted(spec: &Spec) -> Option<start::StartRecording> {
     let (spec, record) = (spec.clone(), spec.record.clone()?);
     Some(Box::new(move |size| begin(&spec, &record, size).map_err(|error| io::Error::other(format!("{error:#}")))))
 }
 
 /// Fails when the file cannot be made, also when there is one of that name.
-fn begin(spec: &Spec, record: &Record, size: Size) -> anyhow::Result<Recording> {
+fn begin(spec: &Spec, record: &RecordSpec, size: Size) -> anyhow::Result<Recording> {
     let path = match &record.file {
         Some(file) => file.clone(),
         None => {

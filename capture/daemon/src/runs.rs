@@ -15,7 +15,9 @@ use events::{RunId, SessionId, State};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use server::{HostConnection, HostStream, Peer, Refusal, RunTarget};
-use terminal::host::frame::{Answered, Ask, DialogAnswer, Down, Frame, Hello, Presence, Told, Up};
+use terminal::host::frame::{
+    Answered, DialogAnswer, Hello, HostEvent, HostFrame, HostMessage, HostRequest, Presence, ServerMessage,
+};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     sync::{mpsc, oneshot, watch},
@@ -66,7 +68,7 @@ struct Live {
 }
 
 struct Question {
-    ask: Ask,
+    ask: HostRequest,
     reply: Reply,
 }
 
@@ -178,7 +180,7 @@ impl Runs {
     /// # Errors
     /// When there is none, it is gone, or its host refuses.
     pub async fn screen(&self, target: &RunTarget) -> Result<Picture, Refusal> {
-        self.ask(target, Ask::Screen).await
+        self.ask(target, HostRequest::Screen).await
     }
 
     /// How the screen of a run is read.
@@ -186,7 +188,7 @@ impl Runs {
     /// # Errors
     /// As [`screen`](Self::screen).
     pub async fn explain_screen(&self, target: &RunTarget) -> Result<Explanation, Refusal> {
-        self.ask(target, Ask::Explain).await
+        self.ask(target, HostRequest::Explain).await
     }
 
     /// Types into a run.
@@ -198,7 +200,7 @@ impl Runs {
         type_into(&run, asks.as_ref(), input).await
     }
 
-    async fn ask<T: DeserializeOwned>(&self, target: &RunTarget, ask: Ask) -> Result<T, Refusal> {
+    async fn ask<T: DeserializeOwned>(&self, target: &RunTarget, ask: HostRequest) -> Result<T, Refusal> {
         let (run, asks) = self.find(target)?;
         let answer = question(&run, asks.as_ref(), ask).await?;
         serde_json::from_value(answer).map_err(|error| Refusal::Failed(error.to_string()))
@@ -226,14 +228,14 @@ impl Runs {
         if !described.hello.answers {
             return Err(Refusal::Conflict("the host of this run is of an older version: it answers no dialogs".into()));
         }
-        let told = question(&described, Some(&asks), Ask::Answer { mark, answer }).await?;
+        let told = question(&described, Some(&asks), HostRequest::Answer { mark, answer }).await?;
         serde_json::from_value(told).map_err(|error| Refusal::Failed(error.to_string()))
     }
 
     /// Whether a prompt would be typed now into the run that hosts a session.
     pub async fn takes_prompt(&self, session: SessionId) -> bool {
         let Ok((described, asks)) = self.find(&RunTarget::Session(session)) else { return false };
-        question(&described, asks.as_ref(), Ask::Prompt { text: String::new() }).await.is_ok()
+        question(&described, asks.as_ref(), HostRequest::Prompt { text: String::new() }).await.is_ok()
     }
 
     /// Types a prompt into the run that hosts a session and submits it, if it waits for one.
@@ -243,12 +245,12 @@ impl Runs {
     pub async fn prompt(&self, session: SessionId, text: &str) -> Result<(), NotPrompted> {
         let not = |refusal: Refusal| NotPrompted { why: refusal.to_string(), typed: false };
         let (described, asks) = self.find(&RunTarget::Session(session)).map_err(not)?;
-        question(&described, asks.as_ref(), Ask::Prompt { text: text.to_owned() }).await.map_err(not)?;
+        question(&described, asks.as_ref(), HostRequest::Prompt { text: text.to_owned() }).await.map_err(not)?;
         let mut why = String::new();
         // The program draws what was typed, and its screen is not read meanwhile.
         for _ in 0..SUBMIT_TRIES {
             tokio::time::sleep(BEFORE_ENTER).await;
-            match question(&described, asks.as_ref(), Ask::Submit).await {
+            match question(&described, asks.as_ref(), HostRequest::Submit).await {
                 Ok(_) => return Ok(()),
                 Err(refusal) => why = refusal.to_string(),
             }
@@ -261,7 +263,7 @@ impl Runs {
     /// # Errors
     /// When the run has ended, or its host does not answer.
     pub async fn presence(&self, run: RunId) -> Result<Presence, Refusal> {
-        self.ask(&RunTarget::Run(run.to_string()), Ask::Presence).await
+        self.ask(&RunTarget::Run(run.to_string()), HostRequest::Presence).await
     }
 
     /// Writes bytes to the terminals of those who look on at the run.
@@ -270,7 +272,7 @@ impl Runs {
     /// When the run has ended, or its host does not answer.
     pub async fn announce(&self, run: RunId, bytes: String) -> Result<(), Refusal> {
         let (described, asks) = self.find(&RunTarget::Run(run.to_string()))?;
-        question(&described, asks.as_ref(), Ask::Announce { bytes }).await.map(|_| ())
+        question(&described, asks.as_ref(), HostRequest::Announce { bytes }).await.map(|_| ())
     }
 
     fn find(&self, target: &RunTarget) -> Result<(Run, Option<mpsc::Sender<Question>>), Refusal> {
@@ -351,8 +353,8 @@ impl Runs {
         let (read, mut write) = tokio::io::split(stream);
         let mut lines = Lines { read: BufReader::new(read), line: Vec::new() };
         let hello = match lines.next().await? {
-            Up::Hello(hello) => *hello,
-            Up::Frame(_) | Up::Answer { .. } => {
+            HostMessage::Hello(hello) => *hello,
+            HostMessage::Frame(_) | HostMessage::Answer { .. } => {
                 tracing::warn!(pid = peer.pid, "a host did not say hello first");
                 return None;
             }
@@ -384,13 +386,13 @@ impl Runs {
                     waiting.retain(|_, reply| !reply.is_closed());
                     next += 1;
                     waiting.insert(next, reply);
-                    Down::Ask { id: next, ask }
+                    ServerMessage::Ask { id: next, ask }
                 }
                 changed = acks.changed() => {
                     if changed.is_err() {
                         break;
                     }
-                    Down::Ack { n: *acks.borrow_and_update() }
+                    ServerMessage::Ack { n: *acks.borrow_and_update() }
                 }
             };
             let Ok(mut text) = serde_json::to_string(&down) else { continue };
@@ -407,17 +409,17 @@ impl Runs {
     async fn receive(
         &self,
         run: RunId,
-        up: Up,
+        up: HostMessage,
         acked: &Arc<watch::Sender<u64>>,
         waiting: &mut Waiting,
     ) -> ControlFlow<()> {
         let input = match up {
-            Up::Hello(hello) if hello.run == run => {
+            HostMessage::Hello(hello) if hello.run == run => {
                 self.renew(&hello);
                 HostInput::Hello(hello)
             }
-            Up::Hello(_) => return ControlFlow::Break(()),
-            Up::Frame(frame) => {
+            HostMessage::Hello(_) => return ControlFlow::Break(()),
+            HostMessage::Frame(frame) => {
                 self.note(run, &frame);
                 let acked = Arc::clone(acked);
                 let stored = Box::new(move |n: u64| {
@@ -429,7 +431,7 @@ impl Runs {
                 });
                 HostInput::Frame { run, frame, stored }
             }
-            Up::Answer { id, answer } => {
+            HostMessage::Answer { id, answer } => {
                 if let Some(reply) = waiting.remove(&id) {
                     // Whoever asked may have gone away.
                     reply.send(answer).ok();
@@ -466,21 +468,21 @@ impl Runs {
         }
     }
 
-    fn note(&self, run: RunId, frame: &Frame) {
+    fn note(&self, run: RunId, frame: &HostFrame) {
         let mut table = self.table();
         let Some(live) = table.live.get_mut(&run) else { return };
         let described = &mut live.described;
-        match &frame.told {
-            Told::Claim(claim) => {
+        match &frame.event {
+            HostEvent::Claim(claim) => {
                 described.screen_state = Some(claim.state);
                 live.dialog.clone_from(&claim.dialog);
             }
-            Told::Withdrawn => {
+            HostEvent::Withdrawn => {
                 described.screen_state = None;
                 live.dialog = None;
             }
-            Told::Gap { frames } => described.frames_lost += frames,
-            Told::Exited { code, signal } => {
+            HostEvent::Gap { frames } => described.frames_lost += frames,
+            HostEvent::Exited { code, signal } => {
                 described.state = RunState::Exited;
                 described.exit_code = *code;
                 described.exit_signal = *signal;
@@ -488,12 +490,12 @@ impl Runs {
                 described.screen_state = None;
                 live.dialog = None;
             }
-            Told::Notification { .. } | Told::Bell | Told::Answered { .. } | Told::Unknown => {}
+            HostEvent::Notification { .. } | HostEvent::Bell | HostEvent::Answered { .. } | HostEvent::Unknown => {}
         }
     }
 }
 
-async fn question(run: &Run, asks: Option<&mpsc::Sender<Question>>, ask: Ask) -> Result<Value, Refusal> {
+async fn question(run: &Run, asks: Option<&mpsc::Sender<Question>>, ask: HostRequest) -> Result<Value, Refusal> {
     let name = run.hello.name.clone().unwrap_or_else(|| run.id.to_string());
     let asks = asks.filter(|_| run.ended_at.is_none()).ok_or_else(|| {
         Refusal::Conflict(if run.ended_at.is_some() {
@@ -526,18 +528,18 @@ async fn type_into(run: &Run, asks: Option<&mpsc::Sender<Question>>, input: RunI
         let enter = submit || body.len() < text.len();
         if !body.is_empty() {
             let paste = body.contains(['\n', '\r']);
-            question(run, asks, Ask::Type { text: body.to_owned(), paste }).await?;
+            question(run, asks, HostRequest::Type { text: body.to_owned(), paste }).await?;
         }
         if enter {
             if submit && !body.is_empty() {
                 tokio::time::sleep(BEFORE_ENTER).await;
             }
-            question(run, asks, Ask::Keys { keys: vec!["enter".into()] }).await?;
+            question(run, asks, HostRequest::Keys { keys: vec!["enter".into()] }).await?;
         }
     } else if let Some(keys) = keys {
-        question(run, asks, Ask::Keys { keys }).await?;
+        question(run, asks, HostRequest::Keys { keys }).await?;
     } else if interrupt {
-        question(run, asks, Ask::Interrupt).await?;
+        question(run, asks, HostRequest::Interrupt).await?;
     }
     Ok(InputSent { run: run.id, sent: true })
 }
@@ -551,7 +553,7 @@ struct Lines<R> {
 impl<R: tokio::io::AsyncRead + Unpin> Lines<R> {
     /// The next line that is understood; `None` when there is none any more. May be dropped half
     /// way and called again.
-    async fn next(&mut self) -> Option<Up> {
+    async fn next(&mut self) -> Option<HostMessage> {
         loop {
             let room = LINE_BYTES.saturating_sub(self.line.len() as u64);
             let read = (&mut self.read).take(room).read_until(b'\n', &mut self.line).await.ok()?;

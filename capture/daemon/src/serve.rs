@@ -387,8 +387,8 @@ fn server_config(options: &Options, tokens: server::Tokens, socket: PathBuf) -> 
     config
 }
 
-fn collect_config(config: &Config) -> tailer::collect::Config {
-    let mut collect = tailer::collect::Config::new(clock::both);
+fn collect_config(config: &Config) -> tailer::collect::CollectorConfig {
+    let mut collect = tailer::collect::CollectorConfig::new(clock::both);
     collect.limits.line_bytes = u64::from(config.read.max_line_mib) << 20;
     collect.hot_poll = Duration::from_millis(u64::from(config.read.hot_poll_ms));
     if !config.read.watch {

@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use ::terminal::screen::Rules;
+use ::terminal::screen::ScreenRules;
 use clap::{Parser, Subcommand};
 use tests::terminal::{self, DELIVERY_MS, Score, Terminal, without};
 
@@ -45,7 +45,7 @@ enum Action {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let rules = Arc::new(Rules::load(None)?);
+    let rules = Arc::new(ScreenRules::load(None)?);
     match Arguments::parse().command {
         Action::Measure { dir, only, without } => measure(&dir, &only, &without, &rules),
         Action::Dump { dir, to } => dump(&dir, &to, &rules)?,
@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn measure(dir: &Path, only: &str, left_out: &[String], rules: &Arc<Rules>) {
+fn measure(dir: &Path, only: &str, left_out: &[String], rules: &Arc<ScreenRules>) {
     let left_out: Vec<&str> = left_out.iter().map(String::as_str).collect();
     let mut sums: BTreeMap<String, Score> = BTreeMap::new();
     let mut each: Vec<(String, Score)> = Vec::new();
@@ -92,7 +92,7 @@ fn measure(dir: &Path, only: &str, left_out: &[String], rules: &Arc<Rules>) {
     }
 }
 
-fn dump(dir: &Path, to: &Path, rules: &Arc<Rules>) -> io::Result<()> {
+fn dump(dir: &Path, to: &Path, rules: &Arc<ScreenRules>) -> io::Result<()> {
     for recording in &Terminal::load_all(dir) {
         let played = terminal::play(recording, rules);
         for (at, (picture, version)) in played.pictures.iter().enumerate() {

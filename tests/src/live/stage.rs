@@ -17,7 +17,7 @@ use events::{Reason, State, Timestamp};
 use regex::Regex;
 use rustix::process::Signal;
 use serde_json::Value;
-use terminal::screen::{Observer, Rules, Size};
+use terminal::screen::{Observer, ScreenRules, Size};
 
 use super::{
     Agent, Hooks, Installed, Key, Setting,
@@ -166,7 +166,7 @@ fn played(
         Ok(user) => user,
         Err(words) => return Outcome::failed(words),
     };
-    let screen = Observer::new(SIZE, agent.provider(), Arc::new(Rules::embedded()), daemon::clock::now());
+    let screen = Observer::new(SIZE, agent.provider(), Arc::new(ScreenRules::embedded()), daemon::clock::now());
     let dialog = match Regex::new(agent.dialog()) {
         Ok(dialog) => dialog,
         Err(error) => return Outcome::failed(error.to_string()),

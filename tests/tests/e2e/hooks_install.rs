@@ -162,7 +162,7 @@ fn one_that_is_refused_does_not_stop_the_others() {
     fs::set_permissions(here.codex(), fs::Permissions::from_mode(0o444)).unwrap();
     let said = here.hooks(&["install", "--yes"]);
     assert_eq!(said.code, Some(5), "{}", said.err);
-    assert!(said.err.contains("settings.json:") && said.err.contains("no valid JSON"), "{}", said.err);
+    assert!(said.err.contains("settings.json:") && said.err.contains("not valid JSON"), "{}", said.err);
     assert!(said.err.contains("hooks.json: the file is read-only; nothing was changed"), "{}", said.err);
     assert_eq!(read(&here.claude()), cut);
     assert_eq!(read(&here.codex()), CODEX);

@@ -146,9 +146,9 @@ fn what_is_not_known_is_refused() {
     here.machine.agent_version(Claude, "1.0.30");
     here.is_refused("claude 1.0.30 is older than 1.0.38, the oldest version that capture was tried with");
     here.machine.agent_script(Claude, "echo 'command line error'; exit 2");
-    here.is_refused("printed no version but \"command line error\"");
+    here.is_refused("printed no version: \"command line error\"");
     here.machine.agent_script(Claude, "echo 2.1.330");
-    here.is_refused("printed no version but \"2.1.330\"");
+    here.is_refused("printed no version: \"2.1.330\"");
     here.machine.agent_script(Claude, "exec sleep 1000");
     here.is_refused("--version` did not answer within");
     let dry = here.run(&["hooks", "install", "--dry-run", "--provider", "claude"]);

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use ::terminal::screen::Rules;
+use ::terminal::screen::ScreenRules;
 use tests::terminal::{self, DELIVERY_MS, Score, Terminal, without};
 
-fn rules() -> Arc<Rules> {
-    Arc::new(Rules::load(None).unwrap())
+fn rules() -> Arc<ScreenRules> {
+    Arc::new(ScreenRules::load(None).unwrap())
 }
 
 /// The recordings that are kept, all of them or of one provider.

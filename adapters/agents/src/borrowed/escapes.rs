@@ -1,12 +1,12 @@
 //! Reading raw JSON strings: one search for escapes and one copy, where serde_json makes two, and half a
-//! surrogate pair is no error.
+//! surrogate pair is not an error.
 //! Outputs of tools are most of a chat file, and most of them have escapes.
 
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-/// The text of a raw JSON string; `None` when the value is no string. Half a surrogate pair is
+/// The text of a raw JSON string; `None` when the value is not a string. Half a surrogate pair is
 /// read as U+FFFD.
 pub fn unescaped(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;

@@ -1,16 +1,16 @@
-//! What an agent's hook answers: a decision in the agent's own words, on the hook's standard output.
+//! Encodes a decision as the answer of an agent's hook, written to the hook's standard output.
 //!
 //! Shapes: tried with Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0. What an agent does not
-//! take is not said: then it asks the user itself.
+//! accept is left out: the agent then asks the user itself.
 
-use agents::{Answer, hooks::HookAnswers};
+use agents::{AgentAnswer, hooks::HookAnswers};
 use events::Provider;
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
 /// The fields that decide how an answer looks.
 #[derive(Deserialize)]
-struct Asked {
+struct PermissionDetails {
     hook_event_name: String,
     #[serde(default)]
     tool_name: Option<String>,
@@ -18,7 +18,7 @@ struct Asked {
     tool_input: Option<Map<String, Value>>,
 }
 
-/// What an agent is told that was denied without a word.
+/// Reason given to an agent when a denial has no message.
 const DENIED: &str = "denied through capture";
 
 /// The event whose hook can answer a request for permission.
@@ -33,32 +33,32 @@ fn answers(provider: Provider) -> Option<HookAnswers> {
 
 /// Whether this call of a hook asks for a decision that its answer can give.
 #[must_use]
-pub fn is_asked(provider: Provider, payload: &RawValue) -> bool {
+pub fn asks_for_decision(provider: Provider, payload: &RawValue) -> bool {
     asked(provider, payload).is_some()
 }
 
-/// What the call asks; `None` when its answer can give no decision.
-fn asked(provider: Provider, payload: &RawValue) -> Option<Asked> {
-    let asked: Asked = serde_json::from_str(payload.get()).ok()?;
+/// What the call asks for; `None` when its answer cannot carry a decision.
+fn asked(provider: Provider, payload: &RawValue) -> Option<PermissionDetails> {
+    let asked: PermissionDetails = serde_json::from_str(payload.get()).ok()?;
     (asking_event(provider) == Some(asked.hook_event_name.as_str())).then_some(asked)
 }
 
-/// Whether the directory a hook is told is the one the command would run in. Codex names that of the turn,
+/// Whether the directory in a hook's payload is the one the command would run in. Codex names the turn's,
 /// and a call may have another.
 #[must_use]
-pub fn tells_directory(provider: Provider) -> bool {
-    answers(provider).is_some_and(|answers| answers.tells_directory)
+pub fn names_directory(provider: Provider) -> bool {
+    answers(provider).is_some_and(|answers| answers.names_directory)
 }
 
-/// Whether the agent shows its dialog while its hook waits. Otherwise nothing of it tells that it waits.
+/// Whether the agent shows its dialog while its hook waits; otherwise nothing shows that it is waiting.
 #[must_use]
 pub fn shows_dialog_meanwhile(provider: Provider) -> bool {
     answers(provider).is_some_and(|answers| answers.dialog_meanwhile)
 }
 
-/// Whether the agent has words for this decision on such a call: its tool, and the tool's input as JSON.
+/// Whether a hook's answer can express this decision on a call of `tool`; `input` is the tool's input as JSON.
 #[must_use]
-pub fn has_words(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &Answer) -> bool {
+pub fn can_express(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
     let input = input.and_then(|input| serde_json::from_str::<Value>(input).ok());
     let asked = json!({ "hook_event_name": asking_event(provider), "tool_name": tool, "tool_input": input });
     RawValue::from_string(asked.to_string()).is_ok_and(|payload| answer(provider, &payload, given).is_some())
@@ -70,30 +70,30 @@ pub fn asks_before_rules(provider: Provider) -> bool {
     answers(provider).is_some_and(|answers| answers.before_rules)
 }
 
-/// Whether the agent takes an allowance from a hook; otherwise only a denial.
+/// Whether the agent accepts an allowance from a hook; otherwise it accepts only a denial.
 #[must_use]
-pub fn takes_allowance(provider: Provider) -> bool {
+pub fn accepts_allowance(provider: Provider) -> bool {
     answers(provider).is_some_and(|answers| answers.allowance)
 }
 
-/// Whether the agent takes another command in place of the one it asked for.
+/// Whether the agent accepts another command in place of the one it asked for.
 #[must_use]
-pub fn takes_rewrite(provider: Provider) -> bool {
+pub fn accepts_rewrite(provider: Provider) -> bool {
     answers(provider).is_some_and(|answers| answers.rewrite)
 }
 
-/// The text for the hook's standard output; `None` when the agent has no words for this decision.
+/// The text for the hook's standard output; `None` when the agent's answer cannot express the decision.
 #[must_use]
-pub fn answer(provider: Provider, payload: &RawValue, answer: &Answer) -> Option<String> {
+pub fn answer(provider: Provider, payload: &RawValue, answer: &AgentAnswer) -> Option<String> {
     let asked = asked(provider, payload)?;
     let message = answer.message.as_deref().filter(|m| !m.is_empty()).unwrap_or(DENIED);
     if asks_before_rules(provider) {
-        // An allowance is ignored there, so none is given.
+        // The agent ignores an allowance, so none is written.
         return (!answer.allow).then(|| json!({ "decision": "deny", "reason": message }).to_string());
     }
     let decision = if !answer.allow {
         json!({ "behavior": "deny", "message": message })
-    } else if takes_rewrite(provider) {
+    } else if accepts_rewrite(provider) {
         match asked.changed(answer)? {
             Some(input) => json!({ "behavior": "allow", "updatedInput": input }),
             None => json!({ "behavior": "allow" }),
@@ -107,19 +107,19 @@ pub fn answer(provider: Provider, payload: &RawValue, answer: &Answer) -> Option
     Some(told.to_string())
 }
 
-impl Asked {
-    /// The input Claude Code is to go on with, when it has to be given back; `None` when what was
+impl PermissionDetails {
+    /// The input that Claude Code must be given back, if any; `None` when the decision
     /// decided does not fit what was asked.
-    fn changed(mut self, answer: &Answer) -> Option<Option<Map<String, Value>>> {
+    fn changed(mut self, answer: &AgentAnswer) -> Option<Option<Map<String, Value>>> {
         let tool = self.tool_name.take().unwrap_or_default();
         let mut input = self.tool_input.take().unwrap_or_default();
         match (tool.as_str(), &answer.rewrite, &answer.answers) {
-            // An allowance without answers is none.
+            // An allowance without answers would not answer the question.
             ("AskUserQuestion", None, Some(answers)) => {
                 input.insert("answers".into(), json!(answers));
                 Some(Some(input))
             }
-            // A plain allowance is ignored there; the plan has to be given back.
+            // The agent ignores a plain allowance here; the plan must be given back.
             ("ExitPlanMode", None, None) => input.contains_key("plan").then_some(Some(input)),
             ("AskUserQuestion" | "ExitPlanMode", ..) => None,
             ("Bash", Some(command), None) => {
@@ -137,14 +137,14 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    const ALLOW: Answer = Answer { allow: true, message: None, rewrite: None, answers: None };
+    const ALLOW: AgentAnswer = AgentAnswer { allow: true, message: None, rewrite: None, answers: None };
 
-    fn deny(message: &str) -> Answer {
-        Answer { allow: false, message: Some(message.into()), ..ALLOW }
+    fn deny(message: &str) -> AgentAnswer {
+        AgentAnswer { allow: false, message: Some(message.into()), ..ALLOW }
     }
 
     #[track_caller]
-    fn check(provider: Provider, asked: Value, given: &Answer, expected: Option<Value>) {
+    fn check(provider: Provider, asked: Value, given: &AgentAnswer, expected: Option<Value>) {
         let payload = RawValue::from_string(asked.to_string()).unwrap();
         let text = answer(provider, &payload, given);
         assert_eq!(text.map(|text| serde_json::from_str::<Value>(&text).unwrap()), expected);
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn commands() {
         let asked = || request("Bash", json!({ "command": "git status", "timeout": 5 }));
-        let safe = Answer { rewrite: Some("git --no-pager status".into()), ..ALLOW };
+        let safe = AgentAnswer { rewrite: Some("git --no-pager status".into()), ..ALLOW };
         check(Provider::Claude, asked(), &ALLOW, decided(json!({ "behavior": "allow" })));
         check(
             Provider::Claude,
@@ -187,7 +187,7 @@ mod tests {
         check(
             Provider::Claude,
             question(),
-            &Answer { answers: Some(answers.clone()), ..ALLOW },
+            &AgentAnswer { answers: Some(answers.clone()), ..ALLOW },
             decided(json!({ "behavior": "allow", "updatedInput": {
                 "questions": [{ "question": "Which?" }], "answers": { "Which?": "Red" } } })),
         );
@@ -198,12 +198,12 @@ mod tests {
             &ALLOW,
             decided(json!({ "behavior": "allow", "updatedInput": { "plan": "1. go" } })),
         );
-        check(Provider::Claude, plan(), &Answer { answers: Some(answers), ..ALLOW }, None);
+        check(Provider::Claude, plan(), &AgentAnswer { answers: Some(answers), ..ALLOW }, None);
         check(Provider::Claude, request("ExitPlanMode", json!({})), &ALLOW, None);
-        assert!(!has_words(Provider::Claude, Some("ExitPlanMode"), Some("{}"), &ALLOW));
-        assert!(has_words(Provider::Claude, Some("ExitPlanMode"), Some(r#"{"plan":"1. go"}"#), &ALLOW));
-        assert!(has_words(Provider::Codex, Some("Bash"), Some(r#"{"command":"ls"}"#), &ALLOW));
-        assert!(!has_words(Provider::Gemini, Some("run_shell_command"), None, &ALLOW));
+        assert!(!can_express(Provider::Claude, Some("ExitPlanMode"), Some("{}"), &ALLOW));
+        assert!(can_express(Provider::Claude, Some("ExitPlanMode"), Some(r#"{"plan":"1. go"}"#), &ALLOW));
+        assert!(can_express(Provider::Codex, Some("Bash"), Some(r#"{"command":"ls"}"#), &ALLOW));
+        assert!(!can_express(Provider::Gemini, Some("run_shell_command"), None, &ALLOW));
     }
 
     #[test]
@@ -221,6 +221,6 @@ mod tests {
         {
             check(provider, json!({ "hook_event_name": event, "tool_name": "Bash" }), &deny("no"), None);
         }
-        assert!(!is_asked(Provider::Claude, &RawValue::from_string("[]".into()).unwrap()));
+        assert!(!asks_for_decision(Provider::Claude, &RawValue::from_string("[]".into()).unwrap()));
     }
 }

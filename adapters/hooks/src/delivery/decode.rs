@@ -1,9 +1,9 @@
-//! What a hook's payload means: claims about the moment it was called.
+//! Decodes a hook's payload into claims about the moment the hook was called.
 //!
-//! A hook tells of a moment and never of its end, so what it claims is momentary: newer words of a
-//! source that looks on end it. Work is claimed with middling strength (a dialog of a parallel call
+//! A hook reports a moment and never its end, so its claims are momentary: a newer report of a
+//! source that observes continuously ends them. Work is claimed with medium strength (a dialog of a parallel call
 //! may be open meanwhile), ends and requests with high. The conversation itself, prompts, calls and
-//! answers, is in the transcript and is not told a second time here.
+//! answers, is in the transcript and is not repeated here.
 //!
 //! Shapes: recorded from Claude Code 2.1.328, Codex 0.169.0, Gemini CLI 0.61.0 and Qwen Code 0.24.4.
 
@@ -19,14 +19,14 @@ use serde_json::value::RawValue;
 
 use super::{
     Delivery,
-    asked::{Asked, PATHS, SUBJECT_CHARS},
+    permission::{PATHS, PermissionDetails, SUBJECT_CHARS},
 };
 
-/// A request for permission counts after this: another hook may answer it before a dialog opens, ms.
+/// Delay before a permission request counts, ms: another hook may answer it before a dialog opens.
 const CONFIRMED_MS: i64 = 500;
-/// The work of a sub-agent is believed for so long: its end may fire no hook, ms.
+/// How long a sub-agent counts as working after its hook, ms: its end may fire no hook.
 const SUBAGENT_MS: i64 = 60_000;
-/// What a delivery says.
+/// A decoded delivery.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
     /// The agent's own id of the session.
@@ -40,7 +40,7 @@ pub struct Decoded {
 /// The fields that are looked at, of all agents.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Called {
+struct HookPayloadFields {
     hook_event_name: String,
     session_id: String,
     cwd: Option<String>,
@@ -62,14 +62,14 @@ struct Called {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ToolInput {
-    command: Option<Words>,
+    command: Option<CommandText>,
     file_path: Option<String>,
     notebook_path: Option<String>,
     path: Option<String>,
     dir_path: Option<String>,
     url: Option<String>,
     plan: Option<String>,
-    questions: Vec<Question>,
+    questions: Vec<QuestionInput>,
     question: Option<String>,
     prompt: Option<String>,
 }
@@ -77,7 +77,7 @@ struct ToolInput {
 /// A command as a text or word by word.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Words {
+enum CommandText {
     One(String),
     Many(Vec<String>),
     Else(serde::de::IgnoredAny),
@@ -85,7 +85,7 @@ enum Words {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Question {
+struct QuestionInput {
     question: Option<String>,
 }
 
@@ -108,25 +108,25 @@ struct Task {
     status: Option<String>,
 }
 
-/// Says what a delivery means.
+/// Decodes a delivery.
 ///
 /// # Errors
-/// When the payload is no object with the name of an event and a session.
+/// When the payload is not an object that names an event and a session.
 pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
     match delivery.source {
         Source::Hook => {}
-        Source::Protocol => return Err("a delivery of a protocol is understood by that protocol".into()),
+        Source::Protocol => return Err("expected a hook's delivery, got a protocol's".into()),
         Source::Registry
         | Source::Runtime
         | Source::Pty
         | Source::Transcript
         | Source::Telemetry
         | Source::Input
-        | Source::Process => return Err("it names a source that hands in nothing".into()),
+        | Source::Process => return Err("source delivers nothing: expected `hook` or `protocol`".into()),
     }
-    let called: Called = serde_json::from_str(delivery.payload.get()).map_err(|error| error.to_string())?;
+    let called: HookPayloadFields = serde_json::from_str(delivery.payload.get()).map_err(|error| error.to_string())?;
     if called.hook_event_name.is_empty() || called.session_id.is_empty() {
-        return Err("it names no event or no session".into());
+        return Err("missing event name or session id".into());
     }
     let said = match delivery.provider {
         // Qwen Code has Claude Code's events.
@@ -162,7 +162,7 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
     Ok(Decoded { session: Arc::clone(&session), cwd: called.cwd.clone(), events })
 }
 
-/// What a delivery says as events, which are known by it; the flag says which are the helper's.
+/// Turns the payloads of a delivery into events identified by the delivery; the flag marks those of a sub-agent.
 pub fn events_of(
     delivery: &Delivery,
     session: &Arc<str>,
@@ -194,43 +194,43 @@ pub fn events_of(
     payloads.into_iter().enumerate().map(event).collect()
 }
 
-/// A call of a tool, as a request for leave to make it; its name and its input as the agent's hooks have
-/// them. `None` when the input is no object whose fields are what they are known to be.
-pub fn asked_of_tool(provider: Provider, tool: &str, input: &RawValue) -> Option<Asked> {
+/// The permission details of a tool call, from its name and input as the agent's hooks have
+/// them. `None` when the input is not an object with fields of the known types.
+pub fn details_of_tool(provider: Provider, tool: &str, input: &RawValue) -> Option<PermissionDetails> {
     let tool_input: ToolInput = serde_json::from_str(input.get()).ok()?;
-    let called = Called { tool_name: Some(tool.to_owned()), tool_input, ..Called::default() };
+    let called = HookPayloadFields { tool_name: Some(tool.to_owned()), tool_input, ..HookPayloadFields::default() };
     let about = if tool == "AskUserQuestion" { ApprovalKind::Question } else { called.about() };
-    Some(Asked { input: Some(input.get().to_owned()), ..called.asked(provider, about) })
+    Some(PermissionDetails { input: Some(input.get().to_owned()), ..called.asked(provider, about) })
 }
 
-/// The call of a tool that a hook tells of before the agent asks anybody for it: the agent's id of the
-/// session, and the call as a request. `None` when it tells of none.
+/// The tool call that a hook reports before the agent asks for permission: the agent's id of the
+/// session, and the call as a request. `None` when the hook reports none.
 #[must_use]
 pub fn call_of(delivery: &Delivery) -> Option<(String, ApprovalRequested)> {
-    let called: Called = serde_json::from_str(delivery.payload.get()).ok()?;
+    let called: HookPayloadFields = serde_json::from_str(delivery.payload.get()).ok()?;
     let asking = super::answer::asking_event(delivery.provider) == Some(called.hook_event_name.as_str());
     let before = asking && super::answer::asks_before_rules(delivery.provider);
     before.then(|| (called.session_id.clone(), called.request(delivery, called.about())))
 }
 
-/// One thing a hook says.
-enum Said {
-    /// It works.
+/// One claim that follows from a hook.
+enum HookClaim {
+    /// The session is working.
     Works(Reason),
-    /// It rests, because of this.
+    /// The session is waiting, for this reason.
     Rests(Reason),
-    /// It asks for permission; whether a dialog is certain already.
+    /// The agent asks for permission; `certain` when a dialog is open already.
     Asks { about: ApprovalKind, certain: bool },
-    /// It asks the user something; whether that is on the screen already.
+    /// The agent asks the user a question; `certain` when it is on the screen already.
     Questions { certain: bool },
     /// The request for this tool was answered.
     Answered,
-    /// What hooks said last is over; what comes now they do not know.
+    /// The last claim is over, and the hook does not say what follows.
     Nothing,
 }
 
-impl Said {
-    /// What somebody is asked for; that a notification says so again is no second request.
+impl HookClaim {
+    /// The permission asked for; a notification that repeats a request is not a second one.
     const fn asks_for(&self) -> Option<ApprovalKind> {
         match *self {
             Self::Asks { about, certain: false } => Some(about),
@@ -244,7 +244,7 @@ impl Said {
         }
     }
 
-    fn signal(&self, delivery: &Delivery, called: &Called, of_agent: bool) -> Signal {
+    fn signal(&self, delivery: &Delivery, called: &HookPayloadFields, of_agent: bool) -> Signal {
         let later = |certain: bool| (!certain).then(|| delivery.at.plus_ms(CONFIRMED_MS));
         let state = |state, reason| Claim::State { state, reason: Some(reason) };
         let (claim, strength, holds_from, keyed) = match *self {
@@ -278,7 +278,7 @@ impl Said {
     }
 }
 
-impl Called {
+impl HookPayloadFields {
     fn tool(&self) -> &str {
         self.tool_name.as_deref().unwrap_or_default()
     }
@@ -293,64 +293,64 @@ impl Called {
         words
     }
 
-    /// The key of its claims.
+    /// The key of the hook's claims.
     fn key_of(&self, provider: Provider) -> Option<String> {
         payload_of(provider).is_none_or(|facts| facts.keyed_requests).then(|| self.key()).flatten()
     }
 
-    /// The request as an approval, to the byte.
+    /// The request as an approval, byte for byte.
     fn request(&self, delivery: &Delivery, about: ApprovalKind) -> ApprovalRequested {
-        let asked = Asked {
+        let asked = PermissionDetails {
             input: input_of(&delivery.payload).map(str::to_owned),
             cwd: self.cwd.clone(),
             key: self.key_of(delivery.provider),
             ..self.asked(delivery.provider, about)
         };
-        asked.told(delivery)
+        asked.into_event(delivery)
     }
 
-    /// What the call asks for, as far as its name and input say.
-    fn asked(&self, provider: Provider, about: ApprovalKind) -> Asked {
-        // What another tool calls its command is no text of a shell.
+    /// What the call asks for, as far as the tool's name and input tell.
+    fn asked(&self, provider: Provider, about: ApprovalKind) -> PermissionDetails {
+        // The `command` of any other tool is not a shell command line.
         let shell = about == ApprovalKind::Command && self.is_shell(provider);
         let has_details = payload_of(provider).is_some_and(|facts| facts.shell_details.is_some());
         let command = match &self.tool_input.command {
             _ if !shell => None,
-            Some(Words::One(command)) => Some(command.clone()),
+            Some(CommandText::One(command)) => Some(command.clone()),
             None if has_details => self.details.command.clone(),
-            // Word by word it is none either; whoever judges has the input.
-            Some(Words::Many(_) | Words::Else(_)) | None => None,
+            // Nor is a list of words; whoever decides has the whole input.
+            Some(CommandText::Many(_) | CommandText::Else(_)) | None => None,
         };
-        Asked {
+        PermissionDetails {
             about: Some(about).filter(|about| *about != ApprovalKind::Command || shell),
             tool: self.tool_name.clone().or_else(|| self.details.tool_name.clone()),
             command,
             paths: self.paths(),
             url: self.tool_input.url.clone().or_else(|| self.details.urls.first().cloned()),
             subject: self.subject(),
-            ..Asked::default()
+            ..PermissionDetails::default()
         }
     }
 
-    /// The files a tool wants; those a patch names stand in its text. `None` when they are not all told:
-    /// too many, or named in a way that is not known for certain.
+    /// The files a tool accesses; a patch names them in its text. `None` when not all are known:
+    /// too many, or named in a way that may be misread.
     fn paths(&self) -> Option<Vec<String>> {
         let input = &self.tool_input;
         if self.tool() == "apply_patch" {
-            let Some(Words::One(patch)) = &input.command else { return None };
+            let Some(CommandText::One(patch)) = &input.command else { return None };
             return patched(patch);
         }
         let named = [&input.file_path, &input.notebook_path, &input.path, &input.dir_path, &self.details.file_path];
         Some(named.into_iter().flatten().cloned().collect())
     }
 
-    /// Names a request: the same for the request and for the result of what it was about.
+    /// The key of a request: the same for the request and for the result of its call.
     fn key(&self) -> Option<String> {
         let subject = self.subject();
         if self.tool_name.is_none() && subject.is_none() {
             return None;
         }
-        // A request does not name its call, so it is known by what it is about.
+        // A request does not name its call, so its subject identifies it.
         let key = Identity::of(
             Provider::Capture,
             "request",
@@ -362,9 +362,9 @@ impl Called {
     fn subject(&self) -> Option<String> {
         let input = &self.tool_input;
         let command = match &input.command {
-            Some(Words::One(command)) => Some(command.clone()),
-            Some(Words::Many(words)) => Some(words.join(" ")),
-            Some(Words::Else(_)) | None => None,
+            Some(CommandText::One(command)) => Some(command.clone()),
+            Some(CommandText::Many(words)) => Some(words.join(" ")),
+            Some(CommandText::Else(_)) | None => None,
         };
         let question = input.questions.first().and_then(|q| q.question.clone()).or_else(|| input.question.clone());
         let details = &self.details;
@@ -412,8 +412,8 @@ fn payload_of(provider: Provider) -> Option<HookPayload> {
     crate::facts(provider).map(|hooks| hooks.payload)
 }
 
-/// The files a patch of Codex names. Its parser trims the lines that begin a part, so a line that looks
-/// like one once it is trimmed has to be one that is understood.
+/// The files named in a patch of Codex, whose parser trims the lines that begin a part: a line that looks
+/// like one once trimmed must be one that is understood.
 fn patched(patch: &str) -> Option<Vec<String>> {
     const NAMES: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
     const OTHERS: [&str; 4] = ["*** Begin Patch", "*** End Patch", "*** End of File", "*** Environment ID: "];
@@ -429,83 +429,83 @@ fn patched(patch: &str) -> Option<Vec<String>> {
     (paths.len() <= PATHS && !paths.is_empty()).then_some(paths)
 }
 
-/// The input of the tool as it was handed over.
+/// The tool's input as delivered.
 fn input_of(payload: &RawValue) -> Option<&str> {
     #[derive(Deserialize)]
-    struct Input<'p> {
+    struct ToolInputField<'p> {
         #[serde(borrow)]
         tool_input: Option<&'p RawValue>,
     }
-    serde_json::from_str::<Input<'_>>(payload.get()).ok()?.tool_input.map(RawValue::get)
+    serde_json::from_str::<ToolInputField<'_>>(payload.get()).ok()?.tool_input.map(RawValue::get)
 }
 
-fn claude(called: &Called) -> Vec<Said> {
+fn claude(called: &HookPayloadFields) -> Vec<HookClaim> {
     let running = |task: &&Task| task.status.as_deref() == Some("running");
     match called.hook_event_name.as_str() {
         "SessionStart" if called.source.as_deref() == Some("compact") => Vec::new(),
-        "SessionStart" => vec![Said::Rests(Reason::NewSession)],
-        "UserPromptSubmit" => vec![Said::Works(Reason::Thinking)],
-        "PreToolUse" => vec![Said::Works(Reason::Tool)],
+        "SessionStart" => vec![HookClaim::Rests(Reason::NewSession)],
+        "UserPromptSubmit" => vec![HookClaim::Works(Reason::Thinking)],
+        "PreToolUse" => vec![HookClaim::Works(Reason::Tool)],
         "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" => {
-            vec![Said::Answered, Said::Works(Reason::Thinking)]
+            vec![HookClaim::Answered, HookClaim::Works(Reason::Thinking)]
         }
-        "PermissionRequest" if called.tool() == "AskUserQuestion" => vec![Said::Questions { certain: false }],
-        "PermissionRequest" => vec![Said::Asks { about: called.about(), certain: false }],
+        "PermissionRequest" if called.tool() == "AskUserQuestion" => vec![HookClaim::Questions { certain: false }],
+        "PermissionRequest" => vec![HookClaim::Asks { about: called.about(), certain: false }],
         "Notification" => match called.notification_type.as_deref() {
-            Some("permission_prompt") => vec![Said::Asks { about: called.about(), certain: true }],
-            Some("elicitation_dialog") => vec![Said::Questions { certain: true }],
-            Some("elicitation_response") => vec![Said::Answered, Said::Works(Reason::Thinking)],
-            Some("idle_prompt") => vec![Said::Rests(Reason::TurnComplete)],
+            Some("permission_prompt") => vec![HookClaim::Asks { about: called.about(), certain: true }],
+            Some("elicitation_dialog") => vec![HookClaim::Questions { certain: true }],
+            Some("elicitation_response") => vec![HookClaim::Answered, HookClaim::Works(Reason::Thinking)],
+            Some("idle_prompt") => vec![HookClaim::Rests(Reason::TurnComplete)],
             Some(_) | None => Vec::new(),
         },
-        "Elicitation" => vec![Said::Questions { certain: false }],
-        "ElicitationResult" => vec![Said::Answered, Said::Works(Reason::Thinking)],
+        "Elicitation" => vec![HookClaim::Questions { certain: false }],
+        "ElicitationResult" => vec![HookClaim::Answered, HookClaim::Works(Reason::Thinking)],
         // The turn is over, and work that it began goes on.
         "Stop" if called.background_tasks.iter().filter(running).any(|t| t.r#type.as_deref() == Some("subagent")) => {
-            vec![Said::Works(Reason::Subagents)]
+            vec![HookClaim::Works(Reason::Subagents)]
         }
-        "Stop" if called.background_tasks.iter().any(|t| running(&t)) => vec![Said::Rests(Reason::Background)],
-        "Stop" => vec![Said::Rests(Reason::TurnComplete)],
-        "StopFailure" => vec![Said::Rests(Reason::Error)],
-        "SubagentStart" => vec![Said::Works(Reason::Subagents)],
-        "SubagentStop" | "PostCompact" | "SessionEnd" => vec![Said::Nothing],
-        "PreCompact" => vec![Said::Works(Reason::Compacting)],
+        "Stop" if called.background_tasks.iter().any(|t| running(&t)) => vec![HookClaim::Rests(Reason::Background)],
+        "Stop" => vec![HookClaim::Rests(Reason::TurnComplete)],
+        "StopFailure" => vec![HookClaim::Rests(Reason::Error)],
+        "SubagentStart" => vec![HookClaim::Works(Reason::Subagents)],
+        "SubagentStop" | "PostCompact" | "SessionEnd" => vec![HookClaim::Nothing],
+        "PreCompact" => vec![HookClaim::Works(Reason::Compacting)],
         _ => Vec::new(),
     }
 }
 
-fn codex(called: &Called) -> Vec<Said> {
+fn codex(called: &HookPayloadFields) -> Vec<HookClaim> {
     match called.hook_event_name.as_str() {
         // Fires with the first prompt, not at the start.
         "SessionStart" => Vec::new(),
-        "UserPromptSubmit" => vec![Said::Works(Reason::Thinking)],
+        "UserPromptSubmit" => vec![HookClaim::Works(Reason::Thinking)],
         // The only hook a question has.
-        "PreToolUse" if called.tool() == "request_user_input" => vec![Said::Questions { certain: false }],
-        "PreToolUse" => vec![Said::Works(Reason::Tool)],
-        "PermissionRequest" => vec![Said::Asks { about: called.about(), certain: false }],
-        "PostToolUse" => vec![Said::Answered, Said::Works(Reason::Thinking)],
-        "SubagentStart" => vec![Said::Works(Reason::Subagents)],
-        "SubagentStop" | "PostCompact" | "SessionEnd" => vec![Said::Nothing],
-        "PreCompact" => vec![Said::Works(Reason::Compacting)],
-        "Stop" => vec![Said::Rests(Reason::TurnComplete)],
-        "Interrupt" => vec![Said::Rests(Reason::Interrupted)],
+        "PreToolUse" if called.tool() == "request_user_input" => vec![HookClaim::Questions { certain: false }],
+        "PreToolUse" => vec![HookClaim::Works(Reason::Tool)],
+        "PermissionRequest" => vec![HookClaim::Asks { about: called.about(), certain: false }],
+        "PostToolUse" => vec![HookClaim::Answered, HookClaim::Works(Reason::Thinking)],
+        "SubagentStart" => vec![HookClaim::Works(Reason::Subagents)],
+        "SubagentStop" | "PostCompact" | "SessionEnd" => vec![HookClaim::Nothing],
+        "PreCompact" => vec![HookClaim::Works(Reason::Compacting)],
+        "Stop" => vec![HookClaim::Rests(Reason::TurnComplete)],
+        "Interrupt" => vec![HookClaim::Rests(Reason::Interrupted)],
         _ => Vec::new(),
     }
 }
 
-fn gemini(called: &Called) -> Vec<Said> {
+fn gemini(called: &HookPayloadFields) -> Vec<HookClaim> {
     match called.hook_event_name.as_str() {
-        "SessionStart" => vec![Said::Rests(Reason::NewSession)],
-        "BeforeAgent" => vec![Said::Works(Reason::Thinking)],
-        // Before the policy is asked, so it says nothing of a dialog.
-        "BeforeTool" => vec![Said::Works(Reason::Tool)],
-        "AfterTool" => vec![Said::Works(Reason::Thinking)],
-        "AfterAgent" => vec![Said::Rests(Reason::TurnComplete)],
+        "SessionStart" => vec![HookClaim::Rests(Reason::NewSession)],
+        "BeforeAgent" => vec![HookClaim::Works(Reason::Thinking)],
+        // Fires before the policy is consulted, so it does not mean that a dialog is open.
+        "BeforeTool" => vec![HookClaim::Works(Reason::Tool)],
+        "AfterTool" => vec![HookClaim::Works(Reason::Thinking)],
+        "AfterAgent" => vec![HookClaim::Rests(Reason::TurnComplete)],
         "Notification" if called.notification_type.as_deref() == Some("ToolPermission") => {
             // Fires up to 0.6 s before the dialog is drawn, which waits for the hook.
-            let asks = |about| vec![Said::Asks { about, certain: false }];
+            let asks = |about| vec![HookClaim::Asks { about, certain: false }];
             match called.details.r#type.as_deref() {
-                Some("ask_user") => vec![Said::Questions { certain: false }],
+                Some("ask_user") => vec![HookClaim::Questions { certain: false }],
                 Some("edit") => asks(ApprovalKind::Edit),
                 Some("mcp") => asks(ApprovalKind::Mcp),
                 Some("info") => asks(ApprovalKind::Fetch),
@@ -513,7 +513,7 @@ fn gemini(called: &Called) -> Vec<Said> {
                 Some(_) | None => asks(ApprovalKind::Command),
             }
         }
-        "SessionEnd" => vec![Said::Nothing],
+        "SessionEnd" => vec![HookClaim::Nothing],
         _ => Vec::new(),
     }
 }

@@ -37,7 +37,7 @@ fn a_link_stays_and_its_file_is_written() {
 fn a_link_that_leads_nowhere_is_refused() {
     let place = Place::new(Provider::Claude, None);
     symlink("nowhere", place.file()).unwrap();
-    refused(&place, "leads to no file");
+    refused(&place, "a link to a file that does not exist");
     assert!(!place.home().join("nowhere").exists());
 }
 
@@ -85,7 +85,7 @@ fn what_is_no_file_of_settings_is_refused() {
     refused(&place, "4194305 bytes");
     let full = usize::try_from(super::super::LARGEST).unwrap() - 100;
     fs::write(place.file(), format!("{{\"a\": \"{}\"}}", "x".repeat(full))).unwrap();
-    refused(&place, "it would have more than");
+    refused(&place, "the changed file would be larger than");
 
     fs::write(place.file(), "{}").unwrap();
     fs::hard_link(place.file(), place.home().join("other-name")).unwrap();

@@ -19,17 +19,17 @@ pub(crate) struct Style {
 
 /// A value to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum JsonForm {
     /// A text.
     Text(String),
     /// A number.
     Number(u64),
     /// Members in order.
-    Array(Vec<Form>),
+    Array(Vec<JsonForm>),
     /// Named members in order.
-    Object(Vec<(&'static str, Form)>),
+    Object(Vec<(&'static str, JsonForm)>),
     /// A member with its name, to be put into an object.
-    Named(&'static str, Box<Form>),
+    Named(&'static str, Box<JsonForm>),
 }
 
 impl Style {
@@ -72,7 +72,7 @@ impl Style {
     }
 }
 
-impl Form {
+impl JsonForm {
     /// The text of it; `indent` is that of the line it begins on, `None` writes one line.
     pub(super) fn render(&self, style: &Style, indent: Option<&str>) -> String {
         let mut out = String::new();
@@ -100,7 +100,7 @@ impl Form {
     }
 }
 
-fn named(name: &str, value: &Form, style: &Style, indent: Option<&str>, out: &mut String) {
+fn named(name: &str, value: &JsonForm, style: &Style, indent: Option<&str>, out: &mut String) {
     *out += &serde_json::Value::from(name).to_string();
     out.push(':');
     *out += style.gap;

@@ -1,5 +1,5 @@
 //! One home's connection: away, shaking hands, or open. Turns the socket's readiness into what
-//! [`Talk`] hears and says; no call here waits.
+//! [`DaemonSession`] hears and says; no call here waits.
 
 use std::{
     io,
@@ -22,23 +22,23 @@ use tungstenite::{
 
 use super::{
     Timing,
-    socket::{self, Found},
-    talk::{Step, Talk},
+    session::{DaemonSession, SessionOutput},
+    socket::{self, DaemonSocket},
 };
 
-/// A message may be so long, bytes.
+/// Longest message, bytes.
 const MESSAGE_BYTES: usize = 8 << 20;
-/// Read at once, bytes.
+/// Size of one read, bytes.
 const BUFFER_BYTES: usize = 16 << 10;
-/// So many messages are taken before another home has its turn.
+/// Most messages read from one home before the next home has its turn.
 const MESSAGES: usize = 256;
 
 /// The connection of one home.
 pub(super) struct Link {
     home: PathBuf,
     timing: Timing,
-    stage: Stage,
-    /// After so many failures in a row the next try waits longer.
+    stage: LinkStage,
+    /// Failures in a row; each lengthens the wait.
     failures: u32,
     /// The socket that was last connected to, by when it was made.
     tried: Option<Timestamp>,
@@ -49,19 +49,19 @@ pub(super) struct Link {
     /// Whether the first look came to an end: connected and told the present states, or not.
     pub(super) settled: bool,
     /// What the socket was like when it was last looked for.
-    pub(super) seen: Seen,
+    pub(super) seen: DaemonState,
 }
 
 /// What is known of a daemon, for people.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Seen {
+pub(super) struct DaemonState {
     /// There was a socket at some time.
     pub(super) ever: bool,
     /// Why it is not connected, when there is a reason but that there is no socket.
     pub(super) trouble: Option<String>,
 }
 
-enum Stage {
+enum LinkStage {
     Away,
     Shaking(Box<MidHandshake<ClientHandshake<UnixStream>>>),
     Open(Box<Conversation>),
@@ -69,12 +69,12 @@ enum Stage {
 
 struct Conversation {
     socket: WebSocket<UnixStream>,
-    talk: Talk,
+    talk: DaemonSession,
 }
 
 /// What a turn brought.
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct LinkTurn {
     pub(super) events: Vec<NewEvent>,
     pub(super) messages: u64,
     pub(super) errors: u64,
@@ -83,14 +83,14 @@ pub(super) struct Turn {
 }
 
 /// Why a connection ended.
-enum End {
+enum LinkEnd {
     /// The daemon went; so it does.
     Closed,
     /// Something was wrong.
     Trouble(String),
 }
 
-impl From<Error> for End {
+impl From<Error> for LinkEnd {
     fn from(error: Error) -> Self {
         match error {
             Error::ConnectionClosed | Error::AlreadyClosed => Self::Closed,
@@ -117,13 +117,13 @@ impl Link {
         Self {
             home,
             timing,
-            stage: Stage::Away,
+            stage: LinkStage::Away,
             failures: 0,
             tried: None,
             avoid_until: start,
             due: start,
             settled: false,
-            seen: Seen::default(),
+            seen: DaemonState::default(),
         }
     }
 
@@ -132,7 +132,7 @@ impl Link {
     }
 
     pub(super) fn is_open(&self) -> bool {
-        matches!(&self.stage, Stage::Open(open) if !open.talk.is_strange())
+        matches!(&self.stage, LinkStage::Open(open) if !open.talk.is_strange())
     }
 
     pub(super) fn due(&self) -> Instant {
@@ -142,42 +142,42 @@ impl Link {
     /// The socket to wait on.
     pub(super) fn socket(&self) -> Option<BorrowedFd<'_>> {
         match &self.stage {
-            Stage::Away => None,
-            Stage::Shaking(mid) => Some(mid.get_ref().get_ref().as_fd()),
-            Stage::Open(open) => Some(open.socket.get_ref().as_fd()),
+            LinkStage::Away => None,
+            LinkStage::Shaking(mid) => Some(mid.get_ref().get_ref().as_fd()),
+            LinkStage::Open(open) => Some(open.socket.get_ref().as_fd()),
         }
     }
 
     /// The threads something is claimed of.
     pub(super) fn threads(&self) -> impl Iterator<Item = &Arc<str>> {
-        let open = if let Stage::Open(open) = &self.stage { Some(open) } else { None };
+        let open = if let LinkStage::Open(open) = &self.stage { Some(open) } else { None };
         open.into_iter().flat_map(|open| open.talk.threads())
     }
 
     /// What is still claimed of a thread.
     pub(super) fn again(&self, thread: &str) -> Option<&NewEvent> {
         match &self.stage {
-            Stage::Open(open) => open.talk.again(thread),
-            Stage::Away | Stage::Shaking(_) => None,
+            LinkStage::Open(open) => open.talk.again(thread),
+            LinkStage::Away | LinkStage::Shaking(_) => None,
         }
     }
 
     /// Does what can be done now.
-    pub(super) fn turn(&mut self, now: Timestamp, at: Instant) -> Turn {
-        let mut turn = Turn::default();
-        let outcome = match std::mem::replace(&mut self.stage, Stage::Away) {
-            Stage::Away if at < self.due => Ok(Stage::Away),
-            Stage::Away => self.look(now, at),
-            Stage::Shaking(mid) => match mid.handshake() {
+    pub(super) fn turn(&mut self, now: Timestamp, at: Instant) -> LinkTurn {
+        let mut turn = LinkTurn::default();
+        let outcome = match std::mem::replace(&mut self.stage, LinkStage::Away) {
+            LinkStage::Away if at < self.due => Ok(LinkStage::Away),
+            LinkStage::Away => self.find_daemon(now, at),
+            LinkStage::Shaking(mid) => match mid.handshake() {
                 Ok((socket, _)) => self.begin(socket, now, at),
                 Err(HandshakeError::Interrupted(_)) if at >= self.due => {
-                    Err(End::Trouble("the daemon does not answer the handshake".into()))
+                    Err(LinkEnd::Trouble("the daemon does not answer the handshake".into()))
                 }
-                Err(HandshakeError::Interrupted(mid)) => Ok(Stage::Shaking(Box::new(mid))),
-                Err(HandshakeError::Failure(error)) => Err(End::from(error)),
+                Err(HandshakeError::Interrupted(mid)) => Ok(LinkStage::Shaking(Box::new(mid))),
+                Err(HandshakeError::Failure(error)) => Err(LinkEnd::from(error)),
             },
-            Stage::Open(mut open) => match self.converse(&mut open, now, at, &mut turn) {
-                Ok(()) => Ok(Stage::Open(open)),
+            LinkStage::Open(mut open) => match self.converse(&mut open, now, at, &mut turn) {
+                Ok(()) => Ok(LinkStage::Open(open)),
                 Err(end) => {
                     turn.events.extend(open.talk.lost(now));
                     Err(end)
@@ -189,11 +189,11 @@ impl Link {
             Err(end) => {
                 self.settled = true;
                 self.failures = self.failures.saturating_add(1);
-                // A new socket is tried at once; what is no socket of ours is looked at less and less.
+                // A new socket is tried at once; a socket that was refused is checked less and less often.
                 let pause = self.timing.pause(self.failures);
                 self.avoid_until = at + pause;
                 self.due = at + if self.tried.is_some() { self.timing.look_every.min(pause) } else { pause };
-                if let End::Trouble(trouble) = end {
+                if let LinkEnd::Trouble(trouble) = end {
                     tracing::debug!(home = %self.home.display(), %trouble, "no connection with the Codex daemon");
                     turn.errors += 1;
                     self.seen.trouble = Some(trouble);
@@ -203,38 +203,38 @@ impl Link {
         turn
     }
 
-    fn look(&mut self, now: Timestamp, at: Instant) -> Result<Stage, End> {
+    fn find_daemon(&mut self, now: Timestamp, at: Instant) -> Result<LinkStage, LinkEnd> {
         self.due = at + self.timing.look_every;
         let found = socket::find(&self.home).map_err(|refused| {
             self.seen.ever = true;
             self.tried = None;
-            End::Trouble(refused.to_string())
+            LinkEnd::Trouble(refused.to_string())
         })?;
         let Some(found) = found else {
             self.settled = true;
             self.failures = 0;
             self.seen.trouble = None;
-            return Ok(Stage::Away);
+            return Ok(LinkStage::Away);
         };
         self.seen.ever = true;
         if now.since_ms(found.made_at) < self.timing.leave_alone_ms && now >= found.made_at {
-            return Ok(Stage::Away);
+            return Ok(LinkStage::Away);
         }
         if self.tried == Some(found.made_at) && at < self.avoid_until {
-            return Ok(Stage::Away);
+            return Ok(LinkStage::Away);
         }
         self.tried = Some(found.made_at);
         self.shake(&found, now, at)
     }
 
-    fn shake(&mut self, found: &Found, now: Timestamp, at: Instant) -> Result<Stage, End> {
+    fn shake(&mut self, found: &DaemonSocket, now: Timestamp, at: Instant) -> Result<LinkStage, LinkEnd> {
         let stream = match found.connect() {
             Ok(stream) => stream,
             // A socket that was left behind: there is no daemon.
-            Err(socket::Refused::Io(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                return Err(End::Closed);
+            Err(socket::ConnectError::Io(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                return Err(LinkEnd::Closed);
             }
-            Err(refused) => return Err(End::Trouble(refused.to_string())),
+            Err(refused) => return Err(LinkEnd::Trouble(refused.to_string())),
         };
         self.due = at + self.timing.answer;
         let config = WebSocketConfig::default()
@@ -243,19 +243,25 @@ impl Link {
             .max_frame_size(Some(MESSAGE_BYTES));
         match client_with_config("ws://localhost/", stream, Some(config)) {
             Ok((socket, _)) => self.begin(socket, now, at),
-            Err(HandshakeError::Interrupted(mid)) => Ok(Stage::Shaking(Box::new(mid))),
-            Err(HandshakeError::Failure(error)) => Err(End::from(error)),
+            Err(HandshakeError::Interrupted(mid)) => Ok(LinkStage::Shaking(Box::new(mid))),
+            Err(HandshakeError::Failure(error)) => Err(LinkEnd::from(error)),
         }
     }
 
-    fn begin(&mut self, mut socket: WebSocket<UnixStream>, now: Timestamp, at: Instant) -> Result<Stage, End> {
-        let (talk, hello) = Talk::begin(&self.home.to_string_lossy(), now);
-        say(&mut socket, hello)?;
+    fn begin(&mut self, mut socket: WebSocket<UnixStream>, now: Timestamp, at: Instant) -> Result<LinkStage, LinkEnd> {
+        let (talk, hello) = DaemonSession::begin(&self.home.to_string_lossy(), now);
+        send_text(&mut socket, hello)?;
         self.due = at + self.timing.answer;
-        Ok(Stage::Open(Box::new(Conversation { socket, talk })))
+        Ok(LinkStage::Open(Box::new(Conversation { socket, talk })))
     }
 
-    fn converse(&mut self, open: &mut Conversation, now: Timestamp, at: Instant, turn: &mut Turn) -> Result<(), End> {
+    fn converse(
+        &mut self,
+        open: &mut Conversation,
+        now: Timestamp,
+        at: Instant,
+        turn: &mut LinkTurn,
+    ) -> Result<(), LinkEnd> {
         for taken in 0.. {
             if taken == MESSAGES {
                 turn.more = true;
@@ -264,33 +270,33 @@ impl Link {
             let text = match open.socket.read() {
                 Ok(Message::Text(text)) => text,
                 Ok(Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => continue,
-                Ok(Message::Close(_)) => return Err(End::Closed),
+                Ok(Message::Close(_)) => return Err(LinkEnd::Closed),
                 Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error.into()),
             };
             turn.messages += 1;
-            match open.talk.hears(&text, now) {
-                Ok(Step { send, events }) => {
+            match open.talk.receive(&text, now) {
+                Ok(SessionOutput { send, events }) => {
                     turn.events.extend(events);
                     if !send.is_empty() {
                         self.due = at + self.timing.answer;
                     }
                     for text in send {
-                        say(&mut open.socket, text)?;
+                        send_text(&mut open.socket, text)?;
                     }
                 }
-                Err(error) if open.talk.refused() => return Err(End::Trouble(error)),
+                Err(error) if open.talk.refused() => return Err(LinkEnd::Trouble(error)),
                 Err(error) => {
                     turn.errors += 1;
-                    self.seen.trouble = Some(format!("a message of the daemon is not understood: {error}"));
+                    self.seen.trouble = Some(format!("cannot decode a message of the daemon: {error}"));
                 }
             }
         }
         if open.talk.waits() && at >= self.due {
             if open.talk.is_strange() {
-                return Err(End::Trouble("the daemon does not say who it is".into()));
+                return Err(LinkEnd::Trouble("the daemon does not answer `initialize`".into()));
             }
-            open.talk.give_up_asking();
+            open.talk.stop_waiting();
         }
         if !open.talk.waits() {
             self.settled = true;
@@ -302,6 +308,6 @@ impl Link {
 }
 
 /// Sends one message. It is short, and a socket that has no room for it is not listened to.
-fn say(socket: &mut WebSocket<UnixStream>, text: String) -> Result<(), End> {
-    socket.send(Message::text(text)).map_err(End::from)
+fn send_text(socket: &mut WebSocket<UnixStream>, text: String) -> Result<(), LinkEnd> {
+    socket.send(Message::text(text)).map_err(LinkEnd::from)
 }

@@ -25,7 +25,7 @@ const NAME: &str = "app-server-control.sock";
 
 /// A socket that may be connected to.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct DaemonSocket {
     directory: OwnedFd,
     /// When it was made.
     pub(super) made_at: Timestamp,
@@ -33,16 +33,16 @@ pub(super) struct Found {
 
 /// Why there is no connection.
 #[derive(Debug, Error)]
-pub(super) enum Refused {
+pub(super) enum ConnectError {
     /// A link, something else than a socket, or another user's.
-    #[error("{DIRECTORY}/{NAME} is a link, no socket, or of another user")]
+    #[error("{DIRECTORY}/{NAME} is a link, not a socket, or owned by another user")]
     Foreign,
     /// The system said no.
     #[error("{DIRECTORY}/{NAME}: {0}")]
     Io(#[from] io::Error),
 }
 
-impl From<Errno> for Refused {
+impl From<Errno> for ConnectError {
     fn from(errno: Errno) -> Self {
         Self::Io(errno.into())
     }
@@ -52,12 +52,12 @@ impl From<Errno> for Refused {
 ///
 /// # Errors
 /// When what is there is not to be trusted.
-pub(super) fn find(home: &Path) -> Result<Option<Found>, Refused> {
+pub(super) fn find(home: &Path) -> Result<Option<DaemonSocket>, ConnectError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = match fs::open(home.join(DIRECTORY), flags, Mode::empty()) {
         Ok(directory) => directory,
         Err(Errno::NOENT) => return Ok(None),
-        Err(Errno::NOTDIR | Errno::LOOP) => return Err(Refused::Foreign),
+        Err(Errno::NOTDIR | Errno::LOOP) => return Err(ConnectError::Foreign),
         Err(errno) => return Err(errno.into()),
     };
     let stat = match fs::statat(&directory, NAME, AtFlags::SYMLINK_NOFOLLOW) {
@@ -70,28 +70,28 @@ pub(super) fn find(home: &Path) -> Result<Option<Found>, Refused> {
         || stat.st_uid != ours
         || fs::fstat(&directory)?.st_uid != ours
     {
-        return Err(Refused::Foreign);
+        return Err(ConnectError::Foreign);
     }
     #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the widths differ between platforms")]
     let made_at = Timestamp::from_millisecond(
         (stat.st_ctime as i64).saturating_mul(1_000).saturating_add(stat.st_ctime_nsec as i64 / 1_000_000),
     );
-    Ok(Some(Found { directory, made_at }))
+    Ok(Some(DaemonSocket { directory, made_at }))
 }
 
-impl Found {
+impl DaemonSocket {
     /// Connects.
     ///
     /// # Errors
     /// When nobody listens, too many wait, or the listener is not ours.
-    pub(super) fn connect(&self) -> Result<UnixStream, Refused> {
+    pub(super) fn connect(&self) -> Result<UnixStream, ConnectError> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         // By the open directory: short whatever the home is called, and it cannot be exchanged.
         let address = SocketAddrUnix::new(format!("/proc/self/fd/{}/{NAME}", self.directory.as_raw_fd()))?;
         connect(&socket, &address)?;
         if sockopt::socket_peercred(&socket)?.uid != rustix::process::geteuid() {
-            return Err(Refused::Foreign);
+            return Err(ConnectError::Foreign);
         }
         Ok(UnixStream::from(socket))
     }

@@ -3,7 +3,7 @@ use std::fs;
 use events::{Claim, NewEvent, Payload, Timestamp};
 use serde_json::{Value, json};
 
-use super::talk::{Step, Talk};
+use super::session::{DaemonSession, SessionOutput};
 
 const THREAD: &str = "01a1f74e-8593-71e1-8e02-71959782e222";
 
@@ -40,17 +40,17 @@ fn status(thread: &str, status: Value) -> String {
         .to_string()
 }
 
-fn claims(talk: &mut Talk, text: &str, now: Timestamp) -> Vec<String> {
-    talk.hears(text, now).unwrap().events.iter().map(line).collect()
+fn claims(talk: &mut DaemonSession, text: &str, now: Timestamp) -> Vec<String> {
+    talk.receive(text, now).unwrap().events.iter().map(line).collect()
 }
 
 #[test]
 fn a_recorded_daemon_is_followed_and_told_nothing_else() {
-    let (mut talk, hello) = Talk::begin("/home", then());
+    let (mut talk, hello) = DaemonSession::begin("/home", then());
     let mut sent = vec![hello];
     let mut events = Vec::new();
     for message in recorded("from_codex") {
-        let Step { send, events: claimed } = talk.hears(&message.to_string(), then()).unwrap();
+        let SessionOutput { send, events: claimed } = talk.receive(&message.to_string(), then()).unwrap();
         sent.extend(send);
         events.extend(claimed);
     }
@@ -74,7 +74,7 @@ fn a_recorded_daemon_is_followed_and_told_nothing_else() {
 
 #[test]
 fn statuses_and_what_they_claim() {
-    let (mut talk, _) = Talk::begin("/home", at(1));
+    let (mut talk, _) = DaemonSession::begin("/home", at(1));
     let now = at(10);
     let cases = [
         (json!({"type": "active", "activeFlags": []}), vec!["t running: daemon: active"]),
@@ -102,22 +102,22 @@ fn statuses_and_what_they_claim() {
 
 #[test]
 fn damage_is_an_error_and_changes_nothing() {
-    let (mut talk, _) = Talk::begin("/home", at(1));
+    let (mut talk, _) = DaemonSession::begin("/home", at(1));
     for text in ["", "nonsense", "7", "{\"method\":7}"] {
-        assert!(talk.hears(text, at(2)).is_err(), "{text}");
+        assert!(talk.receive(text, at(2)).is_err(), "{text}");
     }
-    assert!(talk.hears(r#"{"method":"thread/status/changed","params":{"threadId":7}}"#, at(2)).is_err());
+    assert!(talk.receive(r#"{"method":"thread/status/changed","params":{"threadId":7}}"#, at(2)).is_err());
     assert!(talk.is_strange() && talk.threads().next().is_none());
     for message in recorded("from_codex") {
         let text = message.to_string();
         for cut in (0..text.len()).filter(|cut| text.is_char_boundary(*cut)) {
-            assert!(talk.hears(&text[..cut], at(2)).is_err(), "{}", &text[..cut]);
+            assert!(talk.receive(&text[..cut], at(2)).is_err(), "{}", &text[..cut]);
         }
     }
     // Requests, even with words that are looked at otherwise, are left to others.
     let request = json!({"method": "thread/status/changed", "id": 1, "params": {}}).to_string();
-    let step = talk.hears(&request, at(2)).unwrap();
+    let step = talk.receive(&request, at(2)).unwrap();
     assert!(step.send.is_empty() && step.events.is_empty());
-    assert!(talk.hears(r#"{"id":1,"error":{"code":-1,"message":"no"}}"#, at(2)).is_err());
+    assert!(talk.receive(r#"{"id":1,"error":{"code":-1,"message":"no"}}"#, at(2)).is_err());
     assert!(talk.refused());
 }

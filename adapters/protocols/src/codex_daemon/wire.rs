@@ -11,13 +11,13 @@ use serde_json::value::RawValue;
 
 /// What the daemon sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum DaemonMessage {
     /// A thread's status changed.
     Changed {
         /// Which.
         thread: Arc<str>,
         /// What it is now.
-        status: Status,
+        status: ThreadStatus,
         /// When, by the daemon's clock.
         at: Option<Timestamp>,
     },
@@ -28,7 +28,7 @@ pub(super) enum Heard {
         /// To which.
         id: u64,
         /// What it says, not looked at yet.
-        answer: Answer,
+        answer: DaemonReply,
     },
     /// The daemon asks something. It is for those who subscribed, and never answered here.
     Asked,
@@ -38,7 +38,7 @@ pub(super) enum Heard {
 
 /// The content of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum DaemonReply {
     /// The threads that are loaded.
     Loaded(Vec<Arc<str>>),
     /// One thread.
@@ -57,14 +57,14 @@ pub(super) struct Thread {
     /// It has no rollout: made for one question, as titles are.
     pub(super) hidden: bool,
     /// Its status.
-    pub(super) status: Status,
+    pub(super) status: ThreadStatus,
     /// When it last changed, to the second.
     pub(super) updated_at: Option<Timestamp>,
 }
 
 /// What a thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
+pub(super) enum ThreadStatus {
     /// A turn is under way.
     Active,
     /// A turn waits until a request is allowed or refused.
@@ -83,7 +83,7 @@ pub(super) enum Status {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Envelope<'a> {
+struct DaemonEnvelope<'a> {
     #[serde(default, borrow)]
     method: Option<Cow<'a, str>>,
     #[serde(default, borrow)]
@@ -93,13 +93,13 @@ struct Envelope<'a> {
     #[serde(default, borrow)]
     result: Option<&'a RawValue>,
     #[serde(default)]
-    error: Option<Refusal>,
+    error: Option<ReplyError>,
     #[serde(default)]
     emitted_at_ms: Option<i64>,
 }
 
 #[derive(Deserialize)]
-struct Refusal {
+struct ReplyError {
     #[serde(default)]
     message: String,
 }
@@ -141,16 +141,16 @@ struct LoadedList {
 }
 
 impl StatusWords {
-    fn status(&self) -> Status {
+    fn status(&self) -> ThreadStatus {
         let has = |flag: &str| self.active_flags.iter().any(|f| f == flag);
         match self.r#type.as_str() {
-            "active" if has("waitingOnApproval") => Status::WaitingOnApproval,
-            "active" if has("waitingOnUserInput") => Status::WaitingOnUserInput,
-            "active" => Status::Active,
-            "idle" => Status::Idle,
-            "systemError" => Status::SystemError,
-            "notLoaded" => Status::NotLoaded,
-            _ => Status::Strange,
+            "active" if has("waitingOnApproval") => ThreadStatus::WaitingOnApproval,
+            "active" if has("waitingOnUserInput") => ThreadStatus::WaitingOnUserInput,
+            "active" => ThreadStatus::Active,
+            "idle" => ThreadStatus::Idle,
+            "systemError" => ThreadStatus::SystemError,
+            "notLoaded" => ThreadStatus::NotLoaded,
+            _ => ThreadStatus::Strange,
         }
     }
 }
@@ -165,44 +165,44 @@ impl ThreadWords {
 /// Reads one message.
 ///
 /// # Errors
-/// When it is no message, or one of those looked at has not the shape it should have.
-pub(super) fn read(text: &str) -> Result<Heard, serde_json::Error> {
-    let envelope: Envelope<'_> = serde_json::from_str(text)?;
+/// When it is not a message, or a message of a known kind has an unexpected shape.
+pub(super) fn read(text: &str) -> Result<DaemonMessage, serde_json::Error> {
+    let envelope: DaemonEnvelope<'_> = serde_json::from_str(text)?;
     let Some(method) = envelope.method else {
         let id = envelope.id.and_then(|id| id.get().parse().ok());
         let answer = match (envelope.error, envelope.result) {
-            (Some(refusal), _) => Answer::Refused(refusal.message),
+            (Some(refusal), _) => DaemonReply::Refused(refusal.message),
             (None, Some(result)) => answer(result.get()),
-            (None, None) => Answer::Other,
+            (None, None) => DaemonReply::Other,
         };
-        return Ok(id.map_or(Heard::Other, |id| Heard::Answered { id, answer }));
+        return Ok(id.map_or(DaemonMessage::Other, |id| DaemonMessage::Answered { id, answer }));
     };
     if envelope.id.is_some() {
-        return Ok(Heard::Asked);
+        return Ok(DaemonMessage::Asked);
     }
     let params = envelope.params.map_or("null", RawValue::get);
     Ok(match method.as_ref() {
         "thread/status/changed" => {
             let changed: StatusChanged = serde_json::from_str(params)?;
             let at = envelope.emitted_at_ms.map(Timestamp::from_millisecond);
-            Heard::Changed { thread: changed.thread_id, status: changed.status.status(), at }
+            DaemonMessage::Changed { thread: changed.thread_id, status: changed.status.status(), at }
         }
-        "thread/started" => Heard::Began(serde_json::from_str::<ThreadHolder>(params)?.thread.thread()),
-        _ => Heard::Other,
+        "thread/started" => DaemonMessage::Began(serde_json::from_str::<ThreadHolder>(params)?.thread.thread()),
+        _ => DaemonMessage::Other,
     })
 }
 
 /// Which request an answer belongs to is known by its id; its shape tells the same.
-fn answer(result: &str) -> Answer {
+fn answer(result: &str) -> DaemonReply {
     if let Ok(holder) = serde_json::from_str::<ThreadHolder>(result) {
-        return Answer::Thread(holder.thread.thread());
+        return DaemonReply::Thread(holder.thread.thread());
     }
-    serde_json::from_str::<LoadedList>(result).map_or(Answer::Other, |list| Answer::Loaded(list.data))
+    serde_json::from_str::<LoadedList>(result).map_or(DaemonReply::Other, |list| DaemonReply::Loaded(list.data))
 }
 
 /// All that is ever sent: there is no way to write anything else.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Say<'a> {
+pub(super) enum DaemonRequest<'a> {
     /// Who is there.
     Initialize,
     /// That its answer was read.
@@ -214,7 +214,7 @@ pub(super) enum Say<'a> {
 }
 
 #[derive(Serialize)]
-struct Request<P> {
+struct OutgoingRequest<P> {
     id: u64,
     method: &'static str,
     params: P,
@@ -255,22 +255,22 @@ struct ReadThread<'a> {
     include_turns: bool,
 }
 
-impl Say<'_> {
+impl DaemonRequest<'_> {
     /// As it goes over the wire; `id` is that of the request.
     pub(super) fn text(&self, id: u64) -> String {
         let text = match self {
             Self::Initialize => {
                 let client_info = ClientInfo { name: "capture", title: "capture", version: env!("CARGO_PKG_VERSION") };
                 let params = Initialize { client_info, capabilities: Capabilities { experimental_api: true } };
-                serde_json::to_string(&Request { id, method: "initialize", params })
+                serde_json::to_string(&OutgoingRequest { id, method: "initialize", params })
             }
             Self::Initialized => serde_json::to_string(&Notification { method: "initialized" }),
             Self::LoadedList => {
-                serde_json::to_string(&Request { id, method: "thread/loaded/list", params: Nothing {} })
+                serde_json::to_string(&OutgoingRequest { id, method: "thread/loaded/list", params: Nothing {} })
             }
             Self::Read(thread) => {
                 let params = ReadThread { thread_id: thread, include_turns: false };
-                serde_json::to_string(&Request { id, method: "thread/read", params })
+                serde_json::to_string(&OutgoingRequest { id, method: "thread/read", params })
             }
         };
         text.unwrap_or_default()

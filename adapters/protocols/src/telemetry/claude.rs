@@ -1,8 +1,8 @@
 //! Claude Code's log records, as of 2.1.328 (`fixtures/telemetry/claude`).
 
 use super::{
-    record::Record,
-    told::{Told, duration, line},
+    event::{TelemetryEvent, duration, line},
+    record::TelemetryRecord,
 };
 
 const CALL: &[(&str, &str)] = &[
@@ -17,12 +17,12 @@ const CALL: &[(&str, &str)] = &[
     ("cache_creation_tokens", "cache_write_tokens"),
 ];
 
-pub(super) fn told(record: &Record) -> Told<'_> {
+pub(super) fn decode_event(record: &TelemetryRecord) -> TelemetryEvent<'_> {
     match record.name() {
-        "user_prompt" => Told::Prompted,
-        "api_request" => Told::Answered(line(record, CALL)),
+        "user_prompt" => TelemetryEvent::Prompted,
+        "api_request" => TelemetryEvent::Answered(line(record, CALL)),
         // Single retries are not told: this is the last failure, after which the agent gives up.
-        "api_error" => Told::Failed {
+        "api_error" => TelemetryEvent::Failed {
             status: record.number("status_code"),
             code: None,
             message: record.text("error").unwrap_or_default(),
@@ -31,31 +31,33 @@ pub(super) fn told(record: &Record) -> Told<'_> {
         },
         "api_retries_exhausted" => {
             let known = line(record, &[("total_attempts", "attempts"), ("status_code", "status")]);
-            Told::Remarked(format!("gave up trying again {known}").trim_end().to_owned())
+            TelemetryEvent::Remarked(format!("gave up trying again {known}").trim_end().to_owned())
         }
         "tool_decision" => decided(record),
         "tool_result" => match (record.text("tool_use_id"), record.flag("success")) {
-            (Some(call_id), Some(worked)) => Told::Returned { call_id, worked, duration_ms: duration(record) },
-            (_, _) => Told::Nothing,
+            (Some(call_id), Some(worked)) => {
+                TelemetryEvent::Returned { call_id, worked, duration_ms: duration(record) }
+            }
+            (_, _) => TelemetryEvent::Nothing,
         },
         // The transcript reports the compaction itself.
         "compaction" => {
             let known = line(record, &[("trigger", "trigger"), ("pre_tokens", "before"), ("post_tokens", "after")]);
-            Told::Remarked(format!("context compacted: {known}"))
+            TelemetryEvent::Remarked(format!("context compacted: {known}"))
         }
         "permission_mode_changed" => {
             let known = line(record, &[("from_mode", "from"), ("to_mode", "to"), ("trigger", "by")]);
-            Told::Remarked(format!("permission mode: {known}"))
+            TelemetryEvent::Remarked(format!("permission mode: {known}"))
         }
-        _ => Told::Nothing,
+        _ => TelemetryEvent::Nothing,
     }
 }
 
-fn decided(record: &Record) -> Told<'_> {
+fn decided(record: &TelemetryRecord) -> TelemetryEvent<'_> {
     let allowed = match record.text("decision") {
         Some("accept") => true,
         Some("reject") => false,
-        Some(_) | None => return Told::Nothing,
+        Some(_) | None => return TelemetryEvent::Nothing,
     };
     let by = match record.text("source") {
         Some("config") => "a rule",
@@ -65,5 +67,5 @@ fn decided(record: &Record) -> Told<'_> {
         None => "somebody",
     };
     let tool = record.text("tool_name").unwrap_or("a tool");
-    Told::Decided { tool, call_id: record.text("tool_use_id"), allowed, by }
+    TelemetryEvent::Decided { tool, call_id: record.text("tool_use_id"), allowed, by }
 }

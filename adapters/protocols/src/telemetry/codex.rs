@@ -4,8 +4,8 @@
 //! records belong to no session anybody knows.
 
 use super::{
-    record::Record,
-    told::{Told, duration, is_tried_again, line},
+    event::{TelemetryEvent, duration, is_tried_again, line},
+    record::TelemetryRecord,
 };
 
 const CALL: &[(&str, &str)] = &[
@@ -16,15 +16,15 @@ const CALL: &[(&str, &str)] = &[
     ("endpoint", "endpoint"),
 ];
 
-pub(super) fn told(record: &Record) -> Told<'_> {
+pub(super) fn decode_event(record: &TelemetryRecord) -> TelemetryEvent<'_> {
     match record.name() {
-        "codex.user_prompt" => Told::Prompted,
+        "codex.user_prompt" => TelemetryEvent::Prompted,
         "codex.api_request" => {
             let status = record.number("http.response.status_code");
             if status.is_some_and(|status| (200..400).contains(&status)) {
-                return Told::Answered(line(record, CALL));
+                return TelemetryEvent::Answered(line(record, CALL));
             }
-            Told::Failed {
+            TelemetryEvent::Failed {
                 status,
                 code: None,
                 message: record.text("error.message").unwrap_or_default(),
@@ -34,18 +34,20 @@ pub(super) fn told(record: &Record) -> Told<'_> {
         }
         "codex.tool_decision" => decided(record),
         "codex.tool_result" => match (record.text("call_id"), record.flag("success")) {
-            (Some(call_id), Some(worked)) => Told::Returned { call_id, worked, duration_ms: duration(record) },
-            (_, _) => Told::Nothing,
+            (Some(call_id), Some(worked)) => {
+                TelemetryEvent::Returned { call_id, worked, duration_ms: duration(record) }
+            }
+            (_, _) => TelemetryEvent::Nothing,
         },
-        _ => Told::Nothing,
+        _ => TelemetryEvent::Nothing,
     }
 }
 
-fn decided(record: &Record) -> Told<'_> {
+fn decided(record: &TelemetryRecord) -> TelemetryEvent<'_> {
     let allowed = match record.text("decision") {
         Some(decision) if decision.starts_with("approved") => true,
         Some("denied" | "abort") => false,
-        Some(_) | None => return Told::Nothing,
+        Some(_) | None => return TelemetryEvent::Nothing,
     };
     let by = match record.text("source") {
         Some("User") => "the user",
@@ -54,5 +56,5 @@ fn decided(record: &Record) -> Told<'_> {
         None => "somebody",
     };
     let tool = record.text("tool_name").unwrap_or("a tool");
-    Told::Decided { tool, call_id: record.text("call_id"), allowed, by }
+    TelemetryEvent::Decided { tool, call_id: record.text("call_id"), allowed, by }
 }

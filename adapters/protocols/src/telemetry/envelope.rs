@@ -29,12 +29,12 @@ pub(super) struct Group<'a> {
 
 /// A request, cut up. Groups without records are left out.
 #[derive(Debug, Default)]
-pub(super) struct Envelope<'a> {
+pub(super) struct OtlpEnvelope<'a> {
     pub(super) groups: Vec<Group<'a>>,
     keep: usize,
 }
 
-impl<'a> Envelope<'a> {
+impl<'a> OtlpEnvelope<'a> {
     fn add(&mut self, resource: Option<&'a [u8]>, scope: Cow<'a, str>, mut records: Vec<&'a [u8]>, beyond: u64) {
         let room = self.keep.min(records.len());
         let beyond = beyond + (records.len() - room) as u64;
@@ -49,9 +49,9 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Cuts a request up, and keeps so many records of it.
-pub(super) fn open(encoding: Encoding, body: &[u8], keep: usize) -> Result<Envelope<'_>, String> {
-    let mut envelope = Envelope { groups: Vec::new(), keep };
+/// Cuts a request up, and keeps the first `keep` records of it.
+pub(super) fn open(encoding: Encoding, body: &[u8], keep: usize) -> Result<OtlpEnvelope<'_>, String> {
+    let mut envelope = OtlpEnvelope { groups: Vec::new(), keep };
     match encoding {
         Encoding::Protobuf => open_protobuf(body, &mut envelope)?,
         Encoding::Json => open_json(body, &mut envelope).map_err(|error| error.to_string())?,
@@ -76,7 +76,7 @@ fn fields<'a>(mut message: &'a [u8], mut each: impl FnMut(u32, &'a [u8]) -> Resu
     Ok(())
 }
 
-fn open_protobuf<'a>(body: &'a [u8], envelope: &mut Envelope<'a>) -> Result<(), String> {
+fn open_protobuf<'a>(body: &'a [u8], envelope: &mut OtlpEnvelope<'a>) -> Result<(), String> {
     fields(body, |tag, group| {
         if tag != 1 {
             return Ok(());
@@ -115,7 +115,7 @@ fn open_protobuf<'a>(body: &'a [u8], envelope: &mut Envelope<'a>) -> Result<(), 
 /// The parts of each level in JSON, as they stand there: every level is walked on its own, so that
 /// nothing is held but what is kept.
 #[derive(Deserialize)]
-struct Request<'a> {
+struct OtlpRequest<'a> {
     #[serde(borrow, default, alias = "resourceLogs", alias = "resourceSpans", alias = "resourceMetrics")]
     resources: Option<&'a RawValue>,
 }
@@ -142,8 +142,8 @@ struct ScopeName<'a> {
     name: Cow<'a, str>,
 }
 
-fn open_json<'a>(body: &'a [u8], envelope: &mut Envelope<'a>) -> Result<(), serde_json::Error> {
-    let request: Request<'a> = object(body)?;
+fn open_json<'a>(body: &'a [u8], envelope: &mut OtlpEnvelope<'a>) -> Result<(), serde_json::Error> {
+    let request: OtlpRequest<'a> = object(body)?;
     each(request.resources, |raw| {
         let OfResource { resource, scopes } = object(raw.get().as_bytes())?;
         let resource = resource.map(|raw| raw.get().as_bytes());
@@ -173,7 +173,7 @@ fn object<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, serde_json::Error
     serde_json::from_slice(text)
 }
 
-/// Calls `take` with each element of a JSON list, as it stands there.
+/// Calls `take` with the text of each element of a JSON list.
 fn each<'a>(
     list: Option<&'a RawValue>,
     take: impl FnMut(&'a RawValue) -> Result<(), serde_json::Error>,

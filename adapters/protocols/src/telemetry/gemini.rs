@@ -1,8 +1,8 @@
 //! Gemini CLI's log records, as of 0.61.0 (`fixtures/telemetry/gemini`).
 
 use super::{
-    record::Record,
-    told::{Told, is_tried_again, line},
+    event::{TelemetryEvent, is_tried_again, line},
+    record::TelemetryRecord,
 };
 
 const CALL: &[(&str, &str)] = &[
@@ -16,14 +16,14 @@ const CALL: &[(&str, &str)] = &[
     ("thoughts_token_count", "thinking_tokens"),
 ];
 
-pub(super) fn told(record: &Record) -> Told<'_> {
+pub(super) fn decode_event(record: &TelemetryRecord) -> TelemetryEvent<'_> {
     match record.name() {
-        "gemini_cli.user_prompt" => Told::Prompted,
-        "gemini_cli.api_response" => Told::Answered(line(record, CALL)),
+        "gemini_cli.user_prompt" => TelemetryEvent::Prompted,
+        "gemini_cli.api_response" => TelemetryEvent::Answered(line(record, CALL)),
         // One for each attempt that failed.
         "gemini_cli.api_error" => {
             let status = record.number("status_code");
-            Told::Failed {
+            TelemetryEvent::Failed {
                 status,
                 code: None,
                 message: record.text("error").or_else(|| record.text("error.message")).unwrap_or_default(),
@@ -34,22 +34,22 @@ pub(super) fn told(record: &Record) -> Told<'_> {
         "gemini_cli.tool_call" => decided(record),
         "gemini_cli.chat_compression" => {
             let known = line(record, &[("tokens_before", "before"), ("tokens_after", "after")]);
-            Told::Remarked(format!("context compacted: {known}"))
+            TelemetryEvent::Remarked(format!("context compacted: {known}"))
         }
         "gemini_cli.plan.approval_mode_switch" => {
             let known = line(record, &[("from_mode", "from"), ("to_mode", "to")]);
-            Told::Remarked(format!("permission mode: {known}"))
+            TelemetryEvent::Remarked(format!("permission mode: {known}"))
         }
-        _ => Told::Nothing,
+        _ => TelemetryEvent::Nothing,
     }
 }
 
 /// `accept` is said of what a person allowed and of what needs no asking alike, so it says nothing.
-fn decided(record: &Record) -> Told<'_> {
+fn decided(record: &TelemetryRecord) -> TelemetryEvent<'_> {
     let (allowed, by) = match record.text("decision") {
         Some("reject") => (false, "the user"),
         Some("auto_accept") => (true, "an earlier answer"),
-        Some(_) | None => return Told::Nothing,
+        Some(_) | None => return TelemetryEvent::Nothing,
     };
-    Told::Decided { tool: record.text("function_name").unwrap_or("a tool"), call_id: None, allowed, by }
+    TelemetryEvent::Decided { tool: record.text("function_name").unwrap_or("a tool"), call_id: None, allowed, by }
 }

@@ -13,13 +13,13 @@ use super::{ATTRIBUTE_BYTES, ATTRIBUTES, DEPTH, Encoding, RECORD_BYTES, RESOURCE
 
 /// Who wrote a group of records.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct RecordSource {
     pub(super) provider: Provider,
     /// The resource as bytes, for the identity of its records.
     resource: Vec<u8>,
 }
 
-impl Writer {
+impl RecordSource {
     /// Tells the agent by its service's name, or by its scope where the user named the service.
     pub(super) fn of(encoding: Encoding, resource: Option<&[u8]>, scope: &str) -> Result<Self, String> {
         let resource = match resource {
@@ -39,7 +39,7 @@ impl Writer {
 
     /// The identity of the `index`-th event made from a record: an exporter that sends a record
     /// again sends the same one.
-    pub(super) fn identity(&self, record: &Record, index: u32) -> Identity {
+    pub(super) fn identity(&self, record: &TelemetryRecord, index: u32) -> Identity {
         let record = record.0.encode_to_vec();
         Identity::of(self.provider, "telemetry", &[&self.resource, &record, &index.to_le_bytes()])
     }
@@ -47,9 +47,9 @@ impl Writer {
 
 /// A log record.
 #[derive(Debug)]
-pub(super) struct Record(LogRecord);
+pub(super) struct TelemetryRecord(LogRecord);
 
-impl Record {
+impl TelemetryRecord {
     pub(super) fn decode(encoding: Encoding, bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > RECORD_BYTES {
             return Err(format!("a record of more than {RECORD_BYTES} bytes"));

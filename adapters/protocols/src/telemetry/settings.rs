@@ -8,12 +8,12 @@ use agents::{
 use events::Provider;
 use serde::Serialize;
 
-/// Between two batches, ms. Agents send every 1 to 7 s by themselves.
+/// Interval between two batches of an agent, ms. By default agents send every 1 to 7 s.
 const EVERY_MS: u32 = 1_000;
 
 /// The settings for one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Settings {
+pub struct TelemetrySettings {
     /// Variables of its environment.
     pub environment: Vec<(&'static str, String)>,
     /// A part of its configuration file.
@@ -32,11 +32,11 @@ pub struct Snippet {
 /// The settings that make an agent send to the server at `url` with this token; `None` for what
 /// sends no telemetry.
 #[must_use]
-pub fn settings(provider: Provider, url: &str, token: &str) -> Option<Settings> {
+pub fn settings(provider: Provider, url: &str, token: &str) -> Option<TelemetrySettings> {
     let telemetry = Agent::of(provider)?.telemetry.as_ref()?;
     let fill =
         |template: &str| template.replace(URL, url).replace(TOKEN, token).replace(INTERVAL_MS, &EVERY_MS.to_string());
-    Some(Settings {
+    Some(TelemetrySettings {
         environment: telemetry.environment.iter().map(|(name, value)| (*name, fill(value))).collect(),
         file: telemetry.file.as_ref().map(|file| Snippet { path: file.path, content: fill(file.content) }),
     })

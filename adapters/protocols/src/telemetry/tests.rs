@@ -83,7 +83,7 @@ fn every_recorded_record_is_read() {
         [("claude", Provider::Claude, 27, 14), ("codex", Provider::Codex, 21, 18), ("gemini", Provider::Gemini, 28, 11)]
     {
         let received = logs(Encoding::Json, &fixture(&format!("{name}/logs.json")));
-        assert_eq!(received.tallies, [(provider, Tally { records, rejected: 0 })].into(), "{name}");
+        assert_eq!(received.tallies, [(provider, ProviderTally { records, rejected: 0 })].into(), "{name}");
         assert_eq!(received.events.len(), events, "{name}: {:#?}", shown(&received));
         for event in &received.events {
             let at = event.created_at.unwrap();
@@ -221,7 +221,7 @@ fn services_nobody_knows_and_records_without_a_session_say_nothing() {
     let prompt = || vec![text("event.name", "codex.user_prompt")];
     let received = sent("somebody-else", prompt());
     assert_eq!(received.events, []);
-    assert_eq!(received.tallies, [(Provider::Unknown, Tally { records: 1, rejected: 0 })].into());
+    assert_eq!(received.tallies, [(Provider::Unknown, ProviderTally { records: 1, rejected: 0 })].into());
     let mut nameless = record(prompt());
     nameless.attributes.remove(0);
     let mut timeless = record(prompt());
@@ -278,11 +278,14 @@ fn records_beyond_the_count_are_only_counted() {
     prost::encoding::encode_varint(body.len() as u64, &mut whole);
     whole.extend(body);
     let received = logs(Encoding::Protobuf, &whole);
-    assert_eq!(received.tallies[&Provider::Codex], Tally { records: 1_000_001, rejected: 1_000_001 - RECORDS as u64 });
+    assert_eq!(
+        received.tallies[&Provider::Codex],
+        ProviderTally { records: 1_000_001, rejected: 1_000_001 - RECORDS as u64 }
+    );
     let list = vec!["{}"; RECORDS + 7].join(",");
     let json = format!(r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{list}]}},{{}}]}},{{}}]}}"#);
     let received = logs(Encoding::Json, json.as_bytes());
-    assert_eq!(received.tallies[&Provider::Unknown], Tally { records: RECORDS as u64 + 7, rejected: 7 });
+    assert_eq!(received.tallies[&Provider::Unknown], ProviderTally { records: RECORDS as u64 + 7, rejected: 7 });
 }
 
 #[test]
@@ -296,7 +299,7 @@ fn spans_and_metrics_are_counted_and_not_read() {
     }
     let spans = br#"{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"x"},{"name":"y"}]}]}]}"#;
     let received = receive(Signal::Traces, Encoding::Json, spans, now()).unwrap();
-    assert_eq!(received.tallies[&Provider::Unknown], Tally { records: 2, rejected: 0 });
+    assert_eq!(received.tallies[&Provider::Unknown], ProviderTally { records: 2, rejected: 0 });
 }
 
 #[test]

@@ -4,14 +4,18 @@ use events::{ApprovalRequested, DeliveryId, Payload, Source, Timestamp};
 use proptest::prelude::*;
 
 use super::*;
-use crate::told::{Asks, Told, What, decode};
+use crate::conversation::{PermissionPayload, ProtocolEvent, ProtocolEventKind, decode};
 use hooks::delivery::Delivery;
 
 const CWD: &str = "/home/dev/proj";
 
-fn approval(provider: Provider, request: &Request) -> ApprovalRequested {
+fn approval(provider: Provider, request: &PermissionRequest) -> ApprovalRequested {
     let at = Timestamp::from_millisecond(1_795_149_432_000);
-    let told = Told { session_id: request.session.clone(), cwd: CWD.into(), what: What::Asks(Asks::of(request)) };
+    let told = ProtocolEvent {
+        session_id: request.session.clone(),
+        cwd: CWD.into(),
+        what: ProtocolEventKind::Asks(PermissionPayload::of(request)),
+    };
     let payload = told.payload().unwrap();
     let id = DeliveryId::mint(at, [7; 10]);
     let delivery = Delivery {
@@ -41,7 +45,7 @@ fn approval(provider: Provider, request: &Request) -> ApprovalRequested {
 
 /// A request in short: `kind tool command paths cwd exact`.
 #[track_caller]
-fn check(provider: Provider, request: &Request, expected: &str, input: &str) {
+fn check(provider: Provider, request: &PermissionRequest, expected: &str, input: &str) {
     let asked = approval(provider, request);
     let short = format!(
         "{} {} {:?} {:?} in {} {}",
@@ -63,7 +67,7 @@ fn what_is_asked_for() {
     let command = "\"touch made.txt && echo done\" []";
     check(Provider::Claude, claude, &format!("command Bash {command} in ? cut"), input);
     // The callback before the call told where.
-    let placed = Request { place: Some("/home/dev/proj/sub".into()), ..claude.clone() };
+    let placed = PermissionRequest { place: Some("/home/dev/proj/sub".into()), ..claude.clone() };
     check(Provider::Claude, &placed, &format!("command Bash {command} in /home/dev/proj/sub whole"), input);
 
     let codex = requests("codex");
@@ -90,17 +94,18 @@ fn what_is_asked_for() {
 }
 
 /// A request with something else in it.
-fn with(request: &Request, change: impl FnOnce(&mut Value)) -> Request {
+fn with(request: &PermissionRequest, change: impl FnOnce(&mut Value)) -> PermissionRequest {
     let mut line: Value = serde_json::from_str(request.line.get()).unwrap();
     change(&mut line);
-    Request { line: raw(&line.to_string()).unwrap(), ..request.clone() }
+    PermissionRequest { line: raw(&line.to_string()).unwrap(), ..request.clone() }
 }
 
 #[test]
 fn what_is_not_told_for_certain_is_not_whole() {
     let codex = requests("codex");
-    let whole = |provider, request: &Request| !approval(provider, request).cut;
-    let plain = |request: &Request| is_plain(Provider::Codex, &approval(Provider::Codex, request).input.unwrap());
+    let whole = |provider, request: &PermissionRequest| !approval(provider, request).cut;
+    let plain =
+        |request: &PermissionRequest| is_plain(Provider::Codex, &approval(Provider::Codex, request).input.unwrap());
     assert!(plain(&codex[0]));
     for (name, value) in [
         ("kind", json!("writeStdin")),
@@ -112,7 +117,7 @@ fn what_is_not_told_for_certain_is_not_whole() {
     }
     assert!(!whole(Provider::Codex, &with(&codex[0], |line| line["params"]["cwd"] = Value::Null)));
     assert!(!whole(Provider::Codex, &with(&codex[2], |line| line["params"]["grantRoot"] = json!("/"))));
-    assert!(!whole(Provider::Codex, &Request { item: None, ..codex[2].clone() }));
+    assert!(!whole(Provider::Codex, &PermissionRequest { item: None, ..codex[2].clone() }));
     assert_eq!(
         approval(Provider::Codex, &with(&codex[0], |line| line["params"]["kind"] = json!("writeStdin"))).about,
         None
@@ -144,7 +149,7 @@ fn only_a_plain_yes_for_this_once_is_given() {
     let speaks = app_server::AppServer::new("/p");
     assert_eq!(speaks.answer(&offers(json!(["acceptForSession", "cancel"])), &ALLOW), None);
     assert!(speaks.answer(&offers(json!(["acceptForSession", "cancel"])), &deny("")).unwrap().contains("decline"));
-    let rewrite = Answer { rewrite: Some("ls".into()), ..ALLOW };
+    let rewrite = AgentAnswer { rewrite: Some("ls".into()), ..ALLOW };
     assert_eq!(speaks.answer(codex, &rewrite), None);
 
     let gemini = &requests("gemini")[0];
@@ -162,11 +167,11 @@ fn only_a_plain_yes_for_this_once_is_given() {
 fn claude_code_is_given_back_what_it_asked_for_or_what_was_decided() {
     let request = &requests("claude-allow")[0];
     let speaks = stream_json::StreamJson::default();
-    let response = |request: &Request, given: &Answer| {
+    let response = |request: &PermissionRequest, given: &AgentAnswer| {
         let line: Value = serde_json::from_str(&speaks.answer(request, given)?).unwrap();
         Some(line["response"]["response"].clone())
     };
-    let safe = Answer { rewrite: Some("git --no-pager status".into()), ..ALLOW };
+    let safe = AgentAnswer { rewrite: Some("git --no-pager status".into()), ..ALLOW };
     let changed = json!({"command": "git --no-pager status", "description": "Create a file"});
     assert_eq!(response(request, &safe).unwrap(), json!({"behavior": "allow", "updatedInput": changed}));
     let question = with(request, |line| {
@@ -175,9 +180,9 @@ fn claude_code_is_given_back_what_it_asked_for_or_what_was_decided() {
     });
     assert_eq!(response(&question, &ALLOW), None, "an allowance without answers is none");
     let answers = Some([("Which?".to_owned(), "Red".to_owned())].into());
-    let told = response(&question, &Answer { answers: answers.clone(), ..ALLOW }).unwrap();
+    let told = response(&question, &AgentAnswer { answers: answers.clone(), ..ALLOW }).unwrap();
     assert_eq!(told["updatedInput"]["answers"], json!({"Which?": "Red"}));
-    assert_eq!(response(request, &Answer { answers, ..ALLOW }), None);
+    assert_eq!(response(request, &AgentAnswer { answers, ..ALLOW }), None);
     assert!(speaks.cancel(request).contains(r#""behavior":"deny""#));
 }
 
@@ -186,16 +191,16 @@ fn the_directory_is_told_before_the_call() {
     let mut codec = stream_json::StreamJson::default();
     let before = json!({"type": "control_request", "request_id": "h", "request": {"subtype": "hook_callback", "callback_id": "capture-place",
         "input": {"session_id": "s", "cwd": "/p/sub", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {}, "tool_use_id": "t"}, "tool_use_id": "t"}});
-    let heard = codec.hear(&before.to_string());
+    let heard = codec.decode_line(&before.to_string());
     // No decision: its own rules count.
     let [Meaning::Send(line)] = &heard[..] else { panic!("{heard:?}") };
     assert!(line.contains(r#""response":{}"#), "{line}");
-    codec.hear(r#"{"type":"system","subtype":"init","session_id":"s"}"#);
+    codec.decode_line(r#"{"type":"system","subtype":"init","session_id":"s"}"#);
     let ask = |call: &str| {
         json!({"type": "control_request", "request_id": "r",
         "request": {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": call}})
     };
-    let place = |codec: &mut stream_json::StreamJson, call| match codec.hear(&ask(call).to_string()).pop() {
+    let place = |codec: &mut stream_json::StreamJson, call| match codec.decode_line(&ask(call).to_string()).pop() {
         Some(Meaning::Asks(request)) => request.place,
         other => panic!("{other:?}"),
     };
@@ -210,13 +215,13 @@ proptest! {
         let text = lines.join("\n") + "\n";
         let mut cuts = cuts;
         cuts.sort_unstable();
-        let (mut cutter, mut got, mut from) = (Lines::default(), Vec::new(), 0);
+        let (mut cutter, mut got, mut from) = (LineSplitter::default(), Vec::new(), 0);
         for cut in cuts.into_iter().chain([text.len()]) {
             let cut = cut.min(text.len()).max(from);
             got.extend(cutter.take(&text.as_bytes()[from..cut]));
             from = cut;
         }
-        let wanted: Vec<Line> = lines.iter().map(|line| Line::Whole((*line).to_owned())).collect();
+        let wanted: Vec<AgentLine> = lines.iter().map(|line| AgentLine::Whole((*line).to_owned())).collect();
         prop_assert_eq!(got, wanted);
     }
 
@@ -246,7 +251,7 @@ proptest! {
             let mut codec = codec_of(provider, "/p");
             let made = format!(r#"{{"id":{id},"type":"control_request","request_id":"x","method":"x","request":{{"subtype":"x"}},"params":{{}}}}"#);
             for line in [&line, &made] {
-                for meaning in codec.hear(line) {
+                for meaning in codec.decode_line(line) {
                     if let Meaning::Send(sent) = meaning {
                         prop_assert!(sent.contains("error"), "{}", sent);
                     }

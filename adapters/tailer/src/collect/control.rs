@@ -40,7 +40,7 @@ impl Progress {
 
 /// A file or directory that is not read, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
+pub struct UnreadPath {
     /// Its path.
     pub path: String,
     /// What went wrong.
@@ -49,7 +49,7 @@ pub struct Trouble {
 
 /// What a collector says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Health {
+pub struct CollectorHealth {
     /// Files known.
     pub files: u64,
     /// Of these, those that changed lately or tell of live sessions.
@@ -63,7 +63,7 @@ pub struct Health {
     /// Lines that could not be understood, in the files as they are.
     pub issues: u64,
     /// Things that are not read now; at most 64 of them.
-    pub errors: Vec<Trouble>,
+    pub errors: Vec<UnreadPath>,
     /// All things that are not read now.
     pub errors_total: u64,
     /// How changes are noticed.
@@ -85,7 +85,7 @@ pub struct RootHealth {
     pub lag_bytes: u64,
 }
 
-impl Default for Health {
+impl Default for CollectorHealth {
     fn default() -> Self {
         Self {
             files: 0,
@@ -105,35 +105,35 @@ impl Default for Health {
 
 /// What the threads of a collector share with each other and with handles.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct CollectorShared {
     pub(super) inbox: Inbox,
     pub(super) stop: AtomicBool,
     pub(super) progress: Arc<Progress>,
-    pub(super) health: Mutex<Health>,
+    pub(super) health: Mutex<CollectorHealth>,
 }
 
 /// A handle to a collector.
 #[derive(Debug, Clone)]
-pub struct Control {
-    shared: Arc<Shared>,
+pub struct CollectorHandle {
+    shared: Arc<CollectorShared>,
 }
 
-impl Control {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+impl CollectorHandle {
+    pub(super) fn new(shared: Arc<CollectorShared>) -> Self {
         Self { shared }
     }
 
-    pub(super) fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &CollectorShared {
         &self.shared
     }
 
     /// Looks at a file or directory now. Only what a root recognizes is ever read.
-    pub fn look_at(&self, path: &Path) {
+    pub fn check_path(&self, path: &Path) {
         self.shared.inbox.hint(Hint::Path(path.to_owned()));
     }
 
     /// Looks at everything now.
-    pub fn look_everywhere(&self) {
+    pub fn check_everywhere(&self) {
         self.shared.inbox.hint(Hint::Everything);
     }
 
@@ -151,7 +151,7 @@ impl Control {
 
     /// How it is doing, as of the last round.
     #[must_use]
-    pub fn health(&self) -> Health {
+    pub fn health(&self) -> CollectorHealth {
         self.shared.health.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

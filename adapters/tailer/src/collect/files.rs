@@ -7,7 +7,7 @@ use events::{Cursor, Provider};
 
 use crate::tail::{
     FileSpec, Tail,
-    disk::{Place, Stat},
+    disk::{RootedPath, Stat},
 };
 
 /// A place in the table.
@@ -28,7 +28,7 @@ pub(super) enum Slot {
 
 /// What of the cursor was not handed on yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owed {
+pub(super) enum PendingCursor {
     Nothing,
     /// Size and time of the last look.
     Stat,
@@ -38,12 +38,12 @@ pub(super) enum Owed {
 
 /// One path.
 #[derive(Debug)]
-pub(super) struct File {
-    pub(super) place: Place,
+pub(super) struct FileEntry {
+    pub(super) place: RootedPath,
     pub(super) root: u16,
     pub(super) spec: FileSpec,
     pub(super) slot: Slot,
-    pub(super) owed: Owed,
+    pub(super) owed: PendingCursor,
     pub(super) hot_until: Duration,
     /// Look again then, changed or not.
     pub(super) again_at: Option<Duration>,
@@ -57,8 +57,8 @@ pub(super) struct File {
     pub(super) troubled: bool,
 }
 
-impl File {
-    pub(super) fn new(place: Place, root: u16, spec: FileSpec, cursor: Option<Cursor>) -> Self {
+impl FileEntry {
+    pub(super) fn new(place: RootedPath, root: u16, spec: FileSpec, cursor: Option<Cursor>) -> Self {
         let slot = match cursor {
             Some(cursor) => Slot::Resting(rest(cursor)),
             None => Slot::Fresh,
@@ -68,7 +68,7 @@ impl File {
             root,
             spec,
             slot,
-            owed: Owed::Nothing,
+            owed: PendingCursor::Nothing,
             hot_until: Duration::ZERO,
             again_at: None,
             looked_at: Duration::ZERO,
@@ -146,7 +146,7 @@ fn rest(mut cursor: Cursor) -> Box<Cursor> {
 /// All files, by path and by number.
 #[derive(Debug, Default)]
 pub(super) struct Files {
-    table: Vec<Option<File>>,
+    table: Vec<Option<FileEntry>>,
     free: Vec<FileId>,
     index: HashMap<Arc<str>, FileId>,
     lag: u64,
@@ -160,11 +160,11 @@ impl Files {
         self.index.get(path).copied()
     }
 
-    pub(super) fn get_mut(&mut self, id: FileId) -> Option<&mut File> {
+    pub(super) fn get_mut(&mut self, id: FileId) -> Option<&mut FileEntry> {
         self.table.get_mut(id as usize)?.as_mut()
     }
 
-    pub(super) fn add(&mut self, file: File) -> FileId {
+    pub(super) fn add(&mut self, file: FileEntry) -> FileId {
         let path = Arc::clone(file.place.path());
         let id = self.free.pop().unwrap_or_else(|| {
             self.table.push(None);

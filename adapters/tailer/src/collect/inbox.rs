@@ -1,4 +1,4 @@
-//! What others tell the collector between two rounds. Bounded: too many paths become one "look
+//! Hints, requests and results that reach the collector between two rounds. Bounded: too many paths become one "look
 //! everywhere", and readers of history wait until their results are taken.
 
 use std::{
@@ -8,25 +8,25 @@ use std::{
     time::Duration,
 };
 
-use super::queue::Done;
+use super::queue::FinishedJob;
 use crate::watch::Hint;
 
-/// So many paths are remembered; more mean everywhere.
+/// Most paths remembered; more become one check of everything.
 const PATHS: usize = 4096;
-/// So many results of workers wait at most.
+/// Most results of workers that are queued.
 const RESULTS: usize = 64;
 
 /// What came in.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct InboxContents {
     pub(super) paths: HashSet<PathBuf>,
     pub(super) everything: bool,
     pub(super) ignore: Option<Vec<PathBuf>>,
-    pub(super) done: Vec<Done>,
+    pub(super) done: Vec<FinishedJob>,
     closed: bool,
 }
 
-impl News {
+impl InboxContents {
     fn is_empty(&self) -> bool {
         self.paths.is_empty() && !self.everything && self.ignore.is_none() && self.done.is_empty() && !self.closed
     }
@@ -34,13 +34,13 @@ impl News {
 
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
-    news: Mutex<News>,
+    news: Mutex<InboxContents>,
     arrived: Condvar,
     taken: Condvar,
 }
 
 impl Inbox {
-    fn lock(&self) -> MutexGuard<'_, News> {
+    fn lock(&self) -> MutexGuard<'_, InboxContents> {
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -67,7 +67,7 @@ impl Inbox {
     }
 
     /// Gives back a file; waits while too many results are not taken.
-    pub(super) fn done(&self, done: Done) {
+    pub(super) fn done(&self, done: FinishedJob) {
         let mut news = self.lock();
         while news.done.len() >= RESULTS && !news.closed {
             news = self.taken.wait(news).unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +78,7 @@ impl Inbox {
     }
 
     /// Takes what came in, without waiting.
-    pub(super) fn take(&self) -> News {
+    pub(super) fn take(&self) -> InboxContents {
         let mut news = self.lock();
         let closed = news.closed;
         let taken = std::mem::take(&mut *news);

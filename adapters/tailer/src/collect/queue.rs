@@ -11,8 +11,8 @@ use std::{
 
 use events::{Cursor, Provider};
 
-use super::{Batch, Progress, Stopped, control::Shared, files::FileId};
-use crate::tail::{FileSpec, Now, Reader, Tail, TailError, disk::Place};
+use super::{Batch, Progress, Stopped, control::CollectorShared, files::FileId};
+use crate::tail::{FileSpec, Now, Tail, TailError, TailReader, disk::RootedPath};
 
 /// What is read first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,8 +27,8 @@ type Rank = (Class, std::cmp::Reverse<i64>, FileId);
 
 /// A file that waits. The tail is made when its turn comes: fifty thousand may wait.
 #[derive(Debug)]
-pub(super) enum Waiting {
-    Cursor { place: Place, provider: Provider, spec: FileSpec, cursor: Option<Box<Cursor>> },
+pub(super) enum QueuedTail {
+    Cursor { place: RootedPath, provider: Provider, spec: FileSpec, cursor: Option<Box<Cursor>> },
     Tail(Box<Tail>),
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Job {
     pub(super) file: FileId,
     pub(super) class: Class,
     pub(super) modified_ns: i64,
-    pub(super) waiting: Waiting,
+    pub(super) waiting: QueuedTail,
     /// Bytes the progress expects of it and did not get yet.
     pub(super) expected: u64,
 }
@@ -50,15 +50,15 @@ impl Job {
 
     fn path(&self) -> &Path {
         match &self.waiting {
-            Waiting::Cursor { place, .. } => Path::new(&**place.path()),
-            Waiting::Tail(tail) => Path::new(&**tail.place().path()),
+            QueuedTail::Cursor { place, .. } => Path::new(&**place.path()),
+            QueuedTail::Tail(tail) => Path::new(&**tail.place().path()),
         }
     }
 
     pub(super) fn tail(self) -> Box<Tail> {
         match self.waiting {
-            Waiting::Tail(tail) => tail,
-            Waiting::Cursor { place, provider, spec, cursor } => {
+            QueuedTail::Tail(tail) => tail,
+            QueuedTail::Cursor { place, provider, spec, cursor } => {
                 Box::new(Tail::new(place, provider, spec, cursor.map(|cursor| *cursor)))
             }
         }
@@ -67,20 +67,20 @@ impl Job {
 
 /// A file that comes back.
 #[derive(Debug)]
-pub(super) struct Done {
+pub(super) struct FinishedJob {
     pub(super) file: FileId,
     pub(super) tail: Box<Tail>,
     pub(super) error: Option<TailError>,
 }
 
 #[derive(Debug)]
-struct State {
+struct QueueState {
     jobs: BTreeMap<Rank, Job>,
     ignored: Arc<[PathBuf]>,
     closed: bool,
 }
 
-impl Default for State {
+impl Default for QueueState {
     fn default() -> Self {
         Self { jobs: BTreeMap::new(), ignored: Arc::from([]), closed: false }
     }
@@ -88,22 +88,22 @@ impl Default for State {
 
 /// Files that wait to be read.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
-    state: Mutex<State>,
+pub(super) struct HistoryQueue {
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
 /// What a worker does after a batch.
 #[derive(Debug, PartialEq, Eq)]
-enum Next {
+enum NextJob {
     GoOn,
     GiveWay,
     GiveBack,
     Stop,
 }
 
-impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl HistoryQueue {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -156,16 +156,16 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    fn next(&self, class: Class, path: &Path) -> Next {
+    fn next(&self, class: Class, path: &Path) -> NextJob {
         let state = self.lock();
         if state.closed {
-            Next::Stop
+            NextJob::Stop
         } else if is_ignored(&state.ignored, path) {
-            Next::GiveBack
+            NextJob::GiveBack
         } else if state.jobs.first_key_value().is_some_and(|(rank, _)| rank.0 < class) {
-            Next::GiveWay
+            NextJob::GiveWay
         } else {
-            Next::GoOn
+            NextJob::GoOn
         }
     }
 }
@@ -176,14 +176,14 @@ pub(super) fn is_ignored(ignored: &[PathBuf], path: &Path) -> bool {
 }
 
 /// A thread that reads history.
-pub(super) struct Worker {
-    pub(super) queue: Arc<Queue>,
-    pub(super) shared: Arc<Shared>,
+pub(super) struct HistoryWorker {
+    pub(super) queue: Arc<HistoryQueue>,
+    pub(super) shared: Arc<CollectorShared>,
     pub(super) clock: fn() -> Now,
-    pub(super) reader: Reader,
+    pub(super) reader: TailReader,
 }
 
-impl Worker {
+impl HistoryWorker {
     pub(super) fn run(&mut self, sink: &mut impl FnMut(Batch) -> Result<(), Stopped>) {
         while let Some(job) = self.queue.wait() {
             if self.work(job, sink).is_err() {
@@ -201,37 +201,37 @@ impl Worker {
         let mut tail = job.tail();
         loop {
             match next {
-                Next::GoOn => {}
-                Next::Stop => return Ok(()),
-                Next::GiveBack => {
-                    self.give_back(file, tail, None, expected);
+                NextJob::GoOn => {}
+                NextJob::Stop => return Ok(()),
+                NextJob::GiveBack => {
+                    self.return_tail(file, tail, None, expected);
                     return Ok(());
                 }
-                Next::GiveWay => {
-                    self.queue.push(Job { file, class, modified_ns, waiting: Waiting::Tail(tail), expected });
+                NextJob::GiveWay => {
+                    self.queue.push(Job { file, class, modified_ns, waiting: QueuedTail::Tail(tail), expected });
                     return Ok(());
                 }
             }
             match step(&mut tail, &mut self.reader, (self.clock)(), class, &mut expected, &self.shared.progress, sink)?
             {
-                Step::More => next = self.queue.next(class, Path::new(&**tail.place().path())),
-                Step::Done(error) => {
-                    self.give_back(file, tail, error, expected);
+                BatchOutcome::More => next = self.queue.next(class, Path::new(&**tail.place().path())),
+                BatchOutcome::Done(error) => {
+                    self.return_tail(file, tail, error, expected);
                     return Ok(());
                 }
             }
         }
     }
 
-    fn give_back(&self, file: FileId, tail: Box<Tail>, error: Option<TailError>, expected: u64) {
+    fn return_tail(&self, file: FileId, tail: Box<Tail>, error: Option<TailError>, expected: u64) {
         finish(&self.shared.progress, expected);
-        self.shared.inbox.done(Done { file, tail, error });
+        self.shared.inbox.done(FinishedJob { file, tail, error });
     }
 }
 
 /// What one batch came to.
 #[derive(Debug)]
-pub(super) enum Step {
+pub(super) enum BatchOutcome {
     More,
     Done(Option<TailError>),
 }
@@ -239,17 +239,17 @@ pub(super) enum Step {
 /// Reads and hands on one batch.
 pub(super) fn step(
     tail: &mut Tail,
-    reader: &mut Reader,
+    reader: &mut TailReader,
     now: Now,
     class: Class,
     expected: &mut u64,
     progress: &Progress,
     sink: &mut (impl FnMut(Batch) -> Result<(), Stopped> + ?Sized),
-) -> Result<Step, Stopped> {
+) -> Result<BatchOutcome, Stopped> {
     let before = tail.cursor().offset;
     let look = match tail.read(reader, now) {
         Ok(look) => look,
-        Err(error) => return Ok(Step::Done(Some(error))),
+        Err(error) => return Ok(BatchOutcome::Done(Some(error))),
     };
     let read = tail.cursor().offset.saturating_sub(before).min(*expected);
     *expected -= read;
@@ -264,7 +264,7 @@ pub(super) fn step(
             history: class != Class::Live,
         })?;
     }
-    Ok(if look.more { Step::More } else { Step::Done(None) })
+    Ok(if look.more { BatchOutcome::More } else { BatchOutcome::Done(None) })
 }
 
 /// Counts a file as read, and what was expected of it and did not come.

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Batch, Collector, Now, Stopped,
-    files::{FileId, Owed, Slot},
-    queue::{self, Done, Job, Step, Waiting},
+    files::{FileId, PendingCursor, Slot},
+    queue::{self, BatchOutcome, FinishedJob, Job, QueuedTail},
     round::{RACY, Sink},
 };
 use crate::tail::{
@@ -15,7 +15,7 @@ use crate::tail::{
 
 /// A cursor that moved so far over lines without events is handed on at once.
 const OWED_BYTES: u64 = 256 * 1024;
-/// So many files that are gone are remembered, should they come back.
+/// Most files remembered after they are gone, in case they come back.
 const GONE: usize = 4096;
 
 impl Collector {
@@ -38,7 +38,7 @@ impl Collector {
         };
         let before = tail.cursor().offset;
         let result = tail.read(&mut self.reader, now);
-        self.put_back(id, tail, now);
+        self.store_tail(id, tail, now);
         let look = match result {
             Ok(look) => look,
             Err(error) => {
@@ -55,9 +55,9 @@ impl Collector {
         file.again_at = look.unsettled.then(|| now.steady + wait);
         let offset = file.cursor().map_or(0, |cursor| cursor.offset);
         file.owed = match file.owed {
-            Owed::Lines(since) => Owed::Lines(since),
-            Owed::Stat | Owed::Nothing if look.moved => Owed::Lines(now.steady),
-            Owed::Stat | Owed::Nothing => Owed::Stat,
+            PendingCursor::Lines(since) => PendingCursor::Lines(since),
+            PendingCursor::Stat | PendingCursor::Nothing if look.moved => PendingCursor::Lines(now.steady),
+            PendingCursor::Stat | PendingCursor::Nothing => PendingCursor::Stat,
         };
         if !look.events.is_empty() || look.vanished || offset.saturating_sub(before) >= OWED_BYTES {
             self.deliver(id, look.events, look.vanished, sink)?;
@@ -65,15 +65,15 @@ impl Collector {
         if look.more {
             self.read_on(id, now);
         }
-        if self.files.get_mut(id).is_some_and(|file| !file.hot && file.owed != Owed::Nothing) {
-            self.pay(id, sink)?;
+        if self.files.get_mut(id).is_some_and(|file| !file.hot && file.owed != PendingCursor::Nothing) {
+            self.flush_cursor(id, sink)?;
         }
         self.forget_gone(id);
         Ok(())
     }
 
     /// Puts a tail back into the table, and notes how it stands.
-    fn put_back(&mut self, id: FileId, tail: Box<Tail>, now: Now) {
+    fn store_tail(&mut self, id: FileId, tail: Box<Tail>, now: Now) {
         let cursor = tail.cursor();
         let (lag, issues) = (cursor.size.saturating_sub(cursor.offset), cursor.issues);
         self.files.measure(id, lag, issues);
@@ -96,7 +96,7 @@ impl Collector {
         self.wake(id, stat, now);
     }
 
-    pub(super) fn pay(&mut self, id: FileId, sink: Sink<'_>) -> Result<(), Stopped> {
+    pub(super) fn flush_cursor(&mut self, id: FileId, sink: Sink<'_>) -> Result<(), Stopped> {
         self.deliver(id, Vec::new(), false, sink)
     }
 
@@ -110,7 +110,7 @@ impl Collector {
         let Some(file) = self.files.get_mut(id) else {
             return Ok(());
         };
-        file.owed = Owed::Nothing;
+        file.owed = PendingCursor::Nothing;
         let Some(mut cursor) = file.cursor().cloned() else {
             return Ok(());
         };
@@ -143,7 +143,7 @@ impl Collector {
         file.troubled = true;
         let path = Arc::clone(file.place.path());
         let passing = error.is_passing().then_some(now.steady);
-        self.errors.note(&path, Some(id), error.to_string(), passing, seen);
+        self.errors.record(&path, Some(id), error.to_string(), passing, seen);
     }
 
     fn clear_trouble(&mut self, id: FileId) {
@@ -155,13 +155,13 @@ impl Collector {
     }
 
     /// Takes back a file from the queue.
-    pub(super) fn take_back(&mut self, done: Done, now: Now) {
-        let Done { file: id, tail, error } = done;
-        self.put_back(id, tail, now);
+    pub(super) fn apply_finished(&mut self, done: FinishedJob, now: Now) {
+        let FinishedJob { file: id, tail, error } = done;
+        self.store_tail(id, tail, now);
         let Some(file) = self.files.get_mut(id) else {
             return;
         };
-        file.owed = Owed::Nothing;
+        file.owed = PendingCursor::Nothing;
         match error {
             Some(error) => {
                 let stat = disk::stat_path(file.place.path()).ok().flatten();
@@ -188,10 +188,12 @@ impl Collector {
         let mut tail = job.tail();
         let progress = Arc::clone(&self.shared.progress);
         match queue::step(&mut tail, &mut self.reader, now, class, &mut expected, &progress, sink)? {
-            Step::More => self.queue.push(Job { file, class, modified_ns, waiting: Waiting::Tail(tail), expected }),
-            Step::Done(error) => {
+            BatchOutcome::More => {
+                self.queue.push(Job { file, class, modified_ns, waiting: QueuedTail::Tail(tail), expected })
+            }
+            BatchOutcome::Done(error) => {
                 queue::finish(&progress, expected);
-                self.take_back(Done { file, tail, error }, now);
+                self.apply_finished(FinishedJob { file, tail, error }, now);
             }
         }
         Ok(())

@@ -2,10 +2,10 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use super::{Trouble, files::FileId};
+use super::{UnreadPath, files::FileId};
 use crate::tail::disk::Stat;
 
-/// So many messages are kept; of the others only that they are there.
+/// Most errors kept with their message; the others are only counted.
 const SHOWN: usize = 64;
 /// The first wait after an error that may pass, and the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
@@ -13,7 +13,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// One thing that is not read.
 #[derive(Debug)]
-pub(super) struct Setback {
+pub(super) struct ReadSetback {
     message: Option<String>,
     file: Option<FileId>,
     /// What it looked like then: it is tried again when it looks different.
@@ -26,14 +26,14 @@ pub(super) struct Setback {
 /// All of them, by path.
 #[derive(Debug, Default)]
 pub(super) struct Errors {
-    setbacks: HashMap<Arc<str>, Setback>,
+    setbacks: HashMap<Arc<str>, ReadSetback>,
     shown: usize,
     /// Counts changes, so that a report is made only when there is a new one.
     pub(super) version: u64,
 }
 
 impl Errors {
-    pub(super) fn get(&self, path: &str) -> Option<&Setback> {
+    pub(super) fn get(&self, path: &str) -> Option<&ReadSetback> {
         self.setbacks.get(path)
     }
 
@@ -42,7 +42,7 @@ impl Errors {
     }
 
     /// Notes an error. It is logged when it is not the one that is known already.
-    pub(super) fn note(
+    pub(super) fn record(
         &mut self,
         path: &Arc<str>,
         file: Option<FileId>,
@@ -61,7 +61,7 @@ impl Errors {
         let show = self.shown < SHOWN;
         self.shown += usize::from(show);
         let setback =
-            Setback { message: show.then_some(message), file, seen, retry_at: passing.map(|now| now + wait), wait };
+            ReadSetback { message: show.then_some(message), file, seen, retry_at: passing.map(|now| now + wait), wait };
         self.setbacks.insert(Arc::clone(path), setback);
     }
 
@@ -74,11 +74,11 @@ impl Errors {
 
     /// Forgets what is directly in a directory, no file of the table (a link to a directory) and
     /// not to be kept.
-    pub(super) fn keep_in(&mut self, directory: &str, keep: impl Fn(&str) -> bool) {
+    pub(super) fn retain_in(&mut self, directory: &str, keep: impl Fn(&str) -> bool) {
         let in_it = |path: &str| {
             path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')).is_some_and(|name| !name.contains('/'))
         };
-        let over = |(path, setback): (&Arc<str>, &Setback)| {
+        let over = |(path, setback): (&Arc<str>, &ReadSetback)| {
             (setback.file.is_none() && in_it(path) && !keep(path)).then(|| Arc::clone(path))
         };
         let over: Vec<_> = self.setbacks.iter().filter_map(over).collect();
@@ -101,10 +101,10 @@ impl Errors {
         self.setbacks.values().filter(|setback| setback.file.is_some()).filter_map(|setback| setback.retry_at).min()
     }
 
-    pub(super) fn list(&self) -> Vec<Trouble> {
-        let shown = |(path, setback): (&Arc<str>, &Setback)| {
+    pub(super) fn list(&self) -> Vec<UnreadPath> {
+        let shown = |(path, setback): (&Arc<str>, &ReadSetback)| {
             let message = setback.message.clone()?;
-            Some(Trouble { path: path.to_string(), message })
+            Some(UnreadPath { path: path.to_string(), message })
         };
         let mut list: Vec<_> = self.setbacks.iter().filter_map(shown).collect();
         list.sort_by(|a, b| a.path.cmp(&b.path));
@@ -120,7 +120,7 @@ mod tests {
     fn tail_errors_are_tried_again_less_and_less_often() {
         let (mut errors, path) = (Errors::default(), Arc::from("/f"));
         let seconds = Duration::from_secs_f64;
-        errors.note(&path, Some(7), "no".into(), Some(seconds(0.0)), None);
+        errors.record(&path, Some(7), "no".into(), Some(seconds(0.0)), None);
         assert_eq!(errors.next_at(), Some(seconds(0.5)));
         assert!(errors.due(seconds(0.4)).is_empty());
         assert_eq!(errors.due(seconds(0.5)), [7]);
@@ -141,7 +141,7 @@ mod tests {
     fn tail_errors_are_many_and_messages_few() {
         let mut errors = Errors::default();
         for n in 0..1000 {
-            errors.note(&Arc::from(format!("/{n}")), Some(n), "no".into(), None, None);
+            errors.record(&Arc::from(format!("/{n}")), Some(n), "no".into(), None, None);
         }
         assert_eq!((errors.len(), errors.list().len()), (1000, SHOWN));
     }

@@ -3,9 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Batch, Collector, Health, Now, Progress, RootHealth, Stopped,
-    files::{FileId, Owed, Slot},
-    queue::{Class, Job, Waiting},
+    Batch, Collector, CollectorHealth, Now, Progress, RootHealth, Stopped,
+    files::{FileId, PendingCursor, Slot},
+    queue::{Class, Job, QueuedTail},
 };
 use crate::{
     tail::{
@@ -17,9 +17,9 @@ use crate::{
 
 /// A cursor that moved over lines without events is handed on after this time.
 const OWED_FOR: Duration = Duration::from_secs(2);
-/// A change may leave no trace in a file's times for so long.
+/// How long a change may leave no trace in a file's times.
 pub(super) const RACY: Duration = Duration::from_secs(2);
-/// Lost hints lead to a look at everything, at most so often.
+/// Least time between two checks of everything after lost hints.
 const EVERYTHING_GAP: Duration = Duration::from_millis(200);
 
 /// Who takes batches.
@@ -32,7 +32,7 @@ impl Collector {
     /// # Errors
     /// When `sink` says so.
     pub fn round(&mut self, now: Now, sink: &mut dyn FnMut(Batch) -> Result<(), Stopped>) -> Result<Duration, Stopped> {
-        let everything = self.take_news(now);
+        let everything = self.apply_inbox(now);
         if now.steady >= self.due.quiet || everything {
             self.walk(now);
             if self.due.first_done && (now.steady >= self.due.quiet_files || everything) {
@@ -63,7 +63,7 @@ impl Collector {
         Ok(self.next_at(now))
     }
 
-    /// Directories are always looked at every [`quiet_poll`](super::Config::quiet_poll); their files
+    /// Directories are always looked at every [`quiet_poll`](super::CollectorConfig::quiet_poll); their files
     /// less often when every directory is watched.
     fn quiet_files_poll(&self) -> Duration {
         match self.watch.mode() {
@@ -80,17 +80,17 @@ impl Collector {
     }
 
     /// Returns whether to look everywhere.
-    fn take_news(&mut self, now: Now) -> bool {
+    fn apply_inbox(&mut self, now: Now) -> bool {
         let news = self.shared.inbox.take();
         if let Some(paths) = news.ignore {
             self.set_ignored(paths, now);
         }
         for done in news.done {
-            self.take_back(done, now);
+            self.apply_finished(done, now);
         }
         if self.due.first_done {
             for path in &news.paths {
-                self.look_at_path(path, now);
+                self.check_path(path, now);
             }
         }
         self.due.everything_wanted |= news.everything;
@@ -128,9 +128,11 @@ impl Collector {
                 kept.push(id);
             }
             match owed {
-                Owed::Lines(since) if now.steady.saturating_sub(since) >= OWED_FOR => self.pay(id, sink)?,
-                Owed::Lines(_) | Owed::Stat if cool => self.pay(id, sink)?,
-                Owed::Lines(_) | Owed::Stat | Owed::Nothing => {}
+                PendingCursor::Lines(since) if now.steady.saturating_sub(since) >= OWED_FOR => {
+                    self.flush_cursor(id, sink)?
+                }
+                PendingCursor::Lines(_) | PendingCursor::Stat if cool => self.flush_cursor(id, sink)?,
+                PendingCursor::Lines(_) | PendingCursor::Stat | PendingCursor::Nothing => {}
             }
             if let Some(file) = self.files.get_mut(id).filter(|file| !file.hot) {
                 file.close();
@@ -245,11 +247,11 @@ impl Collector {
             return;
         };
         let provider = self.roots[usize::from(file.root)].provider;
-        let of_cursor = |cursor| Waiting::Cursor { place: file.place.clone(), provider, spec: file.spec, cursor };
+        let of_cursor = |cursor| QueuedTail::Cursor { place: file.place.clone(), provider, spec: file.spec, cursor };
         let waiting = match std::mem::replace(&mut file.slot, Slot::Away) {
             Slot::Fresh => of_cursor(None),
             Slot::Resting(cursor) => of_cursor(Some(cursor)),
-            Slot::Open(tail) => Waiting::Tail(tail),
+            Slot::Open(tail) => QueuedTail::Tail(tail),
             Slot::Away => return,
         };
         Progress::add(&self.shared.progress.files_total, 1);
@@ -289,7 +291,7 @@ impl Collector {
             let (files, lag_bytes) = self.files.of_root(index);
             RootHealth { provider: root.provider, files, lag_bytes }
         }));
-        *health = Health {
+        *health = CollectorHealth {
             files: self.files.len() as u64,
             active: self.hot.len() as u64,
             queued: self.queue.len() as u64,

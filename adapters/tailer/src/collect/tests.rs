@@ -30,7 +30,7 @@ impl Recognize for Notes {
 /// A collector whose rounds and clock are turned by hand.
 struct Case {
     home: tempfile::TempDir,
-    config: Config,
+    config: CollectorConfig,
     collector: Collector,
     ingest: RefCell<Ingest>,
     steady: Duration,
@@ -38,8 +38,8 @@ struct Case {
     batches_left: usize,
 }
 
-fn config() -> Config {
-    Config { watches: 0, workers: 0, ..Config::new(|| now(Duration::ZERO)) }
+fn config() -> CollectorConfig {
+    CollectorConfig { watches: 0, workers: 0, ..CollectorConfig::new(|| now(Duration::ZERO)) }
 }
 
 fn root(dir: &Path) -> Root {
@@ -50,7 +50,7 @@ fn case() -> Case {
     case_of(config())
 }
 
-fn case_of(config: Config) -> Case {
+fn case_of(config: CollectorConfig) -> Case {
     let home = tempfile::tempdir().unwrap();
     let collector = Collector::new(config.clone(), vec![root(&home.path().join("root"))], Vec::new());
     fs::create_dir(home.path().join("root")).unwrap();
@@ -113,7 +113,7 @@ impl Case {
         self.collector = Collector::new(self.config.clone(), vec![root(&self.path(""))], cursors);
     }
 
-    fn health(&self) -> Health {
+    fn health(&self) -> CollectorHealth {
         self.collector.control().health()
     }
 }
@@ -165,11 +165,11 @@ fn tail_collect_a_poke_is_answered_at_once() {
     case.settle().unwrap();
     let control = case.collector.control();
     case.append("one.jsonl", &note(2, "v2"));
-    control.look_at(&case.path("one.jsonl"));
+    control.check_path(&case.path("one.jsonl"));
     case.append("new/deep/er/two.jsonl", &note(3, "v3"));
-    control.look_at(&case.path("new/deep/er/two.jsonl"));
-    control.look_at(Path::new("/etc/passwd"));
-    control.look_at(&case.path("none.txt"));
+    control.check_path(&case.path("new/deep/er/two.jsonl"));
+    control.check_path(Path::new("/etc/passwd"));
+    control.check_path(&case.path("none.txt"));
     case.settle().unwrap();
     assert_eq!(case.seen(), ["v1", "v2", "v3"]);
 }
@@ -213,7 +213,7 @@ fn tail_collect_an_unchanged_restart_opens_nothing() {
 
 #[test]
 fn tail_collect_a_cursor_inside_a_file_is_gone_on_from() {
-    let mut case = case_of(Config { limits: Limits { batch_bytes: 64, ..Limits::default() }, ..config() });
+    let mut case = case_of(CollectorConfig { limits: Limits { batch_bytes: 64, ..Limits::default() }, ..config() });
     case.append("f.jsonl", &note("first", "v"));
     case.run(seconds(3.0));
     case.append("f.jsonl", &(0..50).map(|n| note(n, "v")).collect::<String>());
@@ -245,7 +245,7 @@ fn tail_collect_the_history_is_read_newest_first_and_live_before_it() {
 #[test]
 fn tail_collect_live_files_do_not_wait_for_history() {
     let limits = Limits { batch_bytes: 1000, ..Limits::default() };
-    let mut case = case_of(Config { limits, ..config() });
+    let mut case = case_of(CollectorConfig { limits, ..config() });
     let history: String = (0..2000).map(|n| note(n, "history")).collect();
     case.append("old.jsonl", &history);
     case.append("live.jsonl", &note("l1", "live"));
@@ -363,7 +363,7 @@ fn tail_t16_lost_hints_mean_looking_everywhere() {
     // More paths than are remembered.
     let control = case.collector.control();
     for n in 0..5000 {
-        control.look_at(&case.path(&format!("nothing{n}")));
+        control.check_path(&case.path(&format!("nothing{n}")));
     }
     case.settle().unwrap();
     assert_eq!(case.ingest.borrow().events.len(), 60);
@@ -400,7 +400,7 @@ fn tail_t18_what_cannot_be_opened_is_tried_again_with_patience() {
         case.append("live.json", &note(2, "v2"));
         let down = Arc::new(std::sync::atomic::AtomicBool::new(true));
         let (disk, _) = Faulty::new(Fault::Down { errno, down: Arc::clone(&down) });
-        case.collector.reader = Reader::on(case.config.limits, Box::new(disk));
+        case.collector.reader = TailReader::on(case.config.limits, Box::new(disk));
         let rounds = case.run(seconds(60.0));
         assert!(rounds < 250, "{rounds} rounds in 60 s");
         let health = case.health();
@@ -433,7 +433,7 @@ fn tail_t19_many_files_and_directories_that_come_back() {
     case.settle().unwrap();
     assert!(descriptors() <= before + 256, "{} files open", descriptors() - before);
     assert_eq!(case.ingest.borrow().events.len(), 3000);
-    assert!(size_of::<files::File>() + size_of::<Cursor>() <= 400, "{}", size_of::<files::File>());
+    assert!(size_of::<files::FileEntry>() + size_of::<Cursor>() <= 400, "{}", size_of::<files::FileEntry>());
     fs::remove_dir_all(case.path("")).unwrap();
     case.run(seconds(5.0));
     assert_eq!(case.ingest.borrow().vanished.len(), 3000);
@@ -452,7 +452,7 @@ fn tail_collect_what_is_ignored_is_left_alone() {
     case.append("on/f.jsonl", &note(1, "on"));
     case.append("off/f.jsonl", &note(2, "off"));
     case.run(seconds(20.0));
-    control.look_at(&case.path("off/f.jsonl"));
+    control.check_path(&case.path("off/f.jsonl"));
     case.run(seconds(1.0));
     assert_eq!(case.seen(), ["on"]);
     control.ignore(Vec::new());
@@ -471,7 +471,7 @@ fn tail_collect_threads_read_history_follow_and_stop() {
         static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
         Now { steady: START.get_or_init(std::time::Instant::now).elapsed(), ..now(Duration::ZERO) }
     }
-    let collector = Collector::new(Config::new(clock), vec![root(home.path())], Vec::new());
+    let collector = Collector::new(CollectorConfig::new(clock), vec![root(home.path())], Vec::new());
     let (send, batches) = crossbeam_channel::bounded::<Batch>(4);
     let running = collector.start(move |batch| send.send(batch).map_err(|_| Stopped)).unwrap();
     let mut ingest = Ingest::default();

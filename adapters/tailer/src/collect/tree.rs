@@ -15,19 +15,19 @@ use rustix::fs::{Dir, FileType};
 
 use super::{
     Collector, Now,
-    files::{File, FileId},
+    files::{FileEntry, FileId},
     queue,
 };
 use crate::{
-    tail::disk::{self, Kind, OpenError, Place, Refusal, Stat},
+    tail::disk::{self, OpenError, PathKind, ReadRefusal, RootedPath, Stat},
     watch::Mode,
 };
 
-/// No provider nests its files deeper.
+/// Deepest nesting of directories below a root; no provider goes deeper.
 const DEEPEST: usize = 12;
 /// A directory that changed so short a time before it was listed is listed again after it.
 const RACY: Duration = Duration::from_secs(2);
-/// So many directories are given to the watcher in one turn: each costs a round trip.
+/// Most directories handed to the watcher in one round; each costs a round trip.
 const WATCHES_A_TURN: usize = 32;
 
 /// A directory in which files of interest can be.
@@ -94,7 +94,7 @@ impl Collector {
     /// Looks at every directory, and lists those that changed.
     pub(super) fn walk(&mut self, now: Now) {
         self.find_roots(now);
-        self.look_at_directories(0, now);
+        self.check_directories(0, now);
         if !self.due.first_done {
             self.plan_watches();
         }
@@ -105,7 +105,7 @@ impl Collector {
             let Some(path) = self.roots[number].dir.to_str().map(|path| path.trim_end_matches('/')) else {
                 let path: Arc<str> = Arc::from(self.roots[number].dir.to_string_lossy());
                 let message = format!("{path} is not read: its path is not valid UTF-8");
-                self.errors.note(&path, None, message, None, None);
+                self.errors.record(&path, None, message, None, None);
                 continue;
             };
             if self.tree.index.contains_key(path) || !Path::new(path).is_dir() {
@@ -113,7 +113,7 @@ impl Collector {
             }
             let path: Arc<str> = Arc::from(path);
             let at = self.tree.add(Arc::clone(&path), number as u16);
-            self.look_at_directories(at, now);
+            self.check_directories(at, now);
             self.claim_missing(number as u16, &path, now);
         }
     }
@@ -126,7 +126,7 @@ impl Collector {
             let Some(spec) = self.roots[usize::from(root)].recognize.file(Path::new(&relative)) else {
                 continue;
             };
-            let mut file = File::new(Place::new(dir, &relative), root, spec, self.unclaimed.remove(&path));
+            let mut file = FileEntry::new(RootedPath::new(dir, &relative), root, spec, self.unclaimed.remove(&path));
             file.ignored = queue::is_ignored(&self.ignored, Path::new(&path));
             let id = self.files.add(file);
             self.check(id, now);
@@ -134,17 +134,17 @@ impl Collector {
     }
 
     /// Looks at the directories from this number on, and at those that are found on the way.
-    fn look_at_directories(&mut self, from: usize, now: Now) {
+    fn check_directories(&mut self, from: usize, now: Now) {
         let mut at = from;
         while at < self.tree.directories.len() {
-            if self.look_at_directory(at, now) {
+            if self.check_directory(at, now) {
                 at += 1;
             }
         }
     }
 
     /// Lists a directory if it changed. `false`: it is gone, and another one has its number.
-    fn look_at_directory(&mut self, at: usize, now: Now) -> bool {
+    fn check_directory(&mut self, at: usize, now: Now) -> bool {
         let directory = &self.tree.directories[at];
         let is_root = self.roots[usize::from(directory.root)].dir == Path::new(&*directory.path);
         let stat = if is_root {
@@ -152,7 +152,7 @@ impl Collector {
         } else {
             disk::stat_path(&directory.path).unwrap_or(None)
         };
-        let Some(stat) = stat.filter(|stat| stat.kind == Kind::Directory) else {
+        let Some(stat) = stat.filter(|stat| stat.kind == PathKind::Directory) else {
             self.drop_directory(at);
             return false;
         };
@@ -196,7 +196,7 @@ impl Collector {
         match entries(&top, relative) {
             Ok(listing) => {
                 self.errors.clear(&path);
-                self.take_entries(&top, relative, root, &listing, now);
+                self.add_entries(&top, relative, root, &listing, now);
             }
             Err(OpenError::Gone) => self.tree.directories[at].listed_ns = None,
             Err(error) => {
@@ -206,12 +206,12 @@ impl Collector {
                     OpenError::Io(error) => format!("cannot list {path}: {error}"),
                     OpenError::Gone => return,
                 };
-                self.errors.note(&path, None, message, None, None);
+                self.errors.record(&path, None, message, None, None);
             }
         }
     }
 
-    fn take_entries(&mut self, top: &str, relative: &str, root: u16, listing: &Listing, now: Now) {
+    fn add_entries(&mut self, top: &str, relative: &str, root: u16, listing: &Listing, now: Now) {
         let mut below = String::with_capacity(relative.len() + 64);
         let mut full = String::with_capacity(top.len() + relative.len() + 64);
         let mut refused = Vec::new();
@@ -226,25 +226,25 @@ impl Collector {
             let stat = || disk::stat_in(listing.directory.fd().ok()?, name);
             // Some file systems do not say what a name is.
             let kind = if *kind == FileType::Unknown {
-                stat().map_or(Kind::Special, |stat| stat.kind)
+                stat().map_or(PathKind::Special, |stat| stat.kind)
             } else {
-                Kind::from(*kind)
+                PathKind::from(*kind)
             };
             match kind {
-                Kind::Directory => self.take_directory(&full, &below, root),
-                Kind::File | Kind::Special => self.take_file(top, &full, &below, root, &stat, now),
-                Kind::Symlink => {
-                    self.take_file(top, &full, &below, root, &stat, now);
+                PathKind::Directory => self.add_directory(&full, &below, root),
+                PathKind::File | PathKind::Special => self.add_file(top, &full, &below, root, &stat, now),
+                PathKind::Symlink => {
+                    self.add_file(top, &full, &below, root, &stat, now);
                     refused.extend(self.refuse_link(&full, &below, root));
                 }
             }
         }
         let directory = if relative.is_empty() { top.to_owned() } else { format!("{top}/{relative}") };
         let index = &self.tree.index;
-        self.errors.keep_in(&directory, |path| index.contains_key(path) || refused.iter().any(|one| one == path));
+        self.errors.retain_in(&directory, |path| index.contains_key(path) || refused.iter().any(|one| one == path));
     }
 
-    fn take_directory(&mut self, full: &str, below: &str, root: u16) {
+    fn add_directory(&mut self, full: &str, below: &str, root: u16) {
         let known = self.tree.index.contains_key(full);
         if !known
             && below.split('/').count() <= DEEPEST
@@ -259,12 +259,12 @@ impl Collector {
         if !self.roots[usize::from(root)].recognize.enter(Path::new(below)) || !Path::new(full).is_dir() {
             return None;
         }
-        let message = format!("{full} is not read: {}", Refusal::Symlink);
-        self.errors.note(&Arc::from(full), None, message, None, None);
+        let message = format!("{full} is not read: {}", ReadRefusal::Symlink);
+        self.errors.record(&Arc::from(full), None, message, None, None);
         Some(full.to_owned())
     }
 
-    fn take_file(&mut self, top: &str, full: &str, below: &str, root: u16, stat: &dyn Fn() -> Option<Stat>, now: Now) {
+    fn add_file(&mut self, top: &str, full: &str, below: &str, root: u16, stat: &dyn Fn() -> Option<Stat>, now: Now) {
         let id = match self.files.find(full) {
             Some(id) if self.files.get_mut(id).is_some_and(|file| !file.gone) => return,
             Some(id) => id,
@@ -272,7 +272,7 @@ impl Collector {
                 let Some(spec) = self.roots[usize::from(root)].recognize.file(Path::new(below)) else {
                     return;
                 };
-                let mut file = File::new(Place::new(top, below), root, spec, self.unclaimed.remove(full));
+                let mut file = FileEntry::new(RootedPath::new(top, below), root, spec, self.unclaimed.remove(full));
                 file.ignored = queue::is_ignored(&self.ignored, Path::new(full));
                 self.files.add(file)
             }
@@ -281,7 +281,7 @@ impl Collector {
     }
 
     /// Looks at a path somebody named, whatever it is.
-    pub(super) fn look_at_path(&mut self, path: &Path, now: Now) {
+    pub(super) fn check_path(&mut self, path: &Path, now: Now) {
         let Some(text) = path.to_str() else { return };
         if let Some(id) = self.files.find(text) {
             self.queue.lift(id, now.wall.as_millisecond().saturating_mul(1_000_000));
@@ -296,8 +296,8 @@ impl Collector {
                     if directory != path {
                         self.tree.directories[at].listed_ns = None;
                     }
-                    if self.look_at_directory(at, now) {
-                        self.look_at_directories(first_new, now);
+                    if self.check_directory(at, now) {
+                        self.check_directories(first_new, now);
                     } else {
                         self.files.below(directory).into_iter().for_each(|file| self.check(file, now));
                     }

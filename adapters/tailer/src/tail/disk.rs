@@ -14,12 +14,12 @@ use rustix::{
 
 /// Where a file is: a path below a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct RootedPath {
     path: Arc<str>,
     root_bytes: u32,
 }
 
-impl Place {
+impl RootedPath {
     /// The place of `relative` (separated by `/`, not empty) below the absolute path `root`.
     #[must_use]
     pub fn new(root: &str, relative: &str) -> Self {
@@ -59,14 +59,14 @@ pub struct Stat {
     /// Last change of content as the file says (mtime), nanoseconds since 1970.
     pub modified_ns: i64,
     /// What it is.
-    pub kind: Kind,
+    pub kind: PathKind,
     /// The owner's user id.
     pub owner: u32,
 }
 
 /// What a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PathKind {
     /// A regular file.
     File,
     /// A directory.
@@ -87,13 +87,13 @@ impl From<fs::Stat> for Stat {
             size: u64::try_from(stat.st_size).unwrap_or(0),
             changed_ns: ns(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
             modified_ns: ns(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-            kind: Kind::from(FileType::from_raw_mode(stat.st_mode)),
+            kind: PathKind::from(FileType::from_raw_mode(stat.st_mode)),
             owner: stat.st_uid,
         }
     }
 }
 
-impl From<FileType> for Kind {
+impl From<FileType> for PathKind {
     fn from(kind: FileType) -> Self {
         match kind {
             FileType::RegularFile => Self::File,
@@ -110,7 +110,7 @@ impl From<FileType> for Kind {
 
 /// Why a file is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ReadRefusal {
     /// It, or a directory on the way from the root, is a symbolic link.
     Symlink,
     /// It is a directory, FIFO, socket or device.
@@ -119,7 +119,7 @@ pub enum Refusal {
     Owner(u32),
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ReadRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Symlink => f.write_str("a symbolic link is in its path"),
@@ -135,7 +135,7 @@ pub(crate) enum OpenError {
     /// It is not there (any more).
     Gone,
     /// It must not be read.
-    Refused(Refusal),
+    Refused(ReadRefusal),
     /// The system said no.
     Io(io::Error),
 }
@@ -145,8 +145,8 @@ impl OpenError {
         use rustix::io::Errno;
         match errno {
             Errno::NOENT | Errno::NOTDIR => Self::Gone,
-            Errno::LOOP | Errno::XDEV => Self::Refused(Refusal::Symlink),
-            Errno::NXIO => Self::Refused(Refusal::NotRegular),
+            Errno::LOOP | Errno::XDEV => Self::Refused(ReadRefusal::Symlink),
+            Errno::NXIO => Self::Refused(ReadRefusal::NotRegular),
             other => Self::Io(other.into()),
         }
     }
@@ -163,9 +163,9 @@ pub(crate) trait Source: Send {
 /// How files are found and opened.
 pub(crate) trait Disk: Send {
     /// Looks at a path, not following a link at its end; `None` when nothing is there.
-    fn stat(&self, place: &Place) -> io::Result<Option<Stat>>;
+    fn stat(&self, place: &RootedPath) -> io::Result<Option<Stat>>;
     /// Opens a file for reading.
-    fn open(&self, place: &Place) -> Result<Box<dyn Source>, OpenError>;
+    fn open(&self, place: &RootedPath) -> Result<Box<dyn Source>, OpenError>;
 }
 
 /// The real disk.
@@ -189,11 +189,11 @@ impl Source for SystemFile {
 }
 
 impl Disk for System {
-    fn stat(&self, place: &Place) -> io::Result<Option<Stat>> {
+    fn stat(&self, place: &RootedPath) -> io::Result<Option<Stat>> {
         stat_path(place.path())
     }
 
-    fn open(&self, place: &Place) -> Result<Box<dyn Source>, OpenError> {
+    fn open(&self, place: &RootedPath) -> Result<Box<dyn Source>, OpenError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = open_beneath(place.root(), place.relative(), flags)?;
         let stat = Stat::from(fs::fstat(&file).map_err(OpenError::from_errno)?);
@@ -220,12 +220,12 @@ pub(crate) fn stat_in(directory: impl AsFd, name: &str) -> Option<Stat> {
 /// Whether what a path leads to may be read.
 pub(crate) fn admit(stat: &Stat) -> Result<(), OpenError> {
     match stat.kind {
-        Kind::File => {}
-        Kind::Symlink => return Err(OpenError::Refused(Refusal::Symlink)),
-        Kind::Directory | Kind::Special => return Err(OpenError::Refused(Refusal::NotRegular)),
+        PathKind::File => {}
+        PathKind::Symlink => return Err(OpenError::Refused(ReadRefusal::Symlink)),
+        PathKind::Directory | PathKind::Special => return Err(OpenError::Refused(ReadRefusal::NotRegular)),
     }
     if stat.owner != rustix::process::geteuid().as_raw() {
-        return Err(OpenError::Refused(Refusal::Owner(stat.owner)));
+        return Err(OpenError::Refused(ReadRefusal::Owner(stat.owner)));
     }
     Ok(())
 }
@@ -278,12 +278,12 @@ fn walk(top: OwnedFd, relative: &str, flags: OFlags) -> Result<OwnedFd, OpenErro
 
 fn step(at: &OwnedFd, name: &str, flags: OFlags) -> Result<OwnedFd, OpenError> {
     if name == ".." {
-        return Err(OpenError::Refused(Refusal::Symlink));
+        return Err(OpenError::Refused(ReadRefusal::Symlink));
     }
     fs::openat(at, name, flags, Mode::empty()).map_err(|errno| {
         // O_DIRECTORY on a link says ENOTDIR: tell a link from a file that took the name.
         match stat_in(at, name) {
-            Some(Stat { kind: Kind::Symlink, .. }) => OpenError::Refused(Refusal::Symlink),
+            Some(Stat { kind: PathKind::Symlink, .. }) => OpenError::Refused(ReadRefusal::Symlink),
             _ => OpenError::from_errno(errno),
         }
     })
@@ -295,7 +295,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     fn refused(result: Result<OwnedFd, OpenError>) -> bool {
-        matches!(result, Err(OpenError::Refused(Refusal::Symlink)))
+        matches!(result, Err(OpenError::Refused(ReadRefusal::Symlink)))
     }
 
     #[test]
@@ -329,7 +329,7 @@ mod tests {
         std::fs::create_dir(home.path().join("real")).unwrap();
         std::fs::write(home.path().join("real/f"), "x\n").unwrap();
         symlink(home.path().join("real"), home.path().join("dot")).unwrap();
-        let place = Place::new(home.path().join("dot").to_str().unwrap(), "f");
+        let place = RootedPath::new(home.path().join("dot").to_str().unwrap(), "f");
         assert!(System.open(&place).is_ok());
     }
 }

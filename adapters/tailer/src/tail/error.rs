@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc};
 
-use super::disk::Refusal;
+use super::disk::ReadRefusal;
 
 /// Why a file was not read. The cursor stays where it is.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +13,7 @@ pub enum TailError {
         /// The file.
         path: Arc<str>,
         /// Why.
-        reason: Refusal,
+        reason: ReadRefusal,
     },
     /// It is too large to be read whole.
     #[error("{path} is not read: {size} bytes, more than the {cap} a file of its kind may have")]

@@ -1,7 +1,7 @@
 //! Splits bytes into whole lines, in memory that does not grow with the file or its lines.
 //!
 //! A line without its newline stays in the file. Above the cap a line is not held but streamed
-//! through a hasher, and becomes [`Line::Oversized`].
+//! through a hasher, and becomes [`SplitLine::Oversized`].
 
 use std::io;
 
@@ -11,7 +11,7 @@ use super::{Limits, disk::Source, marks::Marks};
 const CHUNK: usize = 256 * 1024;
 /// A half line longer than this is not read again from its start to find its newline.
 const LONG_HALF: u64 = 256 * 1024;
-/// In one call so many times the batch's bytes of an oversized line are hashed at most.
+/// Most bytes of an oversized line hashed in one call, in batches.
 const STREAM_BATCHES: u64 = 16;
 
 /// A read buffer. Owned by a thread and used for one file after another.
@@ -42,7 +42,7 @@ impl Buffer {
 
 /// What a file's bytes are split into.
 #[derive(Debug)]
-pub(super) enum Line<'a> {
+pub(super) enum SplitLine<'a> {
     /// A line, without its newline.
     Whole { offset: u64, bytes: &'a [u8] },
     /// A line above the cap.
@@ -83,7 +83,7 @@ impl Giant {
 
 /// How far a call came.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct SplitProgress {
     /// Nothing more is there now.
     pub(super) at_end: bool,
     /// What stopped it. What was split before is good.
@@ -91,7 +91,7 @@ pub(super) struct Progress {
 }
 
 /// What became of the search for the end of a line.
-enum Search {
+enum NewlineSearch {
     Found,
     AtEnd,
     Enough,
@@ -106,8 +106,8 @@ pub(super) fn split(
     marks: &mut Marks,
     size: u64,
     limits: &Limits,
-    each: &mut dyn FnMut(Line<'_>),
-) -> Progress {
+    each: &mut dyn FnMut(SplitLine<'_>),
+) -> SplitProgress {
     let known = match half {
         Half::Unknown => marks.offset(),
         Half::Searched(to) => *to,
@@ -121,8 +121,8 @@ pub(super) fn split(
     let result = pass.run(each);
     buffer.rest();
     match result {
-        Ok(at_end) => Progress { at_end, error: None },
-        Err(error) => Progress { at_end: false, error: Some(error) },
+        Ok(at_end) => SplitProgress { at_end, error: None },
+        Err(error) => SplitProgress { at_end: false, error: Some(error) },
     }
 }
 
@@ -136,7 +136,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    fn run(&mut self, each: &mut dyn FnMut(Line<'_>)) -> io::Result<bool> {
+    fn run(&mut self, each: &mut dyn FnMut(SplitLine<'_>)) -> io::Result<bool> {
         let start = self.marks.offset();
         while self.marks.offset() - start < self.limits.batch_bytes {
             let found = match self.half {
@@ -145,16 +145,16 @@ impl Pass<'_> {
                 Half::Giant(_) => self.stream(each)?,
             };
             match found {
-                Search::Found => {}
-                Search::AtEnd => return Ok(true),
-                Search::Enough => return Ok(false),
+                NewlineSearch::Found => {}
+                NewlineSearch::AtEnd => return Ok(true),
+                NewlineSearch::Enough => return Ok(false),
             }
         }
         Ok(false)
     }
 
     /// Lines that fit: `Found` when the line in hand turned out to be above the cap.
-    fn whole_lines(&mut self, start: u64, each: &mut dyn FnMut(Line<'_>)) -> io::Result<Search> {
+    fn whole_lines(&mut self, start: u64, each: &mut dyn FnMut(SplitLine<'_>)) -> io::Result<NewlineSearch> {
         let mut filled = 0;
         loop {
             if filled == self.buffer.bytes.len() {
@@ -162,7 +162,7 @@ impl Pass<'_> {
                     let mut giant = Giant::new();
                     giant.pass(&self.buffer.bytes[..filled]);
                     *self.half = Half::Giant(giant);
-                    return Ok(Search::Found);
+                    return Ok(NewlineSearch::Found);
                 }
                 self.buffer.grow(usize::try_from(self.limits.line_bytes).unwrap_or(usize::MAX).saturating_add(CHUNK));
             }
@@ -185,7 +185,7 @@ impl Pass<'_> {
             if from > 0 {
                 self.marks.pass(&self.buffer.bytes[..from]);
                 if self.marks.offset() - start >= self.limits.batch_bytes {
-                    return Ok(Search::Enough);
+                    return Ok(NewlineSearch::Enough);
                 }
                 self.buffer.bytes.copy_within(from..filled, 0);
                 filled -= from;
@@ -203,55 +203,55 @@ impl Pass<'_> {
     }
 
     /// The end was reached at `reached`, with a half line in hand.
-    fn stop_at(&mut self, reached: u64) -> Search {
+    fn stop_at(&mut self, reached: u64) -> NewlineSearch {
         if reached - self.marks.offset() > LONG_HALF {
             *self.half = Half::Searched(reached);
         }
-        Search::AtEnd
+        NewlineSearch::AtEnd
     }
 
     /// A line that came in one read may still be above a cap that is smaller than a read.
-    fn line<'b>(&self, offset: u64, bytes: &'b [u8]) -> Line<'b> {
+    fn line<'b>(&self, offset: u64, bytes: &'b [u8]) -> SplitLine<'b> {
         if bytes.len() as u64 <= self.limits.line_bytes {
-            return Line::Whole { offset, bytes };
+            return SplitLine::Whole { offset, bytes };
         }
-        Line::Oversized { offset, length: bytes.len() as u64, hash: *blake3::hash(bytes).as_bytes() }
+        SplitLine::Oversized { offset, length: bytes.len() as u64, hash: *blake3::hash(bytes).as_bytes() }
     }
 
     /// Looks for the newline of a long half line behind what was searched. `Found` when it is
     /// there, or when the line turned out to be above the cap.
-    fn search(&mut self) -> io::Result<Search> {
+    fn search(&mut self) -> io::Result<NewlineSearch> {
         let Half::Searched(mut at) = *self.half else {
-            return Ok(Search::Found);
+            return Ok(NewlineSearch::Found);
         };
         loop {
             if at - self.marks.offset() > self.limits.line_bytes {
                 *self.half = Half::Giant(Giant::new());
-                return Ok(Search::Found);
+                return Ok(NewlineSearch::Found);
             }
             let n = self.source.read_at(&mut self.buffer.bytes, at)?;
             if n == 0 {
                 *self.half = Half::Searched(at);
-                return Ok(Search::AtEnd);
+                return Ok(NewlineSearch::AtEnd);
             }
             if memchr::memchr(b'\n', &self.buffer.bytes[..n]).is_some() {
                 *self.half = Half::Unknown;
-                return Ok(Search::Found);
+                return Ok(NewlineSearch::Found);
             }
             at += n as u64;
         }
     }
 
-    fn stream(&mut self, each: &mut dyn FnMut(Line<'_>)) -> io::Result<Search> {
+    fn stream(&mut self, each: &mut dyn FnMut(SplitLine<'_>)) -> io::Result<NewlineSearch> {
         let Half::Giant(giant) = &mut *self.half else {
-            return Ok(Search::Found);
+            return Ok(NewlineSearch::Found);
         };
         let offset = self.marks.offset();
         let enough = giant.length + self.limits.batch_bytes.saturating_mul(STREAM_BATCHES);
         while giant.length < enough {
             let n = self.source.read_at(&mut self.buffer.bytes, offset + giant.length)?;
             if n == 0 {
-                return Ok(Search::AtEnd);
+                return Ok(NewlineSearch::AtEnd);
             }
             let Some(end) = memchr::memchr(b'\n', &self.buffer.bytes[..n]) else {
                 giant.pass(&self.buffer.bytes[..n]);
@@ -262,9 +262,9 @@ impl Pass<'_> {
             giant.ends.pass(b"\n");
             self.marks.append(&giant.ends);
             *self.half = Half::Unknown;
-            each(Line::Oversized { offset, length, hash });
-            return Ok(Search::Found);
+            each(SplitLine::Oversized { offset, length, hash });
+            return Ok(NewlineSearch::Found);
         }
-        Ok(Search::Enough)
+        Ok(NewlineSearch::Enough)
     }
 }

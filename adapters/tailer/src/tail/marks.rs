@@ -7,9 +7,9 @@ use events::Cursor;
 
 use super::disk::Source;
 
-/// So many bytes at the front of a file are held against change.
+/// Bytes at the start of a file that are compared to notice a change.
 pub(super) const HEAD_BYTES: u64 = 4096;
-/// So many bytes before the offset are held against change.
+/// Bytes before the offset that are compared to notice a change.
 pub(super) const BEFORE_BYTES: u64 = 64;
 
 /// The hash cursors carry: the first 8 bytes of BLAKE3.
@@ -78,7 +78,7 @@ impl Marks {
     }
 
     /// Whether the file still has these bytes in these places.
-    pub(super) fn hold(&self, source: &dyn Source) -> io::Result<bool> {
+    pub(super) fn still_match(&self, source: &dyn Source) -> io::Result<bool> {
         let before = self.offset - self.before.len() as u64;
         Ok(matches(source, &self.head, 0)? && matches(source, &self.before, before)?)
     }

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use events::{Identity, NewEvent, Repeat};
 
-/// The last identities that are remembered lie between this and half of it.
+/// Most identities remembered; after dropping the older half, at least half as many.
 const REMEMBERED: usize = 65_536;
 
 /// Counts records without an id of their own while a generation is read for the first time.
 /// Bounded: two maps, the older one is dropped when the younger is full. A record that returns
-/// after so many others begins anew and is then taken for a copy.
+/// after that many others is counted from 0 again, and is then taken for a copy.
 #[derive(Debug, Default)]
 pub(super) struct Occurrences {
     young: HashMap<Identity, u32>,

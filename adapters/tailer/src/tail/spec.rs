@@ -36,7 +36,7 @@ pub struct Limits {
     pub line_bytes: u64,
     /// Larger files of [`Format::Whole`] are refused, bytes.
     pub whole_bytes: u64,
-    /// About so many bytes of lines make one [`Look`](super::Look).
+    /// Approximate bytes of lines in one [`TailRead`](super::TailRead).
     pub batch_bytes: u64,
 }
 

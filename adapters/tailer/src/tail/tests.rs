@@ -5,7 +5,7 @@ use std::{
     path::PathBuf,
 };
 
-use super::{disk::Refusal, *};
+use super::{disk::ReadRefusal, *};
 pub(crate) use faults::{Fault, Faulty};
 pub(crate) use ingest::{Ingest, LINES, WHOLE, ago, note, now, plain};
 
@@ -15,7 +15,7 @@ pub(crate) mod ingest;
 /// One file, one tail, and who commits what it reads.
 struct Case {
     home: tempfile::TempDir,
-    reader: Reader,
+    reader: TailReader,
     spec: FileSpec,
     tail: Tail,
     ingest: Ingest,
@@ -28,8 +28,8 @@ fn case() -> Case {
 
 fn case_of(spec: FileSpec, limits: Limits) -> Case {
     let home = tempfile::tempdir().unwrap();
-    let tail = Tail::new(Place::new(home.path().to_str().unwrap(), "f"), Provider::Unknown, spec, None);
-    Case { home, reader: Reader::new(limits), spec, tail, ingest: Ingest::default(), steady: Duration::ZERO }
+    let tail = Tail::new(RootedPath::new(home.path().to_str().unwrap(), "f"), Provider::Unknown, spec, None);
+    Case { home, reader: TailReader::new(limits), spec, tail, ingest: Ingest::default(), steady: Duration::ZERO }
 }
 
 impl Case {
@@ -46,7 +46,7 @@ impl Case {
         file.write_all(content.as_ref()).unwrap();
     }
 
-    fn try_look(&mut self) -> Result<Look, TailError> {
+    fn try_look(&mut self) -> Result<TailRead, TailError> {
         self.steady += Duration::from_secs(3);
         let mut last;
         loop {
@@ -95,7 +95,7 @@ fn tail_t1_a_line_counts_when_it_ends() {
 fn tail_t1_a_long_half_line_is_not_read_again_and_again() {
     let mut case = case();
     let (disk, log) = Faulty::new(Fault::None);
-    case.reader = Reader::on(Limits::default(), Box::new(disk));
+    case.reader = TailReader::on(Limits::default(), Box::new(disk));
     case.append("{\"id\":\"1\",\"v\":\"");
     for _ in 0..64 {
         case.append(vec![b'x'; 100_000]);
@@ -153,7 +153,7 @@ fn tail_t6_short_reads_change_nothing() {
     let text = format!("{}{}{}", note(1, "grüße"), plain("→"), note(2, &"ab".repeat(300)));
     for size in 1..64 {
         let mut case = case();
-        case.reader = Reader::on(Limits::default(), Box::new(Faulty::new(Fault::Short(size)).0));
+        case.reader = TailReader::on(Limits::default(), Box::new(Faulty::new(Fault::Short(size)).0));
         case.append(&text);
         assert_eq!(case.look(), ["grüße", "→", &"ab".repeat(300)], "reads of {size}");
     }
@@ -165,7 +165,7 @@ fn tail_t7_a_giant_line_needs_no_memory() {
     let (disk, _) = Faulty::new(Fault::Giant(300 << 20));
     let rest = note(1, "after") + &note(2, "last");
     case.append(&rest);
-    case.reader = Reader::on(Limits::default(), Box::new(disk));
+    case.reader = TailReader::on(Limits::default(), Box::new(disk));
     let (mut peak, mut reads) = (0, 0);
     loop {
         let mut look = case.tail.read(&mut case.reader, now(Duration::ZERO)).unwrap();
@@ -302,7 +302,7 @@ fn tail_t10_a_file_that_changes_while_it_is_read_is_not_believed() {
         content: (0..80).map(|n| note(1000 + n, &format!("b{n}"))).collect(),
         path: case.path(),
     });
-    case.reader = Reader::on(Limits::default(), Box::new(disk));
+    case.reader = TailReader::on(Limits::default(), Box::new(disk));
     case.restart();
     let seen = case.look();
     assert_eq!(seen.len(), 80);
@@ -405,17 +405,17 @@ fn tail_t15_nothing_but_our_own_regular_files() {
     let secret = tempfile::tempdir().unwrap();
     fs::write(secret.path().join("f"), note(1, "secret")).unwrap();
     symlink(secret.path().join("f"), case.path()).unwrap();
-    assert_eq!(refused(&mut case), Refusal::Symlink);
+    assert_eq!(refused(&mut case), ReadRefusal::Symlink);
     fs::remove_file(case.path()).unwrap();
     rustix::fs::mknodat(rustix::fs::CWD, case.path(), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
-    assert_eq!(refused(&mut case), Refusal::NotRegular);
+    assert_eq!(refused(&mut case), ReadRefusal::NotRegular);
     fs::remove_file(case.path()).unwrap();
     fs::create_dir(case.path()).unwrap();
-    assert_eq!(refused(&mut case), Refusal::NotRegular);
+    assert_eq!(refused(&mut case), ReadRefusal::NotRegular);
     fs::remove_dir(case.path()).unwrap();
     case.write(note(1, "theirs"));
     if std::os::unix::fs::chown(case.path(), Some(12345), None).is_ok() {
-        assert_eq!(refused(&mut case), Refusal::Owner(12345));
+        assert_eq!(refused(&mut case), ReadRefusal::Owner(12345));
         std::os::unix::fs::chown(case.path(), Some(0), None).unwrap();
     } else {
         println!("skipped: another user's file needs root");
@@ -432,8 +432,8 @@ fn tail_t15_a_directory_swapped_for_a_link_leads_nowhere() {
     fs::write(real.join("f"), note(1, "ours")).unwrap();
     fs::write(secret.path().join("f"), note(2, "secret")).unwrap();
     symlink(secret.path(), home.path().join("link")).unwrap();
-    let place = Place::new(home.path().to_str().unwrap(), "d/f");
-    let mut reader = Reader::new(Limits::default());
+    let place = RootedPath::new(home.path().to_str().unwrap(), "d/f");
+    let mut reader = TailReader::new(Limits::default());
     let mut ingest = Ingest::default();
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -476,7 +476,7 @@ fn tail_t18_t21_errors_move_nothing() {
                 }
                 case.append(plain("a").repeat(3) + &note(2, "two"));
                 let (disk, log) = Faulty::new(Fault::Fail { nth, errno });
-                case.reader = Reader::on(case.reader.limits, Box::new(disk));
+                case.reader = TailReader::on(case.reader.limits, Box::new(disk));
                 // What was whole before the error is handed on first.
                 assert!(case.try_look().is_ok() || log.failed(), "{errno} at call {nth}");
                 case.look();

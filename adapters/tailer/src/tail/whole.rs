@@ -6,7 +6,7 @@
 use std::{io, path::Path, sync::Arc, time::Duration};
 
 use super::{
-    Look, Now, Reader, TRIES, Tail, TailError,
+    Now, TRIES, Tail, TailError, TailRead, TailReader,
     disk::{Source, Stat},
     guarded, is_racy,
     lines::Buffer,
@@ -15,10 +15,10 @@ use super::{
 };
 use crate::decode::{Decoded, Malformed, Record};
 
-/// A file that stays malformed for so long is an issue.
+/// Time after which a malformed file counts as an issue.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Since when a file is no record, and whether that was said.
+/// Since when a file has been malformed, and whether that was reported.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Broken {
     since: Duration,
@@ -26,13 +26,13 @@ pub(super) struct Broken {
 }
 
 impl Tail {
-    pub(super) fn read_whole(&mut self, reader: &mut Reader, now: Now) -> Result<Look, TailError> {
+    pub(super) fn read_whole(&mut self, reader: &mut TailReader, now: Now) -> Result<TailRead, TailError> {
         let there = reader.disk.stat(&self.place).map_err(|e| self.io(e))?;
         let Some(source) = self.open_source(reader, there)? else {
             return Ok(self.vanish(now));
         };
         let Some((stat, length)) = self.take_whole(&*source, reader)? else {
-            return Ok(Look { unsettled: true, ..Look::default() });
+            return Ok(TailRead { unsettled: true, ..TailRead::default() });
         };
         let bytes = &reader.buffer.bytes[..length];
         let result = self.decode_whole(bytes, &stat, now);
@@ -41,7 +41,7 @@ impl Tail {
     }
 
     /// Reads all of it into the buffer; `None` when it changes faster than it can be read.
-    fn take_whole(&self, source: &dyn Source, reader: &mut Reader) -> Result<Option<(Stat, usize)>, TailError> {
+    fn take_whole(&self, source: &dyn Source, reader: &mut TailReader) -> Result<Option<(Stat, usize)>, TailError> {
         let cap = reader.limits.whole_bytes;
         for _ in 0..TRIES {
             let stat = source.stat().map_err(|e| self.io(e))?;
@@ -57,7 +57,7 @@ impl Tail {
         Ok(None)
     }
 
-    fn decode_whole(&mut self, bytes: &[u8], stat: &Stat, now: Now) -> Result<Look, TailError> {
+    fn decode_whole(&mut self, bytes: &[u8], stat: &Stat, now: Now) -> Result<TailRead, TailError> {
         self.gone = false;
         // After it vanished the cursor is not caught up: what comes then is another file.
         let same = stat.key == self.cursor.key && self.cursor.caught_up;
@@ -67,7 +67,7 @@ impl Tail {
             // Touched, or looked at twice.
             self.broken = None;
             self.stand_behind(bytes, stat);
-            return Ok(Look { unsettled: is_racy(stat, now), ..Look::default() });
+            return Ok(TailRead { unsettled: is_racy(stat, now), ..TailRead::default() });
         }
         let decoder = self.decoder.get_or_insert_with(|| {
             (self.spec.make)(Path::new(&**self.place.path()), self.cursor.decoder_state.as_deref())
@@ -98,11 +98,11 @@ impl Tail {
         self.stand_behind(bytes, stat);
         // Each reading is a pass of its own: equal records get the numbers they had before.
         self.occurrences = Some(Occurrences::default());
-        let events = self.put_out(out);
-        Ok(Look { events, moved: true, unsettled: is_racy(stat, now), ..Look::default() })
+        let events = self.emit(out);
+        Ok(TailRead { events, moved: true, unsettled: is_racy(stat, now), ..TailRead::default() })
     }
 
-    fn wait_for_rest(&mut self, error: String, stat: &Stat, now: Now) -> Result<Look, TailError> {
+    fn wait_for_rest(&mut self, error: String, stat: &Stat, now: Now) -> Result<TailRead, TailError> {
         let mut broken = self.broken.unwrap_or(Broken { since: now.steady, said: false });
         let waited = now.steady.saturating_sub(broken.since) >= PATIENCE;
         let say = waited && !broken.said;
@@ -117,7 +117,7 @@ impl Tail {
             self.cursor.issues += 1;
             return Err(TailError::Malformed { path: Arc::clone(self.place.path()), error });
         }
-        Ok(Look { unsettled: !waited, ..Look::default() })
+        Ok(TailRead { unsettled: !waited, ..TailRead::default() })
     }
 
     fn stand_behind(&mut self, bytes: &[u8], stat: &Stat) {

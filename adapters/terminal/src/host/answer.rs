@@ -1,4 +1,4 @@
-//! Answers a dialog by keys, so that no key reaches another dialog than the one that was decided.
+//! Answers a dialog by keys, and makes sure that no key reaches a dialog other than the one decided on.
 //!
 //! Two threads have a part in it. The one that reads the screen has the [`Answering`]: it knows which
 //! dialog stands, says which key to press, and looks what became of it. The one that has the terminal
@@ -22,28 +22,28 @@ use super::{
     frame::{Answered, DialogAnswer},
     keys,
 };
-use crate::screen::{Observer, Standing};
+use crate::screen::{Observer, StandingDialog};
 
-/// A dialog must have been told of for so long: one that is drawn again after a key that answered it
+/// Least time since a dialog was reported before a key is typed, ms: one redrawn after the key that answered it
 /// is gone sooner.
 const STOOD_MS: i64 = 400;
-/// The program has written nothing for so long.
+/// Least time since the program's last output before a key is typed, ms.
 const QUIET_MS: i64 = 60;
-/// The user has typed nothing for so long.
+/// Least time since the user last typed before a key is typed.
 const HANDS_OFF: Duration = Duration::from_millis(500);
-/// Before a key is pressed, all must be so within this.
+/// Time within which all conditions for a key must hold, ms.
 const READY_MS: i64 = 1500;
-/// After an arrow the cursor must be seen to have moved within this.
+/// Time within which the cursor must move after an arrow key, ms.
 const MOVED_MS: i64 = 500;
-/// After the last key the dialog must be gone within this.
+/// Time within which the dialog must disappear after the last key, ms.
 const GONE_MS: i64 = 2000;
-/// While something is waited for it is looked at this often.
+/// Interval between checks while waiting, ms.
 const AGAIN_MS: i64 = 10;
-/// At most so many arrows.
+/// Maximum number of arrow keys for one answer.
 const MOST_ARROWS: u32 = 8;
-/// A flag of the kitty keyboard protocol: Esc comes as a sequence of its own.
+/// Flag of the kitty keyboard protocol: Esc is sent as a sequence of its own.
 const DISAMBIGUATE: u16 = 1;
-/// Another: every key does.
+/// Flag of the kitty keyboard protocol: every key is sent as a sequence.
 const ALL_AS_SEQUENCES: u16 = 8;
 
 /// A key to press, if nothing changed.
@@ -53,13 +53,13 @@ pub struct Press {
     pub mark: String,
     /// The bytes of the key.
     pub bytes: Vec<u8>,
-    /// So many bytes of the program the screen knows of.
+    /// Bytes of the program's output that the screen model has parsed.
     pub parsed: u64,
-    /// Takes what came of it.
+    /// Receives the outcome.
     pub pressed: Sender<Pressed>,
 }
 
-/// What came of it.
+/// The outcome of a key press.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pressed {
     /// It is typed.
@@ -70,24 +70,24 @@ pub enum Pressed {
     No(&'static str),
 }
 
-/// What is so at the terminal, after all the program wrote was read.
+/// The state of the terminal after all pending output was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Facts<'a> {
-    /// So many bytes of the program were passed on.
+pub struct TerminalFacts<'a> {
+    /// Bytes of the program's output that were passed on.
     pub passed: u64,
-    /// There is more to read, or it cannot be read now.
+    /// Whether output is unread, or cannot be read now.
     pub unread: bool,
-    /// The dialog that was told last, and the process group in the foreground then.
+    /// The dialog reported last, and the process group in the foreground then.
     pub stood: Option<(&'a str, Option<i32>)>,
     /// The process group in the foreground now.
     pub group: Option<i32>,
-    /// Keys come one by one and are not shown.
+    /// Whether the program reads keys one by one, without echo.
     pub raw: bool,
-    /// How long ago somebody typed last.
+    /// Time since somebody last typed.
     pub typed: Option<Duration>,
-    /// Something typed is not yet taken by the program.
+    /// Whether typed bytes are still unread by the program.
     pub waiting: bool,
-    /// The program runs: it has not ended and is not stopped.
+    /// Whether the program is running: neither ended nor stopped.
     pub runs: bool,
 }
 
@@ -95,7 +95,7 @@ pub struct Facts<'a> {
 ///
 /// # Errors
 /// [`Pressed::NotNow`] or [`Pressed::No`].
-pub fn may_press(press: &Press, facts: &Facts<'_>) -> Result<(), Pressed> {
+pub fn may_press(press: &Press, facts: &TerminalFacts<'_>) -> Result<(), Pressed> {
     if !facts.runs {
         return Err(Pressed::No("the program has ended, or is stopped"));
     }
@@ -103,13 +103,13 @@ pub fn may_press(press: &Press, facts: &Facts<'_>) -> Result<(), Pressed> {
         return Err(Pressed::NotNow);
     }
     if facts.waiting {
-        return Err(Pressed::No("the program has not read yet what was typed before"));
+        return Err(Pressed::No("the program has not read earlier input yet"));
     }
     if facts.typed.is_some_and(|ago| ago < HANDS_OFF) {
         return Err(Pressed::No("somebody is typing"));
     }
     if !facts.raw {
-        return Err(Pressed::No("the terminal takes lines, not keys"));
+        return Err(Pressed::No("the program reads lines, not single keys"));
     }
     match facts.stood {
         Some((mark, group)) if mark == press.mark => {
@@ -124,7 +124,7 @@ pub fn may_press(press: &Press, facts: &Facts<'_>) -> Result<(), Pressed> {
 
 /// What to do next.
 #[derive(Debug)]
-pub enum Step {
+pub enum AnswerStep {
     /// Nothing before this moment, unless the program writes.
     Wait(Timestamp),
     /// Press this; its [`Pressed`] is waited for.
@@ -141,12 +141,12 @@ pub enum Step {
 pub struct Answering {
     mark: String,
     answer: DialogAnswer,
-    stage: Stage,
+    stage: AnswerStage,
     keys: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum AnswerStage {
     /// Until then all must be as it should; not looked at before.
     Ready { from: Timestamp, until: Timestamp },
     /// A key was handed over; whether it is the last, and where the cursor should be after it.
@@ -159,7 +159,7 @@ enum Stage {
 
 /// The key that comes next.
 #[derive(Debug, PartialEq, Eq)]
-enum Next {
+enum NextKey {
     /// It answers.
     Last(String),
     /// It moves the cursor to that option.
@@ -170,7 +170,7 @@ impl Answering {
     /// Begins.
     #[must_use]
     pub fn new(mark: String, answer: DialogAnswer, now: Timestamp) -> Self {
-        Self { mark, answer, stage: Stage::Ready { from: now, until: now.plus_ms(READY_MS) }, keys: 0 }
+        Self { mark, answer, stage: AnswerStage::Ready { from: now, until: now.plus_ms(READY_MS) }, keys: 0 }
     }
 
     /// The dialog it is for.
@@ -180,13 +180,13 @@ impl Answering {
     }
 
     /// Goes on. `parsed` is what [`Press::parsed`] will say; `written_at` when the program wrote last.
-    pub fn step(&mut self, observer: &Observer, written_at: Timestamp, now: Timestamp) -> Step {
+    pub fn step(&mut self, observer: &Observer, written_at: Timestamp, now: Timestamp) -> AnswerStep {
         match self.stage {
-            Stage::Ready { from, .. } if now < from => Step::Wait(from),
-            Stage::Ready { until, .. } => self.ready(observer, written_at, now, until),
-            Stage::Handed { .. } => Step::Wait(now.plus_ms(GONE_MS)),
-            Stage::Moving { until, goal } => self.moving(observer, now, until, goal),
-            Stage::Typed { until } => {
+            AnswerStage::Ready { from, .. } if now < from => AnswerStep::Wait(from),
+            AnswerStage::Ready { until, .. } => self.ready(observer, written_at, now, until),
+            AnswerStage::Handed { .. } => AnswerStep::Wait(now.plus_ms(GONE_MS)),
+            AnswerStage::Moving { until, goal } => self.moving(observer, now, until, goal),
+            AnswerStage::Typed { until } => {
                 let gone = !observer.is_there() && observer.mark() != Some(&self.mark);
                 if gone || now >= until { self.done(gone, observer) } else { wait(now, until) }
             }
@@ -194,29 +194,29 @@ impl Answering {
     }
 
     /// What came of the key that was handed over.
-    pub fn pressed(&mut self, pressed: &Pressed, observer: &Observer, now: Timestamp) -> Option<Step> {
-        let Stage::Handed { until, goal } = self.stage else { return None };
+    pub fn pressed(&mut self, pressed: &Pressed, observer: &Observer, now: Timestamp) -> Option<AnswerStep> {
+        let AnswerStage::Handed { until, goal } = self.stage else { return None };
         match (pressed, goal) {
             (Pressed::Yes, goal) => {
                 self.keys += 1;
                 self.stage = match goal {
-                    Some(goal) => Stage::Moving { until: now.plus_ms(MOVED_MS), goal },
-                    None => Stage::Typed { until: now.plus_ms(GONE_MS) },
+                    Some(goal) => AnswerStage::Moving { until: now.plus_ms(MOVED_MS), goal },
+                    None => AnswerStage::Typed { until: now.plus_ms(GONE_MS) },
                 };
                 None
             }
             (Pressed::NotNow, _) => {
-                self.stage = Stage::Ready { from: now.plus_ms(AGAIN_MS), until };
+                self.stage = AnswerStage::Ready { from: now.plus_ms(AGAIN_MS), until };
                 None
             }
             (Pressed::No(why), _) => Some(self.refuse(why, observer)),
         }
     }
 
-    fn ready(&mut self, observer: &Observer, written_at: Timestamp, now: Timestamp, until: Timestamp) -> Step {
+    fn ready(&mut self, observer: &Observer, written_at: Timestamp, now: Timestamp, until: Timestamp) -> AnswerStep {
         let standing = match observer.standing() {
             Ok(standing) if standing.mark == self.mark => standing,
-            Ok(_) => return self.refuse("another dialog stands there", observer),
+            Ok(_) => return self.refuse("another dialog is open", observer),
             // What was decided is not open any more, and will not be again.
             Err(why) if observer.mark() != Some(&self.mark) || now >= until => return self.refuse(why, observer),
             Err(_) => return wait(now, until),
@@ -228,55 +228,55 @@ impl Answering {
         let settled = standing.since.plus_ms(STOOD_MS).max(written_at.plus_ms(QUIET_MS));
         if now < settled {
             if settled > until {
-                return self.refuse("the program does not come to rest", observer);
+                return self.refuse("the program keeps writing", observer);
             }
-            return Step::Wait(settled);
+            return AnswerStep::Wait(settled);
         }
         if now >= until {
-            return self.refuse("the program does not come to rest", observer);
+            return self.refuse("the program keeps writing", observer);
         }
         let (key, goal) = match next {
-            Next::Last(key) => (key, None),
-            Next::Arrow(..) if self.keys >= MOST_ARROWS => {
+            NextKey::Last(key) => (key, None),
+            NextKey::Arrow(..) if self.keys >= MOST_ARROWS => {
                 return self.refuse("the option is too far from the cursor", observer);
             }
-            Next::Arrow(key, goal) => (key.to_owned(), Some(goal)),
+            NextKey::Arrow(key, goal) => (key.to_owned(), Some(goal)),
         };
         match bytes(&key, observer) {
             Ok(bytes) => {
-                self.stage = Stage::Handed { until, goal };
-                Step::Press { bytes }
+                self.stage = AnswerStage::Handed { until, goal };
+                AnswerStep::Press { bytes }
             }
             Err(why) => self.refuse(&why, observer),
         }
     }
 
-    fn moving(&mut self, observer: &Observer, now: Timestamp, until: Timestamp, goal: usize) -> Step {
+    fn moving(&mut self, observer: &Observer, now: Timestamp, until: Timestamp, goal: usize) -> AnswerStep {
         match observer.standing() {
             Ok(standing) if standing.mark == self.mark => {
                 if standing.options.get(goal).is_some_and(|option| option.selected) {
-                    self.stage = Stage::Ready { from: now, until: now.plus_ms(READY_MS) };
-                    return Step::Wait(now);
+                    self.stage = AnswerStage::Ready { from: now, until: now.plus_ms(READY_MS) };
+                    return AnswerStep::Wait(now);
                 }
             }
-            Ok(_) => return self.refuse("another dialog stands there", observer),
+            Ok(_) => return self.refuse("another dialog is open", observer),
             Err(why) if observer.mark() != Some(&self.mark) => return self.refuse(why, observer),
             Err(_) => {}
         }
-        if now >= until { self.refuse("the cursor did not move as it should", observer) } else { wait(now, until) }
+        if now >= until { self.refuse("the cursor did not move as expected", observer) } else { wait(now, until) }
     }
 
     /// Ends without the key that answers. With arrows typed before, that is told as an answer that
     /// was not applied.
-    fn refuse(&self, why: &str, observer: &Observer) -> Step {
+    fn refuse(&self, why: &str, observer: &Observer) -> AnswerStep {
         if self.keys > 0 {
-            return Step::Done(Ok(Answered { why: Some(why.to_owned()), ..self.answered(false, observer) }));
+            return AnswerStep::Done(Ok(Answered { why: Some(why.to_owned()), ..self.answered(false, observer) }));
         }
-        Step::Done(Err(why.to_owned()))
+        AnswerStep::Done(Err(why.to_owned()))
     }
 
-    fn done(&self, applied: bool, observer: &Observer) -> Step {
-        Step::Done(Ok(self.answered(applied, observer)))
+    fn done(&self, applied: bool, observer: &Observer) -> AnswerStep {
+        AnswerStep::Done(Ok(self.answered(applied, observer)))
     }
 
     fn answered(&self, applied: bool, observer: &Observer) -> Answered {
@@ -285,41 +285,41 @@ impl Answering {
     }
 }
 
-fn wait(now: Timestamp, until: Timestamp) -> Step {
-    Step::Wait(until.min(now.plus_ms(AGAIN_MS)))
+fn wait(now: Timestamp, until: Timestamp) -> AnswerStep {
+    AnswerStep::Wait(until.min(now.plus_ms(AGAIN_MS)))
 }
 
 /// The key for an answer, as the dialog stands now.
-fn next_key(standing: &Standing, answer: DialogAnswer) -> Result<Next, &'static str> {
+fn next_key(standing: &StandingDialog, answer: DialogAnswer) -> Result<NextKey, &'static str> {
     let meant = match answer {
         DialogAnswer::AllowOnce => Answer::AllowOnce,
         DialogAnswer::Deny => Answer::Deny,
     };
     let mut meaning = standing.options.iter().enumerate().filter(|(_, option)| option.answer == Some(meant));
     let (Some((goal, option)), None) = (meaning.next(), meaning.next()) else {
-        return Err("no option, or more than one, has that meaning");
+        return Err("the answer matches no option, or more than one");
     };
     if answer == DialogAnswer::Deny {
-        let key = standing.deny_key.clone().ok_or("which key denies is not known")?;
+        let key = standing.deny_key.clone().ok_or("the key that denies is not known")?;
         let others = standing.options.iter().enumerate().filter(|(at, _)| *at != goal);
         if others.into_iter().any(|(_, other)| other.keys.contains(&key)) {
             return Err("the key that denies belongs to another option");
         }
-        return Ok(Next::Last(key));
+        return Ok(NextKey::Last(key));
     }
     if let Some(key) = option.keys.first() {
         let owners = standing.options.iter().filter(|other| other.keys.contains(key)).count();
         if owners != 1 || key == "esc" {
-            return Err("the key of the option is another's too");
+            return Err("the option's key belongs to another option as well");
         }
-        return Ok(Next::Last(key.clone()));
+        return Ok(NextKey::Last(key.clone()));
     }
     let cursor =
-        standing.options.iter().position(|option| option.selected).ok_or("where the cursor is is not known")?;
+        standing.options.iter().position(|option| option.selected).ok_or("the position of the cursor is not known")?;
     Ok(match cursor.cmp(&goal) {
-        std::cmp::Ordering::Equal => Next::Last("enter".to_owned()),
-        std::cmp::Ordering::Less => Next::Arrow("down", cursor + 1),
-        std::cmp::Ordering::Greater => Next::Arrow("up", cursor - 1),
+        std::cmp::Ordering::Equal => NextKey::Last("enter".to_owned()),
+        std::cmp::Ordering::Less => NextKey::Arrow("down", cursor + 1),
+        std::cmp::Ordering::Greater => NextKey::Arrow("up", cursor - 1),
     })
 }
 
@@ -327,7 +327,7 @@ fn next_key(standing: &Standing, answer: DialogAnswer) -> Result<Next, &'static 
 fn bytes(key: &str, observer: &Observer) -> Result<Vec<u8>, String> {
     let flags = observer.keyboard();
     if flags & ALL_AS_SEQUENCES != 0 {
-        return Err("the program takes keys in a form that was not tested".into());
+        return Err("the program uses a keyboard protocol that was not tested".into());
     }
     if key == "esc" && flags & DISAMBIGUATE != 0 {
         return Ok(b"\x1b[27u".to_vec());

@@ -38,7 +38,7 @@ impl Exit {
 
 /// What can happen to a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Happened {
+pub enum ChildEvent {
     /// It was stopped by this signal.
     Stopped(i32),
     /// It goes on.
@@ -90,11 +90,11 @@ pub fn spawn(words: &[OsString], streams: [OwnedFd; 3], environment: &[(String, 
 #[must_use]
 pub fn become_program(words: &[OsString]) -> CannotRun {
     // A group in the background is stopped when it takes the foreground, but for this.
-    super::signals::hold_background_stops();
+    super::signals::block_background_stops();
     if let Ok(terminal) = rustix::fs::open("/dev/tty", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
         rustix::termios::tcsetpgrp(&terminal, getpid()).ok();
     }
-    super::signals::release_background_stops();
+    super::signals::unblock_background_stops();
     if let Err(error) = processes::mark_program() {
         // Without it the run is as good; what it cuts loose is not recognised once its host is gone.
         tracing::warn!(%error, "the program of this run could not be marked");
@@ -139,22 +139,22 @@ pub fn reap_orphans(program: Pid) -> io::Result<()> {
 ///
 /// # Errors
 /// When the thread cannot be made.
-pub fn wait(pid: Pid, mut tell: impl FnMut(Happened) + Send + 'static) -> io::Result<()> {
+pub fn wait(pid: Pid, mut tell: impl FnMut(ChildEvent) + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().name("child".into()).spawn(move || {
         loop {
             match waitpid(Some(pid), WaitOptions::UNTRACED | WaitOptions::CONTINUED) {
                 Ok(Some((_, status))) if status.stopped() => {
-                    tell(Happened::Stopped(status.stopping_signal().unwrap_or(0)));
+                    tell(ChildEvent::Stopped(status.stopping_signal().unwrap_or(0)));
                 }
-                Ok(Some((_, status))) if status.continued() => tell(Happened::Continued),
+                Ok(Some((_, status))) if status.continued() => tell(ChildEvent::Continued),
                 Ok(Some((_, status))) => {
-                    return tell(Happened::Exited(Exit {
+                    return tell(ChildEvent::Exited(Exit {
                         code: status.exit_status(),
                         signal: status.terminating_signal(),
                     }));
                 }
                 Ok(None) | Err(rustix::io::Errno::INTR) => {}
-                Err(_) => return tell(Happened::Exited(Exit::default())),
+                Err(_) => return tell(ChildEvent::Exited(Exit::default())),
             }
         }
     })?;

@@ -1,10 +1,10 @@
-//! What a host and the server say to each other: lines of JSON over the Unix socket, after an
+//! The protocol between a host and the server: lines of JSON over the Unix socket, after an
 //! HTTP upgrade to [`PROTOCOL`].
 //!
-//! The host says [`Up::Hello`] first, then numbered frames; the server acknowledges a frame after
+//! The host says [`HostMessage::Hello`] first, then numbered frames; the server acknowledges a frame after
 //! its commit, and the host keeps it until then. A frame may be delivered twice (the
 //! acknowledgement was lost); its number makes it one. Unknown fields are ignored on both sides,
-//! an unknown kind of frame is acknowledged and counted, a question that is not understood is
+//! an unknown kind of frame is acknowledged and counted, an unknown request is
 //! refused: hosts outlive servers and the other way
 //! round, so both may be of another version.
 
@@ -12,51 +12,51 @@ use events::{Provider, RunId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::claim::{ScreenClaim, Told};
+pub use crate::claim::{HostEvent, ScreenClaim};
 
 /// Name and version of the protocol, as the `Upgrade` header says it.
 pub const PROTOCOL: &str = "capture-host/1";
 
-/// A line of the host.
+/// A message from the host to the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Up {
-    /// Who is there. The first line of a connection, and again when something of it changed.
+pub enum HostMessage {
+    /// The host's description; the first line of a connection, sent again when it changes.
     Hello(Box<Hello>),
     /// Something happened.
-    Frame(Frame),
-    /// The answer to [`Down::Ask`].
+    Frame(HostFrame),
+    /// The answer to [`ServerMessage::Ask`].
     Answer {
-        /// The number of the question.
+        /// The number of the request.
         id: u64,
         /// The answer, or why there is none.
         answer: Result<serde_json::Value, String>,
     },
 }
 
-/// A line of the server.
+/// A message from the server to the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Down {
+pub enum ServerMessage {
     /// All frames up to this number are stored.
     Ack {
         /// The number.
         n: u64,
     },
-    /// The host is asked for something.
+    /// A request to the host.
     Ask {
-        /// Numbers the question.
+        /// The number of the request.
         id: u64,
         /// What.
-        ask: Ask,
+        ask: HostRequest,
     },
 }
 
-/// What a host can be asked for.
+/// A request the server makes of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
-pub enum Ask {
-    /// The screen as it stands: a [`Picture`](crate::screen::Picture).
+pub enum HostRequest {
+    /// The current screen: a [`Picture`](crate::screen::Picture).
     Screen,
     /// Which rule matched and why the others did not: an
     /// [`Explanation`](crate::screen::Explanation).
@@ -80,16 +80,16 @@ pub enum Ask {
         /// The prompt; an empty one only asks whether one would be typed.
         text: String,
     },
-    /// Press Enter behind it, under the same conditions.
+    /// Press Enter after the prompt, under the same conditions.
     Submit,
     /// Whether somebody is at its terminal: a [`Presence`].
     Presence,
-    /// Write these bytes to the terminals of those who look on: a notification, a bell.
+    /// Write these bytes to the attached terminals: a notification, a bell.
     Announce {
         /// What, escape sequences included.
         bytes: String,
     },
-    /// Interrupt what it does, in the way of the program.
+    /// Interrupt the program by its own key.
     Interrupt,
     /// Answer a dialog by keys, if it still stands: an [`Answered`]. An error means that nothing was
     /// typed. Never done twice: who gets no reply does not know whether it was done, and looks.
@@ -124,7 +124,7 @@ pub enum DialogAnswer {
     Deny,
 }
 
-/// What became of an answer of which at least one key was typed.
+/// The outcome of an answer of which at least one key was typed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answered {
     /// Whether the key that answers was typed and the dialog went away within 2 s.
@@ -133,7 +133,7 @@ pub struct Answered {
     pub keys: u32,
     /// The mark of the dialog.
     pub before: String,
-    /// What the screen claimed then.
+    /// What the screen claims afterwards.
     pub after: Option<Box<ScreenClaim>>,
     /// Why the key that answers was not typed after others were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -177,19 +177,19 @@ pub struct Hello {
     /// The file its output is recorded in.
     #[serde(default)]
     pub recording: Option<String>,
-    /// Whether this host knows [`Ask::Answer`]; older ones do not even refuse it.
+    /// Whether this host knows [`HostRequest::Answer`]; older ones do not even refuse it.
     #[serde(default)]
     pub answers: bool,
 }
 
 /// Something that happened in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Frame {
-    /// Counts from 1 within the run, without gaps but those a [`Told::Gap`] tells of.
+pub struct HostFrame {
+    /// Counts from 1 within the run, without gaps but those a [`HostEvent::Gap`] tells of.
     pub n: u64,
     /// When, by the host's clock.
     pub at: Timestamp,
     /// What.
     #[serde(flatten)]
-    pub told: Told,
+    pub event: HostEvent,
 }

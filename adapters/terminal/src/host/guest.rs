@@ -1,7 +1,7 @@
 //! A terminal attached to a run: the launcher's, or one of `capture attach`.
 //!
 //! One of them types and gives the run its size; it may hold the program up, as a terminal does.
-//! The others watch: one that is slow misses bytes and is drawn anew later.
+//! The others watch: a slow one misses bytes and is redrawn later.
 
 use std::{
     fs::File,
@@ -18,14 +18,14 @@ use rustix::{
 use super::{
     keys::DetachKey,
     terminal::{Saved, open_again},
-    wire::Control,
+    wire::LauncherSocket,
 };
 
-/// So much may wait for a terminal that watches.
+/// Most bytes queued for a terminal that only watches.
 const BEHIND: usize = 256 << 10;
-/// A descriptor that blocks gets so much at once: what a terminal that says it takes something takes.
+/// Bytes written at once to a blocking descriptor: what a terminal that polls as writable accepts.
 const BLOCKING_WRITE: usize = 256;
-/// Ends a sequence that was cut off.
+/// Control character (CAN) that ends an escape sequence cut off midway.
 const CANCEL: u8 = 0x18;
 
 /// What a terminal may do.
@@ -42,7 +42,7 @@ pub enum Role {
 enum Paint {
     /// It gets bytes as they come.
     Live,
-    /// It needs the screen as it stands first.
+    /// It needs the current screen first.
     Wanted,
     /// That was asked for; this came since.
     Asked(Vec<u8>, Instant),
@@ -65,7 +65,7 @@ pub struct Guest {
     /// Names it in this run.
     pub id: u64,
     /// The process whose terminal it is.
-    pub control: Control,
+    pub control: LauncherSocket,
     /// Whether that is the launcher.
     pub launcher: bool,
     /// What it may do.
@@ -95,7 +95,7 @@ pub struct Guest {
 impl Guest {
     /// A terminal that is not live yet.
     #[must_use]
-    pub fn new(id: u64, control: Control, input: OwnedFd, output: OwnedFd) -> Self {
+    pub fn new(id: u64, control: LauncherSocket, input: OwnedFd, output: OwnedFd) -> Self {
         let mut guest = Self::visitor(id, control);
         guest.bring(input, output);
         guest
@@ -103,7 +103,7 @@ impl Guest {
 
     /// Somebody who has not said yet what it wants.
     #[must_use]
-    pub fn visitor(id: u64, control: Control) -> Self {
+    pub fn visitor(id: u64, control: LauncherSocket) -> Self {
         Self {
             id,
             control,
@@ -163,7 +163,7 @@ impl Guest {
 
     /// Whether the program may go on writing as far as this terminal is concerned.
     #[must_use]
-    pub fn takes_more(&self) -> bool {
+    pub fn accepts_output(&self) -> bool {
         if self.role == Role::Viewer || !self.live || self.is_away() {
             return true;
         }
@@ -174,17 +174,17 @@ impl Guest {
         }
     }
 
-    /// Whether its process is stopped while the program goes on: it is drawn anew later.
+    /// Whether its process is stopped while the program goes on: it is redrawn later.
     fn is_away(&self) -> bool {
         self.suspended && !self.launcher
     }
 
-    /// The screen as it stands is needed before anything else.
+    /// Marks that the current screen is needed before anything else.
     pub fn want_paint(&mut self) {
         self.paint = Paint::Wanted;
     }
 
-    /// Whether the screen as it stands should be asked for now.
+    /// Whether the current screen should be requested now.
     #[must_use]
     pub fn wants_paint(&self) -> bool {
         self.live && !self.suspended && matches!(self.paint, Paint::Wanted) && self.pending.is_empty()
@@ -219,7 +219,7 @@ impl Guest {
     ///
     /// # Errors
     /// When it is gone.
-    pub fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub fn write_output(&mut self, bytes: &[u8]) -> io::Result<()> {
         if !self.live || self.is_away() {
             return Ok(());
         }
@@ -293,7 +293,7 @@ impl Guest {
         self.live && self.foreground && !self.suspended && self.input.is_some()
     }
 
-    /// Reads what was typed. The end of what is no terminal only ends the reading.
+    /// Reads what was typed. The end of an input that is not a terminal only ends the reading.
     pub fn read(&mut self, buffer: &mut [u8]) -> Typed {
         let Some(input) = &mut self.input else { return Typed::Nothing };
         match input.read(buffer) {

@@ -23,18 +23,18 @@ use rustix::{
 
 use super::{
     child::Exit,
-    signals::{Signals, hold_background_stops},
-    terminal::{Raw, is_orphaned},
-    wire::{Attach, Control, FromHost, Spec, ToHost},
+    signals::{Signals, block_background_stops},
+    terminal::{RawMode, is_orphaned},
+    wire::{Attach, FromHost, LauncherSocket, Spec, ToHost},
 };
 use agents::HOST;
 
-/// In the background we look this often whether we are in the foreground: no signal tells it.
+/// Interval between checks for the foreground while in the background; no signal reports it.
 const FOREGROUND_EVERY: Duration = Duration::from_millis(200);
 
 /// How a launcher, or an attached terminal, came to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum LaunchOutcome {
     /// The program ended.
     Exited(Exit),
     /// The terminal was detached; the program runs on.
@@ -43,7 +43,7 @@ pub enum Outcome {
     HungUp,
     /// The host is gone, and the program with its terminal.
     Lost(Exit),
-    /// The host would not.
+    /// The host refused.
     Refused(String),
 }
 
@@ -52,7 +52,7 @@ pub enum Outcome {
 pub struct Started {
     /// Its process.
     pub host: Child,
-    control: Control,
+    control: LauncherSocket,
 }
 
 /// Starts a host for this run and hands it the descriptors: a terminal to read and one to write
@@ -68,8 +68,8 @@ pub fn start(spec: Spec, descriptors: &[BorrowedFd<'_>]) -> io::Result<Started> 
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    let control = Control::new(ours);
-    control.say_with(&ToHost::Run(Box::new(spec)), descriptors)?;
+    let control = LauncherSocket::new(ours);
+    control.send_with(&ToHost::Run(Box::new(spec)), descriptors)?;
     Ok(Started { host, control })
 }
 
@@ -81,8 +81,8 @@ impl Started {
     /// When the host could not begin.
     pub fn leave_alone(mut self) -> io::Result<(u32, Option<PathBuf>)> {
         loop {
-            match self.control.hear::<FromHost>()? {
-                Some(FromHost::Ready) => self.control.say(&ToHost::Go { foreground: false })?,
+            match self.control.receive::<FromHost>()? {
+                Some(FromHost::Ready) => self.control.send(&ToHost::Go { foreground: false })?,
                 Some(FromHost::Started { pid, socket }) => return Ok((pid, socket)),
                 Some(FromHost::Refused { why }) => return Err(io::Error::other(why)),
                 Some(FromHost::Stopped | FromHost::Exited(_) | FromHost::Detached { .. }) => {}
@@ -96,12 +96,12 @@ impl Started {
     ///
     /// # Errors
     /// When the system gives no descriptors.
-    pub fn follow(mut self, raw: Option<Raw>) -> io::Result<Outcome> {
+    pub fn follow(mut self, raw: Option<RawMode>) -> io::Result<LaunchOutcome> {
         let outcome = Follow { control: self.control, raw, launcher: true, background: false }.run()?;
-        if let Outcome::Lost(_) = outcome {
+        if let LaunchOutcome::Lost(_) = outcome {
             use std::os::unix::process::ExitStatusExt;
             let status = self.host.wait()?;
-            return Ok(Outcome::Lost(Exit { code: status.code(), signal: status.signal() }));
+            return Ok(LaunchOutcome::Lost(Exit { code: status.code(), signal: status.signal() }));
         }
         Ok(outcome)
     }
@@ -115,34 +115,34 @@ pub fn attach(
     socket: &std::path::Path,
     attach: Attach,
     terminal: [BorrowedFd<'_>; 2],
-    raw: Option<Raw>,
-) -> io::Result<Outcome> {
-    let control = Control::new(UnixStream::connect(socket)?);
+    raw: Option<RawMode>,
+) -> io::Result<LaunchOutcome> {
+    let control = LauncherSocket::new(UnixStream::connect(socket)?);
     // Whom the host refuses it hangs up on; why stands in what it said before.
-    control.say_with(&ToHost::Attach(attach), &terminal).ok();
+    control.send_with(&ToHost::Attach(attach), &terminal).ok();
     Follow { control, raw, launcher: false, background: false }.run()
 }
 
 struct Follow {
-    control: Control,
-    raw: Option<Raw>,
+    control: LauncherSocket,
+    raw: Option<RawMode>,
     launcher: bool,
     background: bool,
 }
 
 impl Follow {
-    fn run(mut self) -> io::Result<Outcome> {
+    fn run(mut self) -> io::Result<LaunchOutcome> {
         loop {
-            match self.control.hear::<FromHost>()? {
+            match self.control.receive::<FromHost>()? {
                 Some(FromHost::Ready) => break,
-                Some(FromHost::Refused { why }) => return Ok(Outcome::Refused(why)),
+                Some(FromHost::Refused { why }) => return Ok(LaunchOutcome::Refused(why)),
                 Some(_) => {}
-                None if self.control.is_closed() => return Ok(Outcome::Lost(Exit::default())),
+                None if self.control.is_closed() => return Ok(LaunchOutcome::Lost(Exit::default())),
                 None => {}
             }
         }
         // Our own group may be in the background when the terminal is put back.
-        hold_background_stops();
+        block_background_stops();
         let mut signals = Signals::take(&[
             Signal::INT,
             Signal::QUIT,
@@ -155,7 +155,7 @@ impl Follow {
             Signal::HUP,
         ])?;
         let foreground = self.enter();
-        self.control.say(&ToHost::Go { foreground }).ok();
+        self.control.send(&ToHost::Go { foreground }).ok();
         self.control.socket().set_nonblocking(true)?;
         loop {
             let mut fds = [
@@ -175,7 +175,7 @@ impl Follow {
                 }
             }
             loop {
-                match self.control.hear::<FromHost>()? {
+                match self.control.receive::<FromHost>()? {
                     Some(FromHost::Stopped) => {
                         self.stop();
                         // That we go on is known by now.
@@ -185,48 +185,48 @@ impl Follow {
                             }
                         }
                     }
-                    Some(FromHost::Exited(exit)) => return Ok(Outcome::Exited(exit)),
-                    Some(FromHost::Detached { run }) => return Ok(Outcome::Detached(run)),
-                    Some(FromHost::Refused { why }) => return Ok(Outcome::Refused(why)),
+                    Some(FromHost::Exited(exit)) => return Ok(LaunchOutcome::Exited(exit)),
+                    Some(FromHost::Detached { run }) => return Ok(LaunchOutcome::Detached(run)),
+                    Some(FromHost::Refused { why }) => return Ok(LaunchOutcome::Refused(why)),
                     Some(FromHost::Ready | FromHost::Started { .. }) => {}
-                    None if self.control.is_closed() => return Ok(Outcome::Lost(Exit::default())),
+                    None if self.control.is_closed() => return Ok(LaunchOutcome::Lost(Exit::default())),
                     None => break,
                 }
             }
-            if self.background && self.raw.as_mut().is_none_or(Raw::enter) {
+            if self.background && self.raw.as_mut().is_none_or(RawMode::enter) {
                 self.background = false;
-                self.say(&ToHost::Continued { foreground: true });
+                self.send(&ToHost::Continued { foreground: true });
             }
         }
     }
 
     /// Makes the terminal raw, when we are in its foreground.
     fn enter(&mut self) -> bool {
-        let foreground = self.raw.as_mut().is_none_or(Raw::enter);
+        let foreground = self.raw.as_mut().is_none_or(RawMode::enter);
         self.background = !foreground;
         foreground
     }
 
     /// A host that is gone is noticed when it is listened to.
-    fn say(&self, message: &ToHost) {
-        self.control.say(message).ok();
+    fn send(&self, message: &ToHost) {
+        self.control.send(message).ok();
     }
 
-    fn forward(&mut self, signal: Signal) -> Option<Outcome> {
+    fn forward(&mut self, signal: Signal) -> Option<LaunchOutcome> {
         match signal {
-            Signal::WINCH => self.say(&ToHost::Resized),
+            Signal::WINCH => self.send(&ToHost::Resized),
             Signal::CONT => self.resume(),
             Signal::HUP => {
-                self.say(&ToHost::Hangup);
-                return Some(Outcome::HungUp);
+                self.send(&ToHost::Hangup);
+                return Some(LaunchOutcome::HungUp);
             }
             Signal::TSTP if !self.launcher => {
-                self.say(&ToHost::Suspended);
+                self.send(&ToHost::Suspended);
                 self.stop();
             }
             Signal::USR1 | Signal::USR2 if !self.launcher => {}
-            _ if !self.launcher => self.say(&ToHost::Detach),
-            _ => self.say(&ToHost::Signal { number: signal.as_raw() }),
+            _ if !self.launcher => self.send(&ToHost::Detach),
+            _ => self.send(&ToHost::Signal { number: signal.as_raw() }),
         }
         None
     }
@@ -245,9 +245,9 @@ impl Follow {
 
     fn resume(&mut self) {
         if let Some(raw) = &mut self.raw {
-            raw.look_again();
+            raw.reload();
         }
         let foreground = self.enter();
-        self.say(&ToHost::Continued { foreground });
+        self.send(&ToHost::Continued { foreground });
     }
 }

@@ -1,8 +1,8 @@
 //! The host's connection to the server.
 //!
 //! A thread of its own: connects, says hello, sends frames, keeps them until they are
-//! acknowledged, and connects again when the server went away. The one who tells never waits: what
-//! cannot be kept is counted, and the count is told instead ([`Told::Gap`]).
+//! acknowledged, and reconnects when the server is gone. Senders never wait: what
+//! cannot be queued is counted, and the count is reported instead ([`HostEvent::Gap`]).
 
 use std::{
     collections::VecDeque,
@@ -21,93 +21,93 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 use events::Timestamp;
 use serde::Deserialize;
 
-use super::frame::{Ask, Down, Frame, Hello, PROTOCOL, Told, Up};
+use super::frame::{Hello, HostEvent, HostFrame, HostMessage, HostRequest, PROTOCOL, ServerMessage};
 
-/// Frames that may wait for the server; older ones make room.
+/// Most frames kept until the server acknowledges them; the oldest are dropped for new ones.
 const SPOOL: usize = 4096;
-/// Things told that may wait for the thread, while it connects.
-const TOLD: usize = 1024;
-/// Lines of the server, and answers to it, that may wait.
+/// Most commands queued for the thread while it connects.
+const COMMANDS: usize = 1024;
+/// Most lines of the server, and answers to it, that are queued.
 const LINES: usize = 64;
-/// A server that takes nothing for so long is as good as gone.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// The first try to connect again comes after this, the next ones later and later,
-const AGAIN: Duration = Duration::from_millis(50);
-/// but never later than this.
-const AGAIN_MOST: Duration = Duration::from_secs(1);
-/// At the end the server has so long to take what is left.
-const LAST_WORDS: Duration = Duration::from_secs(2);
-/// An answer of the server longer than this is none.
+/// Connect, handshake and write timeout; after it the connection is dropped.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Wait before the first attempt to reconnect; it doubles with each further attempt.
+const RETRY_FIRST: Duration = Duration::from_millis(50);
+/// Longest wait between attempts to reconnect.
+const RETRY_LONGEST: Duration = Duration::from_secs(1);
+/// How long the remaining frames are offered to the server at the end.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest line of the server's HTTP answer, bytes.
 const HEAD_BYTES: u64 = 16 << 10;
 
-/// What a question of a later version is answered with.
-const NOT_UNDERSTOOD: &str = "this host is of another version, and does not understand the question";
+/// Answer to a request that only a later version understands.
+const NOT_UNDERSTOOD: &str = "this host is of another version and does not know the request";
 
-/// What every question has, whatever it asks.
+/// The field that every request has.
 #[derive(Deserialize)]
-struct Numbered {
+struct RequestHeader {
     id: u64,
 }
 
-/// A question of the server, with the way back.
-pub struct Asked {
+/// A request of the server, with the callback for its answer.
+pub struct PendingRequest {
     /// What.
-    pub ask: Ask,
-    /// Takes the answer; may be dropped, which is an answer too.
+    pub ask: HostRequest,
+    /// Called with the answer; dropped without a call when there is none.
     pub reply: Box<dyn FnOnce(Result<serde_json::Value, String>) + Send>,
 }
 
-/// Finds the socket of the server that runs now; the argument says whether one may be started.
-pub type Find = Box<dyn FnMut(bool) -> Option<PathBuf> + Send>;
+/// Finds the socket of the running server; the argument says whether a server may be started.
+pub type FindSocket = Box<dyn FnMut(bool) -> Option<PathBuf> + Send>;
 
-/// The connection. Dropping it waits until what was told is stored, but not for long.
+/// The connection. Dropping it waits briefly until everything sent is stored.
 pub struct Link {
-    orders: Option<Sender<Order>>,
-    /// Frames there was no room for on the way to the thread.
+    orders: Option<Sender<LinkCommand>>,
+    /// Events dropped because the channel to the thread was full.
     missed: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
 
-enum Order {
-    Tell(Timestamp, Told),
+enum LinkCommand {
+    Event(Timestamp, HostEvent),
     Hello(Box<Hello>),
 }
 
 impl Link {
-    /// Starts the thread. `asked` gets the server's questions; a full channel refuses them.
+    /// Starts the thread. `requests` receives the server's requests; they are refused when it is full.
     ///
     /// # Errors
     /// When the thread cannot be made.
-    pub fn start(hello: Hello, find: Find, asked: Sender<Asked>) -> std::io::Result<Self> {
-        let (orders, incoming) = bounded(TOLD);
+    pub fn start(hello: Hello, find: FindSocket, requests: Sender<PendingRequest>) -> std::io::Result<Self> {
+        let (orders, incoming) = bounded(COMMANDS);
         let missed = Arc::new(AtomicU64::new(0));
-        let worker = Worker {
+        let worker = LinkWorker {
             hello,
             find,
-            asked,
+            requests,
             missed: Arc::clone(&missed),
             spool: VecDeque::new(),
             next: 1,
             sent: 0,
             connection: None,
-            wait: AGAIN,
+            wait: RETRY_FIRST,
             started: false,
         };
         let thread = std::thread::Builder::new().name("link".into()).spawn(move || worker.run(&incoming))?;
         Ok(Self { orders: Some(orders), missed, thread: Some(thread) })
     }
 
-    /// Tells the server something; never waits.
-    pub fn tell(&self, at: Timestamp, told: Told) {
-        self.order(Order::Tell(at, told));
+    /// Sends an event to the server; never waits.
+    pub fn send_event(&self, at: Timestamp, event: HostEvent) {
+        self.send_command(LinkCommand::Event(at, event));
     }
 
-    /// The hello changed: the size, the version, the agent in the foreground.
+    /// Sends a changed description: size, version, agent in the foreground.
     pub fn hello(&self, hello: Hello) {
-        self.order(Order::Hello(Box::new(hello)));
+        self.send_command(LinkCommand::Hello(Box::new(hello)));
     }
 
-    fn order(&self, order: Order) {
+    fn send_command(&self, order: LinkCommand) {
         let Some(orders) = &self.orders else { return };
         match orders.try_send(order) {
             Ok(()) => {}
@@ -127,46 +127,46 @@ impl Drop for Link {
     }
 }
 
-/// What comes back on a connection.
-enum Back {
-    Said(Down),
+/// What arrives on a connection.
+enum ConnectionEvent {
+    Message(ServerMessage),
     /// The answer to a question of the server.
     Answered(u64, Result<serde_json::Value, String>),
     Closed,
 }
 
-enum Event {
-    /// `None`: nobody tells anything any more.
-    Order(Option<Order>),
-    Back(Back),
+enum LinkInput {
+    /// `None` when all senders are gone.
+    Order(Option<LinkCommand>),
+    Back(ConnectionEvent),
     Time,
 }
 
-struct Connection {
+struct ServerConnection {
     stream: UnixStream,
-    back: Receiver<Back>,
-    answers: Sender<Back>,
+    back: Receiver<ConnectionEvent>,
+    answers: Sender<ConnectionEvent>,
     reader: JoinHandle<()>,
 }
 
-struct Worker {
+struct LinkWorker {
     hello: Hello,
-    find: Find,
-    asked: Sender<Asked>,
+    find: FindSocket,
+    requests: Sender<PendingRequest>,
     missed: Arc<AtomicU64>,
     /// Frames that are not acknowledged yet.
-    spool: VecDeque<Frame>,
+    spool: VecDeque<HostFrame>,
     next: u64,
     /// The last frame that was sent on this connection.
     sent: u64,
-    connection: Option<Connection>,
+    connection: Option<ServerConnection>,
     wait: Duration,
     /// Whether a server was asked for once: a server that was stopped later is not started again.
     started: bool,
 }
 
-impl Worker {
-    fn run(mut self, orders: &Receiver<Order>) {
+impl LinkWorker {
+    fn run(mut self, orders: &Receiver<LinkCommand>) {
         let mut retry = Instant::now();
         let mut ending: Option<Instant> = None;
         loop {
@@ -174,7 +174,7 @@ impl Worker {
             if self.connection.is_none() && !over && Instant::now() >= retry {
                 self.connect();
                 retry = Instant::now() + self.wait;
-                self.wait = (self.wait * 2).min(AGAIN_MOST);
+                self.wait = (self.wait * 2).min(RETRY_LONGEST);
             }
             if ending.is_some_and(|deadline| self.spool.is_empty() || Instant::now() >= deadline) {
                 break;
@@ -189,36 +189,36 @@ impl Worker {
             let nothing = crossbeam_channel::never();
             let orders = if ending.is_some() { &nothing } else { orders };
             let event = select! {
-                recv(orders) -> order => Event::Order(order.ok()),
-                recv(back) -> said => Event::Back(said.unwrap_or(Back::Closed)),
-                recv(timer) -> _ => Event::Time,
+                recv(orders) -> order => LinkInput::Order(order.ok()),
+                recv(back) -> events => LinkInput::Back(events.unwrap_or(ConnectionEvent::Closed)),
+                recv(timer) -> _ => LinkInput::Time,
             };
             // Before anything else: whoever ends the connection waits for its reader, and that one
             // must not wait for this end of the channel.
             drop(back);
             match event {
-                Event::Order(Some(order)) => self.take(order),
-                Event::Order(None) => ending = Some(Instant::now() + LAST_WORDS),
-                Event::Back(back) => self.hear(back),
-                Event::Time => {}
+                LinkInput::Order(Some(order)) => self.apply(order),
+                LinkInput::Order(None) => ending = Some(Instant::now() + FLUSH_TIMEOUT),
+                LinkInput::Back(back) => self.receive(back),
+                LinkInput::Time => {}
             }
         }
         self.disconnect();
     }
 
-    fn take(&mut self, order: Order) {
+    fn apply(&mut self, order: LinkCommand) {
         match order {
-            Order::Tell(at, told) => {
+            LinkCommand::Event(at, event) => {
                 let missed = self.missed.swap(0, Ordering::Relaxed);
                 if missed > 0 {
-                    self.spool(at, Told::Gap { frames: missed });
+                    self.spool(at, HostEvent::Gap { frames: missed });
                 }
-                self.spool(at, told);
+                self.spool(at, event);
                 self.send_frames();
             }
-            Order::Hello(hello) => {
+            LinkCommand::Hello(hello) => {
                 self.hello = *hello;
-                let hello = Up::Hello(Box::new(self.hello.clone()));
+                let hello = HostMessage::Hello(Box::new(self.hello.clone()));
                 if self.connection.is_some() && !self.send(&hello) {
                     self.disconnect();
                 }
@@ -226,53 +226,53 @@ impl Worker {
         }
     }
 
-    /// Keeps a frame until it is acknowledged. Without room the oldest goes, but for a trace: a
-    /// gap in its place.
-    fn spool(&mut self, at: Timestamp, told: Told) {
+    /// Keeps a frame until it is acknowledged. Without room the oldest is dropped and replaced by a
+    /// gap that counts it.
+    fn spool(&mut self, at: Timestamp, event: HostEvent) {
         while self.spool.len() >= SPOOL {
             let Some(oldest) = self.spool.pop_front() else { break };
-            let lost = if let Told::Gap { frames } = oldest.told { frames } else { 1 };
+            let lost = if let HostEvent::Gap { frames } = oldest.event { frames } else { 1 };
             match self.spool.front_mut() {
-                Some(Frame { told: Told::Gap { frames }, .. }) => *frames += lost,
+                Some(HostFrame { event: HostEvent::Gap { frames }, .. }) => *frames += lost,
                 Some(front) => {
-                    front.told = Told::Gap { frames: lost + 1 };
+                    front.event = HostEvent::Gap { frames: lost + 1 };
                 }
                 None => {}
             }
         }
-        self.spool.push_back(Frame { n: self.next, at, told });
+        self.spool.push_back(HostFrame { n: self.next, at, event });
         self.next += 1;
     }
 
-    fn hear(&mut self, back: Back) {
+    fn receive(&mut self, back: ConnectionEvent) {
         match back {
-            Back::Said(Down::Ack { n }) => {
+            ConnectionEvent::Message(ServerMessage::Ack { n }) => {
                 while self.spool.front().is_some_and(|f| f.n <= n) {
                     self.spool.pop_front();
                 }
             }
-            Back::Said(Down::Ask { id, ask }) => self.ask(id, ask),
-            Back::Answered(id, answer) => {
-                if !self.send(&Up::Answer { id, answer }) {
+            ConnectionEvent::Message(ServerMessage::Ask { id, ask }) => self.forward_request(id, ask),
+            ConnectionEvent::Answered(id, answer) => {
+                if !self.send(&HostMessage::Answer { id, answer }) {
                     self.disconnect();
                 }
             }
-            Back::Closed => self.disconnect(),
+            ConnectionEvent::Closed => self.disconnect(),
         }
     }
 
-    fn ask(&mut self, id: u64, ask: Ask) {
+    fn forward_request(&mut self, id: u64, ask: HostRequest) {
         let Some(connection) = &self.connection else { return };
         let answers = connection.answers.clone();
         let reply: Box<dyn FnOnce(Result<serde_json::Value, String>) + Send> = Box::new(move |answer| {
             // The server may have gone away meanwhile.
-            answers.send(Back::Answered(id, answer)).ok();
+            answers.send(ConnectionEvent::Answered(id, answer)).ok();
         });
         if let Err(TrySendError::Full(refused) | TrySendError::Disconnected(refused)) =
-            self.asked.try_send(Asked { ask, reply })
+            self.requests.try_send(PendingRequest { ask, reply })
         {
             drop(refused);
-            if !self.send(&Up::Answer { id, answer: Err("the host is busy".into()) }) {
+            if !self.send(&HostMessage::Answer { id, answer: Err("the host is busy".into()) }) {
                 self.disconnect();
             }
         }
@@ -281,7 +281,7 @@ impl Worker {
     fn connect(&mut self) {
         let may_start = !std::mem::replace(&mut self.started, true);
         let Some(path) = (self.find)(may_start) else { return };
-        match Connection::open(&path) {
+        match ServerConnection::open(&path) {
             Ok(connection) => self.connection = Some(connection),
             Err(error) => {
                 tracing::debug!(%error, path = %path.display(), "cannot reach the server");
@@ -289,9 +289,9 @@ impl Worker {
             }
         }
         self.sent = 0;
-        let hello = Up::Hello(Box::new(self.hello.clone()));
+        let hello = HostMessage::Hello(Box::new(self.hello.clone()));
         if self.send(&hello) {
-            self.wait = AGAIN;
+            self.wait = RETRY_FIRST;
             self.send_frames();
         } else {
             self.disconnect();
@@ -302,13 +302,13 @@ impl Worker {
         while self.connection.is_some() {
             let Some(frame) = self.spool.iter().find(|f| f.n > self.sent).cloned() else { return };
             self.sent = frame.n;
-            if !self.send(&Up::Frame(frame)) {
+            if !self.send(&HostMessage::Frame(frame)) {
                 self.disconnect();
             }
         }
     }
 
-    fn send(&mut self, line: &Up) -> bool {
+    fn send(&mut self, line: &HostMessage) -> bool {
         let Some(connection) = &mut self.connection else { return false };
         let Ok(mut text) = serde_json::to_string(line) else { return true };
         text.push('\n');
@@ -325,10 +325,10 @@ impl Worker {
     }
 }
 
-impl Connection {
+impl ServerConnection {
     fn open(path: &Path) -> std::io::Result<Self> {
-        let (mut stream, _) = processes::local_socket::connect(path, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        let (mut stream, _) = processes::local_socket::connect(path, WRITE_TIMEOUT)?;
+        stream.set_read_timeout(Some(WRITE_TIMEOUT))?;
         let head = format!(
             "GET /api/v1/host HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n\r\n"
         );
@@ -346,33 +346,33 @@ impl Connection {
         } {}
         stream.set_read_timeout(None)?;
         let (answers, back) = bounded(LINES);
-        let said = answers.clone();
-        let reader = std::thread::Builder::new().name("link-reader".into()).spawn(move || read(lines, &said))?;
+        let events = answers.clone();
+        let reader = std::thread::Builder::new().name("link-reader".into()).spawn(move || read(lines, &events))?;
         Ok(Self { stream, back, answers, reader })
     }
 }
 
-fn read(lines: BufReader<UnixStream>, said: &Sender<Back>) {
+fn read(lines: BufReader<UnixStream>, events: &Sender<ConnectionEvent>) {
     for line in lines.lines() {
         let Ok(line) = line else { break };
         match serde_json::from_str(&line) {
             Ok(down) => {
-                if said.send(Back::Said(down)).is_err() {
+                if events.send(ConnectionEvent::Message(down)).is_err() {
                     return;
                 }
             }
             Err(error) => {
-                tracing::debug!(%error, "a line of the server is not understood");
-                // A question of a later version: who asks is told at once.
-                if let Ok(Numbered { id }) = serde_json::from_str(&line)
-                    && said.send(Back::Answered(id, Err(NOT_UNDERSTOOD.into()))).is_err()
+                tracing::debug!(%error, "cannot decode a line of the server");
+                // A request of a later version is answered at once.
+                if let Ok(RequestHeader { id }) = serde_json::from_str(&line)
+                    && events.send(ConnectionEvent::Answered(id, Err(NOT_UNDERSTOOD.into()))).is_err()
                 {
                     return;
                 }
             }
         }
     }
-    said.send(Back::Closed).ok();
+    events.send(ConnectionEvent::Closed).ok();
 }
 
 #[cfg(test)]

@@ -15,31 +15,31 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, never, sele
 use events::{Provider, State, Timestamp};
 
 use super::{
-    answer::{Answering, Press, Pressed, Step},
-    frame::{Ask, Hello, Told},
+    answer::{AnswerStep, Answering, Press, Pressed},
+    frame::{Hello, HostEvent, HostRequest},
     keys,
-    link::{Asked, Link},
-    start::Load,
+    link::{Link, PendingRequest},
+    start::LoadRules,
 };
-use crate::screen::{Observer, Rules, Size};
+use crate::screen::{Observer, ScreenRules, Size};
 use processes::wake::Wake;
 
-/// At most so many things wait to be looked at,
+/// Most messages queued for the thread.
 const THINGS: usize = 8192;
-/// of which so many may be bytes of the program (the rest is room for what must not be lost),
+/// Most chunks of the program's output among the queued messages; the rest is room for what must not be lost.
 const CHUNKS: usize = 8000;
-/// and so many bytes in all.
+/// Most bytes of the program's output that are queued.
 const BYTES: usize = 4 << 20;
-/// Of a larger backlog than this, what only scrolls by is not parsed, but for the end.
+/// Backlog above which output that only scrolls by is not parsed, except for the end, bytes.
 const BACKLOG: usize = 64 << 10;
-/// After this much at once, more is let come before the next look.
+/// Bytes in one turn above which the thread pauses before the next.
 const MUCH: usize = 16 << 10;
-/// So long,
+/// Pause after a turn with much output.
 const BREATH: Duration = Duration::from_millis(4);
-/// and so long while it is a flood, whose end alone is worth the work.
+/// Pause after a turn with more output than the backlog, of which only the end is parsed.
 const FLOOD_BREATH: Duration = Duration::from_millis(30);
 
-/// What the reading thread is told.
+/// A message to the thread that reads the screen.
 pub enum ToScreen {
     /// The program wrote.
     Output(Vec<u8>, Timestamp),
@@ -49,48 +49,48 @@ pub enum ToScreen {
     Resize(Size, Timestamp),
     /// Another program is in the foreground.
     Provider(Provider, Timestamp),
-    /// A terminal wants to see the screen as it stands.
+    /// A terminal needs the current screen.
     Repaint(u64),
     /// What undoes the modes the program left on.
     Restore(Sender<Vec<u8>>),
-    /// Tell the server.
-    Tell(Timestamp, Told),
+    /// Send an event to the server.
+    Event(Timestamp, HostEvent),
 }
 
-/// What it tells.
+/// A message from the thread that reads the screen.
 pub enum FromScreen {
-    /// The screen as it stands, for this terminal.
+    /// The current screen, for this terminal.
     Repaint(u64, Vec<u8>),
     /// What a terminal would have answered the program.
     Replies(Vec<u8>),
     /// A dialog that needs the user, about this.
     Attention(String),
     /// The server wants this typed.
-    Type(Typing, Reply),
+    Type(TypeRequest, Reply),
     /// The server wants to know whether somebody is there.
     Presence(Reply),
     /// The server wants this written to those who look on.
     Announce(Vec<u8>),
     /// A dialog with this mark was told of.
-    Stands(String),
+    DialogShown(String),
     /// A key of an answer, to be pressed if nothing changed.
     Press(Press),
 }
 
 /// What is to be typed.
-pub struct Typing {
+pub struct TypeRequest {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Only if the program wrote no more than so many bytes so far: what its screen said is still so.
+    /// Type only if the program has written no more bytes than these, so that what its screen showed still holds.
     pub parsed: Option<u64>,
-    /// Only if nobody typed a moment ago.
+    /// Type only if nobody typed a moment ago.
     pub hands_off: bool,
 }
 
-/// The way back to who asked.
+/// Called with the answer to a request.
 pub type Reply = Box<dyn FnOnce(Result<serde_json::Value, String>) + Send>;
 
-/// The relay's side of it.
+/// The relay's handle to the thread.
 #[derive(Debug)]
 pub struct Screen {
     to: Sender<ToScreen>,
@@ -99,14 +99,14 @@ pub struct Screen {
     ended: Receiver<()>,
 }
 
-/// What the thread begins with.
-pub struct Begin {
+/// Everything the thread starts with.
+pub struct ScreenThreadConfig {
     /// Who we are.
     pub hello: Hello,
     /// The connection to the server.
     pub link: Link,
     /// What it asks.
-    pub asked: Receiver<Asked>,
+    pub requests: Receiver<PendingRequest>,
     /// The size of the screen.
     pub size: Size,
     /// The clock.
@@ -120,7 +120,7 @@ impl Screen {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn start(begin: Begin, load: Load, tell: Sender<FromScreen>) -> std::io::Result<Self> {
+    pub fn start(begin: ScreenThreadConfig, load: LoadRules, tell: Sender<FromScreen>) -> std::io::Result<Self> {
         let (to, incoming) = bounded(THINGS);
         let (end, ended) = bounded(1);
         let (waiting, skipped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicU64::new(0)));
@@ -129,7 +129,7 @@ impl Screen {
             let rules = load();
             let now = (begin.clock)();
             let observer = Observer::new(begin.size, begin.hello.provider, Arc::clone(&rules), now);
-            let mut reading = Reading {
+            let mut reading = ScreenThread {
                 begin,
                 rules,
                 observer,
@@ -191,14 +191,14 @@ impl Screen {
         drop(to);
         match ended.recv_timeout(within) {
             Ok(()) | Err(RecvTimeoutError::Disconnected) => {}
-            Err(RecvTimeoutError::Timeout) => tracing::warn!("the server did not take all that was told"),
+            Err(RecvTimeoutError::Timeout) => tracing::warn!("the server did not store every event in time"),
         }
     }
 }
 
-struct Reading {
-    begin: Begin,
-    rules: Arc<Rules>,
+struct ScreenThread {
+    begin: ScreenThreadConfig,
+    rules: Arc<ScreenRules>,
     observer: Observer,
     tell: Sender<FromScreen>,
     left: Arc<AtomicUsize>,
@@ -208,10 +208,10 @@ struct Reading {
     /// Chunks drained and not parsed yet, and their bytes.
     carried: Vec<(Vec<u8>, Timestamp)>,
     bytes: usize,
-    /// So much of what the program wrote is known of here, and when it wrote last.
+    /// Bytes of output parsed so far, and when the program last wrote.
     parsed: u64,
     written_at: Timestamp,
-    /// The mark the relay was told last.
+    /// The mark last sent to the relay.
     stood: Option<String>,
     /// The answer that is being given, who wants to know of it, what comes of its key, and when it
     /// goes on.
@@ -220,9 +220,9 @@ struct Reading {
     step_at: Option<Timestamp>,
 }
 
-impl Reading {
+impl ScreenThread {
     fn run(&mut self, incoming: &Receiver<ToScreen>) {
-        let mut asked = self.begin.asked.clone();
+        let mut requests = self.begin.requests.clone();
         loop {
             let now = (self.begin.clock)();
             let pressed = self.pressed.clone();
@@ -240,9 +240,9 @@ impl Reading {
                     Ok(thing) => self.take(thing),
                     Err(_) => return,
                 },
-                recv(asked) -> question => match question {
+                recv(requests) -> question => match question {
                     Ok(question) => self.answer(question),
-                    Err(_) => asked = never(),
+                    Err(_) => requests = never(),
                 },
                 recv(pressed) -> pressed => self.pressed(pressed.ok()),
                 default(due) => {}
@@ -262,7 +262,7 @@ impl Reading {
             let now = (self.begin.clock)();
             self.guard(|observer| observer.advance(now));
             self.pass_on();
-            self.go_on_answering();
+            self.continue_answer();
             if begun.elapsed() < breath {
                 // Nobody sends on this channel: it is a wait.
                 crossbeam_channel::after(breath).recv().ok();
@@ -298,18 +298,18 @@ impl Reading {
             }
             ToScreen::Repaint(terminal) => {
                 self.parse();
-                let bytes = self.ask(Observer::repaint).unwrap_or_default();
+                let bytes = self.with_observer(Observer::repaint).unwrap_or_default();
                 self.send(FromScreen::Repaint(terminal, bytes));
             }
             ToScreen::Restore(reply) => {
                 self.parse();
-                let bytes = self.ask(Observer::restore).unwrap_or_default();
+                let bytes = self.with_observer(Observer::restore).unwrap_or_default();
                 reply.try_send(bytes).ok();
             }
-            ToScreen::Tell(at, told) => {
+            ToScreen::Event(at, event) => {
                 self.parse();
                 self.pass_on();
-                self.begin.link.tell(at, told);
+                self.begin.link.send_event(at, event);
             }
         }
     }
@@ -334,15 +334,15 @@ impl Reading {
         }
     }
 
-    /// Tells what the observer has to tell.
+    /// Sends the observer's events, replies and version on.
     fn pass_on(&mut self) {
-        let told = self.ask_mut(Observer::take).unwrap_or_default();
-        for (at, told) in told {
-            self.attention(&told);
-            self.stands(&told);
-            self.begin.link.tell(at, told);
+        let event = self.with_observer_mut(Observer::take_events).unwrap_or_default();
+        for (at, event) in event {
+            self.announce_approval(&event);
+            self.announce_dialog(&event);
+            self.begin.link.send_event(at, event);
         }
-        let replies = self.ask_mut(Observer::take_replies).unwrap_or_default();
+        let replies = self.with_observer_mut(Observer::take_replies).unwrap_or_default();
         if !replies.is_empty() {
             self.send(FromScreen::Replies(replies));
         }
@@ -354,36 +354,40 @@ impl Reading {
     }
 
     /// Announces a dialog once for each time it opens.
-    fn attention(&mut self, told: &Told) {
-        match told {
-            Told::Claim(claim) if claim.state == State::WaitingApproval => {
+    fn announce_approval(&mut self, event: &HostEvent) {
+        match event {
+            HostEvent::Claim(claim) if claim.state == State::WaitingApproval => {
                 let subject = claim.dialog.as_ref().and_then(|d| d.subject.clone().or_else(|| d.question.clone()));
                 if self.approval.as_ref() != Some(&subject) {
                     self.send(FromScreen::Attention(subject.clone().unwrap_or_default()));
                     self.approval = Some(subject);
                 }
             }
-            Told::Claim(_) | Told::Withdrawn | Told::Exited { .. } => self.approval = None,
-            Told::Notification { .. } | Told::Bell | Told::Answered { .. } | Told::Gap { .. } | Told::Unknown => {}
+            HostEvent::Claim(_) | HostEvent::Withdrawn | HostEvent::Exited { .. } => self.approval = None,
+            HostEvent::Notification { .. }
+            | HostEvent::Bell
+            | HostEvent::Answered { .. }
+            | HostEvent::Gap { .. }
+            | HostEvent::Unknown => {}
         }
     }
 
     /// Lets the relay know of a dialog, before it is told: whoever answers it knows it from there.
-    fn stands(&mut self, told: &Told) {
-        let Told::Claim(claim) = told else { return };
+    fn announce_dialog(&mut self, event: &HostEvent) {
+        let HostEvent::Claim(claim) = event else { return };
         let mark = claim.dialog.as_ref().and_then(|dialog| dialog.mark.clone());
         if let Some(mark) = mark.filter(|mark| self.stood.as_ref() != Some(mark)) {
             self.stood = Some(mark.clone());
-            self.send(FromScreen::Stands(mark));
+            self.send(FromScreen::DialogShown(mark));
         }
     }
 
     /// Goes on with the answer that is being given.
-    fn go_on_answering(&mut self) {
+    fn continue_answer(&mut self) {
         let Some((mut answering, reply)) = self.answering.take() else { return };
         let (now, written_at) = ((self.begin.clock)(), self.written_at);
-        let step = self.ask(|observer| answering.step(observer, written_at, now));
-        self.take_step(step, answering, reply);
+        let step = self.with_observer(|observer| answering.step(observer, written_at, now));
+        self.apply_step(step, answering, reply);
     }
 
     /// What came of a key; `None` when the relay is gone.
@@ -392,20 +396,21 @@ impl Reading {
         let Some((mut answering, reply)) = self.answering.take() else { return };
         let now = (self.begin.clock)();
         let pressed = pressed.unwrap_or(Pressed::No("the run is ending"));
-        let step = self.ask(|observer| answering.pressed(&pressed, observer, now).unwrap_or(Step::Wait(now)));
-        self.take_step(step, answering, reply);
+        let step =
+            self.with_observer(|observer| answering.pressed(&pressed, observer, now).unwrap_or(AnswerStep::Wait(now)));
+        self.apply_step(step, answering, reply);
     }
 
-    fn take_step(&mut self, step: Option<Step>, answering: Answering, reply: Reply) {
+    fn apply_step(&mut self, step: Option<AnswerStep>, answering: Answering, reply: Reply) {
         self.step_at = None;
         match step {
             None => reply(Err("the screen could not be read; whether a key was typed is not known".into())),
-            Some(Step::Done(answer)) => reply(answer.and_then(|answered| as_json(Some(answered)))),
-            Some(Step::Wait(at)) => {
+            Some(AnswerStep::Done(answer)) => reply(answer.and_then(|answered| as_json(Some(answered)))),
+            Some(AnswerStep::Wait(at)) => {
                 self.step_at = Some(at);
                 self.answering = Some((answering, reply));
             }
-            Some(Step::Press { bytes }) => {
+            Some(AnswerStep::Press { bytes }) => {
                 let (pressed, came) = bounded(1);
                 self.pressed = came;
                 let mark = answering.mark().to_owned();
@@ -415,88 +420,88 @@ impl Reading {
         }
     }
 
-    fn answer(&mut self, Asked { ask, reply }: Asked) {
+    fn answer(&mut self, PendingRequest { ask, reply }: PendingRequest) {
         self.parse();
         let typed = match ask {
-            Ask::Answer { mark, answer } => {
+            HostRequest::Answer { mark, answer } => {
                 if self.answering.is_some() {
-                    return reply(Err("another answer is being given".into()));
+                    return reply(Err("another answer is in progress".into()));
                 }
                 let now = (self.begin.clock)();
                 self.answering = Some((Answering::new(mark, answer, now), reply));
                 self.step_at = Some(now);
                 return;
             }
-            Ask::Screen => return reply(as_json(self.ask(Observer::picture))),
-            Ask::Explain => return reply(as_json(self.ask(Observer::explain))),
-            Ask::Type { text, paste } => {
-                let taken = paste && self.ask(Observer::takes_pastes).unwrap_or(false);
+            HostRequest::Screen => return reply(as_json(self.with_observer(Observer::picture))),
+            HostRequest::Explain => return reply(as_json(self.with_observer(Observer::explain))),
+            HostRequest::Type { text, paste } => {
+                let taken = paste && self.with_observer(Observer::accepts_pastes).unwrap_or(false);
                 Ok(if taken { keys::paste(&text) } else { text.into_bytes() })
             }
-            Ask::Announce { bytes } => {
+            HostRequest::Announce { bytes } => {
                 self.send(FromScreen::Announce(bytes.into_bytes()));
                 return reply(Ok(serde_json::Value::Null));
             }
-            Ask::Presence => return self.send(FromScreen::Presence(reply)),
-            Ask::Prompt { text } => return self.type_prompt(&text, reply),
-            Ask::Submit => return self.type_at_prompt(b"\r".to_vec(), false, reply),
-            Ask::Keys { keys } => {
-                let application = self.ask(Observer::application_cursor).unwrap_or(false);
+            HostRequest::Presence => return self.send(FromScreen::Presence(reply)),
+            HostRequest::Prompt { text } => return self.type_prompt(&text, reply),
+            HostRequest::Submit => return self.type_at_prompt(b"\r".to_vec(), false, reply),
+            HostRequest::Keys { keys } => {
+                let application = self.with_observer(Observer::application_cursor).unwrap_or(false);
                 keys.iter().map(|key| keys::bytes(key, application)).collect::<Result<Vec<_>, _>>().map(|k| k.concat())
             }
-            Ask::Interrupt => Ok(Agent::of(self.begin.hello.provider)
+            HostRequest::Interrupt => Ok(Agent::of(self.begin.hello.provider)
                 .map_or(b"\x03".as_slice(), |agent| agent.interrupt_key)
                 .to_vec()),
         };
         match typed {
-            Ok(bytes) => self.send(FromScreen::Type(Typing { bytes, parsed: None, hands_off: false }, reply)),
+            Ok(bytes) => self.send(FromScreen::Type(TypeRequest { bytes, parsed: None, hands_off: false }, reply)),
             Err(why) => reply(Err(why)),
         }
     }
 
-    /// Types a prompt. What is no text could be a key, and a newline outside a paste would submit.
+    /// Types a prompt. A control character could act as a key, and a newline outside a paste would submit.
     fn type_prompt(&mut self, text: &str, reply: Reply) {
         if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
-            return reply(Err("a prompt with control characters is not typed".into()));
+            return reply(Err("the prompt contains control characters and was not typed".into()));
         }
-        let pastes = self.ask(Observer::takes_pastes).unwrap_or(false);
+        let pastes = self.with_observer(Observer::accepts_pastes).unwrap_or(false);
         match (text.contains(['\n', '\t']), pastes) {
             (false, _) => self.type_at_prompt(text.as_bytes().to_vec(), true, reply),
             (true, true) => self.type_at_prompt(keys::paste(text), true, reply),
             (true, false) => {
-                reply(Err("the program takes no pastes, so a prompt of several lines is not typed".into()))
+                reply(Err("the program does not accept pastes, so a prompt of several lines was not typed".into()))
             }
         }
     }
 
     fn type_at_prompt(&mut self, bytes: Vec<u8>, hands_off: bool, reply: Reply) {
-        if self.answering.is_some() || !self.ask(Observer::waits_for_prompt).unwrap_or(false) {
-            return reply(Err("its screen does not say that it waits for a prompt".into()));
+        if self.answering.is_some() || !self.with_observer(Observer::waits_for_prompt).unwrap_or(false) {
+            return reply(Err("the screen does not show that the program waits for a prompt".into()));
         }
-        self.send(FromScreen::Type(Typing { bytes, parsed: Some(self.parsed), hands_off }, reply));
+        self.send(FromScreen::Type(TypeRequest { bytes, parsed: Some(self.parsed), hands_off }, reply));
     }
 
-    fn send(&self, news: FromScreen) {
+    fn send(&self, screen_events: FromScreen) {
         // The relay takes news at every turn; when it is gone nobody needs them.
-        if self.tell.send(news).is_ok() {
+        if self.tell.send(screen_events).is_ok() {
             self.begin.wake.wake();
         }
     }
 
     fn guard(&mut self, act: impl FnOnce(&mut Observer)) {
-        self.ask_mut(act);
+        self.with_observer_mut(act);
     }
 
-    fn ask<T>(&mut self, act: impl FnOnce(&Observer) -> T) -> Option<T> {
-        self.ask_mut(|observer| act(observer))
+    fn with_observer<T>(&mut self, act: impl FnOnce(&Observer) -> T) -> Option<T> {
+        self.with_observer_mut(|observer| act(observer))
     }
 
     /// A panic costs what was known of the screen, nothing else.
-    fn ask_mut<T>(&mut self, act: impl FnOnce(&mut Observer) -> T) -> Option<T> {
+    fn with_observer_mut<T>(&mut self, act: impl FnOnce(&mut Observer) -> T) -> Option<T> {
         let observer = &mut self.observer;
         let result = catch_unwind(AssertUnwindSafe(|| act(observer)));
         if result.is_err() {
-            tracing::error!("reading the screen panicked; it is read anew from here");
+            tracing::error!("reading the screen panicked; starting again with an empty screen");
             let now = (self.begin.clock)();
             let rules = Arc::clone(&self.rules);
             self.observer = Observer::new(self.begin.size, self.begin.hello.provider, rules, now);

@@ -110,7 +110,7 @@ impl Pty {
 
     /// Whether keys are read one by one and not shown, as a dialog reads them.
     #[must_use]
-    pub fn takes_keys(&self) -> bool {
+    pub fn reads_keys(&self) -> bool {
         tcgetattr(&self.master)
             .is_ok_and(|settings| !settings.local_modes.intersects(LocalModes::ECHO | LocalModes::ICANON))
     }

@@ -24,11 +24,11 @@ use rustix::{
 
 mod bytes;
 mod finish;
-mod people;
 mod program;
+mod terminals;
 
 use super::{
-    child::{Exit, Happened},
+    child::{ChildEvent, Exit},
     guest::{Guest, Role},
     observe::{FromScreen, Reply, Screen, ToScreen},
     pty::Pty,
@@ -36,32 +36,32 @@ use super::{
     sink::Recorder,
     wire::{Notify, Spec},
 };
-use processes::wake::Woken;
+use processes::wake::WakeReceiver;
 
-/// So much is read from the program before it is written.
+/// Most bytes read from the pty per turn.
 const CHUNK: usize = 64 << 10;
-/// So much may wait to be typed into the program.
+/// Most bytes queued to be typed into the program.
 const TYPED: usize = 64 << 10;
-/// A program that was asked to end is killed after this.
+/// Time after which a program asked to end is killed.
 const KILL_AFTER: Duration = Duration::from_secs(5);
-/// After the program ended its terminal is read until it is quiet for this long,
+/// Silence after the program's end that ends the reading of its terminal.
 const QUIET: Duration = Duration::from_millis(100);
-/// at most so long while it is read,
+/// Longest time the terminal is read after the program's end.
 const DRAIN: Duration = Duration::from_secs(1);
-/// and so long when the user's terminal takes nothing.
+/// Longest wait after the program's end for a user's terminal that accepts nothing.
 const STALLED: Duration = Duration::from_secs(60);
-/// Which program is in the foreground is looked at this often, when there was output.
+/// Interval between checks of the foreground program, while there is output.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// An announcement waits until the program has written nothing for this long.
+/// Silence of the program before an announcement is written between its output.
 const BETWEEN: Duration = Duration::from_millis(20);
-/// A terminal waits so long for the screen as it stands.
+/// How long a terminal waits for a redraw of the screen.
 const PAINT: Duration = Duration::from_millis(500);
-/// At most so many terminals are attached.
+/// Maximum number of attached terminals.
 pub(super) const GUESTS: usize = 16;
 
 /// What a descriptor that is ready belongs to.
 #[derive(Debug, Clone, Copy)]
-enum Of {
+enum ReadySource {
     Master,
     Woken,
     Signals,
@@ -82,9 +82,9 @@ pub struct Relay {
     /// The program, and its process group.
     pub program: Pid,
     /// What happens to it.
-    pub happened: Receiver<Happened>,
+    pub child_events: Receiver<ChildEvent>,
     /// Told of that, and of news from the screen.
-    pub woken: Woken,
+    pub woken: WakeReceiver,
     /// Signals to this process.
     pub signals: Signals,
     /// Where terminals attach.
@@ -94,7 +94,7 @@ pub struct Relay {
     /// The thread that reads the screen.
     pub screen: Screen,
     /// What it tells.
-    pub news: Receiver<FromScreen>,
+    pub screen_events: Receiver<FromScreen>,
     /// The recording.
     pub recorder: Option<Recorder>,
     /// The size of the program's terminal.
@@ -119,7 +119,7 @@ pub struct Loop {
     drained: bool,
     reading: Duration,
     announcement: Option<Vec<u8>>,
-    /// So many bytes of the program were passed on.
+    /// Bytes of the program's output passed on so far.
     passed: u64,
     /// When somebody typed last.
     typed: Option<Instant>,
@@ -206,15 +206,15 @@ impl Relay {
             for (of, flags) in ready {
                 self.act(of, flags);
             }
-            self.take_happened();
-            self.take_news();
-            self.ask_for_paint(now);
+            self.apply_child_events();
+            self.apply_screen_events();
+            self.request_paint(now);
         }
     }
 
-    /// Asks for the screen as it stands, for terminals that need it. One that waits for it in vain
+    /// Requests the current screen for terminals that need it. A terminal that waits for it in vain
     /// goes on without: it holds the program up.
-    fn ask_for_paint(&mut self, now: Instant) {
+    fn request_paint(&mut self, now: Instant) {
         let gone = self.screen.is_gone();
         for guest in &mut self.guests {
             if guest.wants_paint() && (gone || self.screen.tell(ToScreen::Repaint(guest.id))) {
@@ -239,7 +239,7 @@ impl Relay {
     }
 
     fn may_read_program(&self) -> bool {
-        !self.state.drained && self.guests.iter().all(Guest::takes_more)
+        !self.state.drained && self.guests.iter().all(Guest::accepts_output)
     }
 
     /// Does what is due and says when something will be.
@@ -265,7 +265,7 @@ impl Relay {
         }
         if let Some(look_at) = self.state.look_at {
             if now >= look_at {
-                self.look_at_foreground(now);
+                self.check_foreground(now);
             } else {
                 at(look_at);
             }
@@ -287,25 +287,27 @@ impl Relay {
     }
 
     /// Waits until something can be done; gives what.
-    fn wait(&self, timeout: Option<Duration>) -> Vec<(Of, PollFlags)> {
-        let mut wanted: Vec<(Of, BorrowedFd<'_>, PollFlags)> =
-            vec![(Of::Woken, self.woken.as_fd(), PollFlags::IN), (Of::Signals, self.signals.as_fd(), PollFlags::IN)];
+    fn wait(&self, timeout: Option<Duration>) -> Vec<(ReadySource, PollFlags)> {
+        let mut wanted: Vec<(ReadySource, BorrowedFd<'_>, PollFlags)> = vec![
+            (ReadySource::Woken, self.woken.as_fd(), PollFlags::IN),
+            (ReadySource::Signals, self.signals.as_fd(), PollFlags::IN),
+        ];
         let mut program = PollFlags::empty();
         program.set(PollFlags::IN, self.may_read_program());
         program.set(PollFlags::OUT, !self.state.keys.waiting.is_empty() && self.state.exited.is_none());
-        wanted.push((Of::Master, self.pty.as_fd(), program));
+        wanted.push((ReadySource::Master, self.pty.as_fd(), program));
         if let Some(listener) = self.listener.as_ref().filter(|_| self.guests.len() < GUESTS) {
-            wanted.push((Of::Listener, listener.as_fd(), PollFlags::IN));
+            wanted.push((ReadySource::Listener, listener.as_fd(), PollFlags::IN));
         }
         for guest in &self.guests {
-            wanted.push((Of::Control(guest.id), guest.control.as_fd(), PollFlags::IN));
+            wanted.push((ReadySource::Control(guest.id), guest.control.as_fd(), PollFlags::IN));
             if let (Some(output), false) = (&guest.output, guest.is_flushed() || guest.suspended) {
-                wanted.push((Of::Output(guest.id), output.as_fd(), PollFlags::OUT));
+                wanted.push((ReadySource::Output(guest.id), output.as_fd(), PollFlags::OUT));
             }
             // What is typed when the program has ended is for whoever has the terminal next.
             let typing = guest.may_read() && self.state.keys.room() > 0 && self.state.exited.is_none();
             if let (Some(input), true) = (&guest.input, typing) {
-                wanted.push((Of::Input(guest.id), input.as_fd(), PollFlags::IN));
+                wanted.push((ReadySource::Input(guest.id), input.as_fd(), PollFlags::IN));
             }
         }
         // One that is of no interest would still tell of its end, again and again.
@@ -318,15 +320,15 @@ impl Relay {
             return Vec::new();
         }
         let ready = wanted.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
-        let mut ready: Vec<(Of, PollFlags)> = ready.map(|((of, _, _), fd)| (*of, fd.revents())).collect();
+        let mut ready: Vec<(ReadySource, PollFlags)> = ready.map(|((of, _, _), fd)| (*of, fd.revents())).collect();
         // Bytes come first.
-        ready.sort_by_key(|(of, _)| !matches!(of, Of::Master));
+        ready.sort_by_key(|(of, _)| !matches!(of, ReadySource::Master));
         ready
     }
 
-    fn act(&mut self, of: Of, flags: PollFlags) {
+    fn act(&mut self, of: ReadySource, flags: PollFlags) {
         match of {
-            Of::Master => {
+            ReadySource::Master => {
                 if flags.contains(PollFlags::OUT) {
                     self.type_on();
                 }
@@ -334,17 +336,17 @@ impl Relay {
                     self.read_program();
                 }
             }
-            Of::Woken => self.woken.drain(),
-            Of::Signals => {
+            ReadySource::Woken => self.woken.drain(),
+            ReadySource::Signals => {
                 // Whoever asks the host to end means the program.
                 if !self.signals.came().is_empty() {
                     self.end_program();
                 }
             }
-            Of::Listener => self.welcome(),
-            Of::Control(id) => self.listen_to(id),
-            Of::Input(id) => self.read_terminal(id),
-            Of::Output(id) => {
+            ReadySource::Listener => self.accept_visitor(),
+            ReadySource::Control(id) => self.read_messages(id),
+            ReadySource::Input(id) => self.read_terminal(id),
+            ReadySource::Output(id) => {
                 if self.guests.iter_mut().find(|g| g.id == id).is_some_and(|guest| guest.flush().is_err()) {
                     self.terminal_gone(id);
                 }
@@ -352,9 +354,9 @@ impl Relay {
         }
     }
 
-    fn take_news(&mut self) {
-        while let Ok(news) = self.news.try_recv() {
-            match news {
+    fn apply_screen_events(&mut self) {
+        while let Ok(screen_events) = self.screen_events.try_recv() {
+            match screen_events {
                 FromScreen::Repaint(id, bytes) => {
                     let Some(guest) = self.guests.iter_mut().find(|g| g.id == id) else { continue };
                     guest.painted(&bytes);
@@ -377,7 +379,7 @@ impl Relay {
                     let presence = self.presence();
                     reply(serde_json::to_value(presence).map_err(|error| error.to_string()));
                 }
-                FromScreen::Stands(mark) => {
+                FromScreen::DialogShown(mark) => {
                     self.state.stood = Some((mark, self.pty.foreground().map(|group| group.as_raw_nonzero().get())));
                 }
                 FromScreen::Press(press) => self.press(&press),
@@ -389,7 +391,7 @@ impl Relay {
         let Some(bytes) = self.state.announcement.take() else { return };
         for guest in self.guests.iter_mut().filter(|g| g.live && !g.suspended) {
             // A terminal that is gone shows itself at the next byte of the program.
-            guest.put(&bytes).ok();
+            guest.write_output(&bytes).ok();
         }
     }
 }

@@ -101,7 +101,7 @@ pub fn list(data: &Path) -> Vec<Description> {
 
 /// What a person may mean by a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum FoundRun {
     /// This run.
     One(Box<Description>),
     /// Any of these.
@@ -112,7 +112,7 @@ pub enum Found {
 
 /// Finds a run by its id, the beginning of it, or its name.
 #[must_use]
-pub fn find(data: &Path, given: &str) -> Found {
+pub fn find(data: &Path, given: &str) -> FoundRun {
     let upper = given.to_ascii_uppercase();
     let all = list(data);
     let named: Vec<&Description> = all.iter().filter(|r| r.name.as_deref() == Some(given)).collect();
@@ -122,9 +122,9 @@ pub fn find(data: &Path, given: &str) -> Found {
         named
     };
     match fits.as_slice() {
-        [] => Found::None,
-        [one] => Found::One(Box::new((*one).clone())),
-        several => Found::Several(several.iter().map(|r| r.run).collect()),
+        [] => FoundRun::None,
+        [one] => FoundRun::One(Box::new((*one).clone())),
+        several => FoundRun::Several(several.iter().map(|r| r.run).collect()),
     }
 }
 
@@ -154,11 +154,11 @@ mod tests {
         for run in [&a, &b, &dead] {
             run.store(dir.path()).unwrap();
         }
-        assert_eq!(find(dir.path(), "a"), Found::One(Box::new(a.clone())));
-        assert_eq!(find(dir.path(), &b.run.to_string().to_lowercase()), Found::One(Box::new(b.clone())));
-        assert_eq!(find(dir.path(), &a.run.to_string()[..8]), Found::Several(vec![b.run, a.run]));
-        assert_eq!(find(dir.path(), "dead"), Found::None);
-        assert_eq!(find(dir.path(), ""), Found::None);
+        assert_eq!(find(dir.path(), "a"), FoundRun::One(Box::new(a.clone())));
+        assert_eq!(find(dir.path(), &b.run.to_string().to_lowercase()), FoundRun::One(Box::new(b.clone())));
+        assert_eq!(find(dir.path(), &a.run.to_string()[..8]), FoundRun::Several(vec![b.run, a.run]));
+        assert_eq!(find(dir.path(), "dead"), FoundRun::None);
+        assert_eq!(find(dir.path(), ""), FoundRun::None);
         assert!(!file(dir.path(), dead.run).exists());
     }
 }

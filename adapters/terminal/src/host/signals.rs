@@ -23,7 +23,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Takes these signals from now on, but for those that are ignored.
+    /// Catches these signals from now on, except those that are ignored.
     ///
     /// # Errors
     /// When the system gives no descriptors.
@@ -43,7 +43,7 @@ impl Signals {
         Ok(Self { read, came })
     }
 
-    /// Those that came since the last call; several of one kind are one.
+    /// Signals that arrived since the last call, each kind once.
     pub fn came(&mut self) -> Vec<Signal> {
         let mut drain = [0_u8; 64];
         while matches!(rustix::io::read(&self.read, &mut drain), Ok(n) if n > 0) {}
@@ -70,13 +70,13 @@ fn ignored() -> u64 {
 
 /// Keeps this thread, and those it starts, from being stopped for touching a terminal in whose
 /// foreground they are not.
-pub fn hold_background_stops() {
+pub fn block_background_stops() {
     // It cannot fail for a signal that exists.
     background_stops().thread_block().ok();
 }
 
 /// Lets them happen again: what this process becomes must not find them held.
-pub fn release_background_stops() {
+pub fn unblock_background_stops() {
     background_stops().thread_unblock().ok();
 }
 

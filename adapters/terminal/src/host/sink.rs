@@ -22,7 +22,7 @@ pub trait Sink: Send {
     fn resize(&mut self, at: Timestamp, size: Size);
     /// Something to find again.
     fn mark(&mut self, at: Timestamp, text: &str);
-    /// So many bytes are missing here: they came faster than they could be recorded.
+    /// Bytes are missing here, this many: they came faster than they could be recorded.
     fn gap(&mut self, at: Timestamp, bytes: u64);
     /// Nothing happened for a second.
     fn quiet(&mut self);
@@ -30,16 +30,16 @@ pub trait Sink: Send {
     fn end(&mut self, at: Timestamp, code: Option<i32>);
 }
 
-/// At most so many things wait to be recorded,
+/// Most messages queued for the recorder.
 const THINGS: usize = 4096;
-/// and so many bytes.
+/// Most bytes queued for the recorder.
 const BYTES: usize = 8 << 20;
-/// After so long without anything a sink is told that it is quiet.
+/// Silence after which [`Sink::quiet`] is called.
 const QUIET: Duration = Duration::from_secs(1);
-/// The end of a recording is waited for so long.
+/// How long the end of a recording is waited for.
 const END_WITHIN: Duration = Duration::from_secs(2);
 
-enum Thing {
+enum RecorderMessage {
     Output(Timestamp, Vec<u8>),
     Resize(Timestamp, Size),
     Mark(Timestamp, String),
@@ -49,7 +49,7 @@ enum Thing {
 /// Feeds a [`Sink`]; never waits for it.
 #[derive(Debug)]
 pub struct Recorder {
-    things: Sender<Thing>,
+    things: Sender<RecorderMessage>,
     waiting: Arc<AtomicUsize>,
     missed: Arc<AtomicU64>,
     ended: Receiver<()>,
@@ -80,16 +80,16 @@ impl Recorder {
                 // soon as it is known.
                 let gap = lost.swap(0, Ordering::Relaxed);
                 match thing {
-                    Thing::Output(at, bytes) => {
+                    RecorderMessage::Output(at, bytes) => {
                         left.fetch_sub(bytes.len(), Ordering::Relaxed);
                         if gap > 0 {
                             sink.gap(at, gap);
                         }
                         sink.output(at, &bytes);
                     }
-                    Thing::Resize(at, size) => sink.resize(at, size),
-                    Thing::Mark(at, text) => sink.mark(at, &text),
-                    Thing::End(at, code) => {
+                    RecorderMessage::Resize(at, size) => sink.resize(at, size),
+                    RecorderMessage::Mark(at, text) => sink.mark(at, &text),
+                    RecorderMessage::End(at, code) => {
                         if gap > 0 {
                             sink.gap(at, gap);
                         }
@@ -107,7 +107,7 @@ impl Recorder {
     pub fn output(&self, at: Timestamp, bytes: &[u8]) {
         // Counted before it is sent, or the other side would take away what is not there yet.
         let waiting = self.waiting.fetch_add(bytes.len(), Ordering::Relaxed);
-        if waiting > BYTES || self.things.try_send(Thing::Output(at, bytes.to_vec())).is_err() {
+        if waiting > BYTES || self.things.try_send(RecorderMessage::Output(at, bytes.to_vec())).is_err() {
             self.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
             self.missed.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         }
@@ -115,17 +115,17 @@ impl Recorder {
 
     /// The terminal has another size.
     pub fn resize(&self, at: Timestamp, size: Size) {
-        self.things.try_send(Thing::Resize(at, size)).ok();
+        self.things.try_send(RecorderMessage::Resize(at, size)).ok();
     }
 
     /// Something to find again.
     pub fn mark(&self, at: Timestamp, text: String) {
-        self.things.try_send(Thing::Mark(at, text)).ok();
+        self.things.try_send(RecorderMessage::Mark(at, text)).ok();
     }
 
     /// The program ended; waits until that is recorded, but not for long.
     pub fn end(self, at: Timestamp, code: Option<i32>) {
-        if self.things.send_timeout(Thing::End(at, code), END_WITHIN).is_ok() {
+        if self.things.send_timeout(RecorderMessage::End(at, code), END_WITHIN).is_ok() {
             self.ended.recv_timeout(END_WITHIN).ok();
         }
     }

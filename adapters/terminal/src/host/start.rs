@@ -24,45 +24,45 @@ use super::{
     frame::Hello,
     guest::{Guest, Role},
     link::Link,
-    observe::{Begin, Screen},
+    observe::{Screen, ScreenThreadConfig},
     pty::{Pty, screen_size, winsize},
     relay::{Loop, Relay},
     runs::{self, Description},
-    signals::{Signals, hold_background_stops},
+    signals::{Signals, block_background_stops},
     sink::{Recorder, Sink},
-    wire::{Control, FromHost, Spec, Stream, ToHost},
+    wire::{FromHost, LauncherSocket, Spec, StreamTarget, ToHost},
 };
-use crate::screen::{Rules, Size};
+use crate::screen::{ScreenRules, Size};
 use agents::RUN_VARIABLE;
 use processes::wake;
 
-/// At most so many questions of the server wait.
-const ASKED: usize = 64;
-/// At most so many news of the screen wait.
-const NEWS: usize = 256;
+/// Most requests of the server that are queued.
+const REQUESTS: usize = 64;
+/// Most messages of the screen thread that are queued.
+const SCREEN_EVENTS: usize = 256;
 
-pub use super::link::Find;
+pub use super::link::FindSocket;
 
 /// A recording that was begun, and its file as people read it.
 pub type Recording = (Box<dyn Sink>, String);
 
 /// Begins a recording of a screen of this size.
-pub type Record = Box<dyn FnOnce(Size) -> io::Result<Recording> + Send>;
+pub type StartRecording = Box<dyn FnOnce(Size) -> io::Result<Recording> + Send>;
 
 /// Reads the rules for screens; called on the thread that needs them.
-pub type Load = Box<dyn FnOnce() -> Arc<Rules> + Send>;
+pub type LoadRules = Box<dyn FnOnce() -> Arc<ScreenRules> + Send>;
 
 /// What a run gets from outside.
 pub struct Outside {
     /// The clock.
     pub clock: fn() -> Timestamp,
     /// The rules to read its screen by.
-    pub rules: Load,
+    pub rules: LoadRules,
     /// Finds the server.
-    pub find: Find,
+    pub find: FindSocket,
     /// Begins the recording, where one is wanted; called before the program starts.
-    pub record: Option<Record>,
-    /// Makes of a description what may be written.
+    pub record: Option<StartRecording>,
+    /// Redacts a description before it is written.
     pub written: fn(&mut Description),
 }
 
@@ -71,11 +71,11 @@ pub struct Outside {
 /// # Errors
 /// When the run could not begin; the launcher was told why.
 pub fn host(socket: UnixStream, outside: impl FnOnce(&Spec) -> Outside) -> io::Result<()> {
-    let mut control = Control::new(socket);
+    let mut control = LauncherSocket::new(socket);
     let spec = loop {
-        match control.hear::<ToHost>()? {
+        match control.receive::<ToHost>()? {
             Some(ToHost::Run(spec)) => break *spec,
-            Some(_) => return Err(io::Error::other("a host is first told what to run")),
+            Some(_) => return Err(io::Error::other("the first message to a host must be `run`")),
             None if control.is_closed() => return Ok(()),
             None => {}
         }
@@ -86,7 +86,7 @@ pub fn host(socket: UnixStream, outside: impl FnOnce(&Spec) -> Outside) -> io::R
     let begun = prepared.and_then(|prepared| begin(spec, prepared, &mut guest, outside));
     let mut relay = begun.inspect_err(|error| {
         if let Some(guest) = guest {
-            guest.control.say(&FromHost::Refused { why: error.to_string() }).ok();
+            guest.control.send(&FromHost::Refused { why: error.to_string() }).ok();
         }
     })?;
     let exit = relay.run();
@@ -102,7 +102,7 @@ struct Prepared {
 }
 
 /// Leads a session of its own and makes the terminal.
-fn prepare(mut control: Control, spec: &Spec, guest: &mut Option<Guest>) -> io::Result<Prepared> {
+fn prepare(mut control: LauncherSocket, spec: &Spec, guest: &mut Option<Guest>) -> io::Result<Prepared> {
     let terminal = if spec.attached { control.descriptor().zip(control.descriptor()) } else { None };
     let inherited = std::iter::from_fn(|| control.descriptor()).collect();
     let launcher = guest.insert(match terminal {
@@ -113,7 +113,7 @@ fn prepare(mut control: Control, spec: &Spec, guest: &mut Option<Guest>) -> io::
     launcher.role = Role::Writer;
     launcher.key = spec.detach_key;
     setsid()?;
-    hold_background_stops();
+    block_background_stops();
     let size = launcher.size().unwrap_or_else(|| winsize(spec.size));
     let pty = Pty::open(size, launcher.saved.as_ref().map(super::terminal::Saved::settings))?;
     Ok(Prepared { pty, size, inherited })
@@ -124,9 +124,9 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
     let Prepared { pty, size, inherited } = prepared;
     let gone = || io::Error::other("the launcher is gone");
     let launcher = guest.as_mut().ok_or_else(gone)?;
-    launcher.control.say(&FromHost::Ready)?;
+    launcher.control.send(&FromHost::Ready)?;
     launcher.foreground = loop {
-        match launcher.control.hear::<ToHost>()? {
+        match launcher.control.receive::<ToHost>()? {
             Some(ToHost::Go { foreground }) => break foreground,
             None if launcher.control.is_closed() => return Err(gone()),
             Some(_) | None => {}
@@ -143,8 +143,8 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
     let mut streams = Vec::with_capacity(3);
     for stream in spec.streams {
         streams.push(match stream {
-            Stream::Terminal => pty.slave()?,
-            Stream::Inherited => inherited.next().ok_or_else(|| io::Error::other("a stream is missing"))?,
+            StreamTarget::Terminal => pty.slave()?,
+            StreamTarget::Inherited => inherited.next().ok_or_else(|| io::Error::other("a stream is missing"))?,
         });
     }
     let streams = <[OwnedFd; 3]>::try_from(streams).map_err(|_| io::Error::other("a stream is missing"))?;
@@ -156,11 +156,11 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
     child::reap_orphans(program)?;
 
     let (woke, woken) = wake::pair()?;
-    let (tell, happened) = bounded(16);
+    let (tell, child_events) = bounded(16);
     let wake_for_child = woke.clone();
-    child::wait(program, move |news| {
+    child::wait(program, move |screen_events| {
         // The relay takes them at every turn.
-        tell.send(news).ok();
+        tell.send(screen_events).ok();
         wake_for_child.wake();
     })?;
     // Nothing of the program's directory is needed any more.
@@ -178,13 +178,20 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
     if listener.is_some() {
         describe(&spec, &hello, outside.written);
     }
-    launcher.control.say(&FromHost::Started { pid: hello.pid, socket }).ok();
+    launcher.control.send(&FromHost::Started { pid: hello.pid, socket }).ok();
 
     let provider = hello.provider;
-    let (asked, questions) = bounded(ASKED);
-    let link = Link::start(hello.clone(), outside.find, asked)?;
-    let (tell, news) = bounded(NEWS);
-    let begin = Begin { hello, link, asked: questions, size: screen_size(size), clock: outside.clock, wake: woke };
+    let (requests, questions) = bounded(REQUESTS);
+    let link = Link::start(hello.clone(), outside.find, requests)?;
+    let (tell, screen_events) = bounded(SCREEN_EVENTS);
+    let begin = ScreenThreadConfig {
+        hello,
+        link,
+        requests: questions,
+        size: screen_size(size),
+        clock: outside.clock,
+        wake: woke,
+    };
     let screen = Screen::start(begin, outside.rules, tell)?;
     let guests = if spec.attached { guest.take().into_iter().collect() } else { Vec::new() };
     *guest = None;
@@ -193,13 +200,13 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
         clock: outside.clock,
         pty,
         program,
-        happened,
+        child_events,
         woken,
         signals,
         listener,
         guests,
         screen,
-        news,
+        screen_events,
         recorder,
         size,
         provider,
@@ -216,11 +223,13 @@ fn listen(spec: &Spec) -> Option<UnixListener> {
         listener.set_nonblocking(true)?;
         Ok(listener)
     });
-    made.inspect_err(|error| tracing::warn!(%error, path = %path.display(), "nobody can attach to this run: no socket"))
-        .ok()
+    made.inspect_err(
+        |error| tracing::warn!(%error, path = %path.display(), "no socket for this run; attaching to it fails"),
+    )
+    .ok()
 }
 
-/// What the server is told of a run first. Without a size it has no terminal of ours.
+/// The first message about a run to the server. Without a size the run has no terminal of ours.
 pub(super) fn hello(
     spec: &Spec,
     program: Pid,
@@ -264,6 +273,6 @@ fn describe(spec: &Spec, hello: &Hello, written: fn(&mut Description)) {
     };
     written(&mut description);
     if let Err(error) = description.store(&spec.data) {
-        tracing::warn!(%error, "nobody can attach to this run by its name");
+        tracing::warn!(%error, "no description of this run; attaching to it by name fails");
     }
 }

@@ -10,9 +10,9 @@ use rustix::{
 };
 
 use super::{
-    child::{self, Exit, Happened},
-    frame::Told,
-    link::{Asked, Link},
+    child::{self, ChildEvent, Exit},
+    frame::HostEvent,
+    link::{Link, PendingRequest},
     signals::Signals,
     start::{Outside, hello},
     wire::Spec,
@@ -20,7 +20,7 @@ use super::{
 use agents::{CannotRun, RUN_VARIABLE};
 use processes::wake;
 
-/// The server has so long to store the end: somebody waits for us.
+/// How long the server has to store the end of the run; kept short, since the caller is waiting.
 const DELIVER: Duration = Duration::from_millis(100);
 
 /// Runs the command and waits for it.
@@ -35,7 +35,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
         Signals::take(&[Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP, Signal::USR1, Signal::USR2])
             .map_err(failed)?;
     let (woke, woken) = wake::pair().map_err(failed)?;
-    let (tell, happened) = bounded(16);
+    let (tell, child_events) = bounded(16);
     let started_at = (outside.clock)();
     let cwd = std::env::current_dir().map(|dir| dir.display().to_string()).unwrap_or_default();
     let mut command = Command::new(word);
@@ -53,17 +53,17 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
     if let Err(error) = processes::mark_child(program) {
         tracing::warn!(%error, "the program of this run could not be marked");
     }
-    child::wait(program, move |news| {
+    child::wait(program, move |screen_events| {
         // More than 16 at once are stops and continuations nobody asks about.
-        if matches!(news, Happened::Exited(_)) {
-            tell.send(news).ok();
+        if matches!(screen_events, ChildEvent::Exited(_)) {
+            tell.send(screen_events).ok();
         }
         woke.wake();
     })
     .map_err(failed)?;
-    let (asked, questions) = bounded::<Asked>(16);
+    let (requests, questions) = bounded::<PendingRequest>(16);
     let hello = hello(spec, program, &cwd, started_at, None, None);
-    let link = Link::start(hello, outside.find, asked);
+    let link = Link::start(hello, outside.find, requests);
     loop {
         let mut fds = [
             PollFd::from_borrowed_fd(woken.as_fd(), PollFlags::IN),
@@ -79,12 +79,12 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
         }
         // No screen, no keyboard: whoever asks gets no answer, which is one.
         while questions.try_recv().is_ok() {}
-        match happened.try_recv() {
-            Ok(Happened::Exited(exit)) => {
+        match child_events.try_recv() {
+            Ok(ChildEvent::Exited(exit)) => {
                 deliver(link.ok(), (outside.clock)(), exit);
                 return Ok(exit);
             }
-            Ok(Happened::Stopped(_) | Happened::Continued) | Err(TryRecvError::Empty) => {}
+            Ok(ChildEvent::Stopped(_) | ChildEvent::Continued) | Err(TryRecvError::Empty) => {}
             Err(TryRecvError::Disconnected) => return Ok(Exit::default()),
         }
     }
@@ -92,7 +92,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
 
 fn deliver(link: Option<Link>, at: events::Timestamp, exit: Exit) {
     let Some(link) = link else { return };
-    link.tell(at, Told::Exited { code: exit.code, signal: exit.signal });
+    link.send_event(at, HostEvent::Exited { code: exit.code, signal: exit.signal });
     let (end, ended) = bounded::<()>(1);
     // Ends with the link, or with the process.
     let waiting = std::thread::Builder::new().name("deliver".into()).spawn(move || {

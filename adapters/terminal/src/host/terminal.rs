@@ -38,7 +38,7 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// Remembers how it is set; `None` when it is no terminal.
+    /// Reads a terminal's settings; `None` when the descriptor is not a terminal.
     #[must_use]
     pub fn of(terminal: BorrowedFd<'_>) -> Option<Self> {
         if !isatty(terminal) {
@@ -85,12 +85,12 @@ impl AsFd for Saved {
 
 /// A terminal that is raw, and is put back when this is dropped or the program panics.
 #[derive(Debug)]
-pub struct Raw {
+pub struct RawMode {
     saved: Saved,
     is_raw: bool,
 }
 
-impl Raw {
+impl RawMode {
     /// A terminal that will be made raw.
     #[must_use]
     pub fn new(saved: Saved) -> Self {
@@ -122,8 +122,8 @@ impl Raw {
         }
     }
 
-    /// Looks anew how it is set; somebody may have changed that while we were stopped.
-    pub fn look_again(&mut self) {
+    /// Reads the settings again; they may have been changed while we were stopped.
+    pub fn reload(&mut self) {
         if !self.is_raw
             && let Ok(settings) = tcgetattr(&self.saved.terminal)
         {
@@ -132,7 +132,7 @@ impl Raw {
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawMode {
     fn drop(&mut self) {
         self.leave();
     }

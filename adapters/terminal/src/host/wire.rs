@@ -1,4 +1,4 @@
-//! What a launcher and a host say to each other: lines of JSON over a Unix socket, with the
+//! The protocol between a launcher and a host: lines of JSON over a Unix socket, with the
 //! descriptors of a terminal beside the first one.
 //!
 //! The launcher (`capture run`) speaks [`ToHost::Run`] over a socket pair, `capture attach` speaks
@@ -27,16 +27,16 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::{child::Exit, keys::DetachKey};
 use crate::screen::Size;
 
-/// At most so many descriptors come with one message: a terminal's two and the three streams.
+/// Most descriptors passed with one message: two of a terminal and the three streams.
 const DESCRIPTORS: usize = 5;
-/// A line that is longer is none of ours. The longest is a [`Spec`] with all the arguments a
+/// Longest line, bytes. The longest message is a [`Spec`] with all the arguments a
 /// program can have (2 MiB, four characters for each byte of them).
 const LINE: usize = 16 << 20;
 
 /// Where one of the program's three streams goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stream {
+pub enum StreamTarget {
     /// To the terminal the host made.
     Terminal,
     /// Where it went anyway.
@@ -66,7 +66,7 @@ pub enum Notify {
 
 /// How a run is recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct RecordSpec {
     /// The file; without, one is chosen.
     pub file: Option<PathBuf>,
     /// `v2` or `v3` of asciicast.
@@ -87,7 +87,7 @@ pub struct Spec {
     /// The data directory.
     pub data: PathBuf,
     /// Standard input, output and error of the program.
-    pub streams: [Stream; 3],
+    pub streams: [StreamTarget; 3],
     /// Whether the first two descriptors are a terminal to read and one to write.
     pub attached: bool,
     /// The size of its terminal when no terminal is attached that has one.
@@ -101,7 +101,7 @@ pub struct Spec {
     /// How approvals are announced.
     pub notify: Option<Notify>,
     /// How it is recorded.
-    pub record: Option<Record>,
+    pub record: Option<RecordSpec>,
 }
 
 /// A terminal that wants to be attached to a run. Its descriptors, to read and to write, come along.
@@ -145,7 +145,7 @@ pub enum ToHost {
     },
     /// The terminal is gone.
     Hangup,
-    /// Enough.
+    /// Detach the terminal.
     Detach,
 }
 
@@ -171,25 +171,25 @@ pub enum FromHost {
         /// The run.
         run: RunId,
     },
-    /// It will not do that.
+    /// The host refuses.
     Refused {
         /// Why, for people.
         why: String,
     },
 }
 
-/// One end of the conversation.
+/// One end of the socket between launcher and host.
 #[derive(Debug)]
-pub struct Control {
+pub struct LauncherSocket {
     socket: UnixStream,
     bytes: Vec<u8>,
-    /// So many of them are known to hold no end of a line.
+    /// Bytes already searched without finding the end of a line.
     searched: usize,
     descriptors: VecDeque<OwnedFd>,
     closed: bool,
 }
 
-impl Control {
+impl LauncherSocket {
     /// Speaks over this socket.
     #[must_use]
     pub fn new(socket: UnixStream) -> Self {
@@ -208,19 +208,19 @@ impl Control {
         self.closed
     }
 
-    /// Says something.
+    /// Sends a message.
     ///
     /// # Errors
     /// When the other end is gone, or takes nothing.
-    pub fn say<T: Serialize>(&self, message: &T) -> io::Result<()> {
-        self.say_with(message, &[])
+    pub fn send<T: Serialize>(&self, message: &T) -> io::Result<()> {
+        self.send_with(message, &[])
     }
 
-    /// Says something and hands descriptors over.
+    /// Sends a message with descriptors.
     ///
     /// # Errors
     /// When the other end is gone, or takes nothing.
-    pub fn say_with<T: Serialize>(&self, message: &T, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    pub fn send_with<T: Serialize>(&self, message: &T, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         let mut rest = line.as_slice();
@@ -242,12 +242,12 @@ impl Control {
         Ok(())
     }
 
-    /// Takes in what has come. Gives the next message, `None` when there is no whole one yet; a
+    /// Reads what has arrived and returns the next message, `None` when none is complete yet; a
     /// socket that blocks is waited for once.
     ///
     /// # Errors
     /// When what came is not of this protocol.
-    pub fn hear<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+    pub fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         if let Some(message) = self.next()? {
             return Ok(Some(message));
         }
@@ -275,7 +275,7 @@ impl Control {
         let Some(end) = memchr::memchr(b'\n', &self.bytes[self.searched..]) else {
             self.searched = self.bytes.len();
             if self.bytes.len() > LINE {
-                return Err(io::Error::other("a line without end"));
+                return Err(io::Error::other("line longer than the limit"));
             }
             return Ok(None);
         };
@@ -290,7 +290,7 @@ impl Control {
     }
 }
 
-impl AsFd for Control {
+impl AsFd for LauncherSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -303,30 +303,30 @@ mod tests {
     #[test]
     fn messages_arrive_whole_and_with_their_descriptors() {
         let (a, b) = UnixStream::pair().unwrap();
-        let (ours, mut theirs) = (Control::new(a), Control::new(b));
+        let (ours, mut theirs) = (LauncherSocket::new(a), LauncherSocket::new(b));
         let file = std::fs::File::open("/dev/null").unwrap();
         let attach = ToHost::Attach(Attach { read_only: true, take: false, detach_key: DetachKey::USUAL });
-        ours.say_with(&attach, &[file.as_fd(), file.as_fd()]).unwrap();
+        ours.send_with(&attach, &[file.as_fd(), file.as_fd()]).unwrap();
         // Longer than one read, and two in one.
         let why = "é".repeat(60_000);
         let sender = std::thread::spawn(move || {
-            ours.say(&FromHost::Refused { why }).unwrap();
-            ours.say(&ToHost::Resized).unwrap();
-            ours.say(&ToHost::Detach).unwrap();
+            ours.send(&FromHost::Refused { why }).unwrap();
+            ours.send(&ToHost::Resized).unwrap();
+            ours.send(&ToHost::Detach).unwrap();
         });
-        assert_eq!(theirs.hear::<ToHost>().unwrap(), Some(attach));
+        assert_eq!(theirs.receive::<ToHost>().unwrap(), Some(attach));
         assert!(theirs.descriptor().is_some() && theirs.descriptor().is_some() && theirs.descriptor().is_none());
         let refused = loop {
-            if let Some(message) = theirs.hear::<FromHost>().unwrap() {
+            if let Some(message) = theirs.receive::<FromHost>().unwrap() {
                 break message;
             }
         };
         assert!(matches!(refused, FromHost::Refused { why } if why.len() == 120_000));
         sender.join().unwrap();
-        assert_eq!(theirs.hear::<ToHost>().unwrap(), Some(ToHost::Resized));
-        assert_eq!(theirs.hear::<ToHost>().unwrap(), Some(ToHost::Detach));
+        assert_eq!(theirs.receive::<ToHost>().unwrap(), Some(ToHost::Resized));
+        assert_eq!(theirs.receive::<ToHost>().unwrap(), Some(ToHost::Detach));
         assert!(!theirs.is_closed());
-        assert_eq!(theirs.hear::<ToHost>().unwrap(), None);
+        assert_eq!(theirs.receive::<ToHost>().unwrap(), None);
         assert!(theirs.is_closed());
     }
 
@@ -335,6 +335,6 @@ mod tests {
         use std::io::Write;
         let (mut a, b) = UnixStream::pair().unwrap();
         a.write_all(b"{\"type\":\"nonsense\"}\n").unwrap();
-        assert!(Control::new(b).hear::<ToHost>().is_err());
+        assert!(LauncherSocket::new(b).receive::<ToHost>().is_err());
     }
 }

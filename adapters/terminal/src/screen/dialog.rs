@@ -7,7 +7,7 @@ use events::{Answer, Choice, Dialog};
 use regex::Regex;
 
 use super::{
-    form::{DialogRule, Pattern, Rule},
+    form::{DialogRule, Pattern, ScreenRule},
     rules::group,
     view::View,
 };
@@ -18,12 +18,12 @@ const MAX_TEXT: usize = 2000;
 const MAX_OPTIONS: usize = 32;
 /// The most lines one option has.
 const MAX_LINES: usize = 6;
-/// So much of a hash is in a mark, in hexadecimal digits.
+/// Length of a mark, hexadecimal digits of a hash.
 const MARK: usize = 24;
 
 /// A dialog, and the keys that answer it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Reading {
+pub(crate) struct DialogReading {
     pub(crate) dialog: Dialog,
     /// For each option the keys that give it at once.
     pub(crate) keys: Vec<Vec<String>>,
@@ -33,7 +33,7 @@ pub(crate) struct Reading {
     pub(crate) appearance: u64,
 }
 
-impl Reading {
+impl DialogReading {
     /// Whether this is the same dialog as the other, perhaps with the cursor elsewhere.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let (a, b) = (&self.dialog, &other.dialog);
@@ -47,14 +47,14 @@ impl Reading {
 }
 
 /// Reads the dialog of a rule that matched.
-pub(crate) fn read(rule: &Rule, form: &DialogRule, view: &View<'_>, appearance: u64) -> Reading {
+pub(crate) fn read(rule: &ScreenRule, form: &DialogRule, view: &View<'_>, appearance: u64) -> DialogReading {
     let first = |patterns: &[Pattern]| {
         patterns.iter().find_map(|p| {
             let text = tidy(group(&p.regex, view.region(&p.place.name)?)?);
             (!text.is_empty()).then_some(text)
         })
     };
-    let mut reading = Reading {
+    let mut reading = DialogReading {
         dialog: Dialog {
             about: form.about,
             question: first(&form.question),
@@ -71,7 +71,7 @@ pub(crate) fn read(rule: &Rule, form: &DialogRule, view: &View<'_>, appearance: 
     reading
 }
 
-fn read_options(reading: &mut Reading, form: &DialogRule, view: &View<'_>) {
+fn read_options(reading: &mut DialogReading, form: &DialogRule, view: &View<'_>) {
     let Some(pattern) = &form.options else { return };
     let Some(text) = view.region(&pattern.place.name) else { return };
     let Some(regex) = pattern.regex.regex() else { return };
@@ -121,7 +121,7 @@ fn unwrapped(text: &str, options: &Regex) -> String {
         if let Some(found) = options.captures(line) {
             if let (Some(option), Some(_)) = (lines.last_mut(), open) {
                 for more in loose.drain(..) {
-                    go_on(option, more);
+                    append_line(option, more);
                 }
             }
             lines.extend(loose.drain(..).map(str::to_owned));
@@ -132,7 +132,7 @@ fn unwrapped(text: &str, options: &Regex) -> String {
             let indent = line.chars().take_while(|c| is_frame(*c)).count();
             open = Some((count + 1, label));
             match lines.last_mut().filter(|_| loose.is_empty() && indent >= label) {
-                Some(option) => go_on(option, line),
+                Some(option) => append_line(option, line),
                 None => loose.push(line),
             }
         } else {
@@ -145,7 +145,7 @@ fn unwrapped(text: &str, options: &Regex) -> String {
     lines.join("\n")
 }
 
-fn go_on(option: &mut String, line: &str) {
+fn append_line(option: &mut String, line: &str) {
     option.truncate(option.trim_end_matches(is_frame).len());
     option.push(' ');
     option.push_str(line.trim_matches(is_frame));
@@ -168,7 +168,7 @@ pub(crate) fn whole(form: &DialogRule, view: &View<'_>) -> Option<String> {
 }
 
 /// What tells this dialog from every other of the run.
-fn mark(rule: &str, reading: &Reading) -> String {
+fn mark(rule: &str, reading: &DialogReading) -> String {
     let mut hash = blake3::Hasher::new();
     let dialog = &reading.dialog;
     let parts = [Some(rule), dialog.question.as_deref(), dialog.subject.as_deref(), reading.whole.as_deref()];

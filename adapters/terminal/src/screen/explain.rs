@@ -5,7 +5,7 @@ use events::{Confidence, Provider, Reason, State, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{form::Pattern, judge::Judge, view::View};
+use super::{form::Pattern, judge::ScreenJudge, view::View};
 use crate::claim::ScreenClaim;
 
 /// Why the screen is read the way it is.
@@ -28,7 +28,7 @@ pub struct Explanation {
     pub rule: Option<String>,
     /// That rule does not match at this moment: its claim stands because no other has taken its place.
     pub kept: bool,
-    /// How often the parser failed and the screen was begun anew.
+    /// How often the parser failed and the screen was reset.
     pub panics: u64,
 }
 
@@ -65,7 +65,7 @@ pub struct RuleOutcome {
     /// How strong.
     pub strength: Confidence,
     /// Whether it matches.
-    pub outcome: Outcome,
+    pub outcome: RuleMatch,
     /// What decided: the first that failed, or all that matched.
     pub checks: Vec<Check>,
 }
@@ -74,7 +74,7 @@ pub struct RuleOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 #[schemars(rename = "RuleMatch")]
-pub enum Outcome {
+pub enum RuleMatch {
     /// It does, and its claim is made.
     Chosen,
     /// It does, but one above it was chosen.
@@ -121,7 +121,7 @@ pub enum Need {
 
 /// Explains a judge's view of a frame.
 pub(crate) fn explain(
-    judge: &Judge,
+    judge: &ScreenJudge,
     view: &View<'_>,
     version: Option<&str>,
     panics: u64,
@@ -141,18 +141,18 @@ pub(crate) fn explain(
         let any_ok = rule.any.is_empty() || checks.iter().any(|c| c.need == Need::Any && c.ok);
         let ok = any_ok && checks.iter().all(|c| c.ok || c.need == Need::Any);
         let outcome = if !ok {
-            Outcome::NoMatch
+            RuleMatch::NoMatch
         } else if chosen == Some(at) {
             kept = false;
-            Outcome::Chosen
+            RuleMatch::Chosen
         } else if above {
             let since = judge.since[at].unwrap_or(now);
             match since.plus_ms(rule.debounce_ms).since_ms(now) {
-                ms if ms > 0 => Outcome::Debouncing { ms },
-                _ => Outcome::Held,
+                ms if ms > 0 => RuleMatch::Debouncing { ms },
+                _ => RuleMatch::Held,
             }
         } else {
-            Outcome::Below
+            RuleMatch::Below
         };
         above &= chosen != Some(at) || !ok;
         rules.push(RuleOutcome {
@@ -162,7 +162,7 @@ pub(crate) fn explain(
             reason: rule.reason,
             strength: rule.strength,
             outcome,
-            checks: telling(checks, ok, any_ok),
+            checks: relevant_checks(checks, ok, any_ok),
         });
     }
     Explanation {
@@ -198,7 +198,7 @@ fn check(pattern: &Pattern, need: Need, view: &View<'_>) -> Check {
 }
 
 /// The checks worth showing: of a rule that matches those that matched, of another what it failed by.
-fn telling(checks: Vec<Check>, ok: bool, any_ok: bool) -> Vec<Check> {
+fn relevant_checks(checks: Vec<Check>, ok: bool, any_ok: bool) -> Vec<Check> {
     checks
         .into_iter()
         .filter(|c| match (ok, c.need) {

@@ -52,7 +52,7 @@ pub(crate) struct RuleFile {
     pub(crate) versions: VersionReq,
     pub(crate) version: Option<Pattern>,
     pub(crate) regions: BTreeMap<String, Cut>,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<ScreenRule>,
 }
 
 /// How a region is cut out of the screen.
@@ -67,12 +67,12 @@ pub(crate) enum Cut {
     /// What an expression over several lines finds.
     Find(Arc<Expression>),
     /// The lines that are not blank right above another region.
-    Above(Place, usize),
+    Above(RegionRef, usize),
 }
 
 /// A region that is named somewhere, and where.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct RegionRef {
     pub(crate) name: String,
     /// Byte offset in the file, for an error.
     pub(crate) at: usize,
@@ -81,14 +81,14 @@ pub(crate) struct Place {
 /// An expression and the region it is looked for in.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
-    pub(crate) place: Place,
+    pub(crate) place: RegionRef,
     /// Shared, because what it learned of the texts it saw is worth keeping.
     pub(crate) regex: Arc<Expression>,
 }
 
 /// One rule.
 #[derive(Debug, Clone)]
-pub(crate) struct Rule {
+pub(crate) struct ScreenRule {
     pub(crate) name: String,
     pub(crate) priority: i64,
     pub(crate) state: State,
@@ -125,7 +125,7 @@ pub(crate) struct DialogRule {
     /// Whether a digit answers at once.
     pub(crate) digits_answer: bool,
     /// All of the dialog, for its mark.
-    pub(crate) whole: Option<Place>,
+    pub(crate) whole: Option<RegionRef>,
     /// Whether the lines below an option may belong to it.
     pub(crate) wraps: bool,
     /// What an option means whose label matches.
@@ -237,7 +237,7 @@ pub(crate) fn read(name: &str, text: &str, compile: bool, tested: &[&str]) -> Re
         .map_err(|e| wrong(name, text, e.span().map_or(0, |span| span.start), e.message().to_owned()))?;
     let tested: Result<_, _> = tested.iter().map(|range| VersionReq::parse(range)).collect();
     let tested = tested.map_err(|error| wrong(name, text, 0, error.to_string()))?;
-    Reader { name, text, compile, tested }.file(form)
+    RuleParser { name, text, compile, tested }.file(form)
 }
 
 /// An error at a byte of a file.
@@ -251,7 +251,7 @@ pub(crate) fn wrong(name: &str, text: &str, at: usize, what: String) -> RuleErro
     }
 }
 
-struct Reader<'a> {
+struct RuleParser<'a> {
     name: &'a str,
     text: &'a str,
     compile: bool,
@@ -259,7 +259,7 @@ struct Reader<'a> {
     tested: Arc<[VersionReq]>,
 }
 
-impl Reader<'_> {
+impl RuleParser<'_> {
     fn wrong<T>(&self, at: usize, what: impl Into<String>) -> Result<T, RuleError> {
         Err(wrong(self.name, self.text, at, what.into()))
     }
@@ -308,10 +308,10 @@ impl Reader<'_> {
             }
             regions.insert(name.clone(), self.cut(region)?);
         }
-        let mut rules: Vec<Rule> = Vec::new();
+        let mut rules: Vec<ScreenRule> = Vec::new();
         for rule in &form.rules {
             if rules.iter().any(|r| r.name == *rule.name.get_ref()) {
-                return self.wrong(rule.name.span().start, format!("`{}` is there twice", rule.name.get_ref()));
+                return self.wrong(rule.name.span().start, format!("`{}` is defined twice", rule.name.get_ref()));
             }
             rules.push(self.rule(rule, &form.dialogs)?);
         }
@@ -361,7 +361,7 @@ impl Reader<'_> {
         }
     }
 
-    fn rule(&self, form: &RuleForm, dialogs: &BTreeMap<String, DialogForm>) -> Result<Rule, RuleError> {
+    fn rule(&self, form: &RuleForm, dialogs: &BTreeMap<String, DialogForm>) -> Result<ScreenRule, RuleError> {
         if form.all.is_empty() && form.any.is_empty() {
             return self.wrong(form.name.span().start, "a rule needs something that must match: `all` or `any`");
         }
@@ -383,7 +383,7 @@ impl Reader<'_> {
             }),
             None => None,
         };
-        Ok(Rule {
+        Ok(ScreenRule {
             name: form.name.get_ref().clone(),
             priority: form.priority,
             state: self.word(&form.state)?,
@@ -471,6 +471,6 @@ impl Reader<'_> {
     }
 }
 
-fn place(name: &Spanned<String>) -> Place {
-    Place { name: name.get_ref().clone(), at: name.span().start }
+fn place(name: &Spanned<String>) -> RegionRef {
+    RegionRef { name: name.get_ref().clone(), at: name.span().start }
 }

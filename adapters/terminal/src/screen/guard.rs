@@ -12,7 +12,7 @@ pub(crate) const MAX_STRING: usize = 4096;
 const MAX_PARAMETERS: usize = 32;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-enum Place {
+enum ParserState {
     #[default]
     Ground,
     Escape,
@@ -25,7 +25,7 @@ enum Place {
 /// Follows the bytes of one terminal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Guard {
-    place: Place,
+    place: ParserState,
     parameters: Vec<u8>,
     /// The begin of a character whose rest has not come yet.
     held: Vec<u8>,
@@ -53,22 +53,22 @@ impl Guard {
         let (mut from, mut at) = (0, 0);
         while at < bytes.len() {
             match &mut self.place {
-                Place::Ground => match memchr::memchr(0x1b, &bytes[at..]) {
+                ParserState::Ground => match memchr::memchr(0x1b, &bytes[at..]) {
                     Some(n) => {
                         at += n + 1;
-                        self.place = Place::Escape;
+                        self.place = ParserState::Escape;
                     }
                     None => at = bytes.len(),
                 },
-                Place::Escape => {
+                ParserState::Escape => {
                     self.escape(bytes[at]);
                     at += 1;
                 }
-                Place::Control => {
+                ParserState::Control => {
                     self.control(bytes[at]);
                     at += 1;
                 }
-                Place::Command { length } => {
+                ParserState::Command { length } => {
                     let rest = &bytes[at..];
                     let end = rest.iter().position(|b| matches!(b, 0x07 | 0x18 | 0x1a | 0x1b));
                     let text = end.unwrap_or(rest.len());
@@ -80,13 +80,13 @@ impl Guard {
                     }
                     at += text;
                     if end.is_some() {
-                        self.place = if bytes[at] == 0x1b { Place::Escape } else { Place::Ground };
+                        self.place = if bytes[at] == 0x1b { ParserState::Escape } else { ParserState::Ground };
                         at += 1;
                     }
                 }
             }
         }
-        if self.place == Place::Ground {
+        if self.place == ParserState::Ground {
             let held = begun_character(&bytes[from..]);
             at -= held;
             self.held = bytes[at..].to_vec();
@@ -98,12 +98,12 @@ impl Guard {
 
     /// Whether nothing that was begun waits for its end.
     pub(crate) fn is_at_rest(&self) -> bool {
-        self.place == Place::Ground && self.held.is_empty()
+        self.place == ParserState::Ground && self.held.is_empty()
     }
 
     /// Bytes are missing: whatever was begun is over.
     pub(crate) fn lost(&mut self) {
-        self.place = Place::Ground;
+        self.place = ParserState::Ground;
         self.held.clear();
     }
 
@@ -111,24 +111,24 @@ impl Guard {
         self.place = match byte {
             b'[' => {
                 self.parameters.clear();
-                Place::Control
+                ParserState::Control
             }
-            b']' => Place::Command { length: 0 },
+            b']' => ParserState::Command { length: 0 },
             // Controls are obeyed within a sequence and do not end it.
-            0x1b | 0x00..=0x17 | 0x19 | 0x1c..=0x1f | 0x7f => Place::Escape,
+            0x1b | 0x00..=0x17 | 0x19 | 0x1c..=0x1f | 0x7f => ParserState::Escape,
             b'c' => {
                 self.cleared = true;
                 self.scroll_region = false;
-                Place::Ground
+                ParserState::Ground
             }
-            _ => Place::Ground,
+            _ => ParserState::Ground,
         };
     }
 
     fn control(&mut self, byte: u8) {
         match byte {
-            0x1b => self.place = Place::Escape,
-            0x18 | 0x1a => self.place = Place::Ground,
+            0x1b => self.place = ParserState::Escape,
+            0x18 | 0x1a => self.place = ParserState::Ground,
             0x20..=0x3f => {
                 if self.parameters.len() < MAX_PARAMETERS {
                     self.parameters.push(byte);
@@ -136,7 +136,7 @@ impl Guard {
             }
             0x40..=0x7e => {
                 self.finish(byte);
-                self.place = Place::Ground;
+                self.place = ParserState::Ground;
             }
             0x00..=0x17 | 0x19 | 0x1c..=0x1f | 0x7f..=0xff => {}
         }

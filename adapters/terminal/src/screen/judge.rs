@@ -4,24 +4,24 @@
 //! Of the rules that match, the one of the highest priority wins that has matched for its
 //! `debounce_ms`. The rule that won last is held for `hold_ms` against those below it, and kept for
 //! `keep_ms` against those below it that claim the same state with less to say; and for good while
-//! no rule matches: agents draw frames in pieces, and a frame that says nothing is no news.
+//! no rule matches: agents draw frames in pieces, and a frame without a match changes nothing.
 
 use std::sync::Arc;
 
 use events::Timestamp;
 
 use super::{
-    dialog::{self, Reading},
-    form::Rule,
+    dialog::{self, DialogReading},
+    form::ScreenRule,
     rules::RuleSet,
     view::View,
 };
 use crate::claim::ScreenClaim;
 
-/// How long another dialog of the same rule must stand before it is one of its own, so that a
+/// How long a different dialog of the same rule must stand before it counts as a new one, ms, so that a
 /// dialog that is drawn in pieces is one dialog.
 const SETTLE_MS: i64 = 60;
-/// A claim is withdrawn when nothing has matched for this long.
+/// Time without a matching rule after which a claim is withdrawn, ms.
 const WITHDRAW_MS: i64 = 300_000;
 /// The longest words of a claim that are taken from a screen, in characters.
 const MAX_WORDS: usize = 80;
@@ -38,14 +38,14 @@ pub(crate) struct Current {
     /// What is claimed.
     pub(crate) claim: ScreenClaim,
     /// The dialog as it was told.
-    pub(crate) reading: Option<Reading>,
+    pub(crate) reading: Option<DialogReading>,
     /// A different dialog of the same rule, and since when it stands there.
-    other: Option<(Reading, Timestamp)>,
+    other: Option<(DialogReading, Timestamp)>,
 }
 
 /// What changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum ClaimChange {
     /// This is claimed now.
     Claimed(ScreenClaim),
     /// Nothing is claimed any more.
@@ -54,7 +54,7 @@ pub(crate) enum Change {
 
 /// Follows the frames of one terminal.
 #[derive(Debug)]
-pub(crate) struct Judge {
+pub(crate) struct ScreenJudge {
     pub(crate) set: Arc<RuleSet>,
     /// For each rule since when it matches.
     pub(crate) since: Vec<Option<Timestamp>>,
@@ -65,7 +65,7 @@ pub(crate) struct Judge {
     pub(crate) appearance: u64,
 }
 
-impl Judge {
+impl ScreenJudge {
     pub(crate) fn new(set: Arc<RuleSet>, appearance: u64) -> Self {
         Self { since: vec![None; set.rules.len()], set, current: None, deadline: None, appearance }
     }
@@ -86,13 +86,13 @@ impl Judge {
     }
 
     /// Looks at a frame, or again at the same frame when time passed.
-    pub(crate) fn look(&mut self, view: &View<'_>, now: Timestamp) -> Option<Change> {
+    pub(crate) fn update(&mut self, view: &View<'_>, now: Timestamp) -> Option<ClaimChange> {
         let set = Arc::clone(&self.set);
         self.deadline = None;
         let mut winner = None;
         let mut current_matches = false;
         for (at, rule) in set.rules.iter().enumerate() {
-            // Below the winner nobody is asked, so whoever stands there begins anew.
+            // Rules below the winner are not evaluated, so their time starts over.
             let since = match (winner, matches(rule, view)) {
                 (None, true) => self.since[at].unwrap_or(now),
                 (Some(_), _) | (None, false) => {
@@ -119,7 +119,7 @@ impl Judge {
         }
         match winner {
             Some(at) => self.won(at, view, now),
-            None => self.nobody(now),
+            None => self.no_match(now),
         }
     }
 
@@ -127,7 +127,7 @@ impl Judge {
         self.deadline = Some(self.deadline.map_or(at, |known| known.min(at)));
     }
 
-    fn won(&mut self, at: usize, view: &View<'_>, now: Timestamp) -> Option<Change> {
+    fn won(&mut self, at: usize, view: &View<'_>, now: Timestamp) -> Option<ClaimChange> {
         let set = Arc::clone(&self.set);
         let rule = &set.rules[at];
         if let Some(current) = &self.current {
@@ -144,11 +144,11 @@ impl Judge {
         }
         let reading = self.read(rule, view);
         let claim = claim_of(&set, rule, reading.as_ref(), view);
-        self.take_over(Current { rule: at, over: false, gone_since: None, claim, reading, other: None })
+        self.replace_claim(Current { rule: at, over: false, gone_since: None, claim, reading, other: None })
     }
 
     /// The same rule goes on: only its dialog may be another.
-    fn same(&mut self, rule: &Rule, view: &View<'_>, now: Timestamp) -> Option<Change> {
+    fn same(&mut self, rule: &ScreenRule, view: &View<'_>, now: Timestamp) -> Option<ClaimChange> {
         let set = Arc::clone(&self.set);
         let mut reading = self.read(rule, view)?;
         let current = self.current.as_mut()?;
@@ -174,23 +174,23 @@ impl Judge {
         current.other = None;
         current.claim = claim.clone();
         current.reading = Some(reading);
-        Some(Change::Claimed(claim))
+        Some(ClaimChange::Claimed(claim))
     }
 
-    /// The dialog of a rule, as it stands in this frame.
-    pub(crate) fn read(&self, rule: &Rule, view: &View<'_>) -> Option<Reading> {
+    /// The dialog of a rule, as this frame shows it.
+    pub(crate) fn read(&self, rule: &ScreenRule, view: &View<'_>) -> Option<DialogReading> {
         Some(dialog::read(rule, rule.dialog.as_ref()?, view, self.appearance))
     }
 
     /// The dialog that was told and of which every word is still on the screen.
-    pub(crate) fn watched(&self) -> Option<(&Rule, &Reading)> {
+    pub(crate) fn watched(&self) -> Option<(&ScreenRule, &DialogReading)> {
         let current = self.current.as_ref().filter(|c| !c.over)?;
         let reading = current.reading.as_ref().filter(|r| r.whole.is_some() && r.appearance == self.appearance)?;
         Some((&self.set.rules[current.rule], reading))
     }
 
     /// The dialog that was told, as this frame has it, when it stands there and nothing else.
-    pub(crate) fn standing(&self, view: &View<'_>) -> Result<(&Rule, Reading), &'static str> {
+    pub(crate) fn standing(&self, view: &View<'_>) -> Result<(&ScreenRule, DialogReading), &'static str> {
         let current =
             self.current.as_ref().filter(|c| !c.over && c.claim.dialog.is_some()).ok_or("no dialog is open")?;
         let rule = &self.set.rules[current.rule];
@@ -201,13 +201,13 @@ impl Judge {
         let shown = self.set.rules.iter().find(|rule| matches(rule, view)).ok_or("the dialog is not on the screen")?;
         let fresh = self.read(rule, view).ok_or("the dialog is not on the screen")?;
         if shown.name != rule.name || current.gone_since.is_some() || current.other.is_some() || !told.is_same(&fresh) {
-            return Err("the screen shows something else than what was told of it");
+            return Err("the screen differs from what was reported of it");
         }
         Ok((rule, fresh))
     }
 
     /// No rule matches.
-    fn nobody(&mut self, now: Timestamp) -> Option<Change> {
+    fn no_match(&mut self, now: Timestamp) -> Option<ClaimChange> {
         let set = Arc::clone(&self.set);
         let current = self.current.as_ref()?;
         let rule = &set.rules[current.rule];
@@ -221,7 +221,7 @@ impl Judge {
             let words = format!("{}/{}: gone, and nothing else is there", set.provider, rule.name);
             let claim =
                 ScreenClaim { state: then.state, reason: then.reason, strength: rule.strength, words, dialog: None };
-            return self.take_over(Current {
+            return self.replace_claim(Current {
                 rule: at,
                 over: true,
                 gone_since: Some(gone_since),
@@ -236,11 +236,11 @@ impl Judge {
             return None;
         }
         self.current = None;
-        Some(Change::Withdrawn)
+        Some(ClaimChange::Withdrawn)
     }
 
     /// Takes over; tells it when it is news.
-    fn take_over(&mut self, next: Current) -> Option<Change> {
+    fn replace_claim(&mut self, next: Current) -> Option<ClaimChange> {
         let news = self.current.as_ref().is_none_or(|old| {
             let same_dialog = match (&old.reading, &next.reading) {
                 (Some(a), Some(b)) => a.is_same(b),
@@ -251,18 +251,18 @@ impl Judge {
         });
         let claim = next.claim.clone();
         self.current = Some(next);
-        news.then_some(Change::Claimed(claim))
+        news.then_some(ClaimChange::Claimed(claim))
     }
 }
 
 /// Whether everything a rule asks for is so.
-fn matches(rule: &Rule, view: &View<'_>) -> bool {
+fn matches(rule: &ScreenRule, view: &View<'_>) -> bool {
     rule.all.iter().all(|p| view.find(p).is_some())
         && (rule.any.is_empty() || rule.any.iter().any(|p| view.find(p).is_some()))
         && rule.none.iter().all(|p| view.find(p).is_none())
 }
 
-fn claim_of(set: &RuleSet, rule: &Rule, reading: Option<&Reading>, view: &View<'_>) -> ScreenClaim {
+fn claim_of(set: &RuleSet, rule: &ScreenRule, reading: Option<&DialogReading>, view: &View<'_>) -> ScreenClaim {
     let saw = rule.all.iter().chain(&rule.any).filter_map(|p| Some((view.find(p)?, &p.place.name)));
     let saw = saw.clone().find(|(text, _)| text.chars().any(char::is_alphanumeric)).or_else(|| saw.clone().next());
     let words = saw.map_or_else(String::new, |(text, region)| {

@@ -1,10 +1,10 @@
 //! What typed bytes mean for a dialog that is open. Nothing else of what is typed is looked at.
 
-use super::dialog::Reading;
+use super::dialog::DialogReading;
 
 /// A key a dialog may care about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Key {
+enum DialogKey {
     Enter,
     Escape,
     /// The cursor may have moved.
@@ -13,16 +13,16 @@ enum Key {
 }
 
 /// Which keys these bytes are. Reports of the terminal (mouse, focus, answers) are none.
-fn keys(bytes: &[u8]) -> Vec<Key> {
+fn keys(bytes: &[u8]) -> Vec<DialogKey> {
     let mut keys = Vec::new();
     let mut rest = bytes;
     while let Some((&byte, after)) = rest.split_first() {
         rest = after;
         match byte {
-            b'\r' | b'\n' => keys.push(Key::Enter),
-            b'\t' => keys.push(Key::Move),
+            b'\r' | b'\n' => keys.push(DialogKey::Enter),
+            b'\t' => keys.push(DialogKey::Move),
             0x1b => match after.first() {
-                None | Some(0x1b) => keys.push(Key::Escape),
+                None | Some(0x1b) => keys.push(DialogKey::Escape),
                 Some(b'[' | b'O') => {
                     let end =
                         after.iter().skip(1).position(|b| (0x40..=0x7e).contains(b)).map_or(after.len(), |n| n + 2);
@@ -37,7 +37,7 @@ fn keys(bytes: &[u8]) -> Vec<Key> {
                 }
                 Some(_) => rest = &after[1..],
             },
-            0x21..=0x7e => keys.push(Key::Letter(char::from(byte))),
+            0x21..=0x7e => keys.push(DialogKey::Letter(char::from(byte))),
             _ => {}
         }
     }
@@ -45,19 +45,19 @@ fn keys(bytes: &[u8]) -> Vec<Key> {
 }
 
 /// The key of a control sequence, given what follows its introducer.
-fn sequence(body: &[u8]) -> Option<Key> {
+fn sequence(body: &[u8]) -> Option<DialogKey> {
     match body {
-        b"A" | b"B" | b"Z" | b"H" | b"F" | b"5~" | b"6~" => Some(Key::Move),
+        b"A" | b"B" | b"Z" | b"H" | b"F" | b"5~" | b"6~" => Some(DialogKey::Move),
         // The kitty keyboard protocol.
-        b"13u" | b"13;1u" | b"13;1:1u" => Some(Key::Enter),
-        b"27u" | b"27;1u" | b"27;1:1u" => Some(Key::Escape),
+        b"13u" | b"13;1u" | b"13;1:1u" => Some(DialogKey::Enter),
+        b"27u" | b"27;1u" | b"27;1:1u" => Some(DialogKey::Escape),
         _ => None,
     }
 }
 
 /// What the first of these keys that answers the dialog means; `moved` tells whether the cursor may
 /// be elsewhere than on the screen last read, and is kept up to date.
-pub(crate) fn meaning(reading: &Reading, bytes: &[u8], moved: &mut bool) -> Option<String> {
+pub(crate) fn meaning(reading: &DialogReading, bytes: &[u8], moved: &mut bool) -> Option<String> {
     let options = &reading.dialog.options;
     let by_key = |key: &str| {
         reading
@@ -68,13 +68,13 @@ pub(crate) fn meaning(reading: &Reading, bytes: &[u8], moved: &mut bool) -> Opti
     };
     for key in keys(bytes) {
         match key {
-            Key::Move => *moved = true,
-            Key::Escape => return Some(by_key("esc").unwrap_or_else(|| "esc".to_owned())),
-            Key::Enter => {
+            DialogKey::Move => *moved = true,
+            DialogKey::Escape => return Some(by_key("esc").unwrap_or_else(|| "esc".to_owned())),
+            DialogKey::Enter => {
                 let selected = options.iter().find(|o| o.selected && !*moved);
                 return Some(selected.map_or_else(|| "enter".to_owned(), |o| o.label.clone()));
             }
-            Key::Letter(c) => {
+            DialogKey::Letter(c) => {
                 if let Some(label) = by_key(c.encode_utf8(&mut [0; 4])) {
                     return Some(label);
                 }
@@ -92,10 +92,10 @@ mod tests {
 
     fn check(typed: &[u8], expected: Option<&str>) {
         let option = |label: &str, selected| Choice { label: label.into(), selected, ..Choice::default() };
-        let reading = Reading {
+        let reading = DialogReading {
             dialog: Dialog { options: vec![option("Yes", true), option("No", false)], ..Dialog::default() },
             keys: vec![vec!["y".into(), "1".into()], vec!["esc".into()]],
-            ..Reading::default()
+            ..DialogReading::default()
         };
         assert_eq!(meaning(&reading, typed, &mut false).as_deref(), expected, "{typed:?}");
     }

@@ -9,7 +9,7 @@ use agents::Agent;
 use events::Provider;
 use semver::Version;
 
-use super::form::{self, BUILT_IN, Cut, Expression, Pattern, Rule, RuleFile};
+use super::form::{self, BUILT_IN, Cut, Expression, Pattern, RuleFile, ScreenRule};
 
 /// The rules that come with the program for an agent, or for any program: the file's name and its text.
 const fn embedded(provider: Provider) -> Option<(&'static str, &'static str)> {
@@ -40,7 +40,7 @@ pub enum RuleError {
         /// Why.
         source: io::Error,
     },
-    /// A file says something that is no rule.
+    /// A file contains something that is not a valid rule.
     #[error("{file}:{line}:{column}: {what}")]
     Wrong {
         /// Which file.
@@ -56,11 +56,11 @@ pub enum RuleError {
 
 /// The rules for all providers.
 #[derive(Debug, Default)]
-pub struct Rules {
+pub struct ScreenRules {
     files: Vec<RuleFile>,
 }
 
-impl Rules {
+impl ScreenRules {
     /// The rules that come with the program.
     #[must_use]
     pub fn embedded() -> Self {
@@ -78,7 +78,7 @@ impl Rules {
     /// error.
     ///
     /// # Errors
-    /// When a file cannot be read, or is no file of rules: which, and where.
+    /// When a file cannot be read, or is not a valid file of rules: which, and where.
     pub fn load(dir: Option<&Path>) -> Result<Self, RuleError> {
         let mut rules = Self::default();
         for provider in Provider::ALL {
@@ -159,7 +159,7 @@ impl Rules {
         for name in BUILT_IN {
             set.regions.push((name.to_owned(), None));
         }
-        let mut rules: Vec<Rule> = Vec::new();
+        let mut rules: Vec<ScreenRule> = Vec::new();
         for file in &files {
             set.version = file.version.clone().or(set.version);
             for (name, cut) in &file.regions {
@@ -185,7 +185,7 @@ impl Rules {
 
 impl RuleFile {
     /// Every place where a region is named.
-    fn places(&self) -> impl Iterator<Item = &form::Place> {
+    fn places(&self) -> impl Iterator<Item = &form::RegionRef> {
         let rules = self.rules.iter().flat_map(|rule| {
             let dialog = rule.dialog.iter().flat_map(|d| d.question.iter().chain(&d.subject).chain(&d.options));
             let whole = rule.dialog.iter().filter_map(|d| d.whole.as_ref());
@@ -211,7 +211,7 @@ pub(crate) struct RuleSet {
     /// All regions by name; those every screen has come first and have no cut.
     pub(crate) regions: Vec<(String, Option<Cut>)>,
     /// The rules, the most urgent first.
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<ScreenRule>,
 }
 
 impl Default for RuleSet {

@@ -17,7 +17,7 @@ const MODES: [u16; 8] = [1004, 1007, 1015, 1016, 2027, 2031, 2048, 1001];
 
 /// A program calls for its user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Call {
+pub(crate) enum AttentionCall {
     /// It rang the bell.
     Bell,
     /// It says this.
@@ -29,10 +29,10 @@ pub(crate) enum Call {
 pub(crate) struct Signals {
     /// The title.
     pub(crate) title: Option<String>,
-    /// The agent's own state (OSC 7501), as it stands there; empty when it was taken back.
+    /// The agent's own state (OSC 7501), verbatim; empty when it was withdrawn.
     pub(crate) state: String,
     /// Calls for attention that were not taken yet, in order.
-    pub(crate) calls: Vec<Call>,
+    pub(crate) calls: Vec<AttentionCall>,
     /// Answers to questions that were not taken yet.
     pub(crate) replies: Vec<u8>,
     /// Between the begin and the end of a synchronized update (mode 2026).
@@ -58,7 +58,7 @@ impl Signals {
 
     fn notify(&mut self, text: String) {
         if !text.is_empty() && self.calls.len() < MAX_CALLS {
-            self.calls.push(Call::Notification(text));
+            self.calls.push(AttentionCall::Notification(text));
         }
     }
 
@@ -117,8 +117,8 @@ fn text(params: &[&[u8]]) -> String {
 impl Callbacks for Signals {
     fn audible_bell(&mut self, _: &mut Screen) {
         // Several in one go are one anyway.
-        if !self.calls.contains(&Call::Bell) && self.calls.len() < MAX_CALLS {
-            self.calls.push(Call::Bell);
+        if !self.calls.contains(&AttentionCall::Bell) && self.calls.len() < MAX_CALLS {
+            self.calls.push(AttentionCall::Bell);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The dialog that stands on the screen at this moment, for whoever is to answer it by keys.
 //!
-//! What the screen claims is as old as its last look. Here the screen is looked at anew, after
+//! What the screen claims is as old as its last reading. Here the screen is read again, after
 //! every byte that was taken in, and whatever is not beyond doubt is said to be no dialog. While a
 //! dialog stands, each step of what the program writes is looked at too ([`Observer::feed`]): one
 //! that goes and comes again between two looks is another.
@@ -9,7 +9,7 @@ use events::{Answer, Timestamp};
 
 use super::{
     Observer, dialog, rules,
-    view::{Frame, View},
+    view::{ScreenFrame, View},
 };
 
 /// A chunk of more steps than this is not looked at step by step: the dialog counts as gone.
@@ -17,10 +17,10 @@ const MOST_STEPS: usize = 2048;
 
 /// A dialog that stands on the screen and may be answered by keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct StandingDialog {
     /// Tells it from every other.
     pub mark: String,
-    /// Since when it is told of.
+    /// When it was reported first.
     pub since: Timestamp,
     /// The key that denies, wherever the cursor is.
     pub deny_key: Option<String>,
@@ -49,7 +49,7 @@ impl Observer {
     /// Whether every word of the dialog that was told has been on the screen since.
     #[must_use]
     pub fn is_there(&self) -> bool {
-        self.judge.watched().is_some_and(|(_, told)| self.shows(told, &Frame::of(&self.terminal)))
+        self.judge.watched().is_some_and(|(_, told)| self.shows(told, &ScreenFrame::of(&self.terminal)))
     }
 
     /// The dialog that stands on the screen, after all that was taken in, and that was told.
@@ -57,14 +57,14 @@ impl Observer {
     /// # Errors
     /// When there is none, when it is not beyond doubt which, or when it must not be answered by
     /// keys: why.
-    pub fn standing(&self) -> Result<Standing, &'static str> {
+    pub fn standing(&self) -> Result<StandingDialog, &'static str> {
         if self.skipped_bytes > 0 {
-            return Err("not all that the program wrote was read");
+            return Err("some output of the program was not read");
         }
         if !self.terminal.is_at_rest() {
             return Err("the program is drawing");
         }
-        let frame = Frame::of(&self.terminal);
+        let frame = ScreenFrame::of(&self.terminal);
         let (rule, reading) = self.judge.standing(&View::new(&frame, &self.judge.set))?;
         let form = rule.dialog.as_ref().ok_or("no dialog is open")?;
         if form.tested.is_empty() {
@@ -87,8 +87,8 @@ impl Observer {
             selected: choice.selected,
         };
         let mark = reading.dialog.mark.ok_or("the dialog has no mark")?;
-        let since = self.marked.as_ref().filter(|(told, _)| *told == mark).ok_or("the dialog was not told of")?.1;
-        Ok(Standing {
+        let since = self.marked.as_ref().filter(|(told, _)| *told == mark).ok_or("the dialog was not reported")?.1;
+        Ok(StandingDialog {
             since,
             options: reading.dialog.options.iter().zip(keys).map(option).collect(),
             mark,
@@ -133,7 +133,7 @@ impl Observer {
     }
 
     fn watch_terminal(&mut self) {
-        let frame = Frame::of(&self.terminal);
+        let frame = ScreenFrame::of(&self.terminal);
         // The last look saw it there.
         if frame.text != self.frame.text && self.judge.watched().is_some_and(|(_, told)| !self.shows(told, &frame)) {
             self.judge.appearance += 1;
@@ -147,7 +147,7 @@ impl Observer {
         }
     }
 
-    fn shows(&self, told: &dialog::Reading, frame: &Frame) -> bool {
+    fn shows(&self, told: &dialog::DialogReading, frame: &ScreenFrame) -> bool {
         let Some((rule, _)) = self.judge.watched() else { return false };
         let view = View::new(frame, &self.judge.set);
         rule.dialog.as_ref().and_then(|form| dialog::whole(form, &view)) == told.whole

@@ -19,7 +19,7 @@ const MOST_COLUMNS: u16 = 1000;
 pub(crate) struct Terminal {
     parser: Parser<Signals>,
     guard: Guard,
-    /// How often the parser panicked and was made anew.
+    /// How often the parser panicked and was replaced.
     pub(crate) panics: u64,
 }
 
@@ -102,7 +102,7 @@ impl Terminal {
             .collect()
     }
 
-    /// Bytes that draw it, as it stands, on a terminal of the same size.
+    /// Bytes that draw the current screen on a terminal of the same size.
     pub(crate) fn repaint(&self) -> Vec<u8> {
         let (screen, signals) = (self.parser.screen(), self.parser.callbacks());
         let mut out = String::new();

@@ -11,15 +11,15 @@ use std::sync::{Arc, OnceLock};
 
 use events::{Provider, State, Timestamp};
 
-use super::{Observer, Rules, Size};
-use crate::claim::{ScreenClaim, Told};
+use super::{Observer, ScreenRules, Size};
+use crate::claim::{HostEvent, ScreenClaim};
 
 const SIZE: Size = Size { rows: 24, columns: 80 };
 
 /// The rules that come with the program, read once.
-fn embedded() -> Arc<Rules> {
-    static RULES: OnceLock<Arc<Rules>> = OnceLock::new();
-    Arc::clone(RULES.get_or_init(|| Arc::new(Rules::load(None).unwrap())))
+fn embedded() -> Arc<ScreenRules> {
+    static RULES: OnceLock<Arc<ScreenRules>> = OnceLock::new();
+    Arc::clone(RULES.get_or_init(|| Arc::new(ScreenRules::load(None).unwrap())))
 }
 
 /// A terminal with a clock that only its owner moves.
@@ -29,18 +29,18 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(provider: Provider, rules: Rules) -> Self {
+    fn new(provider: Provider, rules: ScreenRules) -> Self {
         Self::sized(SIZE, provider, Arc::new(rules))
     }
 
-    fn sized(size: Size, provider: Provider, rules: Arc<Rules>) -> Self {
+    fn sized(size: Size, provider: Provider, rules: Arc<ScreenRules>) -> Self {
         let now = 1_000_000;
         Self { observer: Observer::new(size, provider, rules, Timestamp::from_millisecond(now)), now }
     }
 
     /// Rules of one file, for any program.
     fn with(rules: &str) -> Self {
-        let mut all = Rules::default();
+        let mut all = ScreenRules::default();
         all.add("test.toml", rules).unwrap();
         Self::new(Provider::Unknown, all)
     }
@@ -61,7 +61,7 @@ impl Stage {
     }
 
     /// Lets this much time pass, deadline by deadline.
-    fn pass(&mut self, ms: i64) -> Vec<Told> {
+    fn pass(&mut self, ms: i64) -> Vec<HostEvent> {
         let until = self.now + ms;
         while let Some(due) = self.observer.next_deadline().filter(|d| d.as_millisecond() <= until) {
             self.now = self.now.max(due.as_millisecond());
@@ -69,7 +69,7 @@ impl Stage {
         }
         self.now = until;
         self.observer.advance(self.at());
-        self.observer.take().into_iter().map(|(_, told)| told).collect()
+        self.observer.take_events().into_iter().map(|(_, told)| told).collect()
     }
 
     /// The claims of this much time, each as `state reason`.
@@ -78,14 +78,14 @@ impl Stage {
     }
 }
 
-fn short(told: &Told) -> String {
+fn short(told: &HostEvent) -> String {
     match told {
-        Told::Claim(claim) => named(claim),
-        Told::Withdrawn => "withdrawn".into(),
-        Told::Answered { meaning } => format!("answered {meaning}"),
-        Told::Notification { text } => format!("notification {text}"),
-        Told::Bell => "bell".into(),
-        Told::Exited { .. } | Told::Gap { .. } | Told::Unknown => "?".into(),
+        HostEvent::Claim(claim) => named(claim),
+        HostEvent::Withdrawn => "withdrawn".into(),
+        HostEvent::Answered { meaning } => format!("answered {meaning}"),
+        HostEvent::Notification { text } => format!("notification {text}"),
+        HostEvent::Bell => "bell".into(),
+        HostEvent::Exited { .. } | HostEvent::Gap { .. } | HostEvent::Unknown => "?".into(),
     }
 }
 

@@ -15,7 +15,7 @@ const MOST_COLUMNS: u16 = 400;
 
 /// One frame of a screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Frame {
+pub(crate) struct ScreenFrame {
     /// The rows, without blanks at their ends and without blank rows at the end.
     pub(crate) text: String,
     /// The title.
@@ -26,8 +26,8 @@ pub(crate) struct Frame {
     pub(crate) cursor: String,
 }
 
-impl Frame {
-    /// The screen as it stands.
+impl ScreenFrame {
+    /// The current screen.
     pub(crate) fn of(terminal: &Terminal) -> Self {
         let lines = terminal.lines(MOST_COLUMNS);
         let cursor = lines.get(usize::from(terminal.screen().cursor_position().0)).cloned().unwrap_or_default();
@@ -40,13 +40,13 @@ impl Frame {
 
 /// A frame with the regions of one set of rules, each cut when it is first asked for.
 pub(crate) struct View<'a> {
-    frame: &'a Frame,
+    frame: &'a ScreenFrame,
     set: &'a RuleSet,
     cut: Vec<OnceCell<Option<Range<usize>>>>,
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn new(frame: &'a Frame, set: &'a RuleSet) -> Self {
+    pub(crate) fn new(frame: &'a ScreenFrame, set: &'a RuleSet) -> Self {
         Self { frame, set, cut: vec![OnceCell::new(); set.regions.len()] }
     }
 

@@ -48,7 +48,7 @@ pub(super) fn classify(line: &[u8]) -> Class {
 /// One line.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Line<'a> {
+pub(super) struct ClaudeLine<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -78,7 +78,7 @@ pub(super) struct Line<'a> {
     #[serde(borrow)]
     pub permission_mode: Option<Text<'a>>,
     #[serde(borrow)]
-    pub message: Option<Message<'a>>,
+    pub message: Option<ClaudeMessage<'a>>,
     #[serde(default)]
     pub is_api_error_message: bool,
     #[serde(default)]
@@ -94,7 +94,7 @@ pub(super) struct Line<'a> {
     #[serde(borrow, rename = "sourceToolAssistantUUID")]
     pub source_tool_assistant_uuid: Option<Text<'a>>,
     #[serde(borrow)]
-    pub content: Option<Content<'a>>,
+    pub content: Option<MessageContent<'a>>,
     pub pending_background_agent_count: Option<u32>,
     #[serde(borrow)]
     pub compact_metadata: Option<CompactMetadata<'a>>,
@@ -110,7 +110,7 @@ pub(super) struct Line<'a> {
     pub explicit: bool,
 }
 
-impl Line<'_> {
+impl ClaudeLine<'_> {
     /// The session a marked copy was made from.
     pub(super) fn copied_from(&self) -> Option<&str> {
         self.forked_from.as_ref().map(|from| &*from.session_id)
@@ -140,7 +140,7 @@ pub(super) struct CompactMetadata<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Message<'a> {
+pub(super) struct ClaudeMessage<'a> {
     #[serde(borrow)]
     pub id: Option<Text<'a>>,
     #[serde(borrow)]
@@ -148,12 +148,12 @@ pub(super) struct Message<'a> {
     #[serde(borrow)]
     pub stop_reason: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub content: Content<'a>,
-    pub usage: Option<Tokens>,
+    pub content: MessageContent<'a>,
+    pub usage: Option<ClaudeTokens>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(super) struct Tokens {
+pub(super) struct ClaudeTokens {
     pub input_tokens: Option<u64>,
     pub output_tokens: Option<u64>,
     pub cache_read_input_tokens: Option<u64>,
@@ -162,62 +162,62 @@ pub(super) struct Tokens {
 
 /// `content`: a string, or a list of blocks.
 #[derive(Debug, Default)]
-pub(super) enum Content<'a> {
+pub(super) enum MessageContent<'a> {
     #[default]
     Empty,
     Text(Text<'a>),
-    Blocks(Vec<Block<'a>>),
+    Blocks(Vec<MessageBlock<'a>>),
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for MessageContent<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Reads;
         impl<'de> Visitor<'de> for Reads {
-            type Value = Content<'de>;
+            type Value = MessageContent<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a text or a list of blocks")
             }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Content<'de>, E> {
-                Ok(Content::Text(Text(text.into())))
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<MessageContent<'de>, E> {
+                Ok(MessageContent::Text(Text(text.into())))
             }
-            fn visit_str<E>(self, text: &str) -> Result<Content<'de>, E> {
-                Ok(Content::Text(Text(text.to_owned().into())))
+            fn visit_str<E>(self, text: &str) -> Result<MessageContent<'de>, E> {
+                Ok(MessageContent::Text(Text(text.to_owned().into())))
             }
-            fn visit_unit<E>(self) -> Result<Content<'de>, E> {
-                Ok(Content::Empty)
+            fn visit_unit<E>(self) -> Result<MessageContent<'de>, E> {
+                Ok(MessageContent::Empty)
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Content<'de>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<MessageContent<'de>, A::Error> {
                 let mut blocks = Vec::new();
                 while let Some(block) = seq.next_element()? {
                     blocks.push(block);
                 }
-                Ok(Content::Blocks(blocks))
+                Ok(MessageContent::Blocks(blocks))
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Content<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MessageContent<'de>, A::Error> {
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Content::Empty)
+                Ok(MessageContent::Empty)
             }
         }
         deserializer.deserialize_any(Reads)
     }
 }
 
-impl Content<'_> {
+impl MessageContent<'_> {
     /// Whether it is this text and nothing else.
     pub(super) fn is_text(&self, text: &str) -> bool {
         match self {
-            Content::Empty => false,
-            Content::Text(all) => **all == *text,
-            Content::Blocks(blocks) => matches!(blocks.as_slice(), [only] if only.text.as_deref() == Some(text)),
+            MessageContent::Empty => false,
+            MessageContent::Text(all) => **all == *text,
+            MessageContent::Blocks(blocks) => matches!(blocks.as_slice(), [only] if only.text.as_deref() == Some(text)),
         }
     }
 
     /// The readable text: texts of all text blocks, one after another.
     pub(super) fn text(self) -> Option<String> {
         match self {
-            Content::Empty => None,
-            Content::Text(text) => Some(text.into_string()),
-            Content::Blocks(blocks) => {
+            MessageContent::Empty => None,
+            MessageContent::Text(text) => Some(text.into_string()),
+            MessageContent::Blocks(blocks) => {
                 let mut all: Option<String> = None;
                 for block in blocks {
                     let Some(text) = block.text else { continue };
@@ -236,7 +236,7 @@ impl Content<'_> {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Block<'a> {
+pub(super) struct MessageBlock<'a> {
     #[serde(borrow, rename = "type", default)]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -252,13 +252,13 @@ pub(super) struct Block<'a> {
     #[serde(borrow)]
     pub tool_use_id: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub content: Content<'a>,
+    pub content: MessageContent<'a>,
     pub is_error: Option<bool>,
 }
 
 /// The parts of a tool's input that say in one line what it is about.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Input<'a> {
+pub(super) struct ToolInput<'a> {
     #[serde(borrow)]
     pub command: Option<Text<'a>>,
     #[serde(borrow)]
@@ -283,7 +283,7 @@ pub(super) struct Input<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Question<'a> {
+pub(super) struct OfferedQuestion<'a> {
     #[serde(borrow)]
     pub question: Text<'a>,
     #[serde(borrow, default)]

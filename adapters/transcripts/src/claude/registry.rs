@@ -18,7 +18,7 @@ const CLAUDE: Provider = Provider::Claude;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry<'a> {
+struct RegistryEntry<'a> {
     pid: u32,
     #[serde(borrow)]
     session_id: Text<'a>,
@@ -109,7 +109,7 @@ fn claim(status: &str, waiting_for: Option<&str>) -> Option<Claim> {
 
 impl Decoder for RegistryDecoder {
     fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
-        let entry: Entry<'_> = serde_json::from_slice(record.bytes)?;
+        let entry: RegistryEntry<'_> = serde_json::from_slice(record.bytes)?;
         let session: Arc<str> = Arc::from(&*entry.session_id);
         let start = entry.proc_start.as_deref().and_then(|s| s.parse().ok()).unwrap_or(0);
         let now = Last {

@@ -31,7 +31,7 @@ use events::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::record::{Class, Content, Line, classify};
+use super::record::{Class, ClaudeLine, MessageContent, classify};
 use super::words::{api_error, command_name};
 use agents::borrowed::Text;
 use tailer::decode::{Decoded, Decoder, Malformed, Record, line_identity};
@@ -53,7 +53,7 @@ const OPEN_QUESTIONS: usize = 16;
 /// What a transcript's decoder carries from line to line.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Carried {
+struct ClaudeState {
     cwd: Option<String>,
     branch: Option<String>,
     version: Option<String>,
@@ -79,7 +79,7 @@ struct Carried {
 pub struct TranscriptDecoder {
     session: Arc<str>,
     parent: Option<Arc<str>>,
-    carried: Carried,
+    carried: ClaudeState,
     foreign: Option<Arc<str>>,
     held: Vec<NewEvent>,
 }
@@ -95,12 +95,12 @@ impl TranscriptDecoder {
             _ => None,
         };
         let session: Arc<str> = Arc::from(if parent.is_some() { stem.trim_start_matches("agent-") } else { stem });
-        let carried: Carried = state.and_then(|s| serde_json::from_str(s).ok()).unwrap_or_default();
+        let carried: ClaudeState = state.and_then(|s| serde_json::from_str(s).ok()).unwrap_or_default();
         let foreign = carried.copying.as_deref().map(Arc::from);
         Self { session, parent, carried, foreign, held: Vec::new() }
     }
 
-    fn identity(line: &Line<'_>, record: &Record<'_>, session: &str, block: u32) -> (Identity, Repeat) {
+    fn identity(line: &ClaudeLine<'_>, record: &Record<'_>, session: &str, block: u32) -> (Identity, Repeat) {
         match &line.uuid {
             Some(uuid) => (Identity::record(CLAUDE, uuid, block), Repeat::Unique),
             None => (line_identity(CLAUDE, session, record.bytes, block), Repeat::Next),
@@ -111,7 +111,7 @@ impl TranscriptDecoder {
     #[expect(clippy::too_many_arguments, reason = "the parts of one event")]
     fn emit(
         &self,
-        line: &Line<'_>,
+        line: &ClaudeLine<'_>,
         record: &Record<'_>,
         owner: &Arc<str>,
         block: u32,
@@ -130,7 +130,7 @@ impl TranscriptDecoder {
     #[expect(clippy::too_many_arguments, reason = "the parts of one event")]
     fn annotate(
         &self,
-        line: &Line<'_>,
+        line: &ClaudeLine<'_>,
         record: &Record<'_>,
         owner: &Arc<str>,
         block: u32,
@@ -142,7 +142,7 @@ impl TranscriptDecoder {
     }
 
     /// Folder, branch, version: told by nearly every line, put out when they change.
-    fn note_base(&mut self, line: &Line<'_>, record: &Record<'_>, out: &mut Decoded) {
+    fn put_changed_facts(&mut self, line: &ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
         let session = Arc::clone(&self.session);
         if !self.carried.started {
             if line.cwd.is_none() && line.uuid.is_none() {
@@ -192,7 +192,7 @@ impl TranscriptDecoder {
     #[expect(clippy::too_many_arguments, reason = "the parts of one signal")]
     fn end(
         &self,
-        line: &Line<'_>,
+        line: &ClaudeLine<'_>,
         record: &Record<'_>,
         owner: &Arc<str>,
         outcome: TurnOutcome,
@@ -205,9 +205,9 @@ impl TranscriptDecoder {
         self.emit(line, record, owner, EXTRA + 1, signal, None, out);
     }
 
-    fn system(&mut self, mut line: Line<'_>, record: &Record<'_>, out: &mut Decoded) {
+    fn system(&mut self, mut line: ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
         let owner = self.owner(&line, record, out);
-        let content = line.content.take().and_then(Content::text);
+        let content = line.content.take().and_then(MessageContent::text);
         match line.subtype.as_deref() {
             Some("turn_duration") => {
                 let pending = line.pending_background_agent_count.unwrap_or(0);
@@ -245,7 +245,7 @@ impl TranscriptDecoder {
         }
     }
 
-    fn unknown(&self, line: &Line<'_>, record: &Record<'_>, owner: &Arc<str>, raw_kind: &str, out: &mut Decoded) {
+    fn unknown(&self, line: &ClaudeLine<'_>, record: &Record<'_>, owner: &Arc<str>, raw_kind: &str, out: &mut Decoded) {
         let (identity, repeat) = Self::identity(line, record, owner, 0);
         out.unrecognized(record, owner, identity, raw_kind, line.timestamp.as_deref().and_then(Timestamp::parse));
         if let Some(event) = out.events.last_mut() {
@@ -259,8 +259,8 @@ impl Decoder for TranscriptDecoder {
         if classify(record.bytes) == Class::Skip {
             return Ok(());
         }
-        let line: Line<'_> = serde_json::from_slice(record.bytes)?;
-        self.note_base(&line, &record, out);
+        let line: ClaudeLine<'_> = serde_json::from_slice(record.bytes)?;
+        self.put_changed_facts(&line, &record, out);
         let own = Arc::clone(&self.session);
         match &*line.kind {
             "user" => self.user(line, &record, out),
@@ -268,7 +268,7 @@ impl Decoder for TranscriptDecoder {
             "system" => self.system(line, &record, out),
             "queue-operation" => {
                 let content = match &line.content {
-                    Some(Content::Text(text)) => Some(&**text),
+                    Some(MessageContent::Text(text)) => Some(&**text),
                     _ => None,
                 };
                 if !content.is_some_and(|c| c.trim_start().starts_with('<')) {

@@ -3,11 +3,11 @@
 
 use events::{ErrorClass, ErrorReported, PromptOrigin, ToolKind};
 
-use super::record::{Block, Content, Input, Line};
+use super::record::{ClaudeLine, MessageBlock, MessageContent, ToolInput};
 use agents::borrowed::Text;
 
-pub(super) fn text_block(text: Text<'_>) -> Block<'_> {
-    Block {
+pub(super) fn text_block(text: Text<'_>) -> MessageBlock<'_> {
+    MessageBlock {
         kind: Text("text".into()),
         text: Some(text),
         thinking: None,
@@ -15,7 +15,7 @@ pub(super) fn text_block(text: Text<'_>) -> Block<'_> {
         name: None,
         input: None,
         tool_use_id: None,
-        content: Content::Empty,
+        content: MessageContent::Empty,
         is_error: None,
     }
 }
@@ -27,7 +27,7 @@ pub(super) enum Who {
 }
 
 /// Who is behind a user line's text: a person, the agent itself, a command, or machinery.
-pub(super) fn who(line: &Line<'_>, text: &str, task_of_subagent: bool) -> Who {
+pub(super) fn who(line: &ClaudeLine<'_>, text: &str, task_of_subagent: bool) -> Who {
     if text.starts_with("<task-notification>") {
         return Who::Prompt(PromptOrigin::Wakeup);
     }
@@ -72,7 +72,7 @@ pub(super) fn command_name(text: &str) -> Option<String> {
     between(text, "<command-name>", "</command-name>").map(|name| name.trim().to_owned())
 }
 
-pub(super) fn api_error(line: &Line<'_>) -> ErrorReported {
+pub(super) fn api_error(line: &ClaudeLine<'_>) -> ErrorReported {
     let status = line.api_error_status.map(|s| s.get().trim_matches('"').to_owned()).filter(|s| s != "null");
     let word = line.error.map(|e| e.get().trim_matches('"')).unwrap_or_default();
     let class = match (word, status.as_deref()) {
@@ -105,7 +105,7 @@ pub(super) fn tool_kind(name: &str) -> ToolKind {
     }
 }
 
-pub(super) fn title(tool: ToolKind, input: &Input<'_>) -> Option<String> {
+pub(super) fn title(tool: ToolKind, input: &ToolInput<'_>) -> Option<String> {
     let first = match tool {
         ToolKind::Execute => [&input.command, &input.description, &None],
         ToolKind::Edit => [&input.file_path, &input.notebook_path, &input.path],

@@ -1,37 +1,37 @@
 //! Ends of commands, patches and MCP calls, which are told beside the results of calls.
 //!
 //! A detail of a call, never its result. In code mode the item's id is not the call's, see
-//! [`Memory::owner`].
+//! [`CodexMemory::owner`].
 
 use events::{ToolOutcome, ToolResult};
 
 use super::{
-    memory::Memory,
+    memory::CodexMemory,
     patch,
-    records::{Duration, Field, ItemCompleted, McpResult, OlderEnd, Raw},
+    records::{Duration, Field, ItemCompleted, McpResult, OlderEnd, RawField},
     tools,
-    writer::Writer,
+    writer::EventWriter,
 };
 
 /// Something a call did has ended.
-struct Ended<'a> {
+struct CallEnd<'a> {
     item: &'a str,
     turn: Option<&'a str>,
     began_ms: Option<i64>,
     outcome: ToolOutcome,
     exit_code: Option<i32>,
     duration_ms: Option<u64>,
-    output: Option<Raw<'a>>,
+    output: Option<RawField<'a>>,
     command: Option<String>,
 }
 
 /// `item_completed` CommandExecution, FileChange, McpToolCall.
-pub(super) fn item_end(completed: &ItemCompleted<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn item_end(completed: &ItemCompleted<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let item = &completed.item;
     let Some(id) = item.id.name() else { return };
     let turn = completed.turn_id.name();
     let exit_code: Option<i32> = item.exit_code.parse();
-    let ended = Ended {
+    let ended = CallEnd {
         item: &id,
         turn: turn.as_deref(),
         began_ms: completed.started_at_ms.parse(),
@@ -45,14 +45,14 @@ pub(super) fn item_end(completed: &ItemCompleted<'_>, memory: &mut Memory, w: &m
 }
 
 /// `exec_command_end`, `patch_apply_end`, `mcp_tool_call_end` (read).
-pub(super) fn older_end(end: &OlderEnd<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn older_end(end: &OlderEnd<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let Some(id) = end.call_id.name() else { return };
     let turn = end.turn_id.name();
     let exit_code: Option<i32> = end.exit_code.parse();
     let failed = end.success.is_some_and(|success| success.json() == "false")
         || end.result.parse::<McpResult<'_>>().is_some_and(|result| result.ok.is_none() && result.err.is_some());
     let outcome = if failed { ToolOutcome::Error } else { outcome_of(end.status, exit_code) };
-    let ended = Ended {
+    let ended = CallEnd {
         item: &id,
         turn: turn.as_deref(),
         began_ms: None,
@@ -65,7 +65,7 @@ pub(super) fn older_end(end: &OlderEnd<'_>, memory: &mut Memory, w: &mut Writer<
     detail(&ended, memory, w);
 }
 
-fn outcome_of(status: Option<Raw<'_>>, exit_code: Option<i32>) -> ToolOutcome {
+fn outcome_of(status: Option<RawField<'_>>, exit_code: Option<i32>) -> ToolOutcome {
     match status.name().as_deref() {
         Some("declined") => ToolOutcome::Denied,
         Some("failed") => ToolOutcome::Error,
@@ -74,7 +74,7 @@ fn outcome_of(status: Option<Raw<'_>>, exit_code: Option<i32>) -> ToolOutcome {
     }
 }
 
-fn duration(raw: Option<Raw<'_>>) -> Option<u64> {
+fn duration(raw: Option<RawField<'_>>) -> Option<u64> {
     let duration = raw.parse::<Duration<'_>>()?;
     let secs: u64 = duration.secs.parse()?;
     let nanos: u64 = duration.nanos.parse().unwrap_or_default();
@@ -83,7 +83,7 @@ fn duration(raw: Option<Raw<'_>>) -> Option<u64> {
 
 /// Puts out the detail. Its output is in the call's own while that is still to come; of a command
 /// that outlived its call nobody else tells it.
-fn detail(ended: &Ended<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+fn detail(ended: &CallEnd<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let owner = memory.owner(ended.item, ended.turn, ended.began_ms);
     let call = owner.map(|call| {
         // Other commands of a script say nothing of the one that asked for more rights.

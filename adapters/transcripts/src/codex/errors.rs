@@ -3,18 +3,18 @@
 use events::{ErrorClass, ErrorReported, Severity};
 
 use super::{
-    memory::Memory,
-    records::{Failure, Field, HttpFailure, Raw},
-    writer::Writer,
+    memory::CodexMemory,
+    records::{Failure, Field, HttpFailure, RawField},
+    writer::EventWriter,
 };
 
 /// `task_complete.error`: the error that ended a turn. Retries before it leave no line.
-pub(super) fn ended_turn(failure: &Failure<'_>, turn: Option<&str>, w: &mut Writer<'_, '_>) {
+pub(super) fn ended_turn(failure: &Failure<'_>, turn: Option<&str>, w: &mut EventWriter<'_, '_>) {
     put(failure, "error", turn, true, false, w);
 }
 
 /// `error` (read): told before the end of the turn, which then need not tell it again.
-pub(super) fn reported(failure: &Failure<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn reported(failure: &Failure<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     if let Some(turn) = &mut memory.turn {
         turn.failed = true;
     }
@@ -22,11 +22,18 @@ pub(super) fn reported(failure: &Failure<'_>, memory: &mut Memory, w: &mut Write
 }
 
 /// `stream_error` (read): Codex tries again.
-pub(super) fn retrying(failure: &Failure<'_>, w: &mut Writer<'_, '_>) {
+pub(super) fn retrying(failure: &Failure<'_>, w: &mut EventWriter<'_, '_>) {
     put(failure, "error", None, false, true, w);
 }
 
-fn put(failure: &Failure<'_>, kind: &str, id: Option<&str>, ends_turn: bool, retrying: bool, w: &mut Writer<'_, '_>) {
+fn put(
+    failure: &Failure<'_>,
+    kind: &str,
+    id: Option<&str>,
+    ends_turn: bool,
+    retrying: bool,
+    w: &mut EventWriter<'_, '_>,
+) {
     let message = failure.message.text().unwrap_or_default();
     let (class, code) = classify(failure.codex_error_info, &message);
     let mut event = w.event(kind, id, ErrorReported { class, code, ends_turn, retrying });
@@ -38,7 +45,7 @@ fn put(failure: &Failure<'_>, kind: &str, id: Option<&str>, ends_turn: bool, ret
 /// `codex_error_info` is a name, or a name with what HTTP said:
 /// `{"http_connection_failed":{"http_status_code":401}}` (0.169.0, S08-auth-401). The status is
 /// the better code; without any, the message's (`unexpected status 503 …`) has to do.
-fn classify(info: Option<Raw<'_>>, message: &str) -> (ErrorClass, Option<String>) {
+fn classify(info: Option<RawField<'_>>, message: &str) -> (ErrorClass, Option<String>) {
     let (name, status) = match info {
         Some(info) => match info.name() {
             Some(name) => (Some(name.into_owned()), None),
@@ -72,8 +79,8 @@ fn classify(info: Option<Raw<'_>>, message: &str) -> (ErrorClass, Option<String>
 }
 
 /// Reads `{"name":{"http_status_code":…}}`.
-fn tagged(info: Raw<'_>) -> (Option<String>, Option<u16>) {
-    let object: Option<std::collections::BTreeMap<String, Raw<'_>>> = info.parse();
+fn tagged(info: RawField<'_>) -> (Option<String>, Option<u16>) {
+    let object: Option<std::collections::BTreeMap<String, RawField<'_>>> = info.parse();
     match object.and_then(|object| object.into_iter().next()) {
         Some((name, inner)) => {
             let status = inner.parse::<HttpFailure<'_>>().and_then(|http| http.http_status_code.parse());

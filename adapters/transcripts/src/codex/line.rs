@@ -7,7 +7,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
 use super::{
-    records::{Field, Raw},
+    records::{Field, RawField},
     text,
 };
 
@@ -16,7 +16,7 @@ use super::{
 const HEAD: &[u8] = b"{\"timestamp\":\"";
 
 /// One line and what kind of record it is.
-pub(super) struct Line<'a> {
+pub(super) struct RolloutLine<'a> {
     /// When it was written, by Codex's clock.
     pub(super) timestamp: Option<Timestamp>,
     /// Its `type`.
@@ -31,9 +31,9 @@ pub(super) struct Line<'a> {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct RolloutEnvelope<'a> {
     #[serde(borrow, default)]
-    timestamp: Option<Raw<'a>>,
+    timestamp: Option<RawField<'a>>,
     #[serde(borrow, rename = "type")]
     kind: &'a str,
     #[serde(borrow)]
@@ -46,7 +46,7 @@ struct Tagged<'a> {
     tag: Option<&'a str>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> RolloutLine<'a> {
     /// Finds the envelope. Only [`read`](Self::read) and [`skip`](Self::skip) say whether the
     /// line is whole.
     pub(super) fn find(bytes: &'a [u8]) -> Result<Self, serde_json::Error> {
@@ -77,7 +77,7 @@ impl<'a> Line<'a> {
     }
 
     fn parse(bytes: &'a [u8]) -> Result<Self, serde_json::Error> {
-        let envelope: Envelope<'a> = serde_json::from_slice(bytes)?;
+        let envelope: RolloutEnvelope<'a> = serde_json::from_slice(bytes)?;
         let tagged: Tagged<'a> = serde_json::from_str(envelope.payload.get()).unwrap_or(Tagged { tag: None });
         Ok(Self {
             timestamp: envelope.timestamp.name().and_then(|time| Timestamp::parse(&time)),

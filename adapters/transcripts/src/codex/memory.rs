@@ -3,13 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// At most so many calls are followed at once; the oldest is forgotten first.
+/// Maximum number of open calls followed; the oldest is dropped first.
 const OPEN_CALLS: usize = 64;
 
 /// The state of a decoder.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Memory {
+pub(super) struct CodexMemory {
     /// The file's thread, once `session_meta` named it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) thread: Option<String>,
@@ -39,10 +39,10 @@ pub(super) struct Memory {
     pub(super) total_tokens: Option<u64>,
     /// The last prompt, to know its copy in the other form.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) last_prompt: Option<Told>,
+    pub(super) last_prompt: Option<EmittedText>,
     /// The last answer, to know its copy in the other form.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) last_answer: Option<Told>,
+    pub(super) last_answer: Option<EmittedText>,
     /// The mail that comes next starts a turn.
     pub(super) mail_triggers: bool,
 }
@@ -109,23 +109,23 @@ pub(super) struct OpenCall {
 
 /// A text that was put out, and which form told it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Told {
-    form: Form,
+pub(super) struct EmittedText {
+    form: MessageForm,
     hash: u64,
 }
 
 /// The two ways in which rollouts tell messages. A file may hold both: older Codex, then newer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Form {
+pub(super) enum MessageForm {
     /// `item_completed`.
     Item,
     /// An event of its own.
     Event,
 }
 
-impl Told {
-    fn new(form: Form, text: &str) -> Self {
+impl EmittedText {
+    fn new(form: MessageForm, text: &str) -> Self {
         let mut hash = [0_u8; 8];
         hash.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..8]);
         Self { form, hash: u64::from_le_bytes(hash) }
@@ -133,7 +133,7 @@ impl Told {
 
     /// Whether this text, told in this form, is the other form's copy of what was told last.
     /// A copy is one only once.
-    pub(super) fn repeats(last: &mut Option<Self>, form: Form, text: &str) -> bool {
+    pub(super) fn repeats(last: &mut Option<Self>, form: MessageForm, text: &str) -> bool {
         let now = Self::new(form, text);
         match last {
             Some(before) if before.form != now.form && before.hash == now.hash => {
@@ -148,7 +148,7 @@ impl Told {
     }
 }
 
-impl Memory {
+impl CodexMemory {
     /// Follows a call until its result.
     pub(super) fn open(&mut self, call: OpenCall) {
         if self.calls.len() >= OPEN_CALLS {

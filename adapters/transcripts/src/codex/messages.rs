@@ -3,9 +3,9 @@
 use events::{AssistantDelta, AssistantMessage, Block, PromptOrigin, Stop, UserPrompt};
 
 use super::{
-    memory::{Form, Memory, Starter, Told},
-    records::{Field, Item, ItemCompleted, Mail, MailAhead, OlderMessage, Raw, Reasoning, join_parts, parts},
-    writer::Writer,
+    memory::{CodexMemory, EmittedText, MessageForm, Starter},
+    records::{Field, Item, ItemCompleted, Mail, MailAhead, OlderMessage, RawField, Reasoning, join_parts, parts},
+    writer::EventWriter,
 };
 
 /// How context that Codex injects in the user's name begins.
@@ -19,12 +19,12 @@ const INJECTED: &[&str] = &[
 ];
 
 /// `item_completed` UserMessage.
-pub(super) fn prompt(completed: &ItemCompleted<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn prompt(completed: &ItemCompleted<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let item = &completed.item;
     let text = join_parts(item.content, "\n");
     let images =
         parts(item.content).iter().filter(|part| part.kind.name().is_some_and(|kind| kind.contains("mage"))).count();
-    if injected(&text) || Told::repeats(&mut memory.last_prompt, Form::Item, &text) {
+    if injected(&text) || EmittedText::repeats(&mut memory.last_prompt, MessageForm::Item, &text) {
         return;
     }
     let prompt = UserPrompt {
@@ -36,12 +36,12 @@ pub(super) fn prompt(completed: &ItemCompleted<'_>, memory: &mut Memory, w: &mut
 }
 
 /// `user_message`: the older form of a prompt.
-pub(super) fn older_prompt(message: &OlderMessage<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn older_prompt(message: &OlderMessage<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let text = message.message.text().unwrap_or_default();
-    if injected(&text) || Told::repeats(&mut memory.last_prompt, Form::Event, &text) {
+    if injected(&text) || EmittedText::repeats(&mut memory.last_prompt, MessageForm::Event, &text) {
         return;
     }
-    let count = |list: Option<Raw<'_>>| list.parse::<Vec<Raw<'_>>>().map_or(0, |list| list.len());
+    let count = |list: Option<RawField<'_>>| list.parse::<Vec<RawField<'_>>>().map_or(0, |list| list.len());
     let images = count(message.images) + count(message.local_images);
     let prompt = UserPrompt {
         origin: origin(memory),
@@ -51,7 +51,13 @@ pub(super) fn older_prompt(message: &OlderMessage<'_>, memory: &mut Memory, w: &
     put_prompt(None, prompt, text, memory, w);
 }
 
-fn put_prompt(id: Option<Raw<'_>>, prompt: UserPrompt, text: String, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+fn put_prompt(
+    id: Option<RawField<'_>>,
+    prompt: UserPrompt,
+    text: String,
+    memory: &mut CodexMemory,
+    w: &mut EventWriter<'_, '_>,
+) {
     if let Some(turn) = &mut memory.turn {
         turn.prompted = true;
     }
@@ -65,7 +71,7 @@ fn injected(text: &str) -> bool {
     INJECTED.iter().any(|head| text.starts_with(head))
 }
 
-fn origin(memory: &Memory) -> PromptOrigin {
+fn origin(memory: &CodexMemory) -> PromptOrigin {
     let turn = memory.turn.as_ref();
     if turn.is_some_and(|turn| turn.prompted) {
         return PromptOrigin::Steering;
@@ -80,30 +86,36 @@ fn origin(memory: &Memory) -> PromptOrigin {
 }
 
 /// `item_completed` AgentMessage.
-pub(super) fn answer(item: &Item<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn answer(item: &Item<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let text = join_parts(item.content, "");
-    if !Told::repeats(&mut memory.last_answer, Form::Item, &text) {
+    if !EmittedText::repeats(&mut memory.last_answer, MessageForm::Item, &text) {
         put_answer(item.id, item.phase, text, memory, w);
     }
 }
 
 /// `agent_message`: the older form of an answer.
-pub(super) fn older_answer(message: &OlderMessage<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn older_answer(message: &OlderMessage<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let text = message.message.text().unwrap_or_default();
-    if !Told::repeats(&mut memory.last_answer, Form::Event, &text) {
+    if !EmittedText::repeats(&mut memory.last_answer, MessageForm::Event, &text) {
         put_answer(None, message.phase, text, memory, w);
     }
 }
 
 /// `item_completed` Plan: what the model proposes in plan mode. Codex cuts it out of the answer
 /// beside it (0.169.0, S18-plan), so it is an answer of its own: the reader must get it.
-pub(super) fn plan(item: &Item<'_>, memory: &Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn plan(item: &Item<'_>, memory: &CodexMemory, w: &mut EventWriter<'_, '_>) {
     put_answer(item.id, None, item.text.text().unwrap_or_default(), memory, w);
 }
 
 /// The phase is only there when the model sent it, so an answer without one says nothing about
 /// the turn's end.
-fn put_answer(id: Option<Raw<'_>>, phase: Option<Raw<'_>>, text: String, memory: &Memory, w: &mut Writer<'_, '_>) {
+fn put_answer(
+    id: Option<RawField<'_>>,
+    phase: Option<RawField<'_>>,
+    text: String,
+    memory: &CodexMemory,
+    w: &mut EventWriter<'_, '_>,
+) {
     let id = id.name();
     let last = phase.name().is_some_and(|phase| phase == "final_answer");
     let message = AssistantMessage {
@@ -120,7 +132,7 @@ fn put_answer(id: Option<Raw<'_>>, phase: Option<Raw<'_>>, text: String, memory:
 
 /// `response_item/reasoning`: once for each piece of thinking in both forms of rollouts, while
 /// the events beside it are one for each paragraph (older) or a copy (paginated).
-pub(super) fn reasoning(reasoning: &Reasoning<'_>, w: &mut Writer<'_, '_>) {
+pub(super) fn reasoning(reasoning: &Reasoning<'_>, w: &mut EventWriter<'_, '_>) {
     let text = join_parts(reasoning.summary, "\n\n");
     if text.is_empty() {
         return;
@@ -137,14 +149,14 @@ pub(super) fn reasoning(reasoning: &Reasoning<'_>, w: &mut Writer<'_, '_>) {
 }
 
 /// `inter_agent_communication_metadata`: says whether the mail in the next line starts a turn.
-pub(super) fn mail_ahead(ahead: &MailAhead<'_>, memory: &mut Memory) {
+pub(super) fn mail_ahead(ahead: &MailAhead<'_>, memory: &mut CodexMemory) {
     memory.mail_triggers = ahead.trigger_turn.is_true();
 }
 
 /// `response_item/agent_message`: mail from another agent. Mail that starts a turn is its prompt:
 /// the task of a sub-agent (0.169.0, S12-subagent), or what wakes a main agent. Other mail is a
 /// sub-agent's answer, which is in the sub-agent's own file.
-pub(super) fn mail(mail: &Mail<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn mail(mail: &Mail<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     if !std::mem::take(&mut memory.mail_triggers) {
         return;
     }

@@ -17,7 +17,7 @@ pub(super) struct Returned {
     pub(super) text: String,
 }
 
-/// Codex's own words are within the first so many bytes.
+/// Length of the beginning of an output that holds Codex's own words, bytes.
 const HEAD: usize = 2048;
 
 /// How outputs begin that tell of a failure of the call itself.
@@ -40,7 +40,7 @@ const FAILURES: &[&str] = &[
 pub(super) fn read(output: OutputText, call: Option<&OpenCall>) -> Returned {
     let mut returned = plain(output);
     let head = &returned.text[..returned.text.floor_char_boundary(HEAD)];
-    let header = Header::read(head);
+    let header = OutputHeader::read(head);
     returned.exit_code = returned.exit_code.or(header.exit_code);
     returned.duration_ms = returned.duration_ms.or(header.duration_ms);
     let said = verdict(head, call);
@@ -86,12 +86,12 @@ fn milliseconds(seconds: f64) -> Option<u64> {
 
 /// What Codex writes above a command's output.
 #[derive(Default)]
-struct Header {
+struct OutputHeader {
     exit_code: Option<i32>,
     duration_ms: Option<u64>,
 }
 
-impl Header {
+impl OutputHeader {
     /// `Chunk ID: …`, `Wall time: … seconds`, `Process exited with code …`, `Output:` (0.169.0), or
     /// `Exit code: …`, `Wall time: …`, `Output:` (older).
     fn read(head: &str) -> Self {

@@ -1,8 +1,8 @@
 //! The one line people get for a call: of a patch its files, of anything else its beginning.
 
-/// A title is at most so many bytes.
+/// Longest title, bytes.
 const TITLE: usize = 240;
-/// At most so many files of a patch are named.
+/// Maximum number of files of a patch that are named.
 const FILES: usize = 4;
 
 /// The text on one line, cut.

@@ -1,5 +1,5 @@
 //! The shapes of rollout records, borrowed from the line. Only what is used is named. Fields are
-//! [`Raw`]: a value of another type than expected is as good as absent, since Codex has changed
+//! [`RawField`]: a value of another type than expected is as good as absent, since Codex has changed
 //! the types of its fields before, and one odd field must not cost the record.
 
 use std::{borrow::Cow, fmt};
@@ -15,10 +15,10 @@ use super::text;
 /// A JSON value, not read yet.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Raw<'a>(#[serde(borrow)] &'a RawValue);
+pub(super) struct RawField<'a>(#[serde(borrow)] &'a RawValue);
 
-impl<'a> Raw<'a> {
-    /// The JSON as it stands in the line.
+impl<'a> RawField<'a> {
+    /// The JSON, verbatim.
     pub(super) fn json(self) -> &'a str {
         self.0.get()
     }
@@ -64,7 +64,7 @@ pub(super) trait Field<'a> {
     fn is_true(&self) -> bool;
 }
 
-impl<'a> Field<'a> for Option<Raw<'a>> {
+impl<'a> Field<'a> for Option<RawField<'a>> {
     fn text(&self) -> Option<String> {
         (*self)?.text()
     }
@@ -75,7 +75,7 @@ impl<'a> Field<'a> for Option<Raw<'a>> {
         (*self)?.parse()
     }
     fn is_true(&self) -> bool {
-        self.is_some_and(Raw::is_true)
+        self.is_some_and(RawField::is_true)
     }
 }
 
@@ -84,7 +84,7 @@ macro_rules! record {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, Default, Deserialize)]
         pub(super) struct $name<'a> {
-            $($(#[$attr])* #[serde(borrow, default)] pub(super) $field: Option<Raw<'a>>,)*
+            $($(#[$attr])* #[serde(borrow, default)] pub(super) $field: Option<RawField<'a>>,)*
         }
     };
 }
@@ -183,16 +183,16 @@ record! {
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Output<'a> {
     #[serde(borrow, default)]
-    pub(super) call_id: Option<Raw<'a>>,
+    pub(super) call_id: Option<RawField<'a>>,
     #[serde(borrow, default)]
-    pub(super) id: Option<Raw<'a>>,
+    pub(super) id: Option<RawField<'a>>,
     /// What the tool said.
     #[serde(default)]
     pub(super) output: OutputText,
 }
 
 /// The text of an output: a string, a list of parts, or an object (older). Most of a rollout's
-/// bytes are in here, so it is read in one go and not by way of [`Raw`].
+/// bytes are in here, so it is read in one go and not by way of [`RawField`].
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct OutputText {
     /// The text.
@@ -224,7 +224,7 @@ impl<'de> Visitor<'de> for OutputVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<OutputText, A::Error> {
         let mut text = String::new();
-        while let Some(part) = parts.next_element::<Raw<'de>>()? {
+        while let Some(part) = parts.next_element::<RawField<'de>>()? {
             if let Some(piece) = part.parse::<Part<'de>>().and_then(|part| part.text.text()) {
                 text.push_str(&piece);
             }
@@ -311,10 +311,10 @@ record! {
 pub(super) struct ItemCompleted<'a> {
     /// The turn it belongs to, which may be over.
     #[serde(borrow, default)]
-    pub(super) turn_id: Option<Raw<'a>>,
+    pub(super) turn_id: Option<RawField<'a>>,
     /// When what it tells of began, milliseconds since 1970.
     #[serde(borrow, default)]
-    pub(super) started_at_ms: Option<Raw<'a>>,
+    pub(super) started_at_ms: Option<RawField<'a>>,
     /// What was completed.
     #[serde(borrow)]
     pub(super) item: Item<'a>,
@@ -331,7 +331,7 @@ record! {
 /// Token counts of one response or of all so far. `input_tokens` holds the cached ones too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub(super) struct Tokens {
+pub(super) struct CodexTokens {
     pub(super) input_tokens: u64,
     pub(super) cached_input_tokens: u64,
     pub(super) cache_write_input_tokens: u64,
@@ -339,14 +339,14 @@ pub(super) struct Tokens {
     pub(super) total_tokens: u64,
 }
 
-/// The parts of a list; what is no part is left out.
-pub(super) fn parts(list: Option<Raw<'_>>) -> Vec<Part<'_>> {
-    let list: Vec<Raw<'_>> = list.parse().unwrap_or_default();
-    list.into_iter().filter_map(Raw::parse).collect()
+/// The parts of a list; anything else in it is left out.
+pub(super) fn parts(list: Option<RawField<'_>>) -> Vec<Part<'_>> {
+    let list: Vec<RawField<'_>> = list.parse().unwrap_or_default();
+    list.into_iter().filter_map(RawField::parse).collect()
 }
 
 /// The texts of a list of parts, those that have one, joined.
-pub(super) fn join_parts(list: Option<Raw<'_>>, between: &str) -> String {
+pub(super) fn join_parts(list: Option<RawField<'_>>, between: &str) -> String {
     let mut text = String::new();
     for part in parts(list) {
         let Some(piece) = part.text.text() else {

@@ -19,34 +19,36 @@ pub(super) struct Script {
 }
 
 /// Looks at a script.
-pub(super) fn look(source: &str) -> Script {
-    let mut seen = Seen::default();
-    let mut before = [Token::Mark(b';'), Token::Mark(b';')];
-    for token in (Tokens { source, at: 0 }) {
+pub(super) fn scan(source: &str) -> Script {
+    let mut seen = ScriptScan::default();
+    let mut before = [ScriptToken::Mark(b';'), ScriptToken::Mark(b';')];
+    for token in (CodexTokens { source, at: 0 }) {
         match (before, token) {
-            ([Token::Word("tools"), Token::Mark(b'.')], Token::Word(name)) => seen.call(name),
-            ([Token::Word(key) | Token::Text(key), Token::Mark(b':')], Token::Text(value)) => seen.field(key, value),
+            ([ScriptToken::Word("tools"), ScriptToken::Mark(b'.')], ScriptToken::Word(name)) => seen.call(name),
+            ([ScriptToken::Word(key) | ScriptToken::Text(key), ScriptToken::Mark(b':')], ScriptToken::Text(value)) => {
+                seen.field(key, value)
+            }
             (
                 [
-                    Token::Word("with_escalated_permissions") | Token::Text("with_escalated_permissions"),
-                    Token::Mark(b':'),
+                    ScriptToken::Word("with_escalated_permissions") | ScriptToken::Text("with_escalated_permissions"),
+                    ScriptToken::Mark(b':'),
                 ],
-                Token::Word("true"),
+                ScriptToken::Word("true"),
             ) => {
                 seen.escalate();
             }
-            (_, Token::Text(value)) if value.starts_with("*** Begin Patch") && seen.files.is_none() => {
+            (_, ScriptToken::Text(value)) if value.starts_with("*** Begin Patch") && seen.files.is_none() => {
                 seen.files = patch::files(&unquote(value));
             }
             _ => {}
         }
         before = [before[1], token];
     }
-    seen.told(source)
+    seen.finish(source)
 }
 
 #[derive(Default)]
-struct Seen<'s> {
+struct ScriptScan<'s> {
     runs: bool,
     edits: bool,
     other: Option<&'s str>,
@@ -57,7 +59,7 @@ struct Seen<'s> {
     files: Option<String>,
 }
 
-impl<'s> Seen<'s> {
+impl<'s> ScriptScan<'s> {
     fn call(&mut self, name: &'s str) {
         match name {
             "exec_command" | "shell" | "shell_command" | "write_stdin" => self.runs = true,
@@ -82,7 +84,7 @@ impl<'s> Seen<'s> {
         self.asking = self.asking.or(self.last);
     }
 
-    fn told(self, source: &str) -> Script {
+    fn finish(self, source: &str) -> Script {
         let command = self.asking.or(self.first).and_then(|text| patch::title(&unquote(text)));
         let (tool, title) = if self.runs {
             (ToolKind::Execute, command)
@@ -129,7 +131,7 @@ pub(super) fn full_name(name: &str) -> String {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Token<'s> {
+enum ScriptToken<'s> {
     Word(&'s str),
     /// The inside of a string literal, as written.
     Text(&'s str),
@@ -137,15 +139,15 @@ enum Token<'s> {
 }
 
 /// Words, string literals and marks of a script; white space and comments are passed over.
-struct Tokens<'s> {
+struct CodexTokens<'s> {
     source: &'s str,
     at: usize,
 }
 
-impl<'s> Iterator for Tokens<'s> {
-    type Item = Token<'s>;
+impl<'s> Iterator for CodexTokens<'s> {
+    type Item = ScriptToken<'s>;
 
-    fn next(&mut self) -> Option<Token<'s>> {
+    fn next(&mut self) -> Option<ScriptToken<'s>> {
         let bytes = self.source.as_bytes();
         loop {
             let from = self.at;
@@ -155,20 +157,20 @@ impl<'s> Iterator for Tokens<'s> {
                 b' ' | b'\t' | b'\r' | b'\n' => {}
                 b'/' if bytes.get(self.at) == Some(&b'/') => self.pass(b"\n"),
                 b'/' if bytes.get(self.at) == Some(&b'*') => self.pass(b"*/"),
-                b'"' | b'\'' | b'`' => return Some(Token::Text(self.literal(byte))),
+                b'"' | b'\'' | b'`' => return Some(ScriptToken::Text(self.literal(byte))),
                 byte if is_word(byte) => {
                     while bytes.get(self.at).copied().is_some_and(is_word) {
                         self.at += 1;
                     }
-                    return Some(Token::Word(self.source.get(from..self.at).unwrap_or_default()));
+                    return Some(ScriptToken::Word(self.source.get(from..self.at).unwrap_or_default()));
                 }
-                mark => return Some(Token::Mark(mark)),
+                mark => return Some(ScriptToken::Mark(mark)),
             }
         }
     }
 }
 
-impl<'s> Tokens<'s> {
+impl<'s> CodexTokens<'s> {
     fn pass(&mut self, end: &[u8]) {
         let rest = &self.source.as_bytes()[self.at..];
         self.at += memchr::memmem::find(rest, end).map_or(rest.len(), |found| found + end.len());

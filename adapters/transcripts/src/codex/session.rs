@@ -3,9 +3,9 @@
 use events::{Annotation, SessionForked, SessionStarted, StartKind, Topic};
 
 use super::{
-    memory::Memory,
+    memory::CodexMemory,
     records::{Field, Git, Helper, HistoryBase, Mode, SessionMeta, Settings, SettingsApplied, ThreadChange},
-    writer::Writer,
+    writer::EventWriter,
 };
 
 /// `session_meta`. The first one names the file's thread. Older forks copy their parent's records,
@@ -14,7 +14,7 @@ use super::{
 /// A fork names its parent in `forked_from_id` (0.169.0, S14-resume-fork). A file written after a
 /// rewind goes on with the same thread; its `history_base` leads into the thread's own earlier
 /// file.
-pub(super) fn meta(meta: SessionMeta<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn meta(meta: SessionMeta<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     if memory.thread.is_some() {
         return;
     }
@@ -59,7 +59,7 @@ pub(super) fn meta(meta: SessionMeta<'_>, memory: &mut Memory, w: &mut Writer<'_
 }
 
 /// A line's own id is its ordinal, which counts on through forks and rewinds.
-fn forked(from: &str, end_ordinal: Option<u64>, w: &mut Writer<'_, '_>) {
+fn forked(from: &str, end_ordinal: Option<u64>, w: &mut EventWriter<'_, '_>) {
     let at = end_ordinal.and_then(|end| end.checked_sub(1)).map(|last| last.to_string());
     let id = format!("{from}@{}", at.as_deref().unwrap_or_default());
     let event = w.event("fork", Some(&id), SessionForked { from: from.to_owned(), at });
@@ -98,14 +98,14 @@ impl Helped {
 }
 
 /// `turn_context`: the settings of the turn that begins.
-pub(super) fn turn_context(settings: &Settings<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
-    note(Topic::Model, settings.model.text(), &mut memory.model, w);
-    note(Topic::Cwd, settings.cwd.text(), &mut memory.cwd, w);
-    note(Topic::PermissionMode, permission_mode(settings), &mut memory.permission_mode, w);
+pub(super) fn turn_context(settings: &Settings<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
+    put_if_changed(Topic::Model, settings.model.text(), &mut memory.model, w);
+    put_if_changed(Topic::Cwd, settings.cwd.text(), &mut memory.cwd, w);
+    put_if_changed(Topic::PermissionMode, permission_mode(settings), &mut memory.permission_mode, w);
 }
 
 /// `thread_settings_applied`: the settings were changed, or said again.
-pub(super) fn settings(applied: &SettingsApplied<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn settings(applied: &SettingsApplied<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     if let Some(settings) = applied.thread_settings.parse::<Settings<'_>>() {
         turn_context(&settings, memory, w);
     }
@@ -122,7 +122,7 @@ fn permission_mode(settings: &Settings<'_>) -> Option<String> {
 }
 
 /// Puts a value out when it is not the one that was said last.
-fn note(topic: Topic, value: Option<String>, last: &mut Option<String>, w: &mut Writer<'_, '_>) {
+fn put_if_changed(topic: Topic, value: Option<String>, last: &mut Option<String>, w: &mut EventWriter<'_, '_>) {
     if value.is_none() || value == *last {
         return;
     }
@@ -130,13 +130,13 @@ fn note(topic: Topic, value: Option<String>, last: &mut Option<String>, w: &mut 
     annotate(topic, last.clone().unwrap_or_default(), w);
 }
 
-fn annotate(topic: Topic, value: String, w: &mut Writer<'_, '_>) {
+fn annotate(topic: Topic, value: String, w: &mut EventWriter<'_, '_>) {
     let event = w.event("annotation", None, Annotation { topic, value });
     w.push(event);
 }
 
 /// `thread_rolled_back` (read): the older form of a rewind, in place.
-pub(super) fn rolled_back(change: &ThreadChange<'_>, w: &mut Writer<'_, '_>) {
+pub(super) fn rolled_back(change: &ThreadChange<'_>, w: &mut EventWriter<'_, '_>) {
     let from = w.session().to_owned();
     let mut event = w.event("fork", None, SessionForked { from, at: None });
     event.text = change.num_turns.parse::<u64>().map(|turns| format!("{turns} turns taken back"));
@@ -144,7 +144,7 @@ pub(super) fn rolled_back(change: &ThreadChange<'_>, w: &mut Writer<'_, '_>) {
 }
 
 /// `thread_name_updated` (read): the thread's title.
-pub(super) fn renamed(change: &ThreadChange<'_>, w: &mut Writer<'_, '_>) {
+pub(super) fn renamed(change: &ThreadChange<'_>, w: &mut EventWriter<'_, '_>) {
     if let Some(title) = change.thread_name.text() {
         annotate(Topic::Title, title, w);
     }

@@ -6,15 +6,15 @@
 use events::{Confidence, QuestionAnswered, QuestionAsked, ToolCall, ToolKind, ToolOutcome, ToolResult};
 
 use super::{
-    memory::{Memory, OpenCall},
+    memory::{CodexMemory, OpenCall},
     outcome, patch,
-    records::{Answered, Arguments, Call, Field, Output, Question, Raw, VerifiedAnswer},
+    records::{Answered, Arguments, Call, Field, Output, Question, RawField, VerifiedAnswer},
     script,
-    writer::Writer,
+    writer::EventWriter,
 };
 
 /// `function_call`, `custom_tool_call`, `local_shell_call` (read), `tool_search_call` (read).
-pub(super) fn call(tag: &str, call: &Call<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn call(tag: &str, call: &Call<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let Some(id) = call.call_id.name().or_else(|| call.id.name()) else {
         w.unrecognized(&format!("response_item/{tag}"));
         return;
@@ -28,10 +28,10 @@ pub(super) fn call(tag: &str, call: &Call<'_>, memory: &mut Memory, w: &mut Writ
         .unwrap_or_default();
     let scripted = tag == "custom_tool_call" && name == "exec";
     let said = if scripted {
-        let script::Script { tool, title, escalated } = script::look(&text);
-        Said { tool, title, escalated, questions: Vec::new() }
+        let script::Script { tool, title, escalated } = script::scan(&text);
+        CallSummary { tool, title, escalated, questions: Vec::new() }
     } else {
-        Said::read(&name, call.namespace, &text)
+        CallSummary::read(&name, call.namespace, &text)
     };
 
     memory.open(OpenCall {
@@ -58,12 +58,12 @@ pub(super) fn call(tag: &str, call: &Call<'_>, memory: &mut Memory, w: &mut Writ
     event.text = Some(text);
     w.push(event);
     if said.tool == ToolKind::Question {
-        ask(&id, &said.questions, w);
+        put_questions(&id, &said.questions, w);
     }
 }
 
 /// One event for all the questions of a call: they are one dialog. The options are the first's.
-fn ask(call: &str, questions: &[Asked], w: &mut Writer<'_, '_>) {
+fn put_questions(call: &str, questions: &[CodexQuestion], w: &mut EventWriter<'_, '_>) {
     let data = QuestionAsked {
         call_id: Some(call.to_owned()),
         options: questions.first().map(|first| first.options.clone()).unwrap_or_default(),
@@ -74,25 +74,25 @@ fn ask(call: &str, questions: &[Asked], w: &mut Writer<'_, '_>) {
     w.push(event);
 }
 
-struct Asked {
+struct CodexQuestion {
     text: String,
     options: Vec<String>,
 }
 
-fn join(questions: &[Asked]) -> String {
+fn join(questions: &[CodexQuestion]) -> String {
     questions.iter().map(|asked| asked.text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
 /// What the name and arguments of a function call say.
-struct Said {
+struct CallSummary {
     tool: ToolKind,
     title: Option<String>,
     escalated: bool,
-    questions: Vec<Asked>,
+    questions: Vec<CodexQuestion>,
 }
 
-impl Said {
-    fn read(name: &str, namespace: Option<Raw<'_>>, text: &str) -> Self {
+impl CallSummary {
+    fn read(name: &str, namespace: Option<RawField<'_>>, text: &str) -> Self {
         let space = namespace.name().unwrap_or_default();
         let tool = if space.starts_with("mcp__") { ToolKind::Mcp } else { script::kind(name) };
         let arguments: Arguments<'_> = serde_json::from_str(text).unwrap_or_default();
@@ -109,7 +109,7 @@ impl Said {
                 space => format!("{}__{name}", space.trim_end_matches("__")),
             })),
             ToolKind::Question => {
-                questions = asked(arguments.questions);
+                questions = questions_in(arguments.questions);
                 Some(join(&questions))
             }
             ToolKind::Subagent => arguments.task_name.or(arguments.message).text(),
@@ -121,7 +121,7 @@ impl Said {
 }
 
 /// A command is a text, or words of which the last is the command when a shell runs it.
-pub(super) fn command(raw: Raw<'_>) -> Option<String> {
+pub(super) fn command(raw: RawField<'_>) -> Option<String> {
     if let Some(text) = raw.text() {
         return Some(text);
     }
@@ -132,11 +132,11 @@ pub(super) fn command(raw: Raw<'_>) -> Option<String> {
     }
 }
 
-fn asked(questions: Option<Raw<'_>>) -> Vec<Asked> {
+fn questions_in(questions: Option<RawField<'_>>) -> Vec<CodexQuestion> {
     let questions: Vec<Question<'_>> = questions.parse().unwrap_or_default();
     questions
         .iter()
-        .map(|question| Asked {
+        .map(|question| CodexQuestion {
             text: question.question.text().unwrap_or_default(),
             options: question
                 .options
@@ -151,7 +151,7 @@ fn asked(questions: Option<Raw<'_>>) -> Vec<Asked> {
 
 /// `web_search_call`, `image_generation_call` (read): run by the model's provider and written when
 /// done, so call and result in one.
-pub(super) fn served(tag: &str, call: &Call<'_>, w: &mut Writer<'_, '_>) {
+pub(super) fn served(tag: &str, call: &Call<'_>, w: &mut EventWriter<'_, '_>) {
     let text = call.action.map(|action| action.json().to_owned());
     let arguments: Arguments<'_> = call.action.parse().unwrap_or_default();
     let id = call.id.name().or_else(|| call.call_id.name());
@@ -179,7 +179,7 @@ pub(super) fn served(tag: &str, call: &Call<'_>, w: &mut Writer<'_, '_>) {
 }
 
 /// `function_call_output`, `custom_tool_call_output`, `tool_search_output` (read).
-pub(super) fn output(output: Output<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn output(output: Output<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let Some(id) = output.call_id.name().or_else(|| output.id.name()) else {
         w.unrecognized("response_item/output");
         return;
@@ -188,7 +188,7 @@ pub(super) fn output(output: Output<'_>, memory: &mut Memory, w: &mut Writer<'_,
     let returned = outcome::read(output.output, call.as_ref());
     if call.as_ref().is_some_and(|call| call.question && !call.answered) {
         let answer = (returned.outcome == ToolOutcome::Ok).then(|| returned.text.clone());
-        answered(&id, answer, w);
+        put_answer(&id, answer, w);
     }
     if returned.outcome == ToolOutcome::Denied
         && let Some(turn) = &mut memory.turn
@@ -212,7 +212,7 @@ pub(super) fn output(output: Output<'_>, memory: &mut Memory, w: &mut Writer<'_,
 }
 
 /// `retained_context/verified_answer`: written at the key press, before the output.
-pub(super) fn verified_answer(answer: &VerifiedAnswer<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn verified_answer(answer: &VerifiedAnswer<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let Some(id) = answer.call_id.name() else {
         return;
     };
@@ -223,10 +223,10 @@ pub(super) fn verified_answer(answer: &VerifiedAnswer<'_>, memory: &mut Memory, 
     }
     let answers: Vec<Answered<'_>> = answer.questions.parse().unwrap_or_default();
     let texts: Vec<String> = answers.iter().filter_map(|answered| answered.answer.text()).collect();
-    answered(&id, Some(texts.join("\n")), w);
+    put_answer(&id, Some(texts.join("\n")), w);
 }
 
-fn answered(call: &str, text: Option<String>, w: &mut Writer<'_, '_>) {
+fn put_answer(call: &str, text: Option<String>, w: &mut EventWriter<'_, '_>) {
     let mut event = w.event("answer", Some(call), QuestionAnswered { call_id: Some(call.to_owned()) });
     event.parent = Some(w.identity("question", call));
     event.text = text;

@@ -4,14 +4,14 @@ use events::{CompactTrigger, Confidence, ContextCompacted, Reason, TurnOutcome};
 
 use super::{
     errors,
-    memory::{Memory, OpenTurn, Starter},
+    memory::{CodexMemory, OpenTurn, Starter},
     records::{Attribution, Compacted, Failure, Field, Turn},
-    writer::Writer,
+    writer::EventWriter,
 };
 
 /// `task_started`. `turn_attribution` says who started the turn; in a file whose turns have one, a
 /// turn without belongs to a command of Codex's own (0.169.0, S13-compact: `/compact`).
-pub(super) fn started(turn: &Turn<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn started(turn: &Turn<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let attribution = turn.turn_attribution.parse::<Attribution<'_>>();
     let trigger = attribution.and_then(|said| said.turn_trigger.name());
     let starter = match (trigger.as_deref(), &attribution) {
@@ -34,7 +34,7 @@ pub(super) fn started(turn: &Turn<'_>, memory: &mut Memory, w: &mut Writer<'_, '
 }
 
 /// `task_complete`, with `error` when the turn failed.
-pub(super) fn complete(turn: &Turn<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn complete(turn: &Turn<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let id = turn.turn_id.name();
     let told = close(id.as_deref(), memory);
     let failure = turn.error.map(|error| match error.parse::<Failure<'_>>() {
@@ -54,7 +54,7 @@ pub(super) fn complete(turn: &Turn<'_>, memory: &mut Memory, w: &mut Writer<'_, 
 
 /// `turn_aborted`. A refused dialog ends the turn in the same words as an interrupt; the refused
 /// call (see `outcome`) tells them apart, and only likely.
-pub(super) fn aborted(turn: &Turn<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn aborted(turn: &Turn<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let id = turn.turn_id.name();
     let told = close(id.as_deref(), memory);
     let reason = turn.reason.name().unwrap_or_default();
@@ -68,7 +68,7 @@ pub(super) fn aborted(turn: &Turn<'_>, memory: &mut Memory, w: &mut Writer<'_, '
 }
 
 /// Takes the open turn, if it is the one that ends.
-fn close(id: Option<&str>, memory: &mut Memory) -> OpenTurn {
+fn close(id: Option<&str>, memory: &mut CodexMemory) -> OpenTurn {
     let same = memory.turn.as_ref().is_some_and(|open| id.is_none() || open.id.is_none() || open.id.as_deref() == id);
     if !same {
         return OpenTurn::default();
@@ -78,7 +78,7 @@ fn close(id: Option<&str>, memory: &mut Memory) -> OpenTurn {
 }
 
 /// `compacted`: in a turn of its own when the user asked for it, else within the agent's.
-pub(super) fn compacted(record: &Compacted<'_>, memory: &Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn compacted(record: &Compacted<'_>, memory: &CodexMemory, w: &mut EventWriter<'_, '_>) {
     let trigger = memory.turn.as_ref().and_then(|turn| match turn.starter {
         Starter::Command => Some(CompactTrigger::Manual),
         Starter::User | Starter::Agent | Starter::Itself => Some(CompactTrigger::Auto),

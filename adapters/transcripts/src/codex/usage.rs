@@ -3,27 +3,27 @@
 use events::UsageReported;
 
 use super::{
-    memory::Memory,
-    records::{Field, TokenCount, TokenInfo, Tokens, UsageRecord},
-    writer::Writer,
+    memory::CodexMemory,
+    records::{CodexTokens, Field, TokenCount, TokenInfo, UsageRecord},
+    writer::EventWriter,
 };
 
 /// `token_usage_record`: one for each response, with its id.
-pub(super) fn record(record: &UsageRecord<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn record(record: &UsageRecord<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     memory.usage_records = true;
-    if let Some(tokens) = record.usage.parse::<Tokens>() {
+    if let Some(tokens) = record.usage.parse::<CodexTokens>() {
         let response = record.response_id.name();
         report(&tokens, response.as_deref(), memory, w);
     }
 }
 
 /// `token_count`: after each response, and again without a new one, with the same total.
-pub(super) fn token_count(count: &TokenCount<'_>, memory: &mut Memory, w: &mut Writer<'_, '_>) {
+pub(super) fn token_count(count: &TokenCount<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let Some(info) = count.info.parse::<TokenInfo<'_>>() else {
         return;
     };
-    let total = info.total_token_usage.parse::<Tokens>().map(|total| total.total_tokens);
-    let Some(last) = info.last_token_usage.parse::<Tokens>() else {
+    let total = info.total_token_usage.parse::<CodexTokens>().map(|total| total.total_tokens);
+    let Some(last) = info.last_token_usage.parse::<CodexTokens>() else {
         return;
     };
     if total.is_some() && total == memory.total_tokens {
@@ -33,7 +33,7 @@ pub(super) fn token_count(count: &TokenCount<'_>, memory: &mut Memory, w: &mut W
     report(&last, None, memory, w);
 }
 
-fn report(tokens: &Tokens, response: Option<&str>, memory: &Memory, w: &mut Writer<'_, '_>) {
+fn report(tokens: &CodexTokens, response: Option<&str>, memory: &CodexMemory, w: &mut EventWriter<'_, '_>) {
     if tokens.input_tokens == 0 && tokens.output_tokens == 0 {
         return;
     }

@@ -8,7 +8,7 @@ use super::PROVIDER;
 use tailer::decode::{Decoded, Record, line_identity};
 
 /// Puts out the events of one line.
-pub(super) struct Writer<'r, 'o> {
+pub(super) struct EventWriter<'r, 'o> {
     record: Record<'r>,
     at: Option<Timestamp>,
     session: Arc<str>,
@@ -17,7 +17,7 @@ pub(super) struct Writer<'r, 'o> {
     nameless: u32,
 }
 
-impl<'r, 'o> Writer<'r, 'o> {
+impl<'r, 'o> EventWriter<'r, 'o> {
     pub(super) fn new(record: Record<'r>, at: Option<Timestamp>, session: Arc<str>, out: &'o mut Decoded) -> Self {
         Self { record, at, session, out, nameless: 0 }
     }

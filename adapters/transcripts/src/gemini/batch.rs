@@ -29,7 +29,7 @@ pub(super) struct Batch {
 
 impl Batch {
     /// Puts out a call, and its result if it has one; says whether it has.
-    pub(super) fn tell(
+    pub(super) fn put_call(
         &mut self,
         mut call: ToolCall<'_>,
         session: &Arc<str>,

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use events::ErrorClass;
 use serde_json::value::RawValue;
 
-use super::record::{Part, Thought};
+use super::record::{ContentPart, Thought};
 use agents::borrowed::escapes::unescaped;
 
 /// The readable part of a message's content.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Content<'a> {
+pub(crate) struct MessageText<'a> {
     /// The texts of all parts that are not thoughts.
     pub(crate) text: Cow<'a, str>,
     /// Images and files among the parts.
@@ -21,18 +21,18 @@ pub(crate) struct Content<'a> {
 }
 
 /// Reads a message's content: a string, or a list of parts.
-pub(crate) fn read(raw: Option<&RawValue>) -> Content<'_> {
+pub(crate) fn read(raw: Option<&RawValue>) -> MessageText<'_> {
     let Some(raw) = raw else {
-        return Content::default();
+        return MessageText::default();
     };
     if let Some(text) = unescaped(raw) {
-        return Content { text, ..Content::default() };
+        return MessageText { text, ..MessageText::default() };
     }
     let json = raw.get();
-    let Ok(parts) = serde_json::from_str::<Vec<Part<'_>>>(json) else {
-        return Content { text: Cow::Borrowed(json), ..Content::default() };
+    let Ok(parts) = serde_json::from_str::<Vec<ContentPart<'_>>>(json) else {
+        return MessageText { text: Cow::Borrowed(json), ..MessageText::default() };
     };
-    let mut content = Content::default();
+    let mut content = MessageText::default();
     for part in parts {
         content.responses |= part.function_response.is_some();
         content.attachments += u32::from(part.inline_data.is_some()) + u32::from(part.file_data.is_some());
@@ -58,7 +58,7 @@ pub(super) fn starts_with_response(raw: Option<&RawValue>) -> bool {
 
 /// What a `user` record is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Said<'a> {
+pub(super) enum UserRecord<'a> {
     /// A prompt.
     Prompt { text: Cow<'a, str>, attachments: u32 },
     /// Tool results going back to the model.
@@ -76,37 +76,37 @@ pub(super) enum Said<'a> {
 /// Tells what a `user` record is. The CLI's own filter (0.61.0) skips texts that start with `/`,
 /// `?`, `<session_context>` or `<hook_context>`; but a prompt may start with a path or a comment,
 /// so only what reads as a command is taken for one.
-pub(super) fn said<'a>(content: Option<&'a RawValue>, shown: Option<&'a RawValue>) -> Said<'a> {
+pub(super) fn user_record<'a>(content: Option<&'a RawValue>, shown: Option<&'a RawValue>) -> UserRecord<'a> {
     if starts_with_response(content) {
-        return Said::Responses;
+        return UserRecord::Responses;
     }
-    let Content { text, attachments, responses } = read(content);
+    let MessageText { text, attachments, responses } = read(content);
     if responses {
-        return Said::Responses;
+        return UserRecord::Responses;
     }
     let start = text.trim_start();
     if start.starts_with("<session_context>") || start.starts_with("<hook_context>") {
-        return Said::Context;
+        return UserRecord::Context;
     }
     if start.starts_with("<state_snapshot>") {
-        return Said::Snapshot { text };
+        return UserRecord::Snapshot { text };
     }
     let shown = shown.map(|s| read(Some(s)).text).filter(|s| !s.is_empty());
     if let Some(shown) = shown {
         // `@file` puts the files' contents into the prompt and shows what was typed.
         return if start.starts_with("System:") {
-            Said::Injected { shown }
+            UserRecord::Injected { shown }
         } else {
-            Said::Prompt { text: shown, attachments }
+            UserRecord::Prompt { text: shown, attachments }
         };
     }
     if is_command(start) {
-        return Said::Command { text };
+        return UserRecord::Command { text };
     }
     if start.is_empty() && attachments == 0 {
-        return Said::Context;
+        return UserRecord::Context;
     }
-    Said::Prompt { text, attachments }
+    UserRecord::Prompt { text, attachments }
 }
 
 /// Whether a text is `?` or `/name …` on one line; `/usr/bin …` and `// …` are not.

@@ -10,8 +10,8 @@ use events::Timestamp;
 use serde::de::Error as _;
 
 use super::{
-    memory::{Memory, Told},
-    record::Document,
+    memory::{EmittedMessage, GeminiMemory},
+    record::ChatDocument,
     story::{Header, Scene, Story},
 };
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
@@ -30,8 +30,8 @@ impl GeminiLegacyDecoder {
     pub fn new(path: &str, state: Option<&str>) -> Self {
         let stem = Path::new(path).file_stem().and_then(|s| s.to_str()).unwrap_or_default();
         let nameless = stem.rsplit('-').next().unwrap_or(stem);
-        let told = state.and_then(|s| serde_json::from_str::<VecDeque<Told>>(s).ok()).unwrap_or_default();
-        let mut story = Story::new(Memory { told, ..Memory::default() }, Arc::from(nameless), None);
+        let told = state.and_then(|s| serde_json::from_str::<VecDeque<EmittedMessage>>(s).ok()).unwrap_or_default();
+        let mut story = Story::new(GeminiMemory { told, ..GeminiMemory::default() }, Arc::from(nameless), None);
         story.whole = true;
         Self { story }
     }
@@ -47,7 +47,7 @@ impl GeminiLegacyDecoder {
 impl Decoder for GeminiLegacyDecoder {
     fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
         let text = std::str::from_utf8(record.bytes).map_err(|e| Malformed(serde_json::Error::custom(e)))?;
-        let document: Document<'_> = serde_json::from_str(text)?;
+        let document: ChatDocument<'_> = serde_json::from_str(text)?;
         self.story.again();
         let mut scene = Scene { record: &record, out };
         let header = Header {

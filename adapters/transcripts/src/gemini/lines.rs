@@ -6,8 +6,8 @@ use events::Timestamp;
 use serde::de::Error as _;
 
 use super::{
-    memory::Memory,
-    record::{Line, Message, Odd},
+    memory::GeminiMemory,
+    record::{ChatLine, ChatMessage, Odd},
     story::{Header, Scene, Story},
 };
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
@@ -35,7 +35,7 @@ impl GeminiDecoder {
         let folder = name(path.parent());
         let inside_chats = name(path.parent().and_then(Path::parent)).as_deref() == Some("chats");
         let parent = folder.filter(|_| inside_chats);
-        let memory = state.and_then(|s| serde_json::from_str::<Memory>(s).ok()).unwrap_or_default();
+        let memory = state.and_then(|s| serde_json::from_str::<GeminiMemory>(s).ok()).unwrap_or_default();
         let nameless = if parent.is_some() { stem } else { stem.rsplit('-').next().unwrap_or(stem) };
         Self { story: Story::new(memory, Arc::from(nameless), parent) }
     }
@@ -60,8 +60,8 @@ impl Decoder for GeminiDecoder {
             return Ok(());
         }
         let text = std::str::from_utf8(record.bytes).map_err(|e| Malformed(serde_json::Error::custom(e)))?;
-        match serde_json::from_str::<Line<'_>>(text) {
-            Ok(line) => tell(story, line, &mut scene),
+        match serde_json::from_str::<ChatLine<'_>>(text) {
+            Ok(line) => apply_line(story, line, &mut scene),
             Err(error) => {
                 // A record, but not of a form known here?
                 let odd: Odd<'_> = serde_json::from_str(text).map_err(|_| error)?;
@@ -85,13 +85,13 @@ impl Decoder for GeminiDecoder {
     }
 }
 
-fn tell(story: &mut Story, line: Line<'_>, scene: &mut Scene<'_, '_>) {
+fn apply_line(story: &mut Story, line: ChatLine<'_>, scene: &mut Scene<'_, '_>) {
     if let Some(set) = line.set {
         story.set(set, scene);
     } else if let Some(id) = line.rewind_to {
         story.rewound(&id, scene);
     } else if line.id.is_some() || line.kind_of_message.is_some() {
-        let message = Message {
+        let message = ChatMessage {
             id: line.id,
             timestamp: line.timestamp,
             kind: line.kind_of_message,

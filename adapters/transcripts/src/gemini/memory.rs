@@ -8,9 +8,9 @@ use std::{collections::VecDeque, sync::Arc};
 use events::{Origin, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::standing::Standing;
+use super::standing::StandingRecord;
 
-/// So many messages are remembered.
+/// Maximum number of messages remembered.
 const REMEMBERED: usize = 256;
 
 /// A record with a longer text is not held back; bytes.
@@ -18,17 +18,17 @@ pub(super) const LONGEST_HELD: usize = 64 * 1024;
 
 /// All that is remembered of one file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Memory {
+pub(super) struct GeminiMemory {
     /// The session, once a header named it.
     pub(super) session: Option<Arc<str>>,
     /// `session.started` was put out.
     pub(super) started: bool,
     /// The messages put out last, oldest first.
-    pub(super) told: VecDeque<Told>,
+    pub(super) told: VecDeque<EmittedMessage>,
     /// A record whose meaning the next one decides.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<HeldRecord>,
     /// What the last record says about the state, if it says anything.
-    pub(super) standing: Option<Standing>,
+    pub(super) standing: Option<StandingRecord>,
     /// A turn is open: a prompt or an answer of the model came, and no end that a record names.
     pub(super) open: bool,
     /// The user refused a call of the last batch of tools.
@@ -41,7 +41,7 @@ pub(super) struct Memory {
 
 /// One message that was put out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Told {
+pub(super) struct EmittedMessage {
     /// Hash of its id.
     pub(super) id: u64,
     /// Bytes of its text that were put out.
@@ -56,16 +56,16 @@ pub(super) struct Told {
 
 /// A record put out later, when the next one has shown what it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) enum Held {
+pub(super) enum HeldRecord {
     /// A prompt, or the first record of a restored checkpoint.
-    Prompt { id: String, at: Option<Timestamp>, place: Place, text: String, attachments: u32 },
+    Prompt { id: String, at: Option<Timestamp>, place: RecordPosition, text: String, attachments: u32 },
     /// A compaction, asked for by the user or not.
-    Compaction { id: String, at: Option<Timestamp>, place: Place, summary: String },
+    Compaction { id: String, at: Option<Timestamp>, place: RecordPosition, summary: String },
 }
 
 /// Where and when a record was read, kept for an event that is put out later.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct RecordPosition {
     pub(super) origin: Origin,
     pub(super) observed_at: Timestamp,
 }
@@ -87,14 +87,14 @@ impl Restated {
     }
 }
 
-impl Memory {
+impl GeminiMemory {
     /// Looks up a message by its id.
-    pub(super) fn told(&mut self, id: u64) -> Option<&mut Told> {
+    pub(super) fn emitted(&mut self, id: u64) -> Option<&mut EmittedMessage> {
         self.told.iter_mut().rev().find(|t| t.id == id)
     }
 
     /// Remembers a message, forgetting the oldest if need be.
-    pub(super) fn tell(&mut self, told: Told) {
+    pub(super) fn remember(&mut self, told: EmittedMessage) {
         if self.told.len() >= REMEMBERED {
             self.told.pop_front();
         }

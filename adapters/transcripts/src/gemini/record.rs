@@ -18,7 +18,7 @@ use agents::borrowed::escapes::unescaped;
 /// One line of a chat file: a header, a message, a `$set` or a `$rewindTo`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Line<'a> {
+pub(super) struct ChatLine<'a> {
     #[serde(borrow)]
     pub(super) session_id: Option<Text<'a>>,
     #[serde(borrow)]
@@ -64,13 +64,13 @@ pub(super) struct Set<'a> {
     #[serde(borrow)]
     pub(super) summary: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) messages: Option<Vec<Message<'a>>>,
+    pub(super) messages: Option<Vec<ChatMessage<'a>>>,
 }
 
 /// One message, as in a line of its own, in `$set.messages` and in a legacy file.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Message<'a> {
+pub(super) struct ChatMessage<'a> {
     #[serde(borrow)]
     pub(super) id: Option<Text<'a>>,
     #[serde(borrow)]
@@ -94,7 +94,7 @@ pub(super) struct Message<'a> {
 /// A legacy chat file.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Document<'a> {
+pub(super) struct ChatDocument<'a> {
     #[serde(borrow)]
     pub(super) session_id: Text<'a>,
     #[serde(borrow)]
@@ -102,10 +102,10 @@ pub(super) struct Document<'a> {
     #[serde(borrow)]
     pub(super) summary: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) messages: Vec<Message<'a>>,
+    pub(super) messages: Vec<ChatMessage<'a>>,
 }
 
-/// What is known of a line that does not fit [`Line`]: enough to keep it.
+/// What is known of a line that does not fit [`ChatLine`]: enough to keep it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Odd<'a> {
     #[serde(borrow, rename = "type")]
@@ -145,7 +145,7 @@ pub(crate) struct Output<'a>(pub(crate) Vec<Cow<'a, str>>);
 /// Tokens of one response. `input` includes `cached`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Tokens {
+pub(super) struct GeminiTokens {
     pub(super) input: u64,
     pub(super) output: u64,
     pub(super) cached: u64,
@@ -164,7 +164,7 @@ pub(super) struct Thought<'a> {
 /// One part of a message's content.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Part<'a> {
+pub(super) struct ContentPart<'a> {
     #[serde(borrow)]
     pub(super) text: Option<&'a RawValue>,
     #[serde(default)]
@@ -187,8 +187,8 @@ impl<'de> Deserialize<'de> for Truth {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Output<'a> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Look;
-        impl<'de> Visitor<'de> for Look {
+        struct OutputVisitor;
+        impl<'de> Visitor<'de> for OutputVisitor {
             type Value = Output<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -245,11 +245,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Output<'a> {
                 Ok(Output(texts))
             }
         }
-        d.deserialize_any(Look)
+        d.deserialize_any(OutputVisitor)
     }
 }
 
-/// The texts in an output that is no text itself (content of an MCP tool).
+/// The texts in an output that is not a text itself (content of an MCP tool).
 fn within(raw: &RawValue) -> Vec<Cow<'_, str>> {
     serde_json::from_str::<Output<'_>>(raw.get()).map_or_else(|_| Vec::new(), |o| o.0)
 }

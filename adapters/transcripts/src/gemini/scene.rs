@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use events::{Claim, Confidence, Identity, NewEvent, Payload, Provider, Repeat, Signal, Timestamp, TurnOutcome};
 
-use super::memory::Place;
+use super::memory::RecordPosition;
 use tailer::decode::{Decoded, Record, line_identity};
 
 /// The record being read and where its events go.
@@ -51,8 +51,8 @@ impl Scene<'_, '_> {
     }
 
     /// Where the record is, for an event that is put out later.
-    pub(super) fn place(&self) -> Place {
-        Place { origin: self.out.origin(self.record), observed_at: self.record.observed_at }
+    pub(super) fn place(&self) -> RecordPosition {
+        RecordPosition { origin: self.out.origin(self.record), observed_at: self.record.observed_at }
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) fn signal(claim: Claim, strength: Confidence, words: &str) -> Signal 
 pub(super) fn later(
     out: &Decoded,
     session: &Arc<str>,
-    place: &Place,
+    place: &RecordPosition,
     identity: Identity,
     at: Option<Timestamp>,
     payload: impl Into<Payload>,

@@ -12,7 +12,7 @@
 use events::{Claim, Confidence, Reason, State, Timestamp, TurnOutcome};
 use serde::{Deserialize, Serialize};
 
-use super::{content, memory::Place};
+use super::{content, memory::RecordPosition};
 
 /// What a record that stands last says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,14 +31,14 @@ pub(super) enum Stance {
 
 /// A stance, and the record that takes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Standing {
+pub(super) struct StandingRecord {
     pub(super) stance: Stance,
     /// The id of the message.
     pub(super) id: String,
     /// Its finished tool calls.
     pub(super) calls: u32,
     pub(super) at: Option<Timestamp>,
-    pub(super) place: Place,
+    pub(super) place: RecordPosition,
     /// It was put out.
     pub(super) told: bool,
 }

@@ -1,7 +1,7 @@
 //! What happens in a session, message by message, whichever file tells it.
 //!
 //! Every message is told once; a message with a known id adds only what is new in it. What the
-//! last record means for the state is kept in [`Memory::standing`] and said at a pause; a turn is
+//! last record means for the state is kept in [`GeminiMemory::standing`] and said at a pause; a turn is
 //! known to have been completed when the next prompt comes.
 
 use std::{collections::VecDeque, sync::Arc};
@@ -15,11 +15,11 @@ pub(super) use self::session::Header;
 pub(super) use super::scene::Scene;
 use super::{
     batch::Batch,
-    content::{self, Content, Said},
-    memory::{Held, LONGEST_HELD, Memory, Restated, Told, hash},
-    record::{Message, Tokens, ToolCall},
+    content::{self, MessageText, UserRecord},
+    memory::{EmittedMessage, GeminiMemory, HeldRecord, LONGEST_HELD, Restated, hash},
+    record::{ChatMessage, GeminiTokens, ToolCall},
     scene::{identity, later, signal},
-    standing::{Stance, Standing},
+    standing::{Stance, StandingRecord},
 };
 use tailer::decode::Decoded;
 
@@ -29,12 +29,12 @@ mod session;
 /// The story of one file.
 #[derive(Debug)]
 pub(super) struct Story {
-    pub(super) memory: Memory,
+    pub(super) memory: GeminiMemory,
     pub(super) cwd: Option<String>,
     /// The file is told again as a whole at each change.
     pub(super) whole: bool,
     /// What was put out of the file as it was before.
-    before: VecDeque<Told>,
+    before: VecDeque<EmittedMessage>,
     /// The session's name while no header has named it.
     nameless: Arc<str>,
     /// The session whose helper this is, by the file's folder.
@@ -43,14 +43,14 @@ pub(super) struct Story {
 
 /// How much of a message is news.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum News {
+enum Freshness {
     /// It happens now, or happened when the file says.
     Live,
     /// It is part of a history that is written again.
     History,
 }
 
-impl News {
+impl Freshness {
     fn confidence(self) -> Confidence {
         match self {
             Self::Live => Confidence::High,
@@ -60,14 +60,14 @@ impl News {
 }
 
 impl Story {
-    pub(super) fn new(memory: Memory, nameless: Arc<str>, parent: Option<String>) -> Self {
+    pub(super) fn new(memory: GeminiMemory, nameless: Arc<str>, parent: Option<String>) -> Self {
         Self { memory, cwd: None, whole: false, before: VecDeque::new(), nameless, parent }
     }
 
     /// Begins to tell the whole file again.
     pub(super) fn again(&mut self) {
         self.before = std::mem::take(&mut self.memory.told);
-        self.memory = Memory::default();
+        self.memory = GeminiMemory::default();
     }
 
     fn session(&self) -> Arc<str> {
@@ -75,29 +75,29 @@ impl Story {
     }
 
     /// A message with a record of its own.
-    pub(super) fn message(&mut self, message: Message<'_>, scene: &mut Scene<'_, '_>) {
-        self.release(News::Live, Some(&message), scene.out);
+    pub(super) fn message(&mut self, message: ChatMessage<'_>, scene: &mut Scene<'_, '_>) {
+        self.release(Freshness::Live, Some(&message), scene.out);
         let at = message.timestamp.as_deref().and_then(Timestamp::parse);
         let talk = matches!(message.kind.as_deref(), Some("user" | "gemini"));
-        let mut news = News::Live;
+        let mut news = Freshness::Live;
         if let Some(restated) = self.memory.restated.filter(|_| talk) {
             if !restated.covers(at) {
                 self.memory.restated = None;
             } else if restated.known {
                 return;
             } else {
-                news = News::History;
+                news = Freshness::History;
             }
         }
         self.one(message, news, scene);
     }
 
-    fn one(&mut self, mut message: Message<'_>, news: News, scene: &mut Scene<'_, '_>) {
+    fn one(&mut self, mut message: ChatMessage<'_>, news: Freshness, scene: &mut Scene<'_, '_>) {
         let Some(id) = message.id.take() else {
             return self.unknown("message without an id", None, None, scene);
         };
         let at = message.timestamp.as_deref().and_then(Timestamp::parse);
-        let text = |m: &Message<'_>| content::read(m.content).text.into_owned();
+        let text = |m: &ChatMessage<'_>| content::read(m.content).text.into_owned();
         match message.kind.as_deref() {
             Some("user") => self.user(&id, at, &message, news, scene),
             Some("gemini") => self.answer(&id, at, message, news, scene),
@@ -111,29 +111,42 @@ impl Story {
         }
     }
 
-    fn user(&mut self, id: &str, at: Option<Timestamp>, message: &Message<'_>, news: News, scene: &mut Scene<'_, '_>) {
-        let said = content::said(message.content, message.display_content);
-        if said == Said::Responses || said == Said::Context || self.memory.told(hash(id)).is_some() {
+    fn user(
+        &mut self,
+        id: &str,
+        at: Option<Timestamp>,
+        message: &ChatMessage<'_>,
+        news: Freshness,
+        scene: &mut Scene<'_, '_>,
+    ) {
+        let said = content::user_record(message.content, message.display_content);
+        if said == UserRecord::Responses || said == UserRecord::Context || self.memory.emitted(hash(id)).is_some() {
             return;
         }
-        self.memory.tell(Told { id: hash(id), ..Told::default() });
+        self.memory.remember(EmittedMessage { id: hash(id), ..EmittedMessage::default() });
         let session = self.session();
         match said {
-            Said::Responses | Said::Context => {}
-            Said::Prompt { text, attachments } => {
-                let held =
-                    Held::Prompt { id: id.to_owned(), at, place: scene.place(), text: text.into_owned(), attachments };
+            UserRecord::Responses | UserRecord::Context => {}
+            UserRecord::Prompt { text, attachments } => {
+                let held = HeldRecord::Prompt {
+                    id: id.to_owned(),
+                    at,
+                    place: scene.place(),
+                    text: text.into_owned(),
+                    attachments,
+                };
                 // Only a main session's own record can be the first of a restored history.
-                let certain = news == News::History || self.whole || self.parent.is_some();
-                self.hold(held, certain, news, scene.out);
+                let certain = news == Freshness::History || self.whole || self.parent.is_some();
+                self.hold_back(held, certain, news, scene.out);
             }
-            Said::Snapshot { text } => {
+            UserRecord::Snapshot { text } => {
                 self.memory.restated = at.map(|at| Restated { at, known: true });
-                let held = Held::Compaction { id: id.to_owned(), at, place: scene.place(), summary: text.into_owned() };
-                self.hold(held, false, news, scene.out);
+                let held =
+                    HeldRecord::Compaction { id: id.to_owned(), at, place: scene.place(), summary: text.into_owned() };
+                self.hold_back(held, false, news, scene.out);
             }
-            Said::Injected { shown } => self.notice(id, at, shown.into_owned(), Severity::Warning, scene),
-            Said::Command { text } => {
+            UserRecord::Injected { shown } => self.notice(id, at, shown.into_owned(), Severity::Warning, scene),
+            UserRecord::Command { text } => {
                 let value = content::one_line(&text);
                 let event = scene.event(&session, "command", id, 0, at, Annotation { topic: Topic::Command, value });
                 scene.out.push(event);
@@ -143,8 +156,8 @@ impl Story {
 
     /// Keeps a record back until the next one shows what it is, unless it is too long for that or
     /// nothing can come of it.
-    fn hold(&mut self, held: Held, certain: bool, news: News, out: &mut Decoded) {
-        let (Held::Prompt { text, .. } | Held::Compaction { summary: text, .. }) = &held;
+    fn hold_back(&mut self, held: HeldRecord, certain: bool, news: Freshness, out: &mut Decoded) {
+        let (HeldRecord::Prompt { text, .. } | HeldRecord::Compaction { summary: text, .. }) = &held;
         let certain = certain || text.len() > LONGEST_HELD;
         self.memory.held = Some(held);
         if certain {
@@ -153,14 +166,14 @@ impl Story {
     }
 
     /// Puts out what is held, now that `next` (or nothing more) follows.
-    fn release(&mut self, news: News, next: Option<&Message<'_>>, out: &mut Decoded) {
+    fn release(&mut self, news: Freshness, next: Option<&ChatMessage<'_>>, out: &mut Decoded) {
         let Some(held) = self.memory.held.take() else {
             return;
         };
         let session = self.session();
         let kind = next.and_then(|n| n.kind.as_deref());
         match held {
-            Held::Compaction { id, at, place, summary } => {
+            HeldRecord::Compaction { id, at, place, summary } => {
                 let by_hand = kind == Some("info") && next.is_some_and(|n| content::read(n.content).text.is_empty());
                 let trigger = if by_hand { CompactTrigger::Manual } else { CompactTrigger::Auto };
                 let compacted = ContextCompacted { trigger: Some(trigger), ..ContextCompacted::default() };
@@ -168,16 +181,16 @@ impl Story {
                 let event = NewEvent { text: Some(summary), ..later(out, &session, &place, identity, at, compacted) };
                 out.push(event);
             }
-            Held::Prompt { id, at, place, text, attachments } => {
+            HeldRecord::Prompt { id, at, place, text, attachments } => {
                 let restated = at.map(|at| Restated { at, known: false });
                 let next_at = next.and_then(|n| n.timestamp.as_deref()).and_then(Timestamp::parse);
                 let copied = matches!(kind, Some("user" | "gemini")) && restated.is_some_and(|r| r.covers(next_at));
-                let news = if copied { News::History } else { news };
+                let news = if copied { Freshness::History } else { news };
                 if copied {
                     self.memory.restated = restated;
                 }
                 self.settle(out);
-                self.memory.open = news == News::Live;
+                self.memory.open = news == Freshness::Live;
                 self.memory.denied = false;
                 let origin = if self.parent.is_some() { PromptOrigin::Agent } else { PromptOrigin::Human };
                 let prompt = UserPrompt { origin, attachments, provider_turn_id: None };
@@ -212,23 +225,30 @@ impl Story {
     }
 
     /// A message of the model, or an update of one.
-    fn answer(&mut self, id: &str, at: Option<Timestamp>, message: Message<'_>, news: News, scene: &mut Scene<'_, '_>) {
+    fn answer(
+        &mut self,
+        id: &str,
+        at: Option<Timestamp>,
+        message: ChatMessage<'_>,
+        news: Freshness,
+        scene: &mut Scene<'_, '_>,
+    ) {
         let session = self.session();
         let key = hash(id);
-        let known = self.memory.told(key).map(|t| *t);
+        let known = self.memory.emitted(key).map(|t| *t);
         let new = known.is_none();
-        let mut told = known.unwrap_or(Told { id: key, ..Told::default() });
+        let mut told = known.unwrap_or(EmittedMessage { id: key, ..EmittedMessage::default() });
         // An update repeats the whole message; what did not change is not read again.
         let raw = message.content.map_or(0, |c| length(c.get()));
-        let content = if new || raw != told.raw { content::read(message.content) } else { Content::default() };
+        let content = if new || raw != told.raw { content::read(message.content) } else { MessageText::default() };
         let calls = message.tool_calls.unwrap_or_default();
         let thinking = message.thoughts.filter(|_| new).and_then(content::thinking);
         let tokens = message.tokens.filter(|_| !told.usage);
-        let tokens = tokens.and_then(|t| serde_json::from_str::<Tokens>(t.get()).ok());
+        let tokens = tokens.and_then(|t| serde_json::from_str::<GeminiTokens>(t.get()).ok());
         // A history written again has only the texts; whoever answers says how and for how much.
         let bare =
             message.thoughts.is_none() && message.tokens.is_none() && message.model.is_none() && calls.is_empty();
-        let news = if bare && !self.whole { News::History } else { news };
+        let news = if bare && !self.whole { Freshness::History } else { news };
 
         // The carrier of a cancelled call: the CLI could not add it to the message before it.
         let carrier = content.text.is_empty() && thinking.is_none() && tokens.is_none() && !calls.is_empty();
@@ -248,7 +268,7 @@ impl Story {
                 ..scene.event(&session, "message", id, 0, at, payload)
             };
             scene.out.push(event);
-            self.memory.open |= news == News::Live;
+            self.memory.open |= news == Freshness::Live;
         }
         let before = self.before.iter().find(|t| t.id == key).map(|t| t.text).or_else(|| known.map(|k| k.text));
         if let Some(from) = before {
@@ -272,9 +292,9 @@ impl Story {
         }
 
         let batch = self.calls(calls, &mut told, at, news, scene);
-        match self.memory.told(key) {
+        match self.memory.emitted(key) {
             Some(slot) => *slot = told,
-            None => self.memory.tell(told),
+            None => self.memory.remember(told),
         }
         let stance = new.then(|| Stance::of(&content.text, tokens.map(|t| t.output)));
         self.stand(id, at, stance, &batch, told.calls, scene);
@@ -295,16 +315,16 @@ impl Story {
     fn calls(
         &mut self,
         calls: Vec<ToolCall<'_>>,
-        told: &mut Told,
+        told: &mut EmittedMessage,
         at: Option<Timestamp>,
-        news: News,
+        news: Freshness,
         scene: &mut Scene<'_, '_>,
     ) -> Batch {
         let session = self.session();
         let mut batch = Batch::default();
         let mut unbroken = true;
         for call in calls.into_iter().skip(told.calls as usize) {
-            let finished = batch.tell(call, &session, at, news.confidence(), scene);
+            let finished = batch.put_call(call, &session, at, news.confidence(), scene);
             unbroken &= finished;
             told.calls += u32::from(unbroken);
         }
@@ -323,7 +343,7 @@ impl Story {
     ) {
         let session = self.session();
         let standing =
-            |stance| Some(Standing { stance, id: id.to_owned(), calls, at, place: scene.place(), told: false });
+            |stance| Some(StandingRecord { stance, id: id.to_owned(), calls, at, place: scene.place(), told: false });
         if batch.finished > 0 {
             self.memory.denied = batch.denied;
             if self.parent.is_some() && batch.completed_task {
@@ -349,7 +369,7 @@ impl Story {
 
     /// Nothing more is in the file for now: what stands last counts.
     pub(super) fn pause(&mut self, out: &mut Decoded) {
-        self.release(News::Live, None, out);
+        self.release(Freshness::Live, None, out);
         let session = self.session();
         let Some(standing) = self.memory.standing.as_mut().filter(|s| !s.told) else {
             return;

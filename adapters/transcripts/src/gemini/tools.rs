@@ -116,11 +116,11 @@ fn text(raw: Option<&RawValue>) -> Option<String> {
 
 fn first_question(raw: Option<&RawValue>) -> Option<String> {
     #[derive(Deserialize)]
-    struct Question<'a> {
+    struct QuestionArgument<'a> {
         #[serde(borrow)]
         question: Option<Text<'a>>,
     }
-    let asked: Vec<Question<'_>> = serde_json::from_str(raw?.get()).ok()?;
+    let asked: Vec<QuestionArgument<'_>> = serde_json::from_str(raw?.get()).ok()?;
     asked.into_iter().find_map(|q| q.question).map(|q| q.0.into_owned())
 }
 

@@ -10,14 +10,14 @@ use agents::borrowed::escapes::unescaped;
 use tailer::decode::Malformed;
 
 /// A field as it is written.
-pub(super) type Raw<'a> = Option<&'a RawValue>;
+pub(super) type PiField<'a> = Option<&'a RawValue>;
 
 macro_rules! shape {
     ($(#[$doc:meta])* $name:ident { $($field:ident $(= $written:literal)?,)* }) => {
         $(#[$doc])*
         #[derive(Debug, Default, Deserialize)]
         #[serde(default, rename_all = "camelCase")]
-        pub(super) struct $name<'a> { $(#[serde(borrow $(, rename = $written)?)] pub(super) $field: Raw<'a>,)* }
+        pub(super) struct $name<'a> { $(#[serde(borrow $(, rename = $written)?)] pub(super) $field: PiField<'a>,)* }
     };
 }
 
@@ -64,36 +64,36 @@ pub(super) fn line(bytes: &[u8]) -> Result<Line<'_>, Malformed> {
 }
 
 /// Reads a shape out of a field; all of it is absent when the field is something else.
-pub(super) fn shape<'a, T: Deserialize<'a> + Default>(raw: Raw<'a>) -> T {
+pub(super) fn shape<'a, T: Deserialize<'a> + Default>(raw: PiField<'a>) -> T {
     raw.filter(|raw| raw.get().starts_with('{'))
         .and_then(|raw| serde_json::from_str(raw.get()).ok())
         .unwrap_or_default()
 }
 
 /// The text of a field.
-pub(super) fn text(raw: Raw<'_>) -> Option<Cow<'_, str>> {
+pub(super) fn text(raw: PiField<'_>) -> Option<Cow<'_, str>> {
     unescaped(raw?)
 }
 
 /// The text of a field, when it says anything.
-pub(super) fn words(raw: Raw<'_>) -> Option<String> {
+pub(super) fn words(raw: PiField<'_>) -> Option<String> {
     text(raw).filter(|t| !t.trim().is_empty()).map(Cow::into_owned)
 }
 
 /// A count.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
-pub(super) fn count(raw: Raw<'_>) -> Option<u64> {
+pub(super) fn count(raw: PiField<'_>) -> Option<u64> {
     let number: f64 = raw?.get().parse().ok()?;
     (0.0..1e18).contains(&number).then_some(number as u64)
 }
 
 /// Whether a field is `true`.
-pub(super) fn is_true(raw: Raw<'_>) -> bool {
+pub(super) fn is_true(raw: PiField<'_>) -> bool {
     raw.is_some_and(|raw| raw.get() == "true")
 }
 
 /// The parts of a content; a string is one text.
-pub(super) fn parts(raw: Raw<'_>) -> Vec<Part<'_>> {
+pub(super) fn parts(raw: PiField<'_>) -> Vec<Part<'_>> {
     let Some(raw) = raw else { return Vec::new() };
     match raw.get().as_bytes().first() {
         Some(b'"') => vec![Part { text: Some(raw), ..Part::default() }],
@@ -106,7 +106,7 @@ pub(super) fn parts(raw: Raw<'_>) -> Vec<Part<'_>> {
 }
 
 /// The readable part of a content, and how many images and files are beside it.
-pub(super) fn readable(raw: Raw<'_>) -> (Option<String>, u32) {
+pub(super) fn readable(raw: PiField<'_>) -> (Option<String>, u32) {
     let (mut all, mut others) = (None::<String>, 0);
     for part in parts(raw) {
         match text(part.text) {

@@ -5,12 +5,12 @@
 //!   (`session.forked` from the session itself, like a rewind); nothing that was told is taken back. That the leaf
 //!   moved is seen when something is appended there, not before: pi keeps no note of it. Our own sessions do
 //!   ([`LEAF_TYPE`]).
-//! - Where a line before could not be read, an entry follows one that is not known. That is no going back.
+//! - Where a line before could not be read, an entry follows one that is not known. That is not a step back.
 //! - Ids of entries are 8 hex digits, and differ within one file only. With its moment an entry is itself everywhere:
 //!   a fork's file begins with copies that keep both. What is older than the header is such a copy and is handed to
 //!   the session it was first written in, so that it does not matter which file is read first. What is older
 //!   than that session too was copied before, and is left to the file it comes from.
-//! - Version 1 has no ids. When pi opens such a file it writes it anew with ids, and its entries are told again.
+//! - Version 1 has no ids. When pi opens such a file it rewrites it with ids, and its entries are put out again.
 //! - oh-my-pi's file begins with its title, in a line that is overwritten in place, before the header.
 
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 use session_tree::entry::LEAF_TYPE;
 
 use super::{
+    entry::EntryWriter,
     record::{self, Line, Message, shape, text},
-    said::Said,
 };
 use tailer::decode::{Decoded, Decoder, Malformed, Record, line_identity};
 
@@ -34,20 +34,20 @@ const STEP_BACK: u32 = 9_000;
 /// What a decoder carries from line to line.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Carried {
+pub(super) struct PiState {
     /// The header's id.
     session: Option<String>,
     /// The header's moment, when the session is a fork: older entries are copies.
     began: Option<Timestamp>,
-    /// The session it is a fork of,
+    /// The session it is a fork of.
     parent: Option<String>,
-    /// and when that one began.
+    /// When the session it is a fork of began.
     parent_began: Option<Timestamp>,
     /// A title that was read before the header.
     title: Option<String>,
-    /// The id of the last entry,
+    /// The id of the last entry.
     last: Option<String>,
-    /// and of the one that the next is expected to follow: the same, unless the leaf was moved.
+    /// The id of the entry that the next one is expected to follow: the last one, unless the leaf was moved.
     leaf: Option<String>,
     /// Whether there was an entry.
     begun: bool,
@@ -64,7 +64,7 @@ pub(super) struct Carried {
 pub struct PiDecoder {
     provider: Provider,
     session: Arc<str>,
-    carried: Carried,
+    carried: PiState,
 }
 
 impl PiDecoder {
@@ -72,7 +72,7 @@ impl PiDecoder {
     /// (`provider` says whose it is). A state that cannot be read is ignored.
     #[must_use]
     pub fn new(provider: Provider, path: &str, state: Option<&str>) -> Self {
-        let carried: Carried = state.and_then(|s| serde_json::from_str(s).ok()).unwrap_or_default();
+        let carried: PiState = state.and_then(|s| serde_json::from_str(s).ok()).unwrap_or_default();
         let session = carried.session.as_deref().map_or_else(|| Arc::from(named(path).1), Arc::from);
         Self { provider, session, carried }
     }
@@ -83,10 +83,10 @@ impl PiDecoder {
             self.carried.title = Some(title);
             return;
         }
-        self.tell_title(title, record, out);
+        self.put_title(title, record, out);
     }
 
-    fn tell_title(&self, value: String, record: &Record<'_>, out: &mut Decoded) {
+    fn put_title(&self, value: String, record: &Record<'_>, out: &mut Decoded) {
         let identity = Identity::of(self.provider, "title", &[self.session.as_bytes(), value.as_bytes()]);
         out.push(out.event(record, &self.session, identity, Annotation { topic: Topic::Title, value }));
     }
@@ -126,7 +126,7 @@ impl PiDecoder {
             self.carried.parent_began = parent_began;
         }
         if let Some(title) = self.carried.title.take() {
-            self.tell_title(title, record, out);
+            self.put_title(title, record, out);
         }
     }
 
@@ -144,11 +144,11 @@ impl PiDecoder {
         };
         let id = text(line.id);
         let name = id.as_deref().map(|id| format!("{id}/{}", written.as_deref().unwrap_or_default()));
-        let mut said = Said { provider: self.provider, owner, name, at, record, out };
+        let mut said = EntryWriter { provider: self.provider, owner, name, at, record, out };
         if !is_copy {
             self.step_back(line, &mut said);
         }
-        // A label is made anew in a fork, with the time of the one it stands for.
+        // A label is made again in a fork, with the time of the one it stands for.
         let is_told_elsewhere = is_copy && (older(self.carried.parent_began) || kind == "label");
         let leaf = (text(line.custom_type).as_deref() == Some(LEAF_TYPE) && kind == "custom").then(|| said.leaf(line));
         if !is_told_elsewhere && leaf.is_none() {
@@ -163,7 +163,7 @@ impl PiDecoder {
     }
 
     /// Tells that an entry does not follow the last one.
-    fn step_back(&mut self, line: &Line<'_>, said: &mut Said<'_, '_>) {
+    fn step_back(&mut self, line: &Line<'_>, said: &mut EntryWriter<'_, '_>) {
         let carried = &mut self.carried;
         let parent = text(line.parent_id).filter(|id| !id.is_empty());
         let follows = [&carried.leaf, &carried.last].into_iter().any(|id| id.as_deref() == parent.as_deref());
@@ -174,7 +174,7 @@ impl PiDecoder {
         }
         carried.working = false;
         let fork = SessionForked { from: self.session.to_string(), at: parent.map(|id| id.into_owned()) };
-        said.tell(STEP_BACK, fork, None);
+        said.put(STEP_BACK, fork, None);
     }
 }
 
@@ -200,9 +200,9 @@ impl Decoder for PiDecoder {
     }
 }
 
-impl Said<'_, '_> {
+impl EntryWriter<'_, '_> {
     /// Puts out an event about the entry; `block` tells it from others of the same entry.
-    pub(super) fn tell(&mut self, block: u32, payload: impl Into<Payload>, text: Option<String>) {
+    pub(super) fn put(&mut self, block: u32, payload: impl Into<Payload>, text: Option<String>) {
         let (identity, repeat) = match &self.name {
             Some(name) => (Identity::record(self.provider, name, block), Repeat::Unique),
             None => (line_identity(self.provider, &self.owner, self.record.bytes, block), Repeat::Next),

@@ -2,7 +2,7 @@
 
 use events::{ErrorClass, Stop, ToolKind, ToolOutcome};
 
-use super::record::{Raw, shape, words};
+use super::record::{PiField, shape, words};
 use serde::Deserialize;
 
 /// What a tool does: pi's own, those oh-my-pi adds, and MCP servers'.
@@ -24,27 +24,27 @@ pub(super) fn tool_kind(name: &str) -> ToolKind {
 #[serde(default)]
 struct Arguments<'a> {
     #[serde(borrow)]
-    command: Raw<'a>,
+    command: PiField<'a>,
     #[serde(borrow)]
-    path: Raw<'a>,
+    path: PiField<'a>,
     #[serde(borrow)]
-    file_path: Raw<'a>,
+    file_path: PiField<'a>,
     #[serde(borrow)]
-    pattern: Raw<'a>,
+    pattern: PiField<'a>,
     #[serde(borrow)]
-    url: Raw<'a>,
+    url: PiField<'a>,
     #[serde(borrow)]
-    query: Raw<'a>,
+    query: PiField<'a>,
     #[serde(borrow)]
-    question: Raw<'a>,
+    question: PiField<'a>,
     #[serde(borrow)]
-    task: Raw<'a>,
+    task: PiField<'a>,
     #[serde(borrow)]
-    prompt: Raw<'a>,
+    prompt: PiField<'a>,
 }
 
 /// One line about a call: the command, the file, the URL.
-pub(super) fn title(tool: ToolKind, arguments: Raw<'_>) -> Option<String> {
+pub(super) fn title(tool: ToolKind, arguments: PiField<'_>) -> Option<String> {
     let of: Arguments<'_> = shape(arguments);
     let first = match tool {
         ToolKind::Execute => [of.command, None, None],

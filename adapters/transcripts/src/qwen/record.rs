@@ -9,7 +9,7 @@ pub(super) use agents::borrowed::Text;
 /// One line.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Line<'a> {
+pub(super) struct QwenLine<'a> {
     #[serde(borrow, rename = "type")]
     pub(super) kind: Text<'a>,
     #[serde(borrow)]
@@ -31,7 +31,7 @@ pub(super) struct Line<'a> {
     #[serde(borrow)]
     pub(super) model: Option<Text<'a>>,
     #[serde(borrow)]
-    pub(super) message: Option<Message<'a>>,
+    pub(super) message: Option<QwenMessage<'a>>,
     #[serde(borrow)]
     pub(super) usage_metadata: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -49,7 +49,7 @@ pub(super) struct Odd<'a> {
 
 /// A message of Gemini's API.
 #[derive(Debug, Deserialize)]
-pub(super) struct Message<'a> {
+pub(super) struct QwenMessage<'a> {
     #[serde(borrow)]
     pub(super) parts: Option<&'a RawValue>,
 }
@@ -57,7 +57,7 @@ pub(super) struct Message<'a> {
 /// A part of a message, as far as `gemini::content` does not read it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Part<'a> {
+pub(super) struct QwenPart<'a> {
     #[serde(borrow)]
     pub(super) text: Option<&'a RawValue>,
     #[serde(default)]
@@ -65,12 +65,12 @@ pub(super) struct Part<'a> {
     #[serde(borrow)]
     pub(super) function_call: Option<ToolCall<'a>>,
     #[serde(borrow)]
-    pub(super) function_response: Option<Response<'a>>,
+    pub(super) function_response: Option<ToolResponse<'a>>,
 }
 
 /// What a tool gave back to the model.
 #[derive(Debug, Deserialize)]
-pub(super) struct Response<'a> {
+pub(super) struct ToolResponse<'a> {
     #[serde(borrow)]
     pub(super) id: Option<Text<'a>>,
     #[serde(borrow, default)]
@@ -101,7 +101,7 @@ pub(super) struct ShellResult {
 /// Tokens of one response. `prompt` includes `cached`; `candidates` includes `thoughts`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Tokens {
+pub(super) struct QwenTokens {
     #[serde(rename = "promptTokenCount")]
     pub(super) prompt: u64,
     #[serde(rename = "candidatesTokenCount")]

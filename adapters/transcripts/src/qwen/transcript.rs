@@ -5,7 +5,7 @@ use std::sync::Arc;
 use events::{Identity, NewEvent, Payload, Provider, Repeat, SessionStarted, StartKind, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::record::{Line, Odd, Text};
+use super::record::{Odd, QwenLine, Text};
 use tailer::decode::{Decoded, Decoder, Malformed, Record, line_identity};
 
 const PROVIDER: Provider = Provider::Qwen;
@@ -17,13 +17,13 @@ const STARTED: u32 = 1;
 #[derive(Debug)]
 pub struct QwenDecoder {
     session: Arc<str>,
-    carried: Carried,
+    carried: QwenState,
 }
 
 /// What is needed to go on after a restart.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Carried {
+pub(super) struct QwenState {
     session: Option<String>,
     cwd: Option<String>,
     branch: Option<String>,
@@ -45,16 +45,16 @@ impl QwenDecoder {
     /// A decoder for the file at `path`, going on from `state`.
     #[must_use]
     pub fn new(path: &str, state: Option<&str>) -> Self {
-        let carried: Carried = state.and_then(|state| serde_json::from_str(state).ok()).unwrap_or_default();
+        let carried: QwenState = state.and_then(|state| serde_json::from_str(state).ok()).unwrap_or_default();
         let name = path.rsplit('/').next().unwrap_or_default();
         let name = name.strip_suffix(".jsonl").unwrap_or(name);
         Self { session: Arc::from(carried.session.as_deref().unwrap_or(name)), carried }
     }
 }
 
-impl Carried {
+impl QwenState {
     /// Directory, branch and version: in each record, told when they change.
-    fn surroundings(&mut self, line: &Line<'_>, scene: &mut Scene<'_, '_>) {
+    fn surroundings(&mut self, line: &QwenLine<'_>, scene: &mut Scene<'_, '_>) {
         let first = self.session.is_none();
         let mut changed = first;
         for (known, said) in
@@ -106,7 +106,7 @@ impl Scene<'_, '_> {
 impl Decoder for QwenDecoder {
     fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
         let session = Arc::clone(&self.session);
-        let line: Line<'_> = match serde_json::from_slice(record.bytes) {
+        let line: QwenLine<'_> = match serde_json::from_slice(record.bytes) {
             Ok(line) => line,
             Err(error) => {
                 // A field of another type than ever seen: kept as it is.

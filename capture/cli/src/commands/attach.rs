@@ -5,8 +5,8 @@ use std::{io::IsTerminal, os::fd::AsFd, path::Path, process::ExitCode, str::From
 use ::terminal::host::{
     keys::DetachKey,
     launch,
-    runs::{self, Found},
-    terminal::{Raw, Saved},
+    runs::{self, FoundRun},
+    terminal::{RawMode, Saved},
     wire::Attach,
 };
 use anyhow::Context as _;
@@ -44,13 +44,13 @@ impl FromStr for Key {
 pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let data = places::data_dir(data)?;
     let run = match runs::find(&data, &arguments.run) {
-        Found::One(run) => run,
-        Found::Several(runs) => {
+        FoundRun::One(run) => run,
+        FoundRun::Several(runs) => {
             let runs: Vec<String> = runs.iter().map(ToString::to_string).collect();
             let text = format!("`{}` fits several runs: {}", arguments.run, runs.join(", "));
             return Err(Failed::NotFound(text).into());
         }
-        Found::None => {
+        FoundRun::None => {
             let known: Vec<String> = runs::list(&data)
                 .iter()
                 .map(|r| format!("{}{}", r.run, r.name.as_ref().map(|n| format!(" ({})", safe(n))).unwrap_or_default()))
@@ -64,7 +64,7 @@ pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<
         return Err(Failed::Other("attaching needs a terminal".into()).into());
     }
     let attach = Attach { read_only: arguments.read_only, take: arguments.take, detach_key: arguments.detach_key.0 };
-    let raw = Saved::of(input.as_fd()).map(Raw::new);
+    let raw = Saved::of(input.as_fd()).map(RawMode::new);
     let outcome = launch::attach(&run.socket, attach, [input.as_fd(), output.as_fd()], raw)
         .with_context(|| format!("cannot attach to {}", run.run))?;
     finish(outcome, None)

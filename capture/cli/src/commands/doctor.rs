@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use ::terminal::screen::Rules;
+use ::terminal::screen::ScreenRules;
 use api::{
     health::{SourceHealth, Sources},
     routes::HealthSources,
@@ -61,7 +61,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
     );
     check("data", true, context.data.display().to_string());
     let rules = places::screen_rules_dir()?;
-    match Rules::load(Some(&rules)) {
+    match ScreenRules::load(Some(&rules)) {
         Ok(_) if rules.is_dir() => check("screen rules", true, format!("built in, and {}", rules.display())),
         Ok(_) => check("screen rules", true, "built in".into()),
         Err(error) => check("screen rules", false, format!("{error}; runs use the built-in ones")),

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use ::terminal::screen::{Explanation, Need, Outcome};
+use ::terminal::screen::{Explanation, Need, RuleMatch};
 use api::{
     history::{HistoryQuery, StatusChange},
     list::Limit,
@@ -169,14 +169,14 @@ fn explain_screen(out: &mut dyn Write, screen: &Explanation) -> std::io::Result<
     for rule in &screen.rules {
         let reason = rule.reason.map_or("", |r| r.as_str());
         let outcome = match rule.outcome {
-            Outcome::Chosen => "MATCHES, and decides".to_owned(),
-            Outcome::Below => "matches; one above it decides".to_owned(),
-            Outcome::Debouncing { ms } => format!("matches; must hold for {ms} ms more"),
-            Outcome::Held => "matches; the one before it is kept for a moment".to_owned(),
-            Outcome::NoMatch => "no".to_owned(),
+            RuleMatch::Chosen => "MATCHES, and decides".to_owned(),
+            RuleMatch::Below => "matches; one above it decides".to_owned(),
+            RuleMatch::Debouncing { ms } => format!("matches; must hold for {ms} ms more"),
+            RuleMatch::Held => "matches; the one before it is kept for a moment".to_owned(),
+            RuleMatch::NoMatch => "no".to_owned(),
         };
         writeln!(out, "  {:>4} {:<22} {:<16} {reason:<13} {outcome}", rule.priority, safe(&rule.name), rule.state)?;
-        for check in rule.checks.iter().filter(|c| c.ok == (rule.outcome != Outcome::NoMatch)) {
+        for check in rule.checks.iter().filter(|c| c.ok == (rule.outcome != RuleMatch::NoMatch)) {
             let (region, pattern) = (safe(&check.region), shortened(&check.pattern));
             let words = match (check.need, check.found.as_deref()) {
                 (Need::None, Some(found)) => {

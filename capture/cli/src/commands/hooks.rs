@@ -17,8 +17,8 @@ use api::{
 };
 use events::Provider;
 use hooks::{
-    AGENTS, Command, Error, Plan, Search, State, Status, Unsupported, VersionUnknown, Wish, accepted_events, catalogue,
-    facts,
+    AGENTS, Error, HookCommand, HookStatus, InstallState, Plan, ProgramSearch, Unsupported, VersionUnknown, Wish,
+    accepted_events, catalogue, facts,
 };
 
 use self::show::{Changed, Looked};
@@ -85,7 +85,7 @@ struct Change {
 #[derive(Debug)]
 pub(super) enum Purpose {
     /// Entries that run this, for the events that each agent accepts, or by force for all.
-    Install { command: Command, force: bool },
+    Install { command: HookCommand, force: bool },
     /// No entries of ours.
     Uninstall,
 }
@@ -107,7 +107,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     match &arguments.verb {
         Verb::Install(install) => {
             refuse_changing(&install.change)?;
-            let command = Command { approver: install.approver, ..command(context)? };
+            let command = HookCommand { approver: install.approver, ..command(context)? };
             make(context, &install.change, &Purpose::Install { command, force: install.force })
         }
         Verb::Uninstall(change) => {
@@ -145,10 +145,10 @@ fn meant(context: &Context, which: &Which) -> anyhow::Result<Vec<(Provider, Path
 
 /// What the agents are to run. They run it in an environment of theirs, in which nothing may lead it to
 /// another server: the data directory is named.
-fn command(context: &Context) -> anyhow::Result<Command> {
+fn command(context: &Context) -> anyhow::Result<HookCommand> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
     let data = std::path::absolute(&context.data)?;
-    Ok(Command { program, data_dir: Some(data), approver: None })
+    Ok(HookCommand { program, data_dir: Some(data), approver: None })
 }
 
 fn make(context: &Context, change: &Change, purpose: &Purpose) -> anyhow::Result<()> {
@@ -194,7 +194,13 @@ fn make(context: &Context, change: &Change, purpose: &Purpose) -> anyhow::Result
 }
 
 /// What would become of one agent's settings.
-fn plan(context: &Context, provider: Provider, home: &Path, purpose: &Purpose, search: &Search) -> Result<Plan, Error> {
+fn plan(
+    context: &Context,
+    provider: Provider,
+    home: &Path,
+    purpose: &Purpose,
+    search: &ProgramSearch,
+) -> Result<Plan, Error> {
     let (wish, risk) = match purpose {
         Purpose::Uninstall => (Wish::Uninstall, None),
         Purpose::Install { command, force } => {
@@ -314,8 +320,8 @@ pub(super) fn accepted(context: &Context) -> anyhow::Result<Vec<(Provider, bool,
     let mut all = Vec::new();
     for provider in AGENTS.iter().copied() {
         let Some(home) = homes.of(provider).first() else { continue };
-        let Ok(status) = Status::read(provider, home, &command, || search.installed(provider)) else { continue };
-        if status.state != State::NotInstalled {
+        let Ok(status) = HookStatus::read(provider, home, &command, || search.installed(provider)) else { continue };
+        if status.state != InstallState::NotInstalled {
             let version = status.version.map_or_else(String::new, |version| format!(" {version}"));
             let words = status.fit.in_words();
             let words = words.unwrap_or_else(|| format!("{provider}{version} knows every hook event in them"));
@@ -332,8 +338,8 @@ fn heard(context: &Context) -> Option<Vec<SourceHealth>> {
     Some(sources)
 }
 
-fn looked(provider: Provider, home: &Path, command: &Command, search: &Search) -> Looked {
-    match Status::read(provider, home, command, || search.installed(provider)) {
+fn looked(provider: Provider, home: &Path, command: &HookCommand, search: &ProgramSearch) -> Looked {
+    match HookStatus::read(provider, home, command, || search.installed(provider)) {
         Ok(status) => Looked::from(status),
         Err(error) => Looked::unreadable(provider, home, &error),
     }

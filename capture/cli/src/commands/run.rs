@@ -12,13 +12,13 @@ use std::{
 use ::terminal::{
     host::{
         child,
-        launch::{self, Outcome},
-        start::{Find, Outside},
+        launch::{self, LaunchOutcome},
+        start::{FindSocket, Outside},
         supervise,
-        terminal::{Raw, Saved},
-        wire::{Notify, OnHangup, Record, Spec, Stream},
+        terminal::{RawMode, Saved},
+        wire::{Notify, OnHangup, RecordSpec, Spec, StreamTarget},
     },
-    screen::{Rules, Size},
+    screen::{ScreenRules, Size},
 };
 use anyhow::Context as _;
 use events::RunId;
@@ -133,24 +133,24 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
     // ask its terminal, as a pager does.
     let typed = if terminals[0] || arguments.tty { ours[0] } else { ours[1] };
     let mut descriptors: Vec<BorrowedFd<'_>> = vec![typed, ours[1]];
-    descriptors.extend(ours.iter().zip(spec.streams).filter(|(_, s)| *s == Stream::Inherited).map(|(fd, _)| *fd));
+    descriptors.extend(ours.iter().zip(spec.streams).filter(|(_, s)| *s == StreamTarget::Inherited).map(|(fd, _)| *fd));
     let run = spec.run;
-    let raw = Saved::of(typed).or_else(|| Saved::of(ours[1])).map(Raw::new);
+    let raw = Saved::of(typed).or_else(|| Saved::of(ours[1])).map(RawMode::new);
     let started = launch::start(spec, &descriptors).context("cannot start the host of the run")?;
     finish(started.follow(raw)?, Some(run))
 }
 
 /// Says how it ended where that is not plain, and gives the code for it.
-pub(super) fn finish(outcome: Outcome, run: Option<RunId>) -> anyhow::Result<ExitCode> {
+pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>) -> anyhow::Result<ExitCode> {
     Ok(match outcome {
-        Outcome::Exited(exit) => ExitCode::from(exit.shell_code()),
-        Outcome::Detached(run) => {
+        LaunchOutcome::Exited(exit) => ExitCode::from(exit.shell_code()),
+        LaunchOutcome::Detached(run) => {
             // Wherever the cursor was left.
             terminal::note(&format!("\ncapture: detached; `capture attach {run}` attaches again"));
             ExitCode::SUCCESS
         }
-        Outcome::HungUp => ExitCode::from(129),
-        Outcome::Lost(exit) if run.is_some() => {
+        LaunchOutcome::HungUp => ExitCode::from(129),
+        LaunchOutcome::Lost(exit) if run.is_some() => {
             // Nobody knows any more what the program turned on.
             if std::io::stderr().is_terminal() {
                 terminal::stderr().control(super::fix_tty::LEAVE).ok();
@@ -158,9 +158,9 @@ pub(super) fn finish(outcome: Outcome, run: Option<RunId>) -> anyhow::Result<Exi
             terminal::note("capture: the run's host is gone, and the program with its terminal");
             ExitCode::from(exit.shell_code().max(1))
         }
-        Outcome::Lost(_) => return Err(Failed::Other("the run's host is gone".into()).into()),
-        Outcome::Refused(why) if run.is_some() => return Err(Failed::Other(why).into()),
-        Outcome::Refused(why) => return Err(Failed::Refused(why).into()),
+        LaunchOutcome::Lost(_) => return Err(Failed::Other("the run's host is gone".into()).into()),
+        LaunchOutcome::Refused(why) if run.is_some() => return Err(Failed::Other(why).into()),
+        LaunchOutcome::Refused(why) => return Err(Failed::Refused(why).into()),
     })
 }
 
@@ -189,8 +189,8 @@ fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::R
         environment.push(("TERM".to_owned(), "xterm-256color".to_owned()));
     }
     let own = arguments.detach || arguments.tty;
-    let record = arguments.record.as_ref().map(|file| -> anyhow::Result<Record> {
-        Ok(Record {
+    let record = arguments.record.as_ref().map(|file| -> anyhow::Result<RecordSpec> {
+        Ok(RecordSpec {
             file: file.as_deref().map(std::path::absolute).transpose()?,
             format: arguments.record_format.clone(),
             max_mib: arguments.record_max_mib,
@@ -201,7 +201,7 @@ fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::R
         name: arguments.name.clone(),
         words: arguments.command.clone(),
         data,
-        streams: terminals.map(|is| if is || own { Stream::Terminal } else { Stream::Inherited }),
+        streams: terminals.map(|is| if is || own { StreamTarget::Terminal } else { StreamTarget::Inherited }),
         attached: !arguments.detach,
         size: arguments.size,
         environment,
@@ -231,16 +231,16 @@ pub(super) fn outside(spec: &Spec) -> Outside {
 
 /// The rules for screens. A file of the user's that is wrong must not keep an agent from running:
 /// it is told of, here and by `capture doctor`, and the built-in rules count.
-fn rules() -> Arc<Rules> {
-    let loaded = places::screen_rules_dir().and_then(|dir| Ok(Rules::load(Some(&dir))?));
+fn rules() -> Arc<ScreenRules> {
+    let loaded = places::screen_rules_dir().and_then(|dir| Ok(ScreenRules::load(Some(&dir))?));
     Arc::new(loaded.unwrap_or_else(|error| {
         tracing::warn!(error = format!("{error:#}"), "the built-in screen rules are used");
-        Rules::load(None).unwrap_or_default()
+        ScreenRules::load(None).unwrap_or_default()
     }))
 }
 
 /// Finds the server's socket, and starts a server where the configuration allows it.
-fn find(data: PathBuf) -> Find {
+fn find(data: PathBuf) -> FindSocket {
     Box::new(move |may_start| {
         if !may_start {
             return Endpoint::load(&data).ok().flatten().map(|endpoint| endpoint.socket);

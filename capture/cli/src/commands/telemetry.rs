@@ -6,7 +6,7 @@ use agents::Agent;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use events::Provider;
-use protocols::telemetry::settings::{Settings, settings};
+use protocols::telemetry::settings::{TelemetrySettings, settings};
 use serde::Serialize;
 
 use super::{Context, Failed, print_line};
@@ -65,7 +65,7 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn of(settings: &'a Settings) -> Self {
+    fn of(settings: &'a TelemetrySettings) -> Self {
         Self {
             environment: settings.environment.iter().map(|(name, value)| (*name, value.as_str())).collect(),
             file: settings.file.as_ref(),
@@ -75,7 +75,7 @@ impl<'a> Shown<'a> {
 
 /// What a shell can evaluate. A snippet for a file stands by itself, or as a comment before the
 /// variables that go with it.
-fn text(settings: &Settings, shell: Shell) -> String {
+fn text(settings: &TelemetrySettings, shell: Shell) -> String {
     let mut out = String::new();
     if let Some(file) = &settings.file {
         let quiet = !settings.environment.is_empty();

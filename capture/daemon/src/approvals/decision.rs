@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use agents::Answer;
+use agents::AgentAnswer;
 use api::approvals::{DecisionScope, Verdict};
 use events::{ApprovalKind, ApprovalResolved, ApprovalState, DecidedBy, DecidedVia, RunId};
 use projections::Approval;
@@ -36,7 +36,7 @@ pub(super) struct ClaimedDecision {
 /// How a decision reaches the agent.
 pub(super) enum Route {
     /// By the hook, or the driver, that waits for this answer.
-    Hook(Answer),
+    Hook(AgentAnswer),
     /// By keys that answer the dialog with this mark.
     Keys { run: RunId, mark: String, answer: DialogAnswer },
 }
@@ -198,7 +198,7 @@ impl ApprovalBroker {
         approval: &Approval,
         resolved: ApprovalResolved,
         evidence: Value,
-        answer: Answer,
+        answer: AgentAnswer,
     ) -> Option<ClaimedDecision> {
         {
             let mut pending = self.pending();

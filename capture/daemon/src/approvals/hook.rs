@@ -1,6 +1,6 @@
 //! Hooks that wait: for the request to be committed, then for the policy, then for a person.
 
-use agents::Answer;
+use agents::AgentAnswer;
 use events::{ApprovalId, ApprovalKind, ApprovalResolved, Confidence, DecidedBy, DeliveryId, SessionId, Source};
 use hooks::delivery::{Delivery, decode::call_of};
 use projections::Approval;
@@ -40,7 +40,7 @@ enum Next {
 
 impl ApprovalBroker {
     /// Waits until a rule or a person decided on exactly this delivery.
-    pub(super) async fn wait_for_decision(&self, wait: HookWait) -> Option<Answer> {
+    pub(super) async fn wait_for_decision(&self, wait: HookWait) -> Option<AgentAnswer> {
         let delivery = wait.delivery;
         let Admitted { number, requested, mut answer } = self.admit(wait)?;
         let _waiting = Waiting { broker: self.clone(), delivery, number };
@@ -164,7 +164,7 @@ impl ApprovalBroker {
 
     /// A call of a tool that the agent has not asked anybody for yet. Only what a rule denies is answered,
     /// once that is recorded; everything else is the agent's own to decide.
-    pub(super) async fn forbid(&self, delivery: DeliveryId, whole: Box<RawValue>) -> Option<Answer> {
+    pub(super) async fn forbid(&self, delivery: DeliveryId, whole: Box<RawValue>) -> Option<AgentAnswer> {
         let shared = self.shared.clone();
         let judged = self.shared.judging.run(move || {
             let (session, mut approval) = called(delivery, &whole)?;

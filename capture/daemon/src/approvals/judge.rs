@@ -7,7 +7,7 @@ use events::{ApprovalKind, Source};
 use projections::{Approval, Session};
 use serde_json::{Map, Value};
 
-use hooks::delivery::answer::{takes_rewrite, tells_directory};
+use hooks::delivery::answer::{accepts_rewrite, names_directory};
 use protocols as protocol;
 
 use api::approvals::{PolicyDecision, PolicyView};
@@ -112,11 +112,11 @@ fn request(approval: &Approval, session: Option<&Session>) -> Option<Request> {
         workspace: workspace_of(began),
         cwd,
         // Where a protocol does not tell it, the request is not exact.
-        cwd_is_certain: approval.source == Source::Protocol || tells_directory(approval.provider),
+        cwd_is_certain: approval.source == Source::Protocol || names_directory(approval.provider),
         paths: approval.paths.iter().map(PathBuf::from).collect(),
         url: approval.url.clone(),
         labels: session.map(|session| session.labels.clone()).unwrap_or_default(),
-        takes_rewrite: takes_rewrite(approval.provider),
+        takes_rewrite: accepts_rewrite(approval.provider),
         // It is the user's login shell, which nobody tells.
         shell: Shell::Unknown,
     })

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use agents::Answer;
+use agents::AgentAnswer;
 use events::{ApprovalId, DecidedVia, DeliveryId, SessionId};
 use hooks::delivery::answer::shows_dialog_meanwhile;
 use projections::Approval;
@@ -66,14 +66,14 @@ struct WaitingHook {
     /// Takes the approval's id once it is known.
     requested: Option<oneshot::Sender<ApprovalId>>,
     /// Takes the answer; dropped when there is none.
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<AgentAnswer>,
 }
 
 /// A hook's place in the table, and what it is told.
 pub(super) struct Admitted {
     pub number: u64,
     pub requested: oneshot::Receiver<ApprovalId>,
-    pub answer: oneshot::Receiver<Answer>,
+    pub answer: oneshot::Receiver<AgentAnswer>,
 }
 
 /// What is known here of an approval at one moment.
@@ -220,7 +220,7 @@ impl PendingApprovals {
 
     /// Answers the hook that waits for the decision on exactly this request, and remembers that it is
     /// allowed again; false when no hook took the answer.
-    pub(super) fn deliver(&mut self, approval: &Approval, answer: Answer, grant: Option<Grant>) -> bool {
+    pub(super) fn deliver(&mut self, approval: &Approval, answer: AgentAnswer, grant: Option<Grant>) -> bool {
         self.approvals.remove(&approval.id);
         let held = self.is_held(approval);
         let hook = approval.delivery.as_ref().and_then(|delivery| self.hooks.remove(delivery));

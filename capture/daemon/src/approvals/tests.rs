@@ -82,7 +82,7 @@ struct Around {
     recorded: Vec<&'static str>,
     /// Verdicts of people, by approval.
     people: Vec<(ApprovalId, bool)>,
-    hooks: Vec<(u8, JoinHandle<Option<Answer>>)>,
+    hooks: Vec<(u8, JoinHandle<Option<AgentAnswer>>)>,
     deciders: Vec<JoinHandle<Decided>>,
     _dir: tempfile::TempDir,
     _writer: Writer,
@@ -217,7 +217,7 @@ impl Around {
     fn check(&mut self) {
         let (ended, waiting) = std::mem::take(&mut self.hooks).into_iter().partition(|(_, hook)| hook.is_finished());
         self.hooks = waiting;
-        let ended: Vec<(u8, JoinHandle<Option<Answer>>)> = ended;
+        let ended: Vec<(u8, JoinHandle<Option<AgentAnswer>>)> = ended;
         for (n, hook) in ended {
             let Some(answer) = self.runtime.block_on(hook).unwrap() else { continue };
             let approval = &self.approvals[&n];
@@ -235,7 +235,7 @@ impl Around {
 
     /// The answer to the last hook, in the end.
     #[track_caller]
-    fn answer(&mut self) -> Option<Answer> {
+    fn answer(&mut self) -> Option<AgentAnswer> {
         self.commit(true);
         self.commit(true);
         let (_, hook) = self.hooks.pop().unwrap();

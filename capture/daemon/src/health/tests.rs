@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hooks::{Plan, Search, Wish, catalogue};
+use hooks::{Plan, ProgramSearch, Wish, catalogue};
 
 use super::*;
 
@@ -22,7 +22,7 @@ impl Place {
         fs::create_dir_all(at(".claude")).unwrap();
         let home = |provider: Provider| (provider, vec![at(&format!(".{provider}"))]);
         let homes = [Provider::Claude, Provider::Codex, Provider::Gemini].map(home).into_iter().collect::<Homes>();
-        let hooks = Hooks::new(&at("data"), &homes, "/bin/sh".into(), Search::new(at("bin").into(), Vec::new()));
+        let hooks = Hooks::new(&at("data"), &homes, "/bin/sh".into(), ProgramSearch::new(at("bin").into(), Vec::new()));
         Self { hooks, gauges: Gauges::default(), now: Timestamp::from_millisecond(NOW), dir }
     }
 

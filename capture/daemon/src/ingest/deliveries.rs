@@ -7,7 +7,7 @@ use hooks::delivery::{
     Agent, Delivery,
     decode::{self, Decoded},
 };
-use protocols::told;
+use protocols::conversation;
 
 use super::{Failure, Ingest, LATE_MS};
 
@@ -25,7 +25,7 @@ impl HookInput {
     #[must_use]
     pub fn new(delivery: Delivery, now: Timestamp, stored: Box<dyn FnOnce(Result<(), String>) + Send>) -> Self {
         let protocol = delivery.source == Source::Protocol;
-        let decoded = if protocol { told::decode(&delivery, now) } else { decode::decode(&delivery, now) };
+        let decoded = if protocol { conversation::decode(&delivery, now) } else { decode::decode(&delivery, now) };
         Self { delivery, decoded, stored }
     }
 }

@@ -11,7 +11,7 @@ use events::{
     SessionId, SessionStarted, Signal, Source, State, Timestamp, Topic,
 };
 use processes::AgentProcess;
-use terminal::host::frame::{Frame, Hello, ScreenClaim, Told};
+use terminal::host::frame::{Hello, HostEvent, HostFrame, ScreenClaim};
 
 use super::{Failure, Ingest, LATE_MS, link::AWAITED_RUN, sessions::Sessions};
 
@@ -29,7 +29,7 @@ pub enum HostInput {
         /// Which.
         run: RunId,
         /// What.
-        frame: Frame,
+        frame: HostFrame,
         /// Is called with the frame's number when it is stored.
         stored: Box<dyn Fn(u64) + Send>,
     },
@@ -71,21 +71,25 @@ impl Hosts {
     }
 
     /// Takes in what a host told. Gives the run's session and the process the host started.
-    fn apply(&mut self, run: RunId, frame: &Frame) -> Option<(Option<SessionId>, u32)> {
+    fn apply(&mut self, run: RunId, frame: &HostFrame) -> Option<(Option<SessionId>, u32)> {
         let host = self.runs.get_mut(&run)?;
-        match &frame.told {
-            Told::Claim(claim) => {
+        match &frame.event {
+            HostEvent::Claim(claim) => {
                 if claim.state == State::Running && host.claim.as_ref().is_none_or(|c| c.state != State::Running) {
                     host.running_at = frame.at;
                 }
                 host.claim = Some(claim.clone());
             }
-            Told::Withdrawn => host.claim = None,
-            Told::Exited { .. } => {
+            HostEvent::Withdrawn => host.claim = None,
+            HostEvent::Exited { .. } => {
                 host.claim = None;
                 host.exited = true;
             }
-            Told::Notification { .. } | Told::Bell | Told::Answered { .. } | Told::Gap { .. } | Told::Unknown => {}
+            HostEvent::Notification { .. }
+            | HostEvent::Bell
+            | HostEvent::Answered { .. }
+            | HostEvent::Gap { .. }
+            | HostEvent::Unknown => {}
         }
         Some((host.session, host.hello.pid))
     }
@@ -266,19 +270,19 @@ impl Ingest {
         self.inject(slot, Source::Pty, (self.clock)(), "screen-gone", withdrawn(why).into())
     }
 
-    fn apply_frame(&mut self, run: RunId, frame: &Frame) -> Result<(), Failure> {
+    fn apply_frame(&mut self, run: RunId, frame: &HostFrame) -> Result<(), Failure> {
         let Some((session, pid)) = self.hosts.apply(run, frame) else { return Ok(()) };
         let Some(slot) = session.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
         let annotation = |topic, value: &str| Some(Annotation { topic, value: value.to_owned() }.into());
-        let (source, payload): (Source, Option<Payload>) = match &frame.told {
-            Told::Claim(claim) => (Source::Pty, Some(signal_of(claim).into())),
-            Told::Withdrawn => (Source::Pty, Some(withdrawn("the screen says nothing").into())),
-            Told::Notification { text } => (Source::Pty, annotation(Topic::Notice, text)),
-            Told::Answered { meaning } => (Source::Input, annotation(Topic::Input, meaning)),
-            Told::Gap { frames } => {
+        let (source, payload): (Source, Option<Payload>) = match &frame.event {
+            HostEvent::Claim(claim) => (Source::Pty, Some(signal_of(claim).into())),
+            HostEvent::Withdrawn => (Source::Pty, Some(withdrawn("the screen says nothing").into())),
+            HostEvent::Notification { text } => (Source::Pty, annotation(Topic::Notice, text)),
+            HostEvent::Answered { meaning } => (Source::Input, annotation(Topic::Input, meaning)),
+            HostEvent::Gap { frames } => {
                 (Source::Pty, annotation(Topic::Notice, &format!("{frames} things the terminal told were lost")))
             }
-            Told::Exited { code, signal } => {
+            HostEvent::Exited { code, signal } => {
                 let runs_it = self.state(slot)?.process().is_none_or(|(known, _)| known == pid);
                 if runs_it {
                     let reason = Some(match (code, signal) {
@@ -292,7 +296,7 @@ impl Ingest {
                     (Source::Pty, Some(withdrawn("its terminal is gone").into()))
                 }
             }
-            Told::Bell | Told::Unknown => (Source::Pty, None),
+            HostEvent::Bell | HostEvent::Unknown => (Source::Pty, None),
         };
         let Some(payload) = payload else { return Ok(()) };
         self.deliver(slot, run, frame, source, payload)
@@ -303,7 +307,7 @@ impl Ingest {
         &mut self,
         slot: usize,
         run: RunId,
-        frame: &Frame,
+        frame: &HostFrame,
         source: Source,
         payload: Payload,
     ) -> Result<(), Failure> {

@@ -1,7 +1,7 @@
 //! What ingest takes.
 
 use events::{ApprovalId, SessionId};
-use processes::{AgentProcess, Ended};
+use processes::{AgentProcess, EndedProcess};
 use store::PackedText;
 use tailer::collect::Batch;
 
@@ -40,7 +40,7 @@ pub enum Input {
     /// What was read of a file.
     Batch(Box<Prepared>),
     /// A process ended.
-    Ended(Ended),
+    Ended(EndedProcess),
     /// The agents that run now.
     Agents(Vec<AgentProcess>),
     /// Turn capture of a session on or off; the answer says whether there is such a session.

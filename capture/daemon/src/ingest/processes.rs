@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use events::{Annotation, Claim, Confidence, SessionId, SessionStarted, Signal, Source, State, Timestamp, Topic};
-use processes::{AgentProcess, Ended};
+use processes::{AgentProcess, EndedProcess};
 
 use super::{
     Failure, Ingest,
@@ -33,7 +33,7 @@ impl Unclaimed {
 
 impl Ingest {
     /// A process ended: so did every session it ran.
-    pub(super) fn apply_end(&mut self, ended: Ended) -> Result<(), Failure> {
+    pub(super) fn apply_end(&mut self, ended: EndedProcess) -> Result<(), Failure> {
         let now = (self.clock)();
         let mut slots: Vec<usize> = self
             .sessions

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use ::processes::{AgentProcess, Ended};
+use ::processes::{AgentProcess, EndedProcess};
 use events::{
     AssistantMessage, Block, Claim, Confidence, Cursor, DeliveryId, Event, Identity, Kind, NewEvent, Origin, Payload,
     PromptOrigin, Provider, Reason, Repeat, SessionId, SessionStarted, Signal, Source, StartKind, State, Stop,

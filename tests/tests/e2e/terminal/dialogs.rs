@@ -5,7 +5,7 @@ use std::{
     os::unix::net::{UnixListener, UnixStream},
 };
 
-use terminal::host::frame::{Answered, Ask, DialogAnswer, Down, Told, Up};
+use terminal::host::frame::{Answered, DialogAnswer, HostEvent, HostMessage, HostRequest, ServerMessage};
 use tests::PATIENCE;
 
 use super::Here;
@@ -76,14 +76,14 @@ impl Conversation {
         Self { lines, write, asked: 0 }
     }
 
-    fn say(&mut self, down: &Down) {
+    fn say(&mut self, down: &ServerMessage) {
         writeln!(self.write, "{}", serde_json::to_string(down).unwrap()).unwrap();
     }
 
-    fn next(&mut self) -> Up {
-        let up: Up = serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap();
-        if let Up::Frame(frame) = &up {
-            self.say(&Down::Ack { n: frame.n });
+    fn next(&mut self) -> HostMessage {
+        let up: HostMessage = serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap();
+        if let HostMessage::Frame(frame) = &up {
+            self.say(&ServerMessage::Ack { n: frame.n });
         }
         up
     }
@@ -91,8 +91,8 @@ impl Conversation {
     /// The mark of the next dialog that is told.
     fn mark(&mut self) -> String {
         loop {
-            if let Up::Frame(frame) = self.next()
-                && let Told::Claim(claim) = frame.told
+            if let HostMessage::Frame(frame) = self.next()
+                && let HostEvent::Claim(claim) = frame.event
                 && let Some(dialog) = claim.dialog
             {
                 return dialog.mark.unwrap();
@@ -104,9 +104,9 @@ impl Conversation {
     fn answer(&mut self, mark: &str, answer: DialogAnswer) -> Result<Answered, String> {
         self.asked += 1;
         let id = self.asked;
-        self.say(&Down::Ask { id, ask: Ask::Answer { mark: mark.to_owned(), answer } });
+        self.say(&ServerMessage::Ask { id, ask: HostRequest::Answer { mark: mark.to_owned(), answer } });
         loop {
-            if let Up::Answer { id: of, answer } = self.next() {
+            if let HostMessage::Answer { id: of, answer } = self.next() {
                 assert_eq!(of, id);
                 return answer.map(|value| serde_json::from_value(value).unwrap());
             }
@@ -131,7 +131,7 @@ fn a_dialog_gets_the_key_that_was_decided_for_it_and_no_other_does() {
 
     let mut user = here.run(ASKER);
     let mut host = Conversation::accept(&listener);
-    let Up::Hello(hello) = host.next() else { panic!("no hello") };
+    let HostMessage::Hello(hello) = host.next() else { panic!("no hello") };
     assert!(hello.answers);
     user.expect("2. No");
     let first = host.mark();

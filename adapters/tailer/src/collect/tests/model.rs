@@ -73,7 +73,7 @@ struct World {
 impl World {
     fn new() -> Self {
         let limits = Limits { batch_bytes: 150, line_bytes: 400, ..Limits::default() };
-        let case = case_of(Config { limits, open_files: 2, ..config() });
+        let case = case_of(CollectorConfig { limits, open_files: 2, ..config() });
         Self { case, half: String::new(), lines: 0, names: 0, must: BTreeSet::new(), may: BTreeSet::new() }
     }
 

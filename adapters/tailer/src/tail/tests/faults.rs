@@ -11,7 +11,7 @@ use std::{
 
 use rustix::io::Errno;
 
-use crate::tail::disk::{Disk, OpenError, Place, Source, Stat, System};
+use crate::tail::disk::{Disk, OpenError, RootedPath, Source, Stat, System};
 
 /// What goes wrong.
 #[derive(Debug, Clone)]
@@ -82,12 +82,12 @@ impl Faulty {
 }
 
 impl Disk for Faulty {
-    fn stat(&self, place: &Place) -> io::Result<Option<Stat>> {
+    fn stat(&self, place: &RootedPath) -> io::Result<Option<Stat>> {
         self.log.call(&self.fault)?;
         System.stat(place)
     }
 
-    fn open(&self, place: &Place) -> Result<Box<dyn Source>, OpenError> {
+    fn open(&self, place: &RootedPath) -> Result<Box<dyn Source>, OpenError> {
         self.log.call(&self.fault).map_err(OpenError::Io)?;
         if let Fault::Down { errno, down } = &self.fault
             && down.load(Ordering::Relaxed)

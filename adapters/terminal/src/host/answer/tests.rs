@@ -12,8 +12,8 @@ use events::{Provider, Timestamp};
 
 use super::*;
 use crate::{
-    host::frame::Told,
-    screen::{Rules, Size},
+    host::frame::HostEvent,
+    screen::{ScreenRules, Size},
 };
 
 /// So many cases in the suite; `CAPTURE_SWAPS` says another number.
@@ -223,8 +223,8 @@ impl World {
         let look = if random.chance(75) { Look::Claude } else { Look::Arrows };
         let now = 1_000_000;
         let (provider, rules) = match look {
-            Look::Claude => (Provider::Claude, Rules::embedded()),
-            Look::Arrows => (Provider::Unknown, Rules::of("test.toml", ARROWS)),
+            Look::Claude => (Provider::Claude, ScreenRules::embedded()),
+            Look::Arrows => (Provider::Unknown, ScreenRules::of("test.toml", ARROWS)),
         };
         let observer = Observer::new(SIZE, provider, Arc::new(rules), Timestamp::from_millisecond(now));
         let agent = Agent { look, open: None, requests: 0, writes: VecDeque::new(), keys: Vec::new(), deaf: false };
@@ -258,7 +258,7 @@ impl World {
             0 => self.read(false),
             1 => self.take(),
             2 => self.look(),
-            _ => self.news(),
+            _ => self.screen_events(),
         }
         if self.told.iter().any(Result::is_err)
             && let Some(command) = self.on_press.take()
@@ -303,8 +303,8 @@ impl World {
         }
         let now = self.at();
         self.observer.advance(now);
-        for (_, told) in self.observer.take() {
-            let Told::Claim(claim) = told else { continue };
+        for (_, told) in self.observer.take_events() {
+            let HostEvent::Claim(claim) = told else { continue };
             if let Some(mark) = claim.dialog.and_then(|dialog| dialog.mark) {
                 self.marks.push(mark.clone());
                 self.told.push_back(Ok(mark));
@@ -312,18 +312,18 @@ impl World {
         }
         let Some(mut answering) = self.answering.take() else { return };
         if let Some(pressed) = self.pressed.take()
-            && let Some(Step::Done(done)) = answering.pressed(&pressed, &self.observer, now)
+            && let Some(AnswerStep::Done(done)) = answering.pressed(&pressed, &self.observer, now)
         {
             self.answered = Some(done);
             return;
         }
         match answering.step(&self.observer, Timestamp::from_millisecond(self.written_at), now) {
-            Step::Wait(_) => {}
-            Step::Done(done) => {
+            AnswerStep::Wait(_) => {}
+            AnswerStep::Done(done) => {
                 self.answered = Some(done);
                 return;
             }
-            Step::Press { bytes } => {
+            AnswerStep::Press { bytes } => {
                 let mark = answering.mark().to_owned();
                 self.told.push_back(Err(Press { mark, bytes, parsed: self.parsed, pressed: bounded(1).0 }));
             }
@@ -332,12 +332,12 @@ impl World {
     }
 
     /// The relay takes what the screen told it: the order of `Relay::press`.
-    fn news(&mut self) {
+    fn screen_events(&mut self) {
         match self.told.pop_front() {
             Some(Ok(mark)) => self.stood = Some((mark, Some(7))),
             Some(Err(press)) => {
                 self.read(true);
-                let facts = Facts {
+                let facts = TerminalFacts {
                     passed: self.passed,
                     unread: !self.terminal.is_empty(),
                     stood: self.stood.as_ref().map(|(mark, group)| (mark.as_str(), *group)),

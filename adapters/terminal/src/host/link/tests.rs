@@ -43,10 +43,10 @@ impl Server {
         Self { dir, listener }
     }
 
-    fn link(&self) -> (Link, Receiver<Asked>) {
+    fn link(&self) -> (Link, Receiver<PendingRequest>) {
         let path = self.dir.path().join("s");
-        let (asked, asks) = bounded(1);
-        (Link::start(hello(), Box::new(move |_| Some(path.clone())), asked).unwrap(), asks)
+        let (requests, asks) = bounded(1);
+        (Link::start(hello(), Box::new(move |_| Some(path.clone())), requests).unwrap(), asks)
     }
 
     /// Takes the next connection and its hello.
@@ -60,30 +60,30 @@ impl Server {
         assert!(head.iter().any(|line| *line == format!("Upgrade: {PROTOCOL}")), "{head:?}");
         write.write_all(b"HTTP/1.1 101 Switching Protocols\r\nupgrade: capture-host/1\r\n\r\n").unwrap();
         let mut conversation = Conversation { lines, write };
-        assert_eq!(conversation.next(), Up::Hello(Box::new(hello())));
+        assert_eq!(conversation.next(), HostMessage::Hello(Box::new(hello())));
         conversation
     }
 }
 
 impl Conversation {
-    fn next(&mut self) -> Up {
+    fn next(&mut self) -> HostMessage {
         serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
     }
 
-    fn frame(&mut self) -> (u64, Told) {
+    fn frame(&mut self) -> (u64, HostEvent) {
         let up = self.next();
-        let Up::Frame(Frame { n, told, .. }) = up else { panic!("{up:?} is no frame") };
-        (n, told)
+        let HostMessage::Frame(HostFrame { n, event, .. }) = up else { panic!("{up:?} is no frame") };
+        (n, event)
     }
 
-    fn say(&mut self, down: &Down) {
+    fn send(&mut self, down: &ServerMessage) {
         let line = serde_json::to_string(down).unwrap() + "\n";
         self.write.write_all(line.as_bytes()).unwrap();
     }
 }
 
-fn note(text: &str) -> Told {
-    Told::Notification { text: text.into() }
+fn note(text: &str) -> HostEvent {
+    HostEvent::Notification { text: text.into() }
 }
 
 #[test]
@@ -91,22 +91,22 @@ fn what_was_not_acknowledged_is_told_again() {
     let server = Server::new();
     let (link, _asks) = server.link();
     for text in ["a", "b", "c"] {
-        link.tell(Timestamp::MIN, note(text));
+        link.send_event(Timestamp::MIN, note(text));
     }
     let mut first = server.accept();
     for (n, text) in [(1, "a"), (2, "b"), (3, "c")] {
         assert_eq!(first.frame(), (n, note(text)));
     }
-    first.say(&Down::Ack { n: 2 });
+    first.send(&ServerMessage::Ack { n: 2 });
     // An answer to a question shows that what came before it was heard.
-    first.say(&Down::Ask { id: 7, ask: Ask::Interrupt });
+    first.send(&ServerMessage::Ask { id: 7, ask: HostRequest::Interrupt });
     _asks.recv().unwrap();
     drop(first);
     let mut second = server.accept();
     assert_eq!(second.frame(), (3, note("c")));
-    link.tell(Timestamp::MIN, note("d"));
+    link.send_event(Timestamp::MIN, note("d"));
     assert_eq!(second.frame(), (4, note("d")));
-    second.say(&Down::Ack { n: 4 });
+    second.send(&ServerMessage::Ack { n: 4 });
     drop(link);
 }
 
@@ -115,15 +115,15 @@ fn a_question_is_answered_or_refused() {
     let server = Server::new();
     let (link, asks) = server.link();
     let mut server = server.accept();
-    server.say(&Down::Ask { id: 1, ask: Ask::Screen });
-    let asked = asks.recv().unwrap();
-    assert_eq!(asked.ask, Ask::Screen);
-    (asked.reply)(Ok(serde_json::json!({ "rows": 1 })));
-    assert_eq!(server.next(), Up::Answer { id: 1, answer: Ok(serde_json::json!({ "rows": 1 })) });
+    server.send(&ServerMessage::Ask { id: 1, ask: HostRequest::Screen });
+    let requests = asks.recv().unwrap();
+    assert_eq!(requests.ask, HostRequest::Screen);
+    (requests.reply)(Ok(serde_json::json!({ "rows": 1 })));
+    assert_eq!(server.next(), HostMessage::Answer { id: 1, answer: Ok(serde_json::json!({ "rows": 1 })) });
     // Nobody takes the second one: the third is refused at once.
-    server.say(&Down::Ask { id: 2, ask: Ask::Screen });
-    server.say(&Down::Ask { id: 3, ask: Ask::Screen });
-    assert_eq!(server.next(), Up::Answer { id: 3, answer: Err("the host is busy".into()) });
+    server.send(&ServerMessage::Ask { id: 2, ask: HostRequest::Screen });
+    server.send(&ServerMessage::Ask { id: 3, ask: HostRequest::Screen });
+    assert_eq!(server.next(), HostMessage::Answer { id: 3, answer: Err("the host is busy".into()) });
     drop(asks);
     drop(server);
     drop(link);
@@ -136,11 +136,12 @@ fn a_question_of_a_later_version_is_refused() {
     let mut server = server.accept();
     for (id, ask) in [(4, r#"{"ask":"dance"}"#), (5, r#"{"ask":"answer","mark":"m","answer":"perhaps"}"#)] {
         writeln!(server.write, r#"{{"type":"ask","id":{id},"ask":{ask}}}"#).unwrap();
-        assert_eq!(server.next(), Up::Answer { id, answer: Err(NOT_UNDERSTOOD.into()) });
+        assert_eq!(server.next(), HostMessage::Answer { id, answer: Err(NOT_UNDERSTOOD.into()) });
     }
     writeln!(server.write, r#"{{"type":"nonsense"}}"#).unwrap();
-    server.say(&Down::Ask { id: 6, ask: Ask::Answer { mark: "m".into(), answer: DialogAnswer::Deny } });
-    assert!(matches!(_asks.recv().unwrap().ask, Ask::Answer { .. }));
+    server
+        .send(&ServerMessage::Ask { id: 6, ask: HostRequest::Answer { mark: "m".into(), answer: DialogAnswer::Deny } });
+    assert!(matches!(_asks.recv().unwrap().ask, HostRequest::Answer { .. }));
     drop(server);
     drop(link);
 }
@@ -149,39 +150,39 @@ fn a_question_of_a_later_version_is_refused() {
 fn the_end_waits_for_the_last_acknowledgement() {
     let server = Server::new();
     let (link, _asks) = server.link();
-    link.tell(Timestamp::MIN, Told::Exited { code: Some(0), signal: None });
+    link.send_event(Timestamp::MIN, HostEvent::Exited { code: Some(0), signal: None });
     let mut server = server.accept();
     assert_eq!(server.frame().0, 1);
     let dropping = std::thread::spawn(move || drop(link));
-    server.say(&Down::Ack { n: 1 });
+    server.send(&ServerMessage::Ack { n: 1 });
     dropping.join().unwrap();
     assert!(server.lines.next().is_none(), "the host is gone");
 }
 
 #[test]
 fn without_room_the_oldest_go_and_leave_a_gap() {
-    let (asked, _asks) = bounded(1);
-    let mut worker = Worker {
+    let (requests, _asks) = bounded(1);
+    let mut worker = LinkWorker {
         hello: hello(),
         find: Box::new(|_| None),
-        asked,
+        requests,
         missed: Arc::default(),
         spool: VecDeque::new(),
         next: 1,
         sent: 0,
         connection: None,
-        wait: AGAIN,
+        wait: RETRY_FIRST,
         started: false,
     };
-    let told = SPOOL as u64 + 10;
-    for n in 1..=told {
-        worker.take(Order::Tell(Timestamp::MIN, note(&n.to_string())));
+    let event = SPOOL as u64 + 10;
+    for n in 1..=event {
+        worker.apply(LinkCommand::Event(Timestamp::MIN, note(&n.to_string())));
     }
     assert_eq!(worker.spool.len(), SPOOL);
-    assert_eq!(worker.spool.front().map(|f| (f.n, f.told.clone())), Some((11, Told::Gap { frames: 11 })));
-    assert_eq!(worker.spool.back().map(|f| (f.n, f.told.clone())), Some((told, note(&told.to_string()))));
+    assert_eq!(worker.spool.front().map(|f| (f.n, f.event.clone())), Some((11, HostEvent::Gap { frames: 11 })));
+    assert_eq!(worker.spool.back().map(|f| (f.n, f.event.clone())), Some((event, note(&event.to_string()))));
     worker.missed.store(5, Ordering::Relaxed);
-    worker.take(Order::Tell(Timestamp::MIN, note("x")));
-    let last: Vec<Told> = worker.spool.iter().rev().take(2).map(|f| f.told.clone()).collect();
-    assert_eq!(last, [note("x"), Told::Gap { frames: 5 }]);
+    worker.apply(LinkCommand::Event(Timestamp::MIN, note("x")));
+    let last: Vec<HostEvent> = worker.spool.iter().rev().take(2).map(|f| f.event.clone()).collect();
+    assert_eq!(last, [note("x"), HostEvent::Gap { frames: 5 }]);
 }

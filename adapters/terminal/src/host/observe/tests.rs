@@ -8,7 +8,7 @@ fn modes_are_those_the_program_turned_on() {
         let size = Size { rows: 10, columns: 40 };
         let mut observer = Observer::new(size, Provider::Unknown, Arc::default(), clock());
         observer.output(bytes, clock());
-        (observer.takes_pastes(), observer.application_cursor())
+        (observer.accepts_pastes(), observer.application_cursor())
     };
     assert!(after(b"\x1b[?25l\x1b[?1;2004h").0);
     assert!(after(b"\x1b[?1;2004h").1);
@@ -21,7 +21,7 @@ fn clock() -> Timestamp {
     Timestamp::from_millisecond(1_800_000_000_000)
 }
 
-fn start(provider: Provider) -> (Screen, Receiver<FromScreen>, Sender<Asked>) {
+fn start(provider: Provider) -> (Screen, Receiver<FromScreen>, Sender<PendingRequest>) {
     let hello = Hello {
         run: RunId::from_bits(1),
         name: None,
@@ -39,25 +39,25 @@ fn start(provider: Provider) -> (Screen, Receiver<FromScreen>, Sender<Asked>) {
         recording: None,
         answers: true,
     };
-    let (server, asked) = bounded(4);
+    let (server, requests) = bounded(4);
     let link = Link::start(hello.clone(), Box::new(|_| None), bounded(1).0).unwrap();
     let size = Size { rows: 24, columns: 80 };
     let (wake, _woken) = wake::pair().unwrap();
-    let (tell, news) = bounded(4);
-    let begin = Begin { hello, link, asked, size, clock, wake };
-    (Screen::start(begin, Box::new(|| Arc::new(Rules::default())), tell).unwrap(), news, server)
+    let (tell, screen_events) = bounded(4);
+    let begin = ScreenThreadConfig { hello, link, requests, size, clock, wake };
+    (Screen::start(begin, Box::new(|| Arc::new(ScreenRules::default())), tell).unwrap(), screen_events, server)
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[test]
 fn what_the_server_asks_for_becomes_bytes_to_type() {
-    let check = |provider, ask: Ask, expected: Result<&[u8], &str>| {
-        let (screen, news, server) = start(provider);
+    let check = |provider, ask: HostRequest, expected: Result<&[u8], &str>| {
+        let (screen, screen_events, server) = start(provider);
         let (reply, answer) = bounded(1);
-        server.send(Asked { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
+        server.send(PendingRequest { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
         match expected {
-            Ok(bytes) => match news.recv_timeout(PATIENCE) {
+            Ok(bytes) => match screen_events.recv_timeout(PATIENCE) {
                 Ok(FromScreen::Type(typed, _)) => assert_eq!(typed.bytes, bytes),
                 Ok(_) | Err(_) => panic!("nothing to type"),
             },
@@ -68,10 +68,10 @@ fn what_the_server_asks_for_becomes_bytes_to_type() {
         }
         screen.end(PATIENCE);
     };
-    let keys = |keys: &[&str]| Ask::Keys { keys: keys.iter().map(|&k| k.to_owned()).collect() };
-    check(Provider::Claude, Ask::Interrupt, Ok(b"\x1b"));
-    check(Provider::Unknown, Ask::Interrupt, Ok(b"\x03"));
-    check(Provider::Claude, Ask::Type { text: "a\nb".into(), paste: false }, Ok(b"a\nb"));
+    let keys = |keys: &[&str]| HostRequest::Keys { keys: keys.iter().map(|&k| k.to_owned()).collect() };
+    check(Provider::Claude, HostRequest::Interrupt, Ok(b"\x1b"));
+    check(Provider::Unknown, HostRequest::Interrupt, Ok(b"\x03"));
+    check(Provider::Claude, HostRequest::Type { text: "a\nb".into(), paste: false }, Ok(b"a\nb"));
     check(Provider::Claude, keys(&["y", "enter"]), Ok(b"y\r"));
     check(Provider::Claude, keys(&["y", "nokey"]), Err("`nokey` is not a key"));
 }
@@ -83,8 +83,8 @@ fn one_dialog_is_answered_at_a_time_and_only_when_it_stands() {
         .iter()
         .map(|mark| {
             let (reply, answer) = bounded(1);
-            let ask = Ask::Answer { mark: (*mark).into(), answer: crate::host::frame::DialogAnswer::Deny };
-            server.send(Asked { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
+            let ask = HostRequest::Answer { mark: (*mark).into(), answer: crate::host::frame::DialogAnswer::Deny };
+            server.send(PendingRequest { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
             answer
         })
         .collect();
@@ -92,7 +92,7 @@ fn one_dialog_is_answered_at_a_time_and_only_when_it_stands() {
     assert_eq!(first, "no dialog is open");
     // Both may be there before the first is looked at.
     let second = answers[1].recv_timeout(PATIENCE).unwrap().unwrap_err();
-    assert!(second == "no dialog is open" || second == "another answer is being given", "{second}");
+    assert!(second == "no dialog is open" || second == "another answer is in progress", "{second}");
     screen.end(PATIENCE);
 }
 
@@ -100,7 +100,9 @@ fn one_dialog_is_answered_at_a_time_and_only_when_it_stands() {
 fn the_screen_is_answered_with_its_picture() {
     let (screen, _news, server) = start(Provider::Claude);
     let (reply, answer) = bounded(1);
-    server.send(Asked { ask: Ask::Screen, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
+    server
+        .send(PendingRequest { ask: HostRequest::Screen, reply: Box::new(move |given| reply.send(given).unwrap()) })
+        .unwrap();
     let picture = answer.recv_timeout(PATIENCE).unwrap().unwrap();
     assert_eq!(picture["size"], serde_json::json!({ "rows": 24, "columns": 80 }));
     screen.end(PATIENCE);

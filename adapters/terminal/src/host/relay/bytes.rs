@@ -7,13 +7,13 @@ use std::{
 
 use super::{LOOK_EVERY, Relay};
 use crate::host::{
-    answer::{Facts, Press, Pressed, may_press},
+    answer::{Press, Pressed, TerminalFacts, may_press},
     frame::Presence,
     guest::{Role, Typed},
-    observe::{Reply, ToScreen, Typing},
+    observe::{Reply, ToScreen, TypeRequest},
 };
 
-/// A prompt is not typed among what somebody typed within this time: it may still stand there.
+/// Least time since somebody last typed before a prompt is typed: their text may still be in the box.
 const HANDS_OFF_PROMPT: Duration = Duration::from_secs(5);
 
 /// What a terminal says of its focus (xterm, mode 1004), when it says nothing else.
@@ -55,7 +55,7 @@ impl Relay {
     fn pass_on(&mut self, bytes: &[u8]) {
         let mut gone = Vec::new();
         for guest in &mut self.guests {
-            if guest.put(bytes).is_err() {
+            if guest.write_output(bytes).is_err() {
                 gone.push(guest.id);
             }
         }
@@ -87,7 +87,7 @@ impl Relay {
                 let (role, detach) = (guest.role, guest.key.find(&buffer[..read]));
                 let typed = &buffer[..detach.unwrap_or(read)];
                 if role == Role::Writer {
-                    self.note_presence(typed);
+                    self.update_presence(typed);
                     self.state.typed = Some(Instant::now());
                     self.type_bytes(typed);
                 }
@@ -98,8 +98,8 @@ impl Relay {
         }
     }
 
-    /// What the terminal says of its focus is no key.
-    fn note_presence(&mut self, typed: &[u8]) {
+    /// Records when somebody typed; a focus report of the terminal is not a key.
+    fn update_presence(&mut self, typed: &[u8]) {
         if let Some(focused) = focus(typed) {
             self.state.focused = Some(focused);
         } else if !typed.is_empty() {
@@ -128,8 +128,8 @@ impl Relay {
     }
 
     /// Types what the server asked for, and answers when it is typed.
-    pub(super) fn type_for(&mut self, typing: Typing, reply: Reply) {
-        let Typing { bytes, parsed, hands_off } = typing;
+    pub(super) fn type_for(&mut self, typing: TypeRequest, reply: Reply) {
+        let TypeRequest { bytes, parsed, hands_off } = typing;
         if self.state.exited.is_some() {
             return reply(Err("the program has ended".into()));
         }
@@ -142,11 +142,11 @@ impl Relay {
                 self.read_program();
             }
             if !readable || self.pty.has_more() || self.state.passed != parsed {
-                return reply(Err("its screen has just changed".into()));
+                return reply(Err("the screen has just changed".into()));
             }
         }
         if bytes.len() > self.state.keys.room() {
-            return reply(Err("too much is waiting to be typed; the program does not read it".into()));
+            return reply(Err("the input queue is full: the program is not reading".into()));
         }
         let upto = self.state.keys.queued + bytes.len() as u64;
         self.state.keys.replies.push_back((upto, bytes.len(), reply));
@@ -165,10 +165,10 @@ impl Relay {
             self.read_program();
         }
         let stood = self.state.stood.clone();
-        let facts = Facts {
+        let facts = TerminalFacts {
             stood: stood.as_ref().map(|(mark, group)| (mark.as_str(), *group)),
             group: self.pty.foreground().map(|group| group.as_raw_nonzero().get()),
-            raw: self.pty.takes_keys(),
+            raw: self.pty.reads_keys(),
             typed: self.state.typed.map(|at| at.elapsed()),
             waiting: !self.state.keys.waiting.is_empty(),
             runs: self.state.exited.is_none() && !self.state.stopped && !self.state.drained,
@@ -178,7 +178,7 @@ impl Relay {
         let pressed = match may_press(press, &facts) {
             Err(not) => not,
             Ok(()) => match self.pty.master.write(&press.bytes) {
-                Ok(0) | Err(_) => Pressed::No("the program takes no keys"),
+                Ok(0) | Err(_) => Pressed::No("the program accepts no input"),
                 Ok(written) => {
                     // Of so few bytes none is left, or the rest follows at once.
                     self.state.keys.push(&press.bytes[written..]);

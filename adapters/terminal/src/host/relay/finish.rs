@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use super::{Relay, people::flush};
-use crate::host::{child::Exit, frame::Told, observe::ToScreen, runs, wire::FromHost};
+use super::{Relay, terminals::flush};
+use crate::host::{child::Exit, frame::HostEvent, observe::ToScreen, runs, wire::FromHost};
 
-/// What waits for the terminals has so long.
+/// How long queued output may take to reach the terminals.
 const FLUSH: Duration = Duration::from_secs(2);
-/// The server has so long to store the end.
+/// How long the server has to store the end of the run.
 const DELIVER: Duration = Duration::from_secs(3);
 
 impl Relay {
@@ -21,20 +21,20 @@ impl Relay {
         }
         flush(&mut self.guests, FLUSH);
         let at = (self.clock)();
-        self.tell_screen(ToScreen::Tell(at, Told::Exited { code: exit.code, signal: exit.signal }));
+        self.send_to_screen(ToScreen::Event(at, HostEvent::Exited { code: exit.code, signal: exit.signal }));
         if let Some(recorder) = self.recorder.take() {
             recorder.end(at, Some(i32::from(exit.shell_code())));
         }
         self.listener = None;
         runs::remove(&self.spec.data, self.spec.run);
-        let Self { guests, pty, screen, news, .. } = self;
+        let Self { guests, pty, screen, screen_events, .. } = self;
         for guest in &guests {
-            guest.control.say(&FromHost::Exited(exit)).ok();
+            guest.control.send(&FromHost::Exited(exit)).ok();
         }
         drop(guests);
         // Whoever still has the program's terminal is told that it is gone.
         drop(pty);
-        drop(news);
+        drop(screen_events);
         screen.end(DELIVER);
     }
 }

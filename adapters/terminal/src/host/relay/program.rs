@@ -8,19 +8,19 @@ use rustix::{
 };
 
 use super::{KILL_AFTER, Relay};
-use crate::host::{child::Happened, guest::Role, observe::ToScreen, pty::screen_size, wire::FromHost};
+use crate::host::{child::ChildEvent, guest::Role, observe::ToScreen, pty::screen_size, wire::FromHost};
 
 impl Relay {
-    pub(super) fn take_happened(&mut self) {
-        while let Ok(happened) = self.happened.try_recv() {
-            match happened {
-                Happened::Continued => self.state.stopped = false,
-                Happened::Exited(exit) => {
+    pub(super) fn apply_child_events(&mut self) {
+        while let Ok(child_events) = self.child_events.try_recv() {
+            match child_events {
+                ChildEvent::Continued => self.state.stopped = false,
+                ChildEvent::Exited(exit) => {
                     self.state.exited = Some((exit, Instant::now()));
                     self.state.kill_at = None;
                     self.pty.close_slave();
                 }
-                Happened::Stopped(signal) => self.stopped(signal),
+                ChildEvent::Stopped(signal) => self.stopped(signal),
             }
         }
     }
@@ -30,22 +30,22 @@ impl Relay {
         if signal == Signal::TTIN.as_raw() || signal == Signal::TTOU.as_raw() {
             // Somebody it started took the foreground and did not give it back; a shell would.
             self.pty.put_in_foreground(self.program).ok();
-            return self.go_on();
+            return self.continue_program();
         }
         // With the one who would continue it we stop too; without, nobody would.
         match self.guests.iter_mut().find(|g| g.launcher && g.live && g.role == Role::Writer) {
             Some(launcher) => {
                 launcher.flush().ok();
                 launcher.suspended = true;
-                if launcher.control.say(&FromHost::Stopped).is_err() {
-                    self.go_on();
+                if launcher.control.send(&FromHost::Stopped).is_err() {
+                    self.continue_program();
                 }
             }
-            None => self.go_on(),
+            None => self.continue_program(),
         }
     }
 
-    pub(super) fn go_on(&mut self) {
+    pub(super) fn continue_program(&mut self) {
         self.state.stopped = false;
         kill_process_group(self.program, Signal::CONT).ok();
     }
@@ -59,14 +59,14 @@ impl Relay {
         }
         kill_process_group(self.program, Signal::TERM).ok();
         if self.state.stopped {
-            self.go_on();
+            self.continue_program();
         }
         self.state.kill_at.get_or_insert(Instant::now() + KILL_AFTER);
     }
 
     /// Looks which program is in the foreground: an agent started from a shell is read by its own
     /// rules.
-    pub(super) fn look_at_foreground(&mut self, now: Instant) {
+    pub(super) fn check_foreground(&mut self, now: Instant) {
         self.state.look_at = None;
         self.state.looked = now;
         let Some(group) = self.pty.foreground() else { return };

@@ -72,7 +72,7 @@ fn the_most_urgent_rule_wins() {
     stage.write("\x1b]0;busy\x07").draw(DIALOG);
     let told = stage.pass(300);
     assert_eq!(told.iter().map(short).collect::<Vec<_>>(), ["running", "waiting_approval tool"]);
-    let Some(Told::Claim(claim)) = told.last() else { panic!() };
+    let Some(HostEvent::Claim(claim)) = told.last() else { panic!() };
     let dialog = claim.dialog.as_ref().unwrap();
     assert_eq!(dialog.question.as_deref(), Some("Proceed?"));
     assert_eq!(dialog.subject.as_deref(), Some("touch x"));
@@ -196,14 +196,14 @@ fn regions_are_cut_as_said() {
 
 #[test]
 fn an_explanation_says_what_failed_and_how_long_is_to_wait() {
-    use super::super::{Need, Outcome};
+    use super::super::{Need, RuleMatch};
     let mut stage = Stage::with(RULES);
     stage.draw("input:");
     stage.pass(30);
     let explained = stage.observer.explain();
     let rule = |name: &str| explained.rules.iter().find(|r| r.name == name).unwrap();
-    assert!(matches!(rule("rest").outcome, Outcome::Debouncing { ms } if ms > 0 && ms < 100), "{:?}", rule("rest"));
-    assert_eq!(rule("work").outcome, Outcome::NoMatch);
+    assert!(matches!(rule("rest").outcome, RuleMatch::Debouncing { ms } if ms > 0 && ms < 100), "{:?}", rule("rest"));
+    assert_eq!(rule("work").outcome, RuleMatch::NoMatch);
     assert_eq!((rule("work").checks[0].need, rule("work").checks[0].region.as_str()), (Need::All, "title"));
     assert!(rule("ask").checks.iter().any(|c| c.need == Need::None && c.found.as_deref() == Some("input:")));
     stage.pass(300);
@@ -226,7 +226,7 @@ fn a_version_chooses_its_rules() {
              [[rules]]\nname = \"a\"\npriority = 1\nstate = \"{state}\"\nreason = \"{reason}\"\nall = [{{ in = \"screen\", has = 'prog' }}]\n"
         )
     };
-    let mut rules = Rules::default();
+    let mut rules = ScreenRules::default();
     rules.add("old.toml", &file("<2", "waiting", "question")).unwrap();
     rules.add("new.toml", &file(">=2", "waiting", "auth")).unwrap();
     let mut stage = Stage::new(Provider::Unknown, rules);

@@ -10,7 +10,7 @@ use crate::screen::RuleError;
 const HEAD: &str = "provider = \"unknown\"\n";
 
 fn check(text: &str, line: usize, column: usize, says: &str) {
-    let mut rules = Rules::default();
+    let mut rules = ScreenRules::default();
     match rules.add("mine.toml", text) {
         Err(RuleError::Wrong { file, line: l, column: c, what }) => {
             assert_eq!((file.as_str(), l, c), ("mine.toml", line, column), "{what}");
@@ -66,10 +66,10 @@ fn what_is_wrong_is_said_with_its_place() {
 
 #[test]
 fn all_rules_that_come_with_the_program_are_right() {
-    let all = Rules::load(None).unwrap();
-    assert_eq!(format!("{all:?}").len(), format!("{:?}", Rules::embedded()).len());
+    let all = ScreenRules::load(None).unwrap();
+    assert_eq!(format!("{all:?}").len(), format!("{:?}", ScreenRules::embedded()).len());
     // They are compiled when they are first looked for; here all at once.
-    let mut checked = Rules::default();
+    let mut checked = ScreenRules::default();
     for name in ["claude.toml", "codex.toml", "gemini.toml", "any.toml"] {
         let text = fs::read_to_string(format!("{}/rules/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
         checked.add(name, &text).unwrap_or_else(|e| panic!("{e}"));
@@ -83,19 +83,19 @@ fn all_rules_that_come_with_the_program_are_right() {
 fn a_users_rules_replace_and_add() {
     let dir = tempfile::tempdir().unwrap();
     let none = dir.path().join("none");
-    Rules::load(Some(&none)).unwrap();
+    ScreenRules::load(Some(&none)).unwrap();
     let mine = "provider = \"claude\"\nversions = \">=2\"\n\
         [[rules]]\nname = \"ready\"\npriority = 500\nstate = \"idle\"\nall = [{ in = \"composer\", has = '.' }]\n\
         [[rules]]\nname = \"mine\"\npriority = 5\nstate = \"waiting\"\nall = [{ in = \"title\", has = 'x' }]\n";
     fs::write(dir.path().join("claude.toml"), mine).unwrap();
     fs::write(dir.path().join("notes.txt"), "no rules").unwrap();
-    let rules = Rules::load(Some(dir.path())).unwrap();
+    let rules = ScreenRules::load(Some(dir.path())).unwrap();
     let set = rules.select(Provider::Claude, semver::Version::parse("2.1.0").ok().as_ref());
     assert_eq!(set.files.len(), 2);
     let ready: Vec<_> = set.rules.iter().filter(|r| r.name == "ready").collect();
     assert_eq!((ready.len(), ready[0].state), (1, events::State::Idle));
     assert!(set.rules.iter().any(|r| r.name == "mine"));
     fs::write(dir.path().join("broken.toml"), "provider = 1").unwrap();
-    let error = Rules::load(Some(dir.path())).unwrap_err().to_string();
+    let error = ScreenRules::load(Some(dir.path())).unwrap_err().to_string();
     assert!(error.contains("broken.toml:1:12: "), "{error}");
 }

@@ -40,13 +40,13 @@ fn told(provider: Provider, timeline: &Path) -> Vec<String> {
             ("in", Some(data)) => stage.observer.input(data.as_bytes(), stage.at()),
             _ => {}
         }
-        passed.extend(stage.observer.take().into_iter().map(|(_, told)| told));
+        passed.extend(stage.observer.take_events().into_iter().map(|(_, told)| told));
         for told in passed {
             match told {
-                Told::Claim(ScreenClaim { state: State::WaitingApproval, dialog: Some(dialog), .. }) => {
+                HostEvent::Claim(ScreenClaim { state: State::WaitingApproval, dialog: Some(dialog), .. }) => {
                     seen.push(format!("{} {}", dialog.mark.unwrap(), dialog.subject.unwrap_or_default()));
                 }
-                Told::Answered { meaning } if stage.observer.mark().is_some() => {
+                HostEvent::Answered { meaning } if stage.observer.mark().is_some() => {
                     let why = standing.as_ref().map_or_else(|why| format!(" ({why})"), |_| String::new());
                     seen.push(format!("key {meaning}{why}"));
                 }

@@ -5,7 +5,7 @@ use events::Provider;
 use super::*;
 
 fn stage() -> Stage {
-    Stage::new(Provider::Unknown, Rules::default())
+    Stage::new(Provider::Unknown, ScreenRules::default())
 }
 
 #[test]

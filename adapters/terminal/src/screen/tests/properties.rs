@@ -86,13 +86,13 @@ proptest! {
                 _ => stage.observer.output(&bytes, stage.at()),
             }
             let told = stage.pass(wait);
-            let claimed = told.iter().rev().find_map(|t| if let Told::Claim(c) = t { Some(c.clone()) } else { None });
+            let claimed = told.iter().rev().find_map(|t| if let HostEvent::Claim(c) = t { Some(c.clone()) } else { None });
             let (picture, explained) = (stage.observer.picture(), stage.observer.explain());
             prop_assert_eq!(&picture.claim, &explained.claim);
             if let (Some(told), Some(now)) = (claimed, &picture.claim) {
                 prop_assert_eq!((told.state, told.reason), (now.state, now.reason));
             }
-            let chosen = explained.rules.iter().filter(|r| r.outcome == crate::screen::Outcome::Chosen).count();
+            let chosen = explained.rules.iter().filter(|r| r.outcome == crate::screen::RuleMatch::Chosen).count();
             prop_assert_eq!(chosen == 0, explained.kept || explained.claim.is_none());
             drop((stage.observer.repaint(), stage.observer.restore()));
         }

@@ -190,7 +190,7 @@ fn the_version_is_read() {
 
 #[test]
 fn an_unknown_program_is_believed_what_it_says_of_itself() {
-    let mut stage = Stage::new(Provider::Unknown, Rules::load(None).unwrap());
+    let mut stage = Stage::new(Provider::Unknown, ScreenRules::load(None).unwrap());
     stage.write("\x1b]7501;state=working:app=other\x1b\\");
     assert_eq!(stage.claims(500), ["running"]);
     stage.write("\x1b]7501;state=blocked:app=other:kind=question\x1b\\");

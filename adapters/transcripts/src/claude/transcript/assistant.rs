@@ -11,12 +11,12 @@ use tailer::decode::{Decoded, Record};
 
 use super::{CALL, CLAUDE, EXTRA, NO_RESPONSE, OPEN_QUESTIONS, QUESTION, TranscriptDecoder};
 use crate::claude::{
-    record::{Content, Input, Line, Question},
+    record::{ClaudeLine, MessageContent, OfferedQuestion, ToolInput},
     words::{api_error, text_block, title, tool_kind},
 };
 
 impl TranscriptDecoder {
-    pub(super) fn assistant(&mut self, mut line: Line<'_>, record: &Record<'_>, out: &mut Decoded) {
+    pub(super) fn assistant(&mut self, mut line: ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
         if self.parent.is_none()
             && !self.carried.own
             && line.first_session_id.is_none()
@@ -54,9 +54,9 @@ impl TranscriptDecoder {
             None => None,
         };
         let blocks = match message.content {
-            Content::Blocks(blocks) => blocks,
-            Content::Text(text) => vec![text_block(text)],
-            Content::Empty => Vec::new(),
+            MessageContent::Blocks(blocks) => blocks,
+            MessageContent::Text(text) => vec![text_block(text)],
+            MessageContent::Empty => Vec::new(),
         };
         for (index, block) in blocks.into_iter().enumerate() {
             let index = index as u32;
@@ -108,7 +108,7 @@ impl TranscriptDecoder {
     #[expect(clippy::too_many_arguments, reason = "the parts of one block")]
     fn call(
         &mut self,
-        line: &Line<'_>,
+        line: &ClaudeLine<'_>,
         record: &Record<'_>,
         owner: &Arc<str>,
         id: Option<Text<'_>>,
@@ -120,10 +120,10 @@ impl TranscriptDecoder {
         let call_id = id.map(Text::into_string).unwrap_or_default();
         let name = name.map(Text::into_string).unwrap_or_default();
         let tool = tool_kind(&name);
-        let parsed: Input<'_> = input.and_then(|i| serde_json::from_str(i).ok()).unwrap_or_default();
+        let parsed: ToolInput<'_> = input.and_then(|i| serde_json::from_str(i).ok()).unwrap_or_default();
         let question = parsed
             .questions
-            .and_then(|q| serde_json::from_str::<Vec<Question<'_>>>(q.get()).ok())
+            .and_then(|q| serde_json::from_str::<Vec<OfferedQuestion<'_>>>(q.get()).ok())
             .and_then(|q| q.into_iter().next());
         let title =
             question.as_ref().map(|q| q.question.0.to_string()).or_else(|| title(tool, &parsed)).or_else(|| {

@@ -7,11 +7,11 @@ use events::{Identity, SessionForked};
 use tailer::decode::{Decoded, Record};
 
 use super::{CLAUDE, TranscriptDecoder};
-use crate::claude::record::Line;
+use crate::claude::record::ClaudeLine;
 
 impl TranscriptDecoder {
     /// Whose line it is: the file's own session, or the one a fork copied it from.
-    pub(super) fn owner(&mut self, line: &Line<'_>, record: &Record<'_>, out: &mut Decoded) -> Arc<str> {
+    pub(super) fn owner(&mut self, line: &ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) -> Arc<str> {
         let own = Arc::clone(&self.session);
         if self.parent.is_some() || self.carried.own {
             return own;
@@ -82,7 +82,7 @@ impl TranscriptDecoder {
     }
 
     /// Whether a prompt must wait for the next line to know whose it is.
-    pub(super) fn undecided(&self, line: &Line<'_>) -> bool {
+    pub(super) fn undecided(&self, line: &ClaudeLine<'_>) -> bool {
         let marked = line.forked_from.is_some();
         self.parent.is_none()
             && !self.carried.own

@@ -10,12 +10,12 @@ use tailer::decode::{Decoded, Record};
 
 use super::{ANSWER, CALL, CLAUDE, EXTRA, TranscriptDecoder};
 use crate::claude::{
-    record::{Block, Content, Line},
+    record::{ClaudeLine, MessageBlock, MessageContent},
     words::{Who, between, who},
 };
 
 impl TranscriptDecoder {
-    pub(super) fn user(&mut self, mut line: Line<'_>, record: &Record<'_>, out: &mut Decoded) {
+    pub(super) fn user(&mut self, mut line: ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
         let undecided = self.undecided(&line);
         let owner = match (undecided, line.copied_from()) {
             (true, Some(parent)) => self.copied(parent, record, out),
@@ -25,9 +25,9 @@ impl TranscriptDecoder {
         let before = out.events.len();
         let Some(message) = line.message.take() else { return };
         match message.content {
-            Content::Empty => {}
-            Content::Text(text) => self.prompt(&line, record, &owner, text, 0, out),
-            Content::Blocks(blocks) => self.user_blocks(&line, record, &owner, blocks, out),
+            MessageContent::Empty => {}
+            MessageContent::Text(text) => self.prompt(&line, record, &owner, text, 0, out),
+            MessageContent::Blocks(blocks) => self.user_blocks(&line, record, &owner, blocks, out),
         }
         if undecided && !self.carried.own {
             self.held.extend(out.events.drain(before..));
@@ -36,10 +36,10 @@ impl TranscriptDecoder {
 
     fn user_blocks(
         &mut self,
-        line: &Line<'_>,
+        line: &ClaudeLine<'_>,
         record: &Record<'_>,
         owner: &Arc<str>,
-        blocks: Vec<Block<'_>>,
+        blocks: Vec<MessageBlock<'_>>,
         out: &mut Decoded,
     ) {
         let mut texts: Option<Text<'_>> = None;
@@ -66,10 +66,10 @@ impl TranscriptDecoder {
 
     fn result(
         &mut self,
-        line: &Line<'_>,
+        line: &ClaudeLine<'_>,
         record: &Record<'_>,
         owner: &Arc<str>,
-        block: Block<'_>,
+        block: MessageBlock<'_>,
         index: u32,
         out: &mut Decoded,
     ) {
@@ -108,7 +108,7 @@ impl TranscriptDecoder {
 
     fn prompt(
         &mut self,
-        line: &Line<'_>,
+        line: &ClaudeLine<'_>,
         record: &Record<'_>,
         owner: &Arc<str>,
         text: Text<'_>,

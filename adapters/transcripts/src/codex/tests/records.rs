@@ -420,7 +420,7 @@ fn kinds_not_known_are_kept() {
 #[test]
 fn scripts() {
     let look = |source: &str| {
-        let script = script::look(source);
+        let script = script::scan(source);
         format!(
             "{} [{}]{}",
             script.tool,
@@ -467,8 +467,8 @@ fn scripts() {
 proptest::proptest! {
     #[test]
     fn any_script_is_taken(source: String) {
-        let _ = script::look(&source);
-        let _ = script::look(&format!("tools.exec_command({{\"cmd\":\"{source}"));
+        let _ = script::scan(&source);
+        let _ = script::scan(&format!("tools.exec_command({{\"cmd\":\"{source}"));
     }
 
     #[test]

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use events::{Annotation, Confidence, SessionForked, SessionStarted, StartKind, Timestamp, Topic, TurnOutcome};
 use serde_json::value::RawValue;
 
-use super::{News, Scene, Story};
+use super::{Freshness, Scene, Story};
 use crate::gemini::{
-    content::{self, Said},
-    memory::{Held, Restated, hash},
-    record::{Message, Set},
-    standing::{Stance, Standing},
+    content::{self, UserRecord},
+    memory::{HeldRecord, Restated, hash},
+    record::{ChatMessage, Set},
+    standing::{Stance, StandingRecord},
 };
 
 /// The first record of a file, or of what a resume appended to it.
@@ -26,7 +26,7 @@ impl Story {
     /// A header: the first one tells of the session; it is written again when the session is
     /// resumed.
     pub(in crate::gemini) fn header(&mut self, header: &Header<'_>, scene: &mut Scene<'_, '_>) {
-        self.release(News::Live, None, scene.out);
+        self.release(Freshness::Live, None, scene.out);
         if self.memory.session.as_deref() != Some(header.session) {
             self.memory.session = Some(Arc::from(header.session));
             self.memory.started = false;
@@ -48,14 +48,14 @@ impl Story {
     }
 
     /// The `$set` that follows a message and only says when it was written: the message before it
-    /// is no copy, those are written in one go.
+    /// is not a copy; copies are written in one go.
     pub(in crate::gemini) fn touched(&mut self, scene: &mut Scene<'_, '_>) {
-        self.release(News::Live, None, scene.out);
+        self.release(Freshness::Live, None, scene.out);
     }
 
     /// Any other `$set`.
     pub(in crate::gemini) fn set(&mut self, set: Set<'_>, scene: &mut Scene<'_, '_>) {
-        self.release(News::Live, None, scene.out);
+        self.release(Freshness::Live, None, scene.out);
         self.title(set.summary, scene);
         if set.session_id.is_some() {
             self.memory.reopened = true;
@@ -64,14 +64,14 @@ impl Story {
         let written_at = set.last_updated.as_deref().and_then(Timestamp::parse);
         let reopened = std::mem::take(&mut self.memory.reopened);
         self.history(messages, written_at, scene);
-        if reopened && !matches!(self.memory.held, Some(Held::Compaction { .. })) {
+        if reopened && !matches!(self.memory.held, Some(HeldRecord::Compaction { .. })) {
             let key = set.last_updated.as_deref().unwrap_or_default();
             self.resumed(key, written_at, scene);
         }
     }
 
     /// A history that replaces what was written before. Only what no other record told is told.
-    fn history(&mut self, messages: Vec<Message<'_>>, written_at: Option<Timestamp>, scene: &mut Scene<'_, '_>) {
+    fn history(&mut self, messages: Vec<ChatMessage<'_>>, written_at: Option<Timestamp>, scene: &mut Scene<'_, '_>) {
         let copies = written_at.map(|at| Restated { at, known: true });
         // Whatever it tells again happened before, and changes nothing of what is open now.
         let (open, denied) = (self.memory.open, self.memory.denied);
@@ -83,20 +83,20 @@ impl Story {
                 continue;
             };
             let at = message.timestamp.as_deref().and_then(Timestamp::parse);
-            if self.memory.told(hash(id)).is_some() {
+            if self.memory.emitted(hash(id)).is_some() {
                 continue;
             }
-            let said = content::said(message.content, message.display_content);
-            if copies.is_some_and(|c| c.covers(at)) && !matches!(said, Said::Snapshot { .. }) {
+            let said = content::user_record(message.content, message.display_content);
+            if copies.is_some_and(|c| c.covers(at)) && !matches!(said, UserRecord::Snapshot { .. }) {
                 continue;
             }
-            if matches!(said, Said::Prompt { .. }) {
+            if matches!(said, UserRecord::Prompt { .. }) {
                 prompted = Some((id.to_owned(), at));
             }
-            self.one(message, News::History, scene);
+            self.one(message, Freshness::History, scene);
         }
         // The turns that history seems to open are over.
-        let over = prompted.filter(|_| !open).map(|(id, at)| Standing {
+        let over = prompted.filter(|_| !open).map(|(id, at)| StandingRecord {
             stance: Stance::Answer,
             id,
             calls: 0,
@@ -122,7 +122,7 @@ impl Story {
 
     /// `$rewindTo`: the user went back; the message named and all after it are dropped.
     pub(in crate::gemini) fn rewound(&mut self, id: &str, scene: &mut Scene<'_, '_>) {
-        self.release(News::Live, None, scene.out);
+        self.release(Freshness::Live, None, scene.out);
         self.settle(scene.out);
         self.memory.open = false;
         let session = self.session();

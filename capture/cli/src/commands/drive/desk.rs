@@ -15,8 +15,8 @@ use events::{ApprovalId, DeliveryId, Provider, Source, Timestamp};
 use hooks::delivery::{Agent, Delivery};
 use processes::start_ticks;
 use protocols::{
-    Request,
-    told::{Asks, Told, What},
+    PermissionRequest,
+    conversation::{PermissionPayload, ProtocolEvent, ProtocolEventKind},
 };
 
 use crate::{
@@ -50,21 +50,21 @@ impl Desk {
     }
 
     /// Tells something of a session. What cannot be told is lost, and nothing is allowed by it.
-    pub(super) fn tell(&self, session: &str, what: What) {
+    pub(super) fn tell(&self, session: &str, what: ProtocolEventKind) {
         if let Err(error) = self.deliver(session, what) {
             super::super::complain(&format!("the server cannot be told: {error:#}"));
         }
     }
 
     /// Delivers a request: what is decided is decided for just this delivery.
-    pub(super) fn ask(&self, request: &Request) -> anyhow::Result<Delivery> {
-        self.deliver(&request.session, What::Asks(Asks::of(request)))
+    pub(super) fn ask(&self, request: &PermissionRequest) -> anyhow::Result<Delivery> {
+        self.deliver(&request.session, ProtocolEventKind::Asks(PermissionPayload::of(request)))
     }
 
-    fn deliver(&self, session: &str, what: What) -> anyhow::Result<Delivery> {
+    fn deliver(&self, session: &str, what: ProtocolEventKind) -> anyhow::Result<Delivery> {
         // Its own hooks name the very process, where a script started it.
-        let agent = self.agent.filter(|_| matches!(what, What::Began));
-        let payload = Told { session_id: session.to_owned(), cwd: self.cwd.clone(), what }.payload()?;
+        let agent = self.agent.filter(|_| matches!(what, ProtocolEventKind::Began));
+        let payload = ProtocolEvent { session_id: session.to_owned(), cwd: self.cwd.clone(), what }.payload()?;
         let at = clock::now().max(self.last.get().plus_ms(1));
         self.last.set(at);
         let delivery = Delivery {

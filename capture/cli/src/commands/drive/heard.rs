@@ -7,7 +7,7 @@ use std::{
 
 use ::terminal::host::signals::Signals;
 use crossbeam_channel::Sender;
-use protocols::{Line, Lines};
+use protocols::{AgentLine, LineSplitter};
 use rustix::{
     event::{PollFd, PollFlags, poll},
     process::Signal,
@@ -21,7 +21,7 @@ use crate::{
 /// What is heard.
 pub(super) enum Heard {
     /// The agent wrote a line.
-    Line(Line),
+    Line(AgentLine),
     /// It will write no more.
     Closed,
     /// What came of waiting for the decision on this request.
@@ -34,7 +34,7 @@ pub(super) enum Heard {
 
 /// Reads what the agent writes. The conversation ends when it does.
 pub(super) fn listen(mut output: UnixStream, tell: &Sender<Heard>) {
-    let (mut lines, mut bytes) = (Lines::default(), vec![0_u8; 64 << 10]);
+    let (mut lines, mut bytes) = (LineSplitter::default(), vec![0_u8; 64 << 10]);
     while let Ok(read @ 1..) = output.read(&mut bytes) {
         for line in lines.take(&bytes[..read]) {
             if tell.send(Heard::Line(line)).is_err() {

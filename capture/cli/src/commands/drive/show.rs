@@ -5,7 +5,7 @@ use std::io::Write;
 
 use events::{ApprovalId, ApprovalKind, ToolOutcome};
 use projections::Approval;
-use protocols::Outcome;
+use protocols::TurnEnd;
 use serde::Serialize;
 
 use super::super::{SCHEMA_VERSION, approvals, complain};
@@ -191,10 +191,10 @@ fn lines(text: &str) -> String {
 }
 
 /// How a turn ended, in a word, and why.
-pub(super) fn ended(outcome: &Outcome) -> Shown<'_> {
+pub(super) fn ended(outcome: &TurnEnd) -> Shown<'_> {
     match outcome {
-        Outcome::Completed => Shown::Ended { outcome: "completed", message: None },
-        Outcome::Interrupted => Shown::Ended { outcome: "interrupted", message: None },
-        Outcome::Failed(why) => Shown::Ended { outcome: "failed", message: Some(why) },
+        TurnEnd::Completed => Shown::Ended { outcome: "completed", message: None },
+        TurnEnd::Interrupted => Shown::Ended { outcome: "interrupted", message: None },
+        TurnEnd::Failed(why) => Shown::Ended { outcome: "failed", message: Some(why) },
     }
 }

@@ -9,16 +9,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agents::Answer;
+use agents::AgentAnswer;
 use anyhow::Context as _;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use events::{ApprovalId, Confidence, Payload, Provider, SessionId, Source};
 use hooks::delivery::Delivery;
 use projections::Approval;
 use protocols::{
-    Codec, Line, Meaning, Outcome, Request,
+    AgentLine, Codec, Meaning, PermissionRequest, TurnEnd,
+    conversation::{self, ProtocolEventKind},
     program::{Program, Streams},
-    told::{self, What},
 };
 use rustix::{
     process::Signal,
@@ -68,7 +68,7 @@ pub(super) struct Begin {
 
 /// A request that waits for its decision.
 struct Pending {
-    request: Request,
+    request: PermissionRequest,
     approval: Approval,
     /// Until when somebody is waited for.
     until: Instant,
@@ -99,7 +99,7 @@ struct Talk {
     decided: Vec<Decided>,
     /// The request the user at the terminal is looking at.
     asked: Option<String>,
-    outcome: Option<Outcome>,
+    outcome: Option<TurnEnd>,
     /// Somebody wants it to end, with this exit code.
     stopped: Option<u8>,
     /// When it is told to go again, and how.
@@ -155,8 +155,10 @@ impl Talk {
                 None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match heard {
-                Ok(Heard::Line(Line::Whole(line))) => self.hear(&line)?,
-                Ok(Heard::Line(Line::Damaged)) => self.show.show(&Shown::Unrecognized { sort: "a damaged line" })?,
+                Ok(Heard::Line(AgentLine::Whole(line))) => self.hear(&line)?,
+                Ok(Heard::Line(AgentLine::Damaged)) => {
+                    self.show.show(&Shown::Unrecognized { sort: "a damaged line" })?
+                }
                 Ok(Heard::Closed) => break,
                 Ok(Heard::Waited(request, waited)) => self.waited(&request, waited)?,
                 Ok(Heard::Typed(line)) => self.typed(&line)?,
@@ -186,17 +188,20 @@ impl Talk {
         };
         if let Some(session) = &self.session {
             for pending in &self.pending {
-                self.desk.tell(&pending.request.session, What::Settled { approval: pending.approval.id.clone() });
+                self.desk.tell(
+                    &pending.request.session,
+                    ProtocolEventKind::Settled { approval: pending.approval.id.clone() },
+                );
             }
-            self.desk.tell(session, What::Left);
+            self.desk.tell(session, ProtocolEventKind::Left);
         }
         if let Some(code) = self.stopped {
             return Ok(code);
         }
         match &self.outcome {
-            Some(Outcome::Completed) => Ok(0),
-            Some(Outcome::Interrupted) => Ok(BY_INTERRUPT),
-            Some(Outcome::Failed(_)) => Ok(FAILED),
+            Some(TurnEnd::Completed) => Ok(0),
+            Some(TurnEnd::Interrupted) => Ok(BY_INTERRUPT),
+            Some(TurnEnd::Failed(_)) => Ok(FAILED),
             None => {
                 let why = format!("the agent ended with {code}, and its turn had not");
                 self.show.show(&Shown::Ended { outcome: "gone", message: Some(&why) })?;
@@ -239,13 +244,13 @@ impl Talk {
     }
 
     fn hear(&mut self, line: &str) -> anyhow::Result<()> {
-        for meaning in self.codec.hear(line) {
+        for meaning in self.codec.decode_line(line) {
             match meaning {
                 Meaning::Send(line) => self.send(&line),
                 Meaning::Session(id) => {
-                    self.desk.tell(&id, What::Began);
+                    self.desk.tell(&id, ProtocolEventKind::Began);
                     if self.prompted {
-                        self.desk.tell(&id, What::Works);
+                        self.desk.tell(&id, ProtocolEventKind::Works);
                     }
                     let provider = self.begin.provider.as_str();
                     self.show.show(&Shown::Session { provider, session_id: &id, cwd: &self.begin.cwd })?;
@@ -265,7 +270,7 @@ impl Talk {
                     self.program.reap();
                     if let Some(at) = self.decided.iter().position(|decided| decided.call == call) {
                         let Decided { session, approval, .. } = self.decided.swap_remove(at);
-                        self.desk.tell(&session, What::Returned { approval, outcome });
+                        self.desk.tell(&session, ProtocolEventKind::Returned { approval, outcome });
                     }
                 }
                 Meaning::Asks(request) => self.asks(*request)?,
@@ -285,18 +290,18 @@ impl Talk {
 
     fn works(&self) {
         if let Some(session) = self.session.as_deref().filter(|_| self.pending.is_empty() && self.outcome.is_none()) {
-            self.desk.tell(session, What::Works);
+            self.desk.tell(session, ProtocolEventKind::Works);
         }
     }
 
-    fn ended(&mut self, outcome: Outcome) -> anyhow::Result<()> {
+    fn ended(&mut self, outcome: TurnEnd) -> anyhow::Result<()> {
         if self.outcome.is_some() {
             return Ok(());
         }
         self.show.show(&ended(&outcome))?;
         self.outcome = Some(outcome);
         if let Some(session) = &self.session {
-            self.desk.tell(session, What::Rests);
+            self.desk.tell(session, ProtocolEventKind::Rests);
         }
         // That is all it is to do: its input ends, and it goes.
         self.input.shutdown(Shutdown::Write).ok();
@@ -305,7 +310,7 @@ impl Talk {
     }
 
     /// It asks for permission: somebody is waited for.
-    fn asks(&mut self, request: Request) -> anyhow::Result<()> {
+    fn asks(&mut self, request: PermissionRequest) -> anyhow::Result<()> {
         let known = self.pending.iter().any(|pending| pending.request.id == request.id);
         if self.stopped.is_some() || known {
             let line = self.codec.cancel(&request);
@@ -363,7 +368,7 @@ impl Talk {
 
     /// Nobody at the desk is to decide on it any more.
     fn settled(&self, pending: &Pending) {
-        self.desk.tell(&pending.request.session, What::Settled { approval: pending.approval.id.clone() });
+        self.desk.tell(&pending.request.session, ProtocolEventKind::Settled { approval: pending.approval.id.clone() });
     }
 
     fn waited(&mut self, id: &str, waited: Waited) -> anyhow::Result<()> {
@@ -388,7 +393,7 @@ impl Talk {
         self.decide(id, &denial(why), Whose::Nobody)
     }
 
-    fn decide(&mut self, id: &str, answer: &Answer, decided: Whose) -> anyhow::Result<()> {
+    fn decide(&mut self, id: &str, answer: &AgentAnswer, decided: Whose) -> anyhow::Result<()> {
         let Some(pending) = self.take(id) else { return Ok(()) };
         let Pending { request, approval, .. } = pending;
         let message = answer.message.as_deref();
@@ -407,7 +412,7 @@ impl Talk {
     }
 
     /// Gives the answer in the agent's words; an allowance it has none for is a denial.
-    fn answer(&mut self, request: &Request, answer: &Answer) -> anyhow::Result<()> {
+    fn answer(&mut self, request: &PermissionRequest, answer: &AgentAnswer) -> anyhow::Result<()> {
         let words = self.codec.answer(request, answer);
         let why = "it was allowed in a way that cannot be told, so it is denied";
         if words.is_none() {
@@ -477,7 +482,7 @@ impl Talk {
 
 /// The request as it is shown: what the server makes of the same delivery.
 fn approval(delivery: &Delivery) -> anyhow::Result<Approval> {
-    let decoded = told::decode(delivery, delivery.at).map_err(|why| anyhow::anyhow!(why))?;
+    let decoded = conversation::decode(delivery, delivery.at).map_err(|why| anyhow::anyhow!(why))?;
     let asked = decoded
         .events
         .into_iter()
@@ -489,11 +494,11 @@ fn approval(delivery: &Delivery) -> anyhow::Result<Approval> {
     Ok(approval)
 }
 
-fn denial(why: &str) -> Answer {
-    Answer { allow: false, message: Some(why.to_owned()), rewrite: None, answers: None }
+fn denial(why: &str) -> AgentAnswer {
+    AgentAnswer { allow: false, message: Some(why.to_owned()), rewrite: None, answers: None }
 }
 
 /// The plain yes of the user at this terminal.
-fn allowance() -> Answer {
-    Answer { allow: true, message: None, rewrite: None, answers: None }
+fn allowance() -> AgentAnswer {
+    AgentAnswer { allow: true, message: None, rewrite: None, answers: None }
 }

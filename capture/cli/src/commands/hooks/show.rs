@@ -7,7 +7,7 @@ use std::{
 
 use api::health::SourceHealth;
 use events::{Provider, Timestamp};
-use hooks::{Done, Error, EventState, Fit, Plan, State, Status, place};
+use hooks::{AppliedPlan, Error, EventState, Fit, HookStatus, InstallState, Plan, place};
 use serde::Serialize;
 use similar::TextDiff;
 
@@ -135,7 +135,7 @@ impl Changed {
         }
     }
 
-    pub(super) fn done(&mut self, done: Done) {
+    pub(super) fn done(&mut self, done: AppliedPlan) {
         self.done = true;
         self.backup = done.backup;
     }
@@ -225,9 +225,9 @@ pub(super) fn done(all: &[Changed], purpose: &Purpose) -> anyhow::Result<()> {
     Ok(())
 }
 
-impl From<Status> for Looked {
-    fn from(status: Status) -> Self {
-        let off = !status.hindrances.is_empty() && status.state != State::NotInstalled;
+impl From<HookStatus> for Looked {
+    fn from(status: HookStatus) -> Self {
+        let off = !status.hindrances.is_empty() && status.state != InstallState::NotInstalled;
         let state = match status.state.as_str() {
             _ if status.fit.is_harmful() => "harmful",
             _ if off => "turned_off",

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::atomic::AtomicU64};
 
 use events::{Choice, Dialog, Topic};
-use terminal::host::frame::{Frame, Hello, ScreenClaim, Told};
+use terminal::host::frame::{Hello, HostEvent, HostFrame, ScreenClaim};
 
 use super::*;
 
@@ -37,12 +37,12 @@ fn name(n: u128) -> String {
     format!("run-{}", run(n))
 }
 
-fn says(state: State, reason: Option<Reason>, subject: Option<&str>) -> Told {
+fn says(state: State, reason: Option<Reason>, subject: Option<&str>) -> HostEvent {
     let dialog = subject.map(|subject| {
         let options = vec![Choice { label: "Yes".into(), key: Some("1".into()), selected: true, ..Choice::default() }];
         Box::new(Dialog { subject: Some(subject.into()), options, ..Dialog::default() })
     });
-    Told::Claim(ScreenClaim {
+    HostEvent::Claim(ScreenClaim {
         state,
         reason,
         strength: Confidence::High,
@@ -58,13 +58,13 @@ impl World {
     }
 
     /// A frame of a run, told at that moment; gives the number that was acknowledged.
-    fn frame(&mut self, n: u128, number: u64, seconds: f64, told: Told) -> u64 {
+    fn frame(&mut self, n: u128, number: u64, seconds: f64, event: HostEvent) -> u64 {
         let acked = Arc::new(AtomicU64::new(0));
         let stored = {
             let acked = Arc::clone(&acked);
             Box::new(move |n| acked.store(n, Ordering::Relaxed))
         };
-        let frame = Frame { n: number, at: at(seconds), told };
+        let frame = HostFrame { n: number, at: at(seconds), event };
         self.take(Input::Host(HostInput::Frame { run: run(n), frame, stored }));
         assert_eq!(acked.load(Ordering::Relaxed), 0, "not acknowledged before its commit");
         self.commit();
@@ -89,7 +89,7 @@ fn a_run_has_a_session_from_its_first_moment() {
     assert_eq!(world.status(&name(1)), "waiting_approval trust");
     assert_eq!(world.session(&name(1)).status.activity.as_deref(), Some("/p"));
     assert_eq!(world.session(&name(1)).pending_approvals.len(), 1);
-    world.frame(1, 2, 0.6, Told::Exited { code: Some(3), signal: None });
+    world.frame(1, 2, 0.6, HostEvent::Exited { code: Some(3), signal: None });
     assert_eq!(world.status(&name(1)), "exited failed");
     world.assert_sound();
 }
@@ -192,11 +192,11 @@ fn a_daemon_outlives_the_terminal_of_its_run() {
     let session = world.session("s");
     assert_eq!((session.pid, session.run_id), (Some(500), Some(run(2))), "the one that began to work then");
     world.until(6.0);
-    world.frame(2, 2, 6.0, Told::Exited { code: None, signal: Some(9) });
-    world.take(Input::Ended(Ended { pid: 902, start_ticks: 7 }));
+    world.frame(2, 2, 6.0, HostEvent::Exited { code: None, signal: Some(9) });
+    world.take(Input::Ended(EndedProcess { pid: 902, start_ticks: 7 }));
     world.commit();
     assert_eq!(world.status("s"), "running thinking", "its daemon goes on");
-    world.take(Input::Ended(Ended { pid: 500, start_ticks: 3 }));
+    world.take(Input::Ended(EndedProcess { pid: 500, start_ticks: 3 }));
     world.commit();
     assert!(world.status("s").starts_with("exited"));
     world.assert_sound();
@@ -228,9 +228,9 @@ fn a_host_that_stays_away_leaves_no_claim_behind() {
 fn keys_and_notifications_are_remarks() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Codex, "/p"));
-    world.frame(1, 1, 0.5, Told::Answered { meaning: "Yes".into() });
-    world.frame(1, 2, 0.6, Told::Notification { text: "done".into() });
-    assert_eq!(world.frame(1, 3, 0.7, Told::Bell), 3);
+    world.frame(1, 1, 0.5, HostEvent::Answered { meaning: "Yes".into() });
+    world.frame(1, 2, 0.6, HostEvent::Notification { text: "done".into() });
+    assert_eq!(world.frame(1, 3, 0.7, HostEvent::Bell), 3);
     let remarks: Vec<(Source, Topic, String)> = world
         .log()
         .into_iter()

@@ -21,7 +21,7 @@ fn agent(cwd: &str, open: &[&str]) -> AgentProcess {
 }
 
 fn ended() -> Input {
-    Input::Ended(Ended { pid: NAME.0, start_ticks: NAME.1 })
+    Input::Ended(EndedProcess { pid: NAME.0, start_ticks: NAME.1 })
 }
 
 fn here(session: &str, seconds: f64, cwd: &str) -> NewEvent {
@@ -40,7 +40,7 @@ fn the_end_of_a_process_ends_its_session() {
     assert_eq!(*world.asked.watched.lock().unwrap(), [NAME]);
     assert_eq!(world.session("s").pid, Some(NAME.0));
     world.until(2.0);
-    world.take(Input::Ended(Ended { pid: NAME.0, start_ticks: 8 }));
+    world.take(Input::Ended(EndedProcess { pid: NAME.0, start_ticks: 8 }));
     world.commit();
     assert_eq!(world.status("s"), "running thinking", "another process of that pid");
     let before = world.told("s").len();

@@ -137,7 +137,7 @@ fn the_last_batch_of_a_process_that_ended_revives_nothing() {
     let alive = Claim::ProcessAlive { pid: 7, start_ticks: 9 };
     world.live("s", vec![registry("s", "alive", 1.0, alive), prompt("s", "one", 1.0)]);
     world.until(2.0);
-    world.take(Input::Ended(Ended { pid: 7, start_ticks: 9 }));
+    world.take(Input::Ended(EndedProcess { pid: 7, start_ticks: 9 }));
     world.until(5.0);
     assert_eq!(world.status("s"), "exited killed");
     let mut batch = vec![told("s", "beat", 1.9, Heartbeat {}), claim("s", "p", 1.5, Reason::Thinking)];

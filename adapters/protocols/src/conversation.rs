@@ -1,5 +1,5 @@
-//! What is delivered of a conversation over an agent's protocol: that it began, works, asks, rests, is
-//! over. The conversation itself is in the agent's own files, as always, and is not told twice.
+//! The events of a conversation over an agent's protocol: it began, works, asks for permission, rests, is
+//! over. The conversation itself is in the agent's own files, as always, and is not repeated here.
 //!
 //! A request is delivered whole, with its session and directory, so that the hash of a delivery's
 //! payload is that of all that is decided on.
@@ -13,40 +13,40 @@ use events::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Request, acp, app_server, drive, stream_json};
+use super::{PermissionRequest, acp, app_server, drive, stream_json};
 use agents::agent::Protocol;
 use hooks::delivery::{
     Delivery,
-    asked::Asked,
-    decode::{Decoded, asked_of_tool, events_of},
+    decode::{Decoded, details_of_tool, events_of},
+    permission::PermissionDetails,
 };
 
-/// One thing that is delivered.
+/// An event of a conversation.
 #[derive(Debug)]
-pub struct Told {
+pub struct ProtocolEvent {
     /// The agent's own id of the session.
     pub session_id: String,
     /// The directory the session was begun in.
     pub cwd: String,
-    /// What is told.
-    pub what: What,
+    /// What happened.
+    pub what: ProtocolEventKind,
 }
 
-/// What is told.
+/// What happened.
 #[derive(Debug)]
-pub enum What {
+pub enum ProtocolEventKind {
     /// The session began.
     Began,
-    /// It works.
+    /// A turn is running.
     Works,
-    /// It asks for permission, and waits.
-    Asks(Asks),
-    /// It waits no longer for the answer to this.
+    /// The agent asks for permission, and waits.
+    Asks(PermissionPayload),
+    /// The agent no longer waits for the answer to this approval.
     Settled {
         /// The approval.
         approval: ApprovalId,
     },
-    /// What was decided on came to this.
+    /// The call that an approval was about has ended.
     Returned {
         /// The approval.
         approval: ApprovalId,
@@ -55,27 +55,27 @@ pub enum What {
     },
     /// A turn is over.
     Rests,
-    /// Nobody speaks with it any more.
+    /// The driver is gone.
     Left,
 }
 
 /// A request for permission, as it is delivered.
 #[derive(Debug)]
-pub struct Asks {
+pub struct PermissionPayload {
     /// The line of the agent.
     pub request: Box<RawValue>,
-    /// What the request leaves out of the call.
+    /// The part of the call that the request leaves out.
     pub item: Option<Box<RawValue>>,
     /// The call, by the agent's id.
     pub call: Option<String>,
-    /// The directory of the call, where it was told beside the request.
+    /// The directory of the call, where the agent sent it beside the request.
     pub place: Option<String>,
 }
 
-impl Asks {
+impl PermissionPayload {
     /// A request, to be delivered.
     #[must_use]
-    pub fn of(request: &Request) -> Self {
+    pub fn of(request: &PermissionRequest) -> Self {
         Self {
             request: request.line.clone(),
             item: request.item.clone(),
@@ -87,10 +87,10 @@ impl Asks {
 
 /// The payload of a delivery.
 #[derive(Debug, Serialize, Deserialize)]
-struct Wire {
+struct EventPayload {
     session_id: String,
     cwd: String,
-    what: Word,
+    what: EventPayloadKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     request: Option<Box<RawValue>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +107,7 @@ struct Wire {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Word {
+enum EventPayloadKind {
     Began,
     Works,
     Asks,
@@ -117,14 +117,14 @@ enum Word {
     Left,
 }
 
-impl Told {
+impl ProtocolEvent {
     /// The payload of its delivery.
     ///
     /// # Errors
     /// When it cannot be written as JSON.
     pub fn payload(self) -> Result<Box<RawValue>, serde_json::Error> {
         let Self { session_id, cwd, what } = self;
-        let plain = |what| Wire {
+        let plain = |what| EventPayload {
             session_id,
             cwd,
             what,
@@ -136,37 +136,41 @@ impl Told {
             outcome: None,
         };
         serde_json::value::to_raw_value(&match what {
-            What::Began => plain(Word::Began),
-            What::Works => plain(Word::Works),
-            What::Rests => plain(Word::Rests),
-            What::Left => plain(Word::Left),
-            What::Settled { approval } => Wire { approval: Some(approval), ..plain(Word::Settled) },
-            What::Returned { approval, outcome } => {
-                Wire { approval: Some(approval), outcome: Some(outcome), ..plain(Word::Returned) }
+            ProtocolEventKind::Began => plain(EventPayloadKind::Began),
+            ProtocolEventKind::Works => plain(EventPayloadKind::Works),
+            ProtocolEventKind::Rests => plain(EventPayloadKind::Rests),
+            ProtocolEventKind::Left => plain(EventPayloadKind::Left),
+            ProtocolEventKind::Settled { approval } => {
+                EventPayload { approval: Some(approval), ..plain(EventPayloadKind::Settled) }
             }
-            What::Asks(Asks { request, item, call, place }) => {
-                Wire { request: Some(request), item, call, place, ..plain(Word::Asks) }
+            ProtocolEventKind::Returned { approval, outcome } => {
+                EventPayload { approval: Some(approval), outcome: Some(outcome), ..plain(EventPayloadKind::Returned) }
+            }
+            ProtocolEventKind::Asks(PermissionPayload { request, item, call, place }) => {
+                EventPayload { request: Some(request), item, call, place, ..plain(EventPayloadKind::Asks) }
             }
         })
     }
 
     fn read(payload: &RawValue) -> Result<Self, String> {
-        let wire: Wire = serde_json::from_str(payload.get()).map_err(|error| error.to_string())?;
+        let wire: EventPayload = serde_json::from_str(payload.get()).map_err(|error| error.to_string())?;
         if wire.session_id.is_empty() {
-            return Err("it names no session".into());
+            return Err("missing session id".into());
         }
         let what = match wire.what {
-            Word::Began => What::Began,
-            Word::Works => What::Works,
-            Word::Rests => What::Rests,
-            Word::Left => What::Left,
-            Word::Settled => What::Settled { approval: wire.approval.ok_or("it names no approval")? },
-            Word::Returned => What::Returned {
-                approval: wire.approval.ok_or("it names no approval")?,
-                outcome: wire.outcome.ok_or("it names no outcome")?,
+            EventPayloadKind::Began => ProtocolEventKind::Began,
+            EventPayloadKind::Works => ProtocolEventKind::Works,
+            EventPayloadKind::Rests => ProtocolEventKind::Rests,
+            EventPayloadKind::Left => ProtocolEventKind::Left,
+            EventPayloadKind::Settled => {
+                ProtocolEventKind::Settled { approval: wire.approval.ok_or("missing approval id")? }
+            }
+            EventPayloadKind::Returned => ProtocolEventKind::Returned {
+                approval: wire.approval.ok_or("missing approval id")?,
+                outcome: wire.outcome.ok_or("missing outcome")?,
             },
-            Word::Asks => What::Asks(Asks {
-                request: wire.request.ok_or("it holds no request")?,
+            EventPayloadKind::Asks => ProtocolEventKind::Asks(PermissionPayload {
+                request: wire.request.ok_or("missing request")?,
                 item: wire.item,
                 call: wire.call,
                 place: wire.place,
@@ -176,23 +180,23 @@ impl Told {
     }
 }
 
-/// Says what such a delivery means.
+/// Decodes a delivery of a protocol.
 pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
-    let told = Told::read(&delivery.payload)?;
+    let told = ProtocolEvent::read(&delivery.payload)?;
     let claim = |state, reason, words: &str| {
         Signal::new(Claim::State { state, reason }, Confidence::High, Some(words.to_owned()))
     };
     let withdrawn = |words: &str| Signal::new(Claim::Withdrawn, Confidence::High, Some(words.to_owned()));
     let payloads: Vec<Payload> = match &told.what {
-        What::Began => {
+        ProtocolEventKind::Began => {
             let cwd = Some(told.cwd.clone());
             vec![SessionStarted { how: StartKind::New, cwd, ..SessionStarted::default() }.into()]
         }
-        What::Works => vec![claim(State::Running, None, "its protocol: a turn goes on").into()],
-        What::Rests => vec![claim(State::Waiting, None, "its protocol: the turn is over").into()],
-        What::Left => vec![withdrawn("its protocol: nobody speaks with it any more").into()],
-        What::Asks(asks) => {
-            let asked = asked(delivery.provider, asks, &told.cwd).ok_or("it holds no request that is understood")?;
+        ProtocolEventKind::Works => vec![claim(State::Running, None, "its protocol: a turn goes on").into()],
+        ProtocolEventKind::Rests => vec![claim(State::Waiting, None, "its protocol: the turn is over").into()],
+        ProtocolEventKind::Left => vec![withdrawn("its protocol: nobody speaks with it any more").into()],
+        ProtocolEventKind::Asks(asks) => {
+            let asked = asked(delivery.provider, asks, &told.cwd).ok_or("cannot decode the permission request")?;
             let question = asked.about == Some(ApprovalKind::Question);
             let (state, reason) = match asked.about {
                 Some(ApprovalKind::Question) => (State::Waiting, Reason::Question),
@@ -209,14 +213,14 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
                 dialog: Some(Box::new(dialog)),
                 ..claim(state, Some(reason), "its protocol: it asks for permission")
             };
-            let request = Asked { key: Some(key.to_string()), ..asked }.told(delivery);
+            let request = PermissionDetails { key: Some(key.to_string()), ..asked }.into_event(delivery);
             vec![request.into(), withdrawn("its protocol: it waits").into(), signal.into()]
         }
-        What::Settled { approval } => {
+        ProtocolEventKind::Settled { approval } => {
             let key = Some(approval.to_string());
             vec![Signal { key, ..withdrawn("its protocol: it does not wait for the answer any more") }.into()]
         }
-        What::Returned { approval, outcome } => {
+        ProtocolEventKind::Returned { approval, outcome } => {
             // How it ended, and nothing of whether it was allowed.
             let approval_id = approval.clone();
             vec![ApprovalResolved { approval_id, outcome: Some(*outcome), ..ApprovalResolved::default() }.into()]
@@ -230,28 +234,28 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
 
 /// What a request asks for. Whatever is not known for certain makes it one that is not known whole, on
 /// which no rule decides.
-fn asked(provider: Provider, asks: &Asks, cwd: &str) -> Option<Asked> {
+fn asked(provider: Provider, asks: &PermissionPayload, cwd: &str) -> Option<PermissionDetails> {
     let asked = match drive(provider)?.protocol {
         Protocol::StreamJson => stream_json_asked(provider, asks)?,
         Protocol::AppServer => app_server_asked(asks)?,
         Protocol::Acp => acp_asked(asks, cwd)?,
     };
-    Some(Asked { call_id: asked.call_id.or_else(|| asks.call.clone()), ..asked })
+    Some(PermissionDetails { call_id: asked.call_id.or_else(|| asks.call.clone()), ..asked })
 }
 
-fn stream_json_asked(provider: Provider, asks: &Asks) -> Option<Asked> {
+fn stream_json_asked(provider: Provider, asks: &PermissionPayload) -> Option<PermissionDetails> {
     let asked = stream_json::asked(&asks.request)?;
-    let of_tool = asked_of_tool(provider, &asked.tool, asked.input)?;
+    let of_tool = details_of_tool(provider, &asked.tool, asked.input)?;
     // The shell may have moved since the session began.
-    Some(Asked { cut: asks.place.is_none(), cwd: asks.place.clone(), ..of_tool })
+    Some(PermissionDetails { cut: asks.place.is_none(), cwd: asks.place.clone(), ..of_tool })
 }
 
-fn app_server_asked(asks: &Asks) -> Option<Asked> {
+fn app_server_asked(asks: &PermissionPayload) -> Option<PermissionDetails> {
     let asked = app_server::asked(&asks.request)?;
     let subject = |text: Option<&str>| text.map(str::to_owned);
     if asked.is_files {
         let paths = asks.item.as_deref().and_then(app_server::changed);
-        return Some(Asked {
+        return Some(PermissionDetails {
             about: Some(ApprovalKind::Edit),
             tool: Some("apply_patch".into()),
             subject: paths.as_ref().and_then(|paths| paths.first().cloned()),
@@ -259,12 +263,12 @@ fn app_server_asked(asks: &Asks) -> Option<Asked> {
             cut: asks.item.is_none() || asked.grant_root.is_some(),
             paths,
             input: asks.item.as_deref().and_then(|item| app_server::nameless(item.get())),
-            ..Asked::default()
+            ..PermissionDetails::default()
         });
     }
     let command = asked.command.as_deref();
     let runs = asked.kind.as_deref().is_none_or(|kind| kind == "command");
-    Some(Asked {
+    Some(PermissionDetails {
         about: Some(ApprovalKind::Command).filter(|_| runs && command.is_some()),
         tool: Some("Bash".into()),
         command: command.filter(|_| runs).map(str::to_owned),
@@ -274,11 +278,11 @@ fn app_server_asked(asks: &Asks) -> Option<Asked> {
         cwd: asked.cwd.as_deref().map(str::to_owned),
         // In code mode the call of the transcript is another one.
         input: Some(asked.input),
-        ..Asked::default()
+        ..PermissionDetails::default()
     })
 }
 
-fn acp_asked(asks: &Asks, cwd: &str) -> Option<Asked> {
+fn acp_asked(asks: &PermissionPayload, cwd: &str) -> Option<PermissionDetails> {
     let asked = acp::asked(&asks.request)?;
     let shell = asked.is_shell_in(cwd);
     let edits = asked.kind == "edit" && !asked.paths.is_empty();
@@ -289,7 +293,7 @@ fn acp_asked(asks: &Asks, cwd: &str) -> Option<Asked> {
         "fetch" => Some(ApprovalKind::Fetch),
         _ => None,
     };
-    Some(Asked {
+    Some(PermissionDetails {
         about,
         tool: Some(asked.kind.clone()),
         command: (asked.kind == "execute").then(|| asked.title.clone()),
@@ -298,6 +302,6 @@ fn acp_asked(asks: &Asks, cwd: &str) -> Option<Asked> {
         cwd: (shell || edits).then(|| cwd.to_owned()),
         paths: Some(asked.paths),
         input: Some(asked.input),
-        ..Asked::default()
+        ..PermissionDetails::default()
     })
 }

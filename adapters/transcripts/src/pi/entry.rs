@@ -10,8 +10,8 @@ use events::{
 use serde::Deserialize;
 
 use super::{
-    record::{Line, Message, Raw, Tokens, count, is_true, parts, readable, shape, text, words},
-    transcript::Carried,
+    record::{Line, Message, PiField, Tokens, count, is_true, parts, readable, shape, text, words},
+    transcript::PiState,
     words::{error_class, outcome, stop, title, tool_kind},
 };
 use tailer::decode::{Decoded, Record};
@@ -23,11 +23,11 @@ const ERROR: u32 = 3;
 const MODEL: u32 = 4;
 const CALL: u32 = 1_000;
 
-/// pi asks again by itself so often after an error that may pass.
+/// How often pi retries by itself after an error that may pass.
 const RETRIES: u32 = 3;
 
 /// One entry, and where what it says goes.
-pub(super) struct Said<'a, 'r> {
+pub(super) struct EntryWriter<'a, 'r> {
     pub(super) provider: Provider,
     /// The session it belongs to.
     pub(super) owner: Arc<str>,
@@ -38,8 +38,8 @@ pub(super) struct Said<'a, 'r> {
     pub(super) out: &'a mut Decoded,
 }
 
-impl Said<'_, '_> {
-    pub(super) fn entry(&mut self, kind: &str, line: &Line<'_>, message: &Message<'_>, carried: &mut Carried) {
+impl EntryWriter<'_, '_> {
+    pub(super) fn entry(&mut self, kind: &str, line: &Line<'_>, message: &Message<'_>, carried: &mut PiState) {
         match kind {
             "message" => self.message(line, message, carried),
             "model_change" => self.model(line),
@@ -47,7 +47,7 @@ impl Said<'_, '_> {
             "compaction" => self.compaction(line),
             "branch_summary" => {
                 let value = "summary of the branch that was left".into();
-                self.tell(0, Annotation { topic: Topic::Notice, value }, words(line.summary));
+                self.put(0, Annotation { topic: Topic::Notice, value }, words(line.summary));
                 self.usage(line.usage, None);
             }
             "custom" => self.custom(line),
@@ -55,11 +55,11 @@ impl Said<'_, '_> {
             "label" => {
                 let (target, label) = (text(line.target_id).unwrap_or_default(), words(line.label));
                 let value = label.map_or_else(|| format!("label off {target}"), |l| format!("label on {target}: {l}"));
-                self.tell(0, Annotation { topic: Topic::Note, value }, None);
+                self.put(0, Annotation { topic: Topic::Note, value }, None);
             }
             "session_info" | "title" | "title_change" => {
                 if let Some(value) = words(line.name).or_else(|| words(line.title)) {
-                    self.tell(0, Annotation { topic: Topic::Title, value }, None);
+                    self.put(0, Annotation { topic: Topic::Title, value }, None);
                 }
             }
             "context_edit" => {
@@ -72,7 +72,7 @@ impl Said<'_, '_> {
             }
             "mode_change" => {
                 if let Some(value) = words(line.mode) {
-                    self.tell(0, Annotation { topic: Topic::PermissionMode, value }, None);
+                    self.put(0, Annotation { topic: Topic::PermissionMode, value }, None);
                 }
             }
             "session_init" => self.notice("set up", text(line.task).as_deref()),
@@ -91,7 +91,7 @@ impl Said<'_, '_> {
         #[serde(default, rename_all = "camelCase")]
         struct Moved<'a> {
             #[serde(borrow)]
-            leaf_id: Raw<'a>,
+            leaf_id: PiField<'a>,
         }
         words(shape::<Moved<'_>>(line.data).leaf_id)
     }
@@ -109,18 +109,18 @@ impl Said<'_, '_> {
 
     fn notice(&mut self, what: &str, more: Option<&str>) {
         let value = more.map_or_else(|| what.to_owned(), |more| format!("{what}: {more}"));
-        self.tell(0, Annotation { topic: Topic::Notice, value }, None);
+        self.put(0, Annotation { topic: Topic::Notice, value }, None);
     }
 
     fn signal(&mut self, block: u32, claim: Claim, strength: Confidence, words: &str) {
-        self.tell(block, Signal::new(claim, strength, Some(words.to_owned())), None);
+        self.put(block, Signal::new(claim, strength, Some(words.to_owned())), None);
     }
 
     fn end(&mut self, outcome: TurnOutcome, strength: Confidence, words: &str) {
         self.signal(END, Claim::TurnEnded { outcome, pending_subagents: 0 }, strength, words);
     }
 
-    fn message(&mut self, line: &Line<'_>, message: &Message<'_>, carried: &mut Carried) {
+    fn message(&mut self, line: &Line<'_>, message: &Message<'_>, carried: &mut PiState) {
         let role = text(message.role).unwrap_or_default();
         let worked = carried.working;
         if matches!(&*role, "user" | "assistant" | "toolResult") {
@@ -132,7 +132,7 @@ impl Said<'_, '_> {
                 // Between a result and the next answer only what was typed meanwhile is put in.
                 let origin = if worked { PromptOrigin::Steering } else { PromptOrigin::Human };
                 carried.failures = 0;
-                self.tell(0, UserPrompt { origin, attachments, provider_turn_id: None }, text);
+                self.put(0, UserPrompt { origin, attachments, provider_turn_id: None }, text);
             }
             "assistant" => self.answer(message, carried),
             "toolResult" => {
@@ -141,15 +141,15 @@ impl Said<'_, '_> {
                 let call_id = words(message.tool_call_id).unwrap_or_default();
                 let name = words(message.tool_name);
                 let exit_code = exit_code.filter(|_| name.as_deref() == Some("bash"));
-                self.tell(0, ToolResult { call_id, outcome, exit_code, ..ToolResult::default() }, output);
+                self.put(0, ToolResult { call_id, outcome, exit_code, ..ToolResult::default() }, output);
             }
             "bashExecution" => {
                 let value = format!("!{}", text(message.command).unwrap_or_default());
-                self.tell(0, Annotation { topic: Topic::Command, value }, words(message.output));
+                self.put(0, Annotation { topic: Topic::Command, value }, words(message.output));
             }
             "system" => {
                 let (text, _) = readable(message.content);
-                self.tell(0, Annotation { topic: Topic::Notice, value: "system prompt".into() }, text);
+                self.put(0, Annotation { topic: Topic::Notice, value: "system prompt".into() }, text);
             }
             "custom" | "hookMessage" => self.injected(message.custom_type, message.content),
             _ if line.message.is_none() => self.unknown("message without a message"),
@@ -158,13 +158,13 @@ impl Said<'_, '_> {
     }
 
     /// A message of an extension, which the model reads as the user's.
-    fn injected(&mut self, custom_type: Raw<'_>, content: Raw<'_>) {
+    fn injected(&mut self, custom_type: PiField<'_>, content: PiField<'_>) {
         let value = text(custom_type).unwrap_or_default().into_owned();
         let (text, _) = readable(content);
-        self.tell(0, Annotation { topic: Topic::Notice, value }, text);
+        self.put(0, Annotation { topic: Topic::Notice, value }, text);
     }
 
-    fn answer(&mut self, message: &Message<'_>, carried: &mut Carried) {
+    fn answer(&mut self, message: &Message<'_>, carried: &mut PiState) {
         let parts = parts(message.content);
         let (answer, _) = readable(message.content);
         let thinking: Vec<String> = parts.iter().filter_map(|part| words(part.thinking)).collect();
@@ -183,7 +183,7 @@ impl Said<'_, '_> {
             tool_calls: calls,
             thinking: (!thinking.is_empty()).then(|| thinking.join("\n")),
         };
-        self.tell(0, said, answer);
+        self.put(0, said, answer);
         for (index, part) in (0..).zip(parts.iter().filter(is_call)) {
             let name = words(part.name).unwrap_or_default();
             let tool = tool_kind(&name);
@@ -195,7 +195,7 @@ impl Said<'_, '_> {
                 background: false,
                 name,
             };
-            self.tell(CALL + index, call, part.arguments.map(|a| a.get().to_owned()));
+            self.put(CALL + index, call, part.arguments.map(|a| a.get().to_owned()));
         }
         self.usage(message.usage, model);
         let failed = reason.as_deref() == Some("error");
@@ -218,13 +218,13 @@ impl Said<'_, '_> {
             ErrorClass::Auth | ErrorClass::Quota | ErrorClass::Other => false,
         };
         let retrying = passes && failures <= RETRIES;
-        self.tell(ERROR, ErrorReported { class, code, ends_turn: !retrying, retrying }, words);
+        self.put(ERROR, ErrorReported { class, code, ends_turn: !retrying, retrying }, words);
         if let Some(event) = self.out.events.last_mut() {
             event.severity = Some(if retrying { Severity::Warning } else { Severity::Error });
         }
     }
 
-    fn usage(&mut self, raw: Raw<'_>, model: Option<String>) {
+    fn usage(&mut self, raw: PiField<'_>, model: Option<String>) {
         let tokens: Tokens<'_> = shape(raw);
         let [input, output, read, write] =
             [tokens.input, tokens.output, tokens.cache_read, tokens.cache_write].map(|n| count(n).unwrap_or(0));
@@ -239,7 +239,7 @@ impl Said<'_, '_> {
             cache_read_tokens: read,
             cache_write_tokens: write,
         };
-        self.tell(USAGE, usage, None);
+        self.put(USAGE, usage, None);
     }
 
     fn model(&mut self, line: &Line<'_>) {
@@ -251,7 +251,7 @@ impl Said<'_, '_> {
         if let Some(role) = role {
             return self.notice(&format!("model for {role}"), Some(&id));
         }
-        self.tell(MODEL, Annotation { topic: Topic::Model, value: id }, None);
+        self.put(MODEL, Annotation { topic: Topic::Model, value: id }, None);
     }
 
     fn compaction(&mut self, line: &Line<'_>) {
@@ -260,7 +260,7 @@ impl Said<'_, '_> {
             tokens_before: count(line.tokens_before),
             tokens_after: count(line.tokens_after),
         };
-        self.tell(0, compacted, words(line.summary));
+        self.put(0, compacted, words(line.summary));
         self.usage(line.usage, None);
     }
 
@@ -270,7 +270,7 @@ impl Said<'_, '_> {
         #[serde(default, rename_all = "camelCase")]
         struct Data<'a> {
             #[serde(borrow)]
-            tool_name: Raw<'a>,
+            tool_name: PiField<'a>,
         }
         let custom_type = text(line.custom_type).unwrap_or_default();
         match &*custom_type {
@@ -280,10 +280,10 @@ impl Said<'_, '_> {
                 let claim = Claim::State { state: State::Running, reason: Some(Reason::Tool) };
                 self.signal(0, claim, Confidence::Medium, &format!("tool_execution_start {name}"));
             }
-            "session_exit" => self.tell(0, SessionExited::default(), line.data.map(|data| data.get().to_owned())),
+            "session_exit" => self.put(0, SessionExited::default(), line.data.map(|data| data.get().to_owned())),
             other => {
                 let note = Annotation { topic: Topic::Notice, value: other.to_owned() };
-                self.tell(0, note, line.data.map(|data| data.get().to_owned()));
+                self.put(0, note, line.data.map(|data| data.get().to_owned()));
             }
         }
     }

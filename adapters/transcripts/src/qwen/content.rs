@@ -8,8 +8,8 @@ use events::{
 };
 
 use super::{
-    record::{CallResult, Compression, Line, Part, ShellResult, SystemPayload, Tokens, UiEvent, shape},
-    transcript::{Carried, Scene, words},
+    record::{CallResult, Compression, QwenLine, QwenPart, QwenTokens, ShellResult, SystemPayload, UiEvent, shape},
+    transcript::{QwenState, Scene, words},
 };
 use crate::gemini::{content, tools};
 
@@ -19,7 +19,7 @@ const END: u32 = 3;
 const CALL: u32 = 1_000;
 
 impl Scene<'_, '_> {
-    pub(super) fn line(&mut self, line: &Line<'_>, carried: &mut Carried) {
+    pub(super) fn line(&mut self, line: &QwenLine<'_>, carried: &mut QwenState) {
         match (&*line.kind, line.subtype.as_deref()) {
             ("user", None) => self.prompt(line, PromptOrigin::Human),
             ("user", Some("mid_turn_user_message")) => self.prompt(line, PromptOrigin::Steering),
@@ -37,14 +37,14 @@ impl Scene<'_, '_> {
         }
     }
 
-    fn prompt(&mut self, line: &Line<'_>, origin: PromptOrigin) {
+    fn prompt(&mut self, line: &QwenLine<'_>, origin: PromptOrigin) {
         let said = content::read(line.message.as_ref().and_then(|message| message.parts));
         let shown = words(shape::<SystemPayload<'_>>(line.system_payload).display_text.as_ref());
         let text = shown.or_else(|| Some(said.text.into_owned())).filter(|text| !text.is_empty());
         self.emit(0, UserPrompt { origin, attachments: said.attachments, provider_turn_id: None }, text);
     }
 
-    fn answer(&mut self, line: &Line<'_>, carried: &Carried) {
+    fn answer(&mut self, line: &QwenLine<'_>, carried: &QwenState) {
         let raw = line.message.as_ref().and_then(|message| message.parts);
         let parts = parts(line);
         let text = content::read(raw).text.into_owned();
@@ -83,7 +83,7 @@ impl Scene<'_, '_> {
             self.emit(CALL + index, told, call.args.map(|args| args.get().to_owned()));
         }
         if let Some(usage) = line.usage_metadata {
-            let tokens: Tokens = shape(Some(usage));
+            let tokens: QwenTokens = shape(Some(usage));
             let usage = UsageReported {
                 message_id,
                 model,
@@ -99,7 +99,7 @@ impl Scene<'_, '_> {
         }
     }
 
-    fn result(&mut self, line: &Line<'_>) {
+    fn result(&mut self, line: &QwenLine<'_>) {
         let result: CallResult<'_> = shape(line.tool_call_result);
         let response = parts(line).into_iter().find_map(|part| part.function_response);
         let Some(response) = response else { return self.unrecognized("tool_result without a result") };
@@ -125,7 +125,7 @@ impl Scene<'_, '_> {
         }
     }
 
-    fn system(&mut self, subtype: &str, line: &Line<'_>, carried: &mut Carried) {
+    fn system(&mut self, subtype: &str, line: &QwenLine<'_>, carried: &mut QwenState) {
         let payload: SystemPayload<'_> = shape(line.system_payload);
         match subtype {
             "ui_telemetry" => self.telemetry(&shape(payload.ui_event), carried),
@@ -163,7 +163,7 @@ impl Scene<'_, '_> {
     }
 
     /// Events of the agent's own telemetry; what helpers do is not the conversation's.
-    fn telemetry(&mut self, event: &UiEvent<'_>, carried: &mut Carried) {
+    fn telemetry(&mut self, event: &UiEvent<'_>, carried: &mut QwenState) {
         if event.subagent_name.is_some() {
             return;
         }
@@ -204,7 +204,7 @@ impl Scene<'_, '_> {
     }
 }
 
-fn parts<'a>(line: &Line<'a>) -> Vec<Part<'a>> {
+fn parts<'a>(line: &QwenLine<'a>) -> Vec<QwenPart<'a>> {
     let raw = line.message.as_ref().and_then(|message| message.parts);
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }

@@ -14,19 +14,19 @@ use events::{
 
 use super::{
     PROVIDER,
-    wire::{self, Answer, Heard, Say, Status, Thread},
+    wire::{self, DaemonMessage, DaemonReply, DaemonRequest, Thread, ThreadStatus},
 };
 
-/// At most so many threads are kept in mind.
+/// Maximum number of threads remembered.
 const THREADS: usize = 1_024;
-/// At most so many threads are asked for when a connection begins.
+/// Maximum number of threads read when a connection begins.
 const READS: usize = 128;
-/// A thread stays loaded when nobody is at it any more, so that it is idle is news for a while only, ms.
+/// How long an idle thread counts as waiting, ms: a thread stays loaded long after its user has left.
 const IDLE_MS: i64 = 120_000;
 
-/// What follows from a message.
+/// What a message leads to: messages to send and events.
 #[derive(Debug, Default)]
-pub(super) struct Step {
+pub(super) struct SessionOutput {
     /// To be sent, in this order.
     pub(super) send: Vec<String>,
     /// Claimed.
@@ -35,44 +35,44 @@ pub(super) struct Step {
 
 /// A conversation with the daemon.
 #[derive(Debug)]
-pub(super) struct Talk {
+pub(super) struct DaemonSession {
     home: Arc<str>,
     /// When the connection was made; with the count it makes identities.
     started_at: Timestamp,
     made: u64,
-    asked: Option<(u64, Ask)>,
+    asked: Option<(u64, PendingReply)>,
     next_id: u64,
     refused: bool,
     to_read: VecDeque<Arc<str>>,
     /// Threads without a rollout.
     hidden: BTreeSet<Arc<str>>,
     /// What was last claimed of each thread.
-    said: BTreeMap<Arc<str>, (Status, NewEvent)>,
+    said: BTreeMap<Arc<str>, (ThreadStatus, NewEvent)>,
 }
 
 /// What an answer is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ask {
+enum PendingReply {
     Initialize,
     Loaded,
     Thread,
 }
 
-impl Talk {
+impl DaemonSession {
     /// Begins: the first thing to send comes with it.
     pub(super) fn begin(home: &str, now: Timestamp) -> (Self, String) {
         let talk = Self {
             home: Arc::from(home),
             started_at: now,
             made: 0,
-            asked: Some((1, Ask::Initialize)),
+            asked: Some((1, PendingReply::Initialize)),
             next_id: 2,
             refused: false,
             to_read: VecDeque::new(),
             hidden: BTreeSet::new(),
             said: BTreeMap::new(),
         };
-        (talk, Say::Initialize.text(1))
+        (talk, DaemonRequest::Initialize.text(1))
     }
 
     /// Whether an answer is waited for.
@@ -82,7 +82,7 @@ impl Talk {
 
     /// Whether the daemon has not even said who it is.
     pub(super) fn is_strange(&self) -> bool {
-        matches!(self.asked, Some((_, Ask::Initialize)))
+        matches!(self.asked, Some((_, PendingReply::Initialize)))
     }
 
     /// Whether the daemon does not want us.
@@ -91,7 +91,7 @@ impl Talk {
     }
 
     /// The present states are not waited for any longer; what changes is heard all the same.
-    pub(super) fn give_up_asking(&mut self) {
+    pub(super) fn stop_waiting(&mut self) {
         self.asked = None;
         self.to_read.clear();
     }
@@ -105,50 +105,60 @@ impl Talk {
     ///
     /// # Errors
     /// When it is not understood; nothing has changed then.
-    pub(super) fn hears(&mut self, text: &str, now: Timestamp) -> Result<Step, String> {
-        let mut step = Step::default();
+    pub(super) fn receive(&mut self, text: &str, now: Timestamp) -> Result<SessionOutput, String> {
+        let mut step = SessionOutput::default();
         match wire::read(text).map_err(|error| error.to_string())? {
-            Heard::Changed { thread, status, at } => {
+            DaemonMessage::Changed { thread, status, at } => {
                 step.events.extend(self.claim(&thread, status, at.map_or(now, |at| at.min(now)), now));
             }
-            Heard::Began(thread) => step.events.extend(self.learn(thread, now)),
-            Heard::Answered { id, answer } => {
+            DaemonMessage::Began(thread) => step.events.extend(self.apply_thread(thread, now)),
+            DaemonMessage::Answered { id, answer } => {
                 let Some((_, ask)) = self.asked.filter(|(asked, _)| *asked == id) else { return Ok(step) };
                 self.asked = None;
-                self.answered(ask, answer, now, &mut step)?;
+                self.apply_reply(ask, answer, now, &mut step)?;
             }
-            Heard::Asked | Heard::Other => {}
+            DaemonMessage::Asked | DaemonMessage::Other => {}
         }
         Ok(step)
     }
 
-    fn answered(&mut self, ask: Ask, answer: Answer, now: Timestamp, step: &mut Step) -> Result<(), String> {
+    fn apply_reply(
+        &mut self,
+        ask: PendingReply,
+        answer: DaemonReply,
+        now: Timestamp,
+        step: &mut SessionOutput,
+    ) -> Result<(), String> {
         match (ask, answer) {
-            (Ask::Initialize, Answer::Refused(why)) => {
+            (PendingReply::Initialize, DaemonReply::Refused(why)) => {
                 self.refused = true;
                 return Err(format!("the daemon refused: {why}"));
             }
-            (Ask::Initialize, Answer::Loaded(_) | Answer::Thread(_) | Answer::Other) => {
-                step.send.push(Say::Initialized.text(0));
-                step.send.push(self.ask(Ask::Loaded, &Say::LoadedList));
+            (PendingReply::Initialize, DaemonReply::Loaded(_) | DaemonReply::Thread(_) | DaemonReply::Other) => {
+                step.send.push(DaemonRequest::Initialized.text(0));
+                step.send.push(self.request(PendingReply::Loaded, &DaemonRequest::LoadedList));
                 return Ok(());
             }
-            (Ask::Loaded, Answer::Loaded(threads)) => self.to_read.extend(threads.into_iter().take(READS)),
-            (Ask::Thread, Answer::Thread(thread)) => step.events.extend(self.learn(thread, now)),
-            // One that was unloaded meanwhile, or words of another version.
-            (Ask::Loaded | Ask::Thread, Answer::Refused(_) | Answer::Other | Answer::Loaded(_) | Answer::Thread(_)) => {
+            (PendingReply::Loaded, DaemonReply::Loaded(threads)) => {
+                self.to_read.extend(threads.into_iter().take(READS))
             }
+            (PendingReply::Thread, DaemonReply::Thread(thread)) => step.events.extend(self.apply_thread(thread, now)),
+            // One that was unloaded meanwhile, or words of another version.
+            (
+                PendingReply::Loaded | PendingReply::Thread,
+                DaemonReply::Refused(_) | DaemonReply::Other | DaemonReply::Loaded(_) | DaemonReply::Thread(_),
+            ) => {}
         }
         while let Some(thread) = self.to_read.pop_front() {
             if !self.hidden.contains(&thread) {
-                step.send.push(self.ask(Ask::Thread, &Say::Read(&thread)));
+                step.send.push(self.request(PendingReply::Thread, &DaemonRequest::Read(&thread)));
                 break;
             }
         }
         Ok(())
     }
 
-    fn ask(&mut self, ask: Ask, say: &Say<'_>) -> String {
+    fn request(&mut self, ask: PendingReply, say: &DaemonRequest<'_>) -> String {
         let id = self.next_id;
         self.next_id += 1;
         self.asked = Some((id, ask));
@@ -156,7 +166,7 @@ impl Talk {
     }
 
     /// A thread as a whole. What is at rest has been so since it last changed.
-    fn learn(&mut self, thread: Thread, now: Timestamp) -> Option<NewEvent> {
+    fn apply_thread(&mut self, thread: Thread, now: Timestamp) -> Option<NewEvent> {
         if thread.hidden {
             self.said.remove(&thread.id);
             if self.hidden.len() < THREADS {
@@ -165,32 +175,32 @@ impl Talk {
             return None;
         }
         let at = match thread.status {
-            Status::Idle | Status::SystemError => thread.updated_at.map_or(now, |at| at.min(now)),
-            Status::Active
-            | Status::WaitingOnApproval
-            | Status::WaitingOnUserInput
-            | Status::NotLoaded
-            | Status::Strange => now,
+            ThreadStatus::Idle | ThreadStatus::SystemError => thread.updated_at.map_or(now, |at| at.min(now)),
+            ThreadStatus::Active
+            | ThreadStatus::WaitingOnApproval
+            | ThreadStatus::WaitingOnUserInput
+            | ThreadStatus::NotLoaded
+            | ThreadStatus::Strange => now,
         };
         self.claim(&thread.id, thread.status, at, now)
     }
 
-    fn claim(&mut self, thread: &Arc<str>, status: Status, at: Timestamp, now: Timestamp) -> Option<NewEvent> {
+    fn claim(&mut self, thread: &Arc<str>, status: ThreadStatus, at: Timestamp, now: Timestamp) -> Option<NewEvent> {
         if self.hidden.contains(thread) {
-            if status == Status::NotLoaded {
+            if status == ThreadStatus::NotLoaded {
                 self.hidden.remove(thread);
             }
             return None;
         }
-        if status == Status::Strange || self.said.get(thread).is_some_and(|(said, _)| *said == status) {
+        if status == ThreadStatus::Strange || self.said.get(thread).is_some_and(|(said, _)| *said == status) {
             return None;
         }
         let known = self.said.contains_key(thread);
-        if !known && (status == Status::NotLoaded || self.said.len() >= THREADS) {
+        if !known && (status == ThreadStatus::NotLoaded || self.said.len() >= THREADS) {
             return None;
         }
         let event = self.event(thread, signal(status, at, now), at, now);
-        if status == Status::NotLoaded {
+        if status == ThreadStatus::NotLoaded {
             self.said.remove(thread);
         } else {
             self.said.insert(Arc::clone(thread), (status, event.clone()));
@@ -235,22 +245,22 @@ impl Talk {
 }
 
 /// What a status claims. Why it is so is better known to the conversation, but for an approval.
-fn signal(status: Status, at: Timestamp, now: Timestamp) -> Signal {
+fn signal(status: ThreadStatus, at: Timestamp, now: Timestamp) -> Signal {
     let (state, reason, strength, words) = match status {
-        Status::Active => (State::Running, None, Confidence::High, "daemon: active"),
-        Status::WaitingOnApproval => {
+        ThreadStatus::Active => (State::Running, None, Confidence::High, "daemon: active"),
+        ThreadStatus::WaitingOnApproval => {
             (State::WaitingApproval, Some(Reason::Tool), Confidence::High, "daemon: active, waiting on approval")
         }
-        Status::WaitingOnUserInput => {
+        ThreadStatus::WaitingOnUserInput => {
             (State::Waiting, Some(Reason::Question), Confidence::High, "daemon: active, waiting on user input")
         }
-        Status::Idle => (State::Waiting, None, Confidence::High, "daemon: idle"),
-        Status::SystemError => (State::Waiting, None, Confidence::Medium, "daemon: system error"),
-        Status::NotLoaded | Status::Strange => {
+        ThreadStatus::Idle => (State::Waiting, None, Confidence::High, "daemon: idle"),
+        ThreadStatus::SystemError => (State::Waiting, None, Confidence::Medium, "daemon: system error"),
+        ThreadStatus::NotLoaded | ThreadStatus::Strange => {
             return Signal::new(Claim::Withdrawn, Confidence::High, Some("daemon: not loaded".into()));
         }
     };
-    let until = matches!(status, Status::Idle | Status::SystemError).then(|| at.plus_ms(IDLE_MS));
+    let until = matches!(status, ThreadStatus::Idle | ThreadStatus::SystemError).then(|| at.plus_ms(IDLE_MS));
     if until.is_some_and(|until| until <= now) {
         return Signal::new(Claim::Withdrawn, Confidence::High, Some(format!("{words}, for long")));
     }

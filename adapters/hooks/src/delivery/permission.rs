@@ -1,46 +1,47 @@
-//! What a request for permission asks for, and how much of it is told.
+//! What a permission request asks for, and how much of it goes into the event.
 
 use events::{ApprovalKind, ApprovalRequested, Dialog};
 
 use super::Delivery;
 
-/// At most so much of a command or a file name is kept in a claim, characters.
+/// Longest command or file name kept in a claim, characters.
 pub const SUBJECT_CHARS: usize = 400;
-/// A request with more input than this is told without it, bytes: nobody decides on it by a rule.
+/// Longest tool input kept in a permission request, bytes. A longer one is left out, and no rule decides on the
+/// request.
 const INPUT_BYTES: usize = 64 << 10;
-/// At most so many files of a request are named.
+/// Maximum number of files named in a permission request.
 pub const PATHS: usize = 200;
 
-/// What a request asks for.
+/// What a permission request asks for.
 #[derive(Debug, Default)]
-pub struct Asked {
-    /// What it is about, when that is certain.
+pub struct PermissionDetails {
+    /// The kind of permission; `None` when it is not certain.
     pub about: Option<ApprovalKind>,
-    /// The call, by the agent's id.
+    /// The agent's id of the tool call.
     pub call_id: Option<String>,
     /// The tool.
     pub tool: Option<String>,
     /// The command.
     pub command: Option<String>,
-    /// The files; `None` when they are not all told.
+    /// The files; `None` when the request does not name all of them.
     pub paths: Option<Vec<String>>,
-    /// What is to be fetched.
+    /// The URL to fetch.
     pub url: Option<String>,
-    /// All of the input, to the byte.
+    /// The tool's whole input, byte for byte.
     pub input: Option<String>,
-    /// Where it would happen.
+    /// The working directory of the call.
     pub cwd: Option<String>,
-    /// What it is about, for people.
+    /// A one-line subject, for people.
     pub subject: Option<String>,
     /// The key of the claim beside it.
     pub key: Option<String>,
-    /// Something of it is not told.
+    /// Part of the request is missing here.
     pub cut: bool,
 }
 
-impl Asked {
-    /// As it is told; what is too long is left out.
-    pub fn told(self, delivery: &Delivery) -> ApprovalRequested {
+impl PermissionDetails {
+    /// Converts the details into the event; input that is too long is left out.
+    pub fn into_event(self, delivery: &Delivery) -> ApprovalRequested {
         let long = |text: &str| text.len() > INPUT_BYTES;
         let too_many = self.paths.as_ref().is_none_or(|paths| paths.len() > PATHS);
         let cut = self.cut

@@ -11,24 +11,24 @@ use super::{GUESTS, Relay};
 use crate::host::{
     guest::{Guest, Role},
     observe::ToScreen,
-    wire::{Attach, Control, FromHost, OnHangup, ToHost},
+    wire::{Attach, FromHost, LauncherSocket, OnHangup, ToHost},
 };
 
-/// What undoes the program's modes is waited for so long,
+/// How long to wait for the bytes that undo the program's modes.
 const RESTORE: Duration = Duration::from_millis(300);
-/// and the terminal that is left so long to take it.
+/// How long a terminal being left has to accept its last bytes.
 const LEAVE: Duration = Duration::from_millis(200);
 
 impl Relay {
     /// Somebody connects to the run's socket.
-    pub(super) fn welcome(&mut self) {
+    pub(super) fn accept_visitor(&mut self) {
         let Some(Ok((socket, _))) = self.listener.as_ref().map(|l| l.accept()) else { return };
         if self.guests.len() >= GUESTS || socket.set_nonblocking(true).is_err() {
             return;
         }
-        let control = Control::new(socket);
+        let control = LauncherSocket::new(socket);
         if let Err(why) = may_attach(&control, self.program) {
-            control.say(&FromHost::Refused { why: why.into() }).ok();
+            control.send(&FromHost::Refused { why: why.into() }).ok();
             return;
         }
         let id = self.state.next_guest;
@@ -37,36 +37,36 @@ impl Relay {
     }
 
     /// Somebody says something.
-    pub(super) fn listen_to(&mut self, id: u64) {
+    pub(super) fn read_messages(&mut self, id: u64) {
         loop {
             let Some(guest) = self.guests.iter_mut().find(|g| g.id == id) else { return };
-            match guest.control.hear::<ToHost>() {
-                Ok(Some(message)) => self.do_for(id, message),
+            match guest.control.receive::<ToHost>() {
+                Ok(Some(message)) => self.apply_message(id, message),
                 Ok(None) if guest.control.is_closed() => return self.process_gone(id),
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::warn!(%error, "what was said is not understood");
+                    tracing::warn!(%error, "cannot decode a message; the terminal is dropped");
                     return self.process_gone(id);
                 }
             }
         }
     }
 
-    fn do_for(&mut self, id: u64, message: ToHost) {
+    fn apply_message(&mut self, id: u64, message: ToHost) {
         let Some(guest) = self.guests.iter_mut().find(|g| g.id == id) else { return };
         match message {
             ToHost::Run(_) => {
-                guest.control.say(&FromHost::Refused { why: "this host has its run".into() }).ok();
+                guest.control.send(&FromHost::Refused { why: "this host has its run".into() }).ok();
             }
             ToHost::Attach(attach) => self.attach(id, &attach),
             ToHost::Go { foreground } => {
                 guest.live = true;
                 guest.foreground = foreground;
                 if guest.role == Role::Writer {
-                    self.take_size(id);
+                    self.adopt_size(id);
                 }
             }
-            ToHost::Resized => self.take_size(id),
+            ToHost::Resized => self.adopt_size(id),
             ToHost::Signal { number } => {
                 if let Some(signal) = Signal::from_named_raw(number) {
                     self.signal(signal);
@@ -84,9 +84,9 @@ impl Relay {
                 if guest.flush().is_err() {
                     return self.terminal_gone(id);
                 }
-                self.take_size(id);
+                self.adopt_size(id);
                 if launcher {
-                    self.go_on();
+                    self.continue_program();
                 }
             }
             ToHost::Hangup => self.terminal_gone(id),
@@ -106,7 +106,7 @@ impl Relay {
         let Some(at) = self.guests.iter().position(|g| g.id == id) else { return };
         let guest = &mut self.guests[at];
         let (Some(input), Some(output)) = (guest.control.descriptor(), guest.control.descriptor()) else {
-            guest.control.say(&FromHost::Refused { why: "no terminal came along".into() }).ok();
+            guest.control.send(&FromHost::Refused { why: "no terminal was passed with the request".into() }).ok();
             return self.drop_guest(id);
         };
         guest.bring(input, output);
@@ -120,13 +120,13 @@ impl Relay {
             }
         }
         let guest = &self.guests[at];
-        if guest.control.say(&FromHost::Ready).is_err() {
+        if guest.control.send(&FromHost::Ready).is_err() {
             self.drop_guest(id);
         }
     }
 
     /// The run takes the size of the terminal that types.
-    pub(super) fn take_size(&mut self, id: u64) {
+    pub(super) fn adopt_size(&mut self, id: u64) {
         let writer = self.guests.iter().find(|g| g.id == id && g.role == Role::Writer);
         if let Some(size) = writer.and_then(Guest::size) {
             self.resize(size);
@@ -145,7 +145,7 @@ impl Relay {
         }
         self.drop_guest(id);
         if launcher && self.state.stopped {
-            self.go_on();
+            self.continue_program();
         }
     }
 
@@ -163,11 +163,11 @@ impl Relay {
             self.pty.signal(Signal::HUP, self.program);
             return;
         }
-        guest.control.say(&FromHost::Detached { run: self.spec.run }).ok();
+        guest.control.send(&FromHost::Detached { run: self.spec.run }).ok();
         self.drop_guest(id);
         if launcher {
             match self.spec.on_hangup {
-                OnHangup::Keep if self.state.stopped => self.go_on(),
+                OnHangup::Keep if self.state.stopped => self.continue_program(),
                 OnHangup::Keep => {}
                 OnHangup::End => {
                     self.pty.signal(Signal::HUP, self.program);
@@ -181,11 +181,11 @@ impl Relay {
     pub(super) fn detach(&mut self, id: u64) {
         self.leave(id);
         if let Some(guest) = self.guests.iter().find(|g| g.id == id) {
-            guest.control.say(&FromHost::Detached { run: self.spec.run }).ok();
+            guest.control.send(&FromHost::Detached { run: self.spec.run }).ok();
         }
         self.drop_guest(id);
         if self.state.stopped {
-            self.go_on();
+            self.continue_program();
         }
     }
 
@@ -211,7 +211,7 @@ impl Relay {
         if let Some(next) = next {
             next.role = Role::Writer;
             let id = next.id;
-            self.take_size(id);
+            self.adopt_size(id);
         }
     }
 
@@ -220,9 +220,9 @@ impl Relay {
         self.screen.restore(RESTORE)
     }
 
-    pub(super) fn tell_screen(&self, thing: ToScreen) {
+    pub(super) fn send_to_screen(&self, thing: ToScreen) {
         if !self.screen.tell(thing) {
-            tracing::warn!("the end of the program could not be told");
+            tracing::warn!("the end of the program could not be reported");
         }
     }
 }
@@ -230,12 +230,13 @@ impl Relay {
 /// Whether the process at the other end may attach: of our own user, and no agent's. An agent's
 /// own shell must not type its approvals. What runs in the run itself would show its output in its
 /// output, without end.
-fn may_attach(control: &Control, program: Pid) -> Result<(), &'static str> {
-    let peer = rustix::net::sockopt::socket_peercred(control.socket()).map_err(|_| "who asks is not known")?;
+fn may_attach(control: &LauncherSocket, program: Pid) -> Result<(), &'static str> {
+    let peer = rustix::net::sockopt::socket_peercred(control.socket())
+        .map_err(|_| "the process that attaches is not known")?;
     if peer.uid != geteuid() {
         return Err("the run belongs to another user");
     }
-    let pid = u32::try_from(peer.pid.as_raw_nonzero().get()).map_err(|_| "who asks is not known")?;
+    let pid = u32::try_from(peer.pid.as_raw_nonzero().get()).map_err(|_| "the process that attaches is not known")?;
     if processes::descends_from_agent(pid) {
         return Err("an agent, and what it started, must not attach to a run");
     }

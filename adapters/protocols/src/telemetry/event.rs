@@ -1,4 +1,4 @@
-//! What a log record says, in one vocabulary for all agents, and the events made of it.
+//! The meaning of a log record in one vocabulary for all agents, and the events made from it.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use events::{
 
 use super::{
     claude, codex, gemini,
-    record::{Record, Writer},
+    record::{RecordSource, TelemetryRecord},
 };
 
-/// So long after a failed attempt the agent may be between it and the next one, ms.
+/// Longest time between a failed attempt and the next one, ms.
 const RETRYING_MS: i64 = 15_000;
-/// So long after a prompt it is believed to be at work on it, with nothing else to go by, ms.
+/// How long an agent counts as working after a prompt without any other sign, ms.
 const PROMPTED_MS: i64 = 15_000;
 /// Characters kept of a message.
 const MESSAGE_CHARS: usize = 2_000;
@@ -23,7 +23,7 @@ const NAME_CHARS: usize = 200;
 
 /// What a record says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Told<'a> {
+pub(super) enum TelemetryEvent<'a> {
     /// A prompt was given.
     Prompted,
     /// The model answered; what is known of the call, in one line.
@@ -51,12 +51,12 @@ pub(super) enum Told<'a> {
 }
 
 /// The events of a record: none when it says nothing, belongs to no session, or has no time.
-pub(super) fn events(writer: &Writer, record: &Record, observed_at: Timestamp) -> Vec<NewEvent> {
+pub(super) fn events(writer: &RecordSource, record: &TelemetryRecord, observed_at: Timestamp) -> Vec<NewEvent> {
     let told = match writer.provider {
-        Provider::Claude => claude::told(record),
-        Provider::Codex => codex::told(record),
-        Provider::Gemini => gemini::told(record),
-        Provider::Pi | Provider::Qwen | Provider::Capture | Provider::Unknown => Told::Nothing,
+        Provider::Claude => claude::decode_event(record),
+        Provider::Codex => codex::decode_event(record),
+        Provider::Gemini => gemini::decode_event(record),
+        Provider::Pi | Provider::Qwen | Provider::Capture | Provider::Unknown => TelemetryEvent::Nothing,
     };
     let (Some(session), Some(at)) = (record.session().filter(|id| id.len() <= NAME_CHARS), record.at()) else {
         return Vec::new();
@@ -67,22 +67,22 @@ pub(super) fn events(writer: &Writer, record: &Record, observed_at: Timestamp) -
 }
 
 /// An event in the making.
-struct Made {
+struct PendingEvent {
     payload: Payload,
     text: Option<String>,
     confidence: Confidence,
     severity: Option<Severity>,
 }
 
-impl Made {
+impl PendingEvent {
     fn of(payload: impl Into<Payload>) -> Self {
         Self { payload: payload.into(), text: None, confidence: Confidence::Medium, severity: None }
     }
 
     fn event(
         self,
-        writer: &Writer,
-        record: &Record,
+        writer: &RecordSource,
+        record: &TelemetryRecord,
         index: u32,
         session: &Arc<str>,
         at: Timestamp,
@@ -108,11 +108,13 @@ impl Made {
     }
 }
 
-fn make(told: &Told<'_>, name: &str, at: Timestamp) -> Vec<Made> {
+fn make(told: &TelemetryEvent<'_>, name: &str, at: Timestamp) -> Vec<PendingEvent> {
     match told {
-        Told::Prompted => vec![running(Reason::Thinking, at.plus_ms(PROMPTED_MS), name)],
-        Told::Answered(line) => vec![Made { text: Some(cut(line, MESSAGE_CHARS)), ..Made::of(Heartbeat {}) }],
-        Told::Failed { status, code, message, retrying, main } => {
+        TelemetryEvent::Prompted => vec![running(Reason::Thinking, at.plus_ms(PROMPTED_MS), name)],
+        TelemetryEvent::Answered(line) => {
+            vec![PendingEvent { text: Some(cut(line, MESSAGE_CHARS)), ..PendingEvent::of(Heartbeat {}) }]
+        }
+        TelemetryEvent::Failed { status, code, message, retrying, main } => {
             let error = ErrorReported {
                 class: class_of(*status, *code, message),
                 code: code.map(|code| cut(code, NAME_CHARS)).or_else(|| status.map(|status| status.to_string())),
@@ -120,30 +122,30 @@ fn make(told: &Told<'_>, name: &str, at: Timestamp) -> Vec<Made> {
                 retrying: *retrying,
             };
             let severity = Some(if *retrying { Severity::Warning } else { Severity::Error });
-            let error = Made { text: Some(cut(message, MESSAGE_CHARS)), severity, ..Made::of(error) };
+            let error = PendingEvent { text: Some(cut(message, MESSAGE_CHARS)), severity, ..PendingEvent::of(error) };
             let signal = (*retrying && *main).then(|| running(Reason::Retrying, at.plus_ms(RETRYING_MS), name));
             [error].into_iter().chain(signal).collect()
         }
-        Told::Decided { tool, call_id, allowed, by } => {
+        TelemetryEvent::Decided { tool, call_id, allowed, by } => {
             let verdict = if *allowed { "allowed" } else { "denied" };
             let call = call_id.map_or_else(String::new, |id| format!(" ({id})"));
             vec![remark(&format!("{tool} {verdict} by {by}{call}"))]
         }
-        Told::Returned { call_id, worked, duration_ms } => vec![Made::of(ToolResult {
+        TelemetryEvent::Returned { call_id, worked, duration_ms } => vec![PendingEvent::of(ToolResult {
             call_id: cut(call_id, NAME_CHARS),
             outcome: if *worked { ToolOutcome::Ok } else { ToolOutcome::Error },
             exit_code: None,
             duration_ms: *duration_ms,
             detail: true,
         })],
-        Told::Remarked(line) => vec![remark(line)],
-        Told::Nothing => Vec::new(),
+        TelemetryEvent::Remarked(line) => vec![remark(line)],
+        TelemetryEvent::Nothing => Vec::new(),
     }
 }
 
 /// A claim that ends by itself, counted from the record's own time: what comes late has ended.
-fn running(reason: Reason, until: Timestamp, words: &str) -> Made {
-    Made::of(Signal {
+fn running(reason: Reason, until: Timestamp, words: &str) -> PendingEvent {
+    PendingEvent::of(Signal {
         holds_from: None,
         key: None,
         claim: Claim::State { state: State::Running, reason: Some(reason) },
@@ -154,8 +156,8 @@ fn running(reason: Reason, until: Timestamp, words: &str) -> Made {
     })
 }
 
-fn remark(line: &str) -> Made {
-    Made::of(Annotation { topic: Topic::Notice, value: cut(line, NAME_CHARS * 2) })
+fn remark(line: &str) -> PendingEvent {
+    PendingEvent::of(Annotation { topic: Topic::Notice, value: cut(line, NAME_CHARS * 2) })
 }
 
 fn cut(text: &str, characters: usize) -> String {
@@ -189,7 +191,7 @@ pub(super) fn is_tried_again(status: Option<i64>) -> bool {
 
 /// What is known of a call of the model, as `name=value`. Tokens among it are for the reader; they
 /// are counted where the transcript reports them.
-pub(super) fn line(record: &Record, keys: &[(&str, &str)]) -> String {
+pub(super) fn line(record: &TelemetryRecord, keys: &[(&str, &str)]) -> String {
     let known = keys.iter().filter_map(|(key, name)| {
         let value = record.number(key).map(|n| n.to_string());
         value.or_else(|| record.text(key).map(|text| cut(text, NAME_CHARS))).map(|value| format!("{name}={value}"))
@@ -198,6 +200,6 @@ pub(super) fn line(record: &Record, keys: &[(&str, &str)]) -> String {
 }
 
 /// A duration in milliseconds.
-pub(super) fn duration(record: &Record) -> Option<u64> {
+pub(super) fn duration(record: &TelemetryRecord) -> Option<u64> {
     record.number("duration_ms").and_then(|ms| u64::try_from(ms).ok())
 }
