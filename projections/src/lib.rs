@@ -24,5 +24,5 @@ pub use failure::FailureKind;
 pub use prompt::Prompt;
 pub use session::{Evidence, Health, OpenTurn, Session, Status, Summary, TranscriptView, Usage};
 pub use state::{Conclusion, Rules, SessionState};
-pub use status::{Account, Weighed};
+pub use status::{Account, WeighedClaim};
 pub use turn::Turn;

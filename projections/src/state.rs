@@ -21,9 +21,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Account, Approval, Health, OpenTurn, Session, Status, Summary, Turn, Usage,
-    status::{self, Case, Held, Process},
+    status::{self, StatusInputs, StandingClaim, Process},
     summary,
-    talk::Talk,
+    talk::Conversation,
     title::TitleFrom,
 };
 
@@ -97,9 +97,9 @@ pub struct SessionState {
     rules: Rules,
     /// The latest moment known to this session: event time, or the time of an advance.
     clock: Timestamp,
-    talk: Talk,
+    talk: Conversation,
     talk_at: Timestamp,
-    held: Vec<Held>,
+    held: Vec<StandingClaim>,
     process: Process,
     goodbye_at: Option<Timestamp>,
     ready_at: Option<Timestamp>,
@@ -176,7 +176,7 @@ impl SessionState {
             },
             rules,
             clock: Timestamp::MIN,
-            talk: Talk::default(),
+            talk: Conversation::default(),
             talk_at: at,
             held: Vec::new(),
             process: Process::Unseen,
@@ -372,8 +372,8 @@ impl SessionState {
         });
     }
 
-    fn case(&self) -> Case<'_> {
-        Case { talk: &self.talk, talk_at: self.talk_at, held: &self.held, process: self.process, rules: self.rules }
+    fn case(&self) -> StatusInputs<'_> {
+        StatusInputs { talk: &self.talk, talk_at: self.talk_at, held: &self.held, process: self.process, rules: self.rules }
     }
 
     /// Whether anything told of the session yet; until then its state is unknown.

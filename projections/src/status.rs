@@ -15,14 +15,14 @@ use crate::{
     session::{Evidence, Status},
     shorten::one_line,
     state::Rules,
-    talk::{Phase, Talk, approval_reason},
+    talk::{Phase, Conversation, approval_reason},
 };
 
-pub use account::{Account, Rule, Standing, Weighed, account};
+pub use account::{Account, DecidingRule, ClaimStanding, WeighedClaim, account};
 
 /// A claim of one source that holds until it is replaced, withdrawn or runs out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct StandingClaim {
     /// Who claims.
     pub source: Source,
     /// For which sub-agent, when not for the main conversation.
@@ -82,13 +82,13 @@ pub enum Process {
 
 /// All that is weighed.
 #[derive(Debug)]
-pub struct Case<'a> {
+pub struct StatusInputs<'a> {
     /// The conversation.
-    pub talk: &'a Talk,
+    pub talk: &'a Conversation,
     /// When it last said something.
     pub talk_at: Timestamp,
     /// Other sources' claims.
-    pub held: &'a [Held],
+    pub held: &'a [StandingClaim],
     /// The process.
     pub process: Process,
     /// Limits.
@@ -112,7 +112,7 @@ const fn rank(source: Source) -> u8 {
 
 /// Who speaks for a candidate; its words are made only when somebody wants to read them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Voice {
+enum Basis {
     Held(usize),
     NoPrompt,
     OpenTurn,
@@ -142,7 +142,7 @@ struct Candidate {
     strength: Confidence,
     at: Timestamp,
     said_at: Timestamp,
-    voice: Voice,
+    voice: Basis,
 }
 
 impl Candidate {
@@ -150,42 +150,42 @@ impl Candidate {
         (self.strength, rank(self.source))
     }
 
-    fn evidence(&self, case: &Case<'_>) -> Evidence {
+    fn evidence(&self, case: &StatusInputs<'_>) -> Evidence {
         Evidence { source: self.source, claim: self.words(case), at: self.at, strength: self.strength }
     }
 
-    fn words(&self, case: &Case<'_>) -> String {
+    fn words(&self, case: &StatusInputs<'_>) -> String {
         let asker = || case.talk.likely_asker().map(|c| one_line(c.title.as_deref().unwrap_or(&c.name), 80));
         let outcome = match &case.talk.phase {
             Phase::Ended { outcome, .. } => outcome.as_str(),
             Phase::Silent | Phase::Open { .. } => "over",
         };
         match self.voice {
-            Voice::Held(index) => case.held.get(index).map(|h| h.words.clone()).unwrap_or_default(),
-            Voice::NoPrompt => "no prompt yet".into(),
-            Voice::OpenTurn => match (asker(), case.talk.calls.iter().any(|c| c.escalated)) {
+            Basis::Held(index) => case.held.get(index).map(|h| h.words.clone()).unwrap_or_default(),
+            Basis::NoPrompt => "no prompt yet".into(),
+            Basis::OpenTurn => match (asker(), case.talk.calls.iter().any(|c| c.escalated)) {
                 (Some(call), true) => {
                     format!("a call asked for more rights and has no result, so a dialog may be open: {call}")
                 }
                 (Some(call), false) => format!("open call: {call}"),
                 (None, _) => "open turn".into(),
             },
-            Voice::OpenQuestion => "question without an answer".into(),
-            Voice::LostTurn => "open turn, long silence, and no process is known".into(),
-            Voice::Ended => format!("turn {outcome}"),
-            Voice::EndedLongAgo => format!("turn {outcome}, then silence"),
+            Basis::OpenQuestion => "question without an answer".into(),
+            Basis::LostTurn => "open turn, long silence, and no process is known".into(),
+            Basis::Ended => format!("turn {outcome}"),
+            Basis::EndedLongAgo => format!("turn {outcome}, then silence"),
         }
     }
 }
 
-fn held_candidates<'a>(case: &'a Case<'_>, now: Timestamp) -> impl Iterator<Item = Candidate> + 'a {
+fn held_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Iterator<Item = Candidate> + 'a {
     let holds =
-        move |h: &Held| h.valid_until.is_none_or(|until| now < until) && h.holds_from.is_none_or(|from| from <= now);
+        move |h: &StandingClaim| h.valid_until.is_none_or(|until| now < until) && h.holds_from.is_none_or(|from| from <= now);
     // Whoever looks on all the time would have seen by now what was only likely at first.
     let watched = case.held.iter().any(|h| {
         h.agent.is_none() && h.strength == Confidence::High && !is_momentary(h.source) && h.source != Source::Transcript
     });
-    let strength = move |h: &Held| {
+    let strength = move |h: &StandingClaim| {
         if watched && h.holds_from.is_some() { h.strength.min(Confidence::Medium) } else { h.strength }
     };
     case.held.iter().enumerate().filter(move |(_, h)| holds(h)).map(move |(index, h)| Candidate {
@@ -195,7 +195,7 @@ fn held_candidates<'a>(case: &'a Case<'_>, now: Timestamp) -> impl Iterator<Item
         strength: strength(h),
         at: h.at,
         said_at: h.said_at.unwrap_or(h.at),
-        voice: Voice::Held(index),
+        voice: Basis::Held(index),
     })
 }
 
@@ -208,7 +208,7 @@ struct Weighing {
     overtook: bool,
 }
 
-fn weigh(case: &Case<'_>, now: Timestamp) -> Weighing {
+fn weigh(case: &StatusInputs<'_>, now: Timestamp) -> Weighing {
     let others_speak = held_candidates(case, now).any(|c| c.state != State::Unknown);
     let talk = conversation(case, others_speak, now);
     let ranked = held_candidates(case, now).fold(talk, |best, c| if c.weight() >= best.weight() { c } else { best });
@@ -218,14 +218,14 @@ fn weigh(case: &Case<'_>, now: Timestamp) -> Weighing {
         .filter(|c| c.strength == ranked.strength && c.said_at > ranked.said_at)
         .filter(|c| now.since_ms(c.at) < case.rules.confirm_ms && rank(c.source) >= rank(Source::Pty))
         .max_by_key(|c| c.said_at);
-    let first = first.filter(|_| ranked.voice != Voice::OpenQuestion);
+    let first = first.filter(|_| ranked.voice != Basis::OpenQuestion);
     Weighing { winner: first.unwrap_or(ranked), talk, overtook: first.is_some_and(|c| c.state != ranked.state) }
 }
 
-fn why(case: &Case<'_>, winner: &Candidate, now: Timestamp) -> Option<Reason> {
+fn why(case: &StatusInputs<'_>, winner: &Candidate, now: Timestamp) -> Option<Reason> {
     let state = winner.state;
     // A source that sees the agent and says what it does knows better.
-    let open = winner.reason.is_none() || !matches!(winner.voice, Voice::Held(_));
+    let open = winner.reason.is_none() || !matches!(winner.voice, Basis::Held(_));
     if state == State::Running && open && is_retrying(case, now) {
         return Some(Reason::Retrying);
     }
@@ -255,19 +255,19 @@ const fn tells_more(told: Reason, than: Reason) -> bool {
 }
 
 /// The tool that runs is a sub-agent, when one is at work and the conversation knows of no other.
-fn works_for_it(case: &Case<'_>, reason: Reason, now: Timestamp) -> Option<Reason> {
-    let holds = |h: &&Held| h.agent.is_some() && h.valid_until.is_none_or(|until| now < until);
-    let at_work = |h: &Held| h.state == State::Running && h.reason == Some(Reason::Subagents);
+fn works_for_it(case: &StatusInputs<'_>, reason: Reason, now: Timestamp) -> Option<Reason> {
+    let holds = |h: &&StandingClaim| h.agent.is_some() && h.valid_until.is_none_or(|until| now < until);
+    let at_work = |h: &StandingClaim| h.state == State::Running && h.reason == Some(Reason::Subagents);
     let others = case.talk.calls.iter().any(|call| call.tool != ToolKind::Subagent);
     (reason == Reason::Tool && !others && case.held.iter().filter(holds).any(at_work)).then_some(Reason::Subagents)
 }
 
 /// Whether somebody knows that the model is being asked again, and the conversation has said nothing
 /// since: transcripts do not tell of failed attempts.
-fn is_retrying(case: &Case<'_>, now: Timestamp) -> bool {
+fn is_retrying(case: &StatusInputs<'_>, now: Timestamp) -> bool {
     let (_, reason) = case.talk.verdict();
-    let holds = |h: &&Held| h.agent.is_none() && h.valid_until.is_none_or(|until| now < until) && h.at >= case.talk_at;
-    let retries = |h: &Held| h.state == State::Running && h.reason == Some(Reason::Retrying);
+    let holds = |h: &&StandingClaim| h.agent.is_none() && h.valid_until.is_none_or(|until| now < until) && h.at >= case.talk_at;
+    let retries = |h: &StandingClaim| h.state == State::Running && h.reason == Some(Reason::Retrying);
     reason == Some(Reason::Thinking) && case.held.iter().filter(holds).any(retries)
 }
 
@@ -278,7 +278,7 @@ fn end_in_words(how: Reason) -> &'static str {
 
 /// State and reason alone: what is needed after every event.
 #[must_use]
-pub fn verdict(case: &Case<'_>, now: Timestamp) -> (State, Option<Reason>) {
+pub fn verdict(case: &StatusInputs<'_>, now: Timestamp) -> (State, Option<Reason>) {
     if let Process::Gone { how, .. } = case.process {
         return (State::Exited, Some(how));
     }
@@ -289,7 +289,7 @@ pub fn verdict(case: &Case<'_>, now: Timestamp) -> (State, Option<Reason>) {
 /// The whole decision, with evidence. `since` is that of the oldest claim that agrees and is as
 /// strong.
 #[must_use]
-pub fn decide(case: &Case<'_>, now: Timestamp) -> Status {
+pub fn decide(case: &StatusInputs<'_>, now: Timestamp) -> Status {
     if let Process::Gone { at, how } = case.process {
         let words = end_in_words(how);
         return Status {
@@ -326,7 +326,7 @@ pub fn decide(case: &Case<'_>, now: Timestamp) -> Status {
 }
 
 /// What the conversation and its silence say.
-fn conversation(case: &Case<'_>, others_speak: bool, now: Timestamp) -> Candidate {
+fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> Candidate {
     let (state, reason) = case.talk.verdict();
     let silent_ms = now.since_ms(case.talk_at);
     let lost = !others_speak && !matches!(case.process, Process::Alive { .. }) && silent_ms >= case.rules.lost_after_ms;
@@ -342,18 +342,18 @@ fn conversation(case: &Case<'_>, others_speak: bool, now: Timestamp) -> Candidat
     };
     let nobody_knows = || Candidate {
         at: case.talk_at.plus_ms(case.rules.lost_after_ms),
-        ..candidate(State::Unknown, Some(Reason::Lost), Confidence::Low, Voice::LostTurn)
+        ..candidate(State::Unknown, Some(Reason::Lost), Confidence::Low, Basis::LostTurn)
     };
     let rest = |voice| Candidate {
         at: case.talk_at.plus_ms(case.rules.idle_after_ms),
         ..candidate(State::Idle, Some(Reason::Quiet), Confidence::Medium, voice)
     };
     match &case.talk.phase {
-        Phase::Silent if idle => rest(Voice::NoPrompt),
-        Phase::Silent => candidate(state, reason, Confidence::Low, Voice::NoPrompt),
+        Phase::Silent if idle => rest(Basis::NoPrompt),
+        Phase::Silent => candidate(state, reason, Confidence::Low, Basis::NoPrompt),
         Phase::Open { .. } if lost => nobody_knows(),
         Phase::Open { .. } if state == State::Waiting => {
-            candidate(state, reason, Confidence::High, Voice::OpenQuestion)
+            candidate(state, reason, Confidence::High, Basis::OpenQuestion)
         }
         Phase::Open { .. } => {
             let strength = match (case.talk.calls.iter().any(|c| c.escalated), case.talk.calls.is_empty()) {
@@ -361,18 +361,18 @@ fn conversation(case: &Case<'_>, others_speak: bool, now: Timestamp) -> Candidat
                 (false, true) if silent_ms < case.rules.quiet_ms => Confidence::High,
                 (false, _) => Confidence::Medium,
             };
-            candidate(state, reason, strength, Voice::OpenTurn)
+            candidate(state, reason, strength, Basis::OpenTurn)
         }
         Phase::Ended { pending_subagents, .. } if *pending_subagents > 0 => {
             if lost {
                 nobody_knows()
             } else {
-                candidate(state, reason, Confidence::Medium, Voice::Ended)
+                candidate(state, reason, Confidence::Medium, Basis::Ended)
             }
         }
-        Phase::Ended { .. } if idle => rest(Voice::EndedLongAgo),
+        Phase::Ended { .. } if idle => rest(Basis::EndedLongAgo),
         Phase::Ended { certain, .. } => {
-            candidate(state, reason, if *certain { Confidence::High } else { Confidence::Medium }, Voice::Ended)
+            candidate(state, reason, if *certain { Confidence::High } else { Confidence::Medium }, Basis::Ended)
         }
     }
 }
@@ -380,7 +380,7 @@ fn conversation(case: &Case<'_>, others_speak: bool, now: Timestamp) -> Candidat
 /// The next moment at which time alone would change the decision; `clock` is the moment of the last
 /// one. A limit that has passed counts once.
 #[must_use]
-pub fn next_change(case: &Case<'_>, status: &Status, clock: Timestamp) -> Option<Timestamp> {
+pub fn next_change(case: &StatusInputs<'_>, status: &Status, clock: Timestamp) -> Option<Timestamp> {
     if matches!(case.process, Process::Gone { .. }) {
         return None;
     }
@@ -412,7 +412,7 @@ pub fn next_change(case: &Case<'_>, status: &Status, clock: Timestamp) -> Option
 }
 
 /// One line about what goes on.
-fn activity(case: &Case<'_>, state: State, reason: Option<Reason>) -> Option<String> {
+fn activity(case: &StatusInputs<'_>, state: State, reason: Option<Reason>) -> Option<String> {
     let talk = case.talk;
     let asks = matches!(state, State::WaitingApproval)
         || matches!(reason, Some(Reason::Tool | Reason::Question | Reason::Subagents));

@@ -9,7 +9,7 @@ const OPEN_CALLS: usize = 64;
 
 /// Where the conversation stands.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Talk {
+pub struct Conversation {
     /// The phase.
     pub phase: Phase,
     /// Calls without a result, oldest first.
@@ -57,7 +57,7 @@ pub struct OpenCall {
     pub at: Timestamp,
 }
 
-impl Talk {
+impl Conversation {
     /// Notes a call.
     pub fn called(&mut self, call: OpenCall) {
         self.calls.retain(|c| c.call_id != call.call_id);

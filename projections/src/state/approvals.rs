@@ -10,7 +10,7 @@ use super::{Conclusion, SessionState};
 use crate::{
     Approval,
     shorten::one_line,
-    status::{Held, is_momentary},
+    status::{StandingClaim, is_momentary},
     talk::{OpenCall, Phase},
 };
 
@@ -28,7 +28,7 @@ const APPROVALS: usize = 48;
 /// So many closed ones of them, to learn what the agent did next.
 const CLOSED: usize = 16;
 
-impl Held {
+impl StandingClaim {
     /// Whether the claim says that somebody is asked something.
     fn asks(&self) -> bool {
         self.state == State::WaitingApproval || self.state == State::Waiting && self.reason == Some(Reason::Question)
@@ -36,7 +36,7 @@ impl Held {
 }
 
 /// Whether the claim says that a hook waits for the decision on this approval.
-fn is_waited_for(held: &Held, approval: &str) -> bool {
+fn is_waited_for(held: &StandingClaim, approval: &str) -> bool {
     held.source == Source::Runtime && held.key.as_deref() == Some(approval)
 }
 
@@ -60,7 +60,7 @@ impl Approval {
     }
 
     /// Whether the claim was made with this request.
-    fn is_claimed_by(&self, held: &Held) -> bool {
+    fn is_claimed_by(&self, held: &StandingClaim) -> bool {
         !self.is_only_seen() && held.source == self.source && held.key == self.key && held.asks()
     }
 
@@ -281,7 +281,7 @@ impl SessionState {
         let pending = || self.approvals.iter().filter(|a| a.is_pending()).map(|a| &a.id);
         self.unseen.retain(|id, _| pending().any(|p| p == id));
         let over =
-            |h: &Held| h.source == Source::Runtime && h.key.as_ref().is_some_and(|key| !pending().any(|p| p == key));
+            |h: &StandingClaim| h.source == Source::Runtime && h.key.as_ref().is_some_and(|key| !pending().any(|p| p == key));
         if self.held.iter().any(over) {
             self.held.retain(|h| !over(h));
         }
@@ -296,7 +296,7 @@ impl SessionState {
             return;
         }
         let counts =
-            |h: &&Held| h.state == State::WaitingApproval && h.agent.is_none() && h.holds_from.is_none_or(|t| t <= at);
+            |h: &&StandingClaim| h.state == State::WaitingApproval && h.agent.is_none() && h.holds_from.is_none_or(|t| t <= at);
         let claims = || self.held.iter().filter(counts);
         // The one that shows what it is about says more than one that knows of a dialog.
         let Some(claim) = claims().find(|h| h.dialog.is_some()).or_else(|| claims().next()) else { return };

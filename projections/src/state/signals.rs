@@ -5,7 +5,7 @@ use events::{Claim, Event, Reason, Signal, Source, State, Timestamp, TurnOutcome
 use super::{Conclusion, HELD_CLAIMS, SessionState};
 use crate::{
     shorten::one_line,
-    status::{Held, Process, is_momentary},
+    status::{StandingClaim, Process, is_momentary},
     talk::{OpenCall, Phase},
 };
 
@@ -75,7 +75,7 @@ impl SessionState {
                 if self.held.len() == HELD_CLAIMS {
                     self.held.remove(0);
                 }
-                self.held.push(Held {
+                self.held.push(StandingClaim {
                     source: event.source,
                     agent: event.agent_id.as_deref().map(str::to_owned),
                     state: *state,
@@ -144,7 +144,7 @@ impl SessionState {
     /// Whether a hook told of a tool or a request when the turn was likely to end: a message may be
     /// written before the calls it makes.
     fn goes_on(&self, end: Timestamp) -> bool {
-        let calls = |h: &&Held| h.state == State::WaitingApproval || h.reason == Some(Reason::Tool);
+        let calls = |h: &&StandingClaim| h.state == State::WaitingApproval || h.reason == Some(Reason::Tool);
         let hooks = self.held.iter().filter(|h| h.source == Source::Hook && h.agent.is_none());
         hooks.filter(calls).any(|h| h.said_at.unwrap_or(h.at) >= end.plus_ms(-BEFORE_MESSAGE_MS))
     }
@@ -165,7 +165,7 @@ impl SessionState {
 
     /// Whether this source said something about a later moment already.
     fn has_newer_claim(&self, event: &Event, at: Timestamp) -> bool {
-        let same = |h: &&Held| h.source == event.source && h.agent.as_deref() == event.agent_id.as_deref();
+        let same = |h: &&StandingClaim| h.source == event.source && h.agent.as_deref() == event.agent_id.as_deref();
         self.held.iter().filter(same).any(|h| h.at > at)
     }
 }
