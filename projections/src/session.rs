@@ -54,7 +54,7 @@ pub struct Session {
     /// Last output of the model.
     pub last_assistant_output_at: Option<Timestamp>,
     /// What it is doing, and why we say so.
-    pub status: Status,
+    pub status: SessionStatus,
     /// Ids of the approvals it waits for.
     pub pending_approvals: Vec<String>,
     /// How long it waited for approvals that are closed, ms, one by one.
@@ -74,14 +74,14 @@ pub struct Session {
     /// Its files.
     pub transcripts: Vec<TranscriptView>,
     /// Whether capture sees all of it.
-    pub health: Health,
+    pub health: SessionHealth,
     /// Sequence of its last event.
     pub last_sequence: u64,
 }
 
 /// What a session is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Status {
+pub struct SessionStatus {
     /// The state.
     pub state: State,
     /// Why.
@@ -164,7 +164,7 @@ pub struct TranscriptView {
 /// Whether capture sees all of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Health {
+pub enum SessionHealth {
     /// All is read.
     #[default]
     Ok,

@@ -20,7 +20,7 @@ use events::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Account, Approval, Health, OpenTurn, Session, Status, Summary, Turn, Usage,
+    Account, Approval, SessionHealth, OpenTurn, Session, SessionStatus, Summary, Turn, Usage,
     status::{self, StatusInputs, StandingClaim, Process},
     summary,
     talk::Conversation,
@@ -30,7 +30,7 @@ use crate::{
 /// Limits of the status rules; set by the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Rules {
+pub struct StatusRules {
     /// Silence in an open turn after which it is less certain that it runs, ms.
     pub quiet_ms: i64,
     /// Silence without an open turn after which a session is idle, ms.
@@ -48,7 +48,7 @@ pub struct Rules {
     pub confirm_ms: i64,
 }
 
-impl Default for Rules {
+impl Default for StatusRules {
     fn default() -> Self {
         Self {
             quiet_ms: 30_000,
@@ -94,7 +94,7 @@ pub struct Conclusion {
 pub struct SessionState {
     /// What can be asked.
     pub session: Session,
-    rules: Rules,
+    rules: StatusRules,
     /// The latest moment known to this session: event time, or the time of an advance.
     clock: Timestamp,
     talk: Conversation,
@@ -130,7 +130,7 @@ impl SessionState {
         provider: Provider,
         provider_session_id: Option<Arc<str>>,
         at: Timestamp,
-        rules: Rules,
+        rules: StatusRules,
     ) -> Self {
         Self {
             session: Session {
@@ -154,7 +154,7 @@ impl SessionState {
                 last_event_at: at,
                 last_user_prompt_at: None,
                 last_assistant_output_at: None,
-                status: Status {
+                status: SessionStatus {
                     state: State::Unknown,
                     reason: Some(Reason::NoEvidence),
                     since: at,
@@ -171,7 +171,7 @@ impl SessionState {
                 failures: BTreeMap::new(),
                 summary: Summary::default(),
                 transcripts: Vec::new(),
-                health: Health::Ok,
+                health: SessionHealth::Ok,
                 last_sequence: 0,
             },
             rules,
@@ -195,7 +195,7 @@ impl SessionState {
     }
 
     /// Sets the limits; they are not part of the log.
-    pub fn set_rules(&mut self, rules: Rules) {
+    pub fn set_rules(&mut self, rules: StatusRules) {
         self.rules = rules;
     }
 
@@ -414,7 +414,7 @@ impl SessionState {
         if self.is_decided() {
             let status = status::decide(&self.case(), self.clock);
             let since = self.session.status.since;
-            self.session.status = Status { since, ..status };
+            self.session.status = SessionStatus { since, ..status };
         }
         self.session.turn =
             self.turn.as_ref().map(|t| OpenTurn { id: t.id, prompt: t.prompt.clone(), started_at: t.started_at });
@@ -425,10 +425,10 @@ impl SessionState {
     /// The status at a moment, and the account of it. Time has to have passed up to then
     /// ([`advance`](Self::advance)); no moment before the last one is told of.
     #[must_use]
-    pub fn account(&self, at: Timestamp) -> (Status, Account) {
+    pub fn account(&self, at: Timestamp) -> (SessionStatus, Account) {
         let (case, now) = (self.case(), at.max(self.clock));
         let status = if self.is_decided() {
-            Status { since: self.session.status.since, ..status::decide(&case, now) }
+            SessionStatus { since: self.session.status.since, ..status::decide(&case, now) }
         } else {
             self.session.status.clone()
         };

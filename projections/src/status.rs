@@ -12,9 +12,9 @@ use events::{Confidence, Dialog, EventId, Reason, Source, State, Timestamp, Tool
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    session::{Evidence, Status},
+    session::{Evidence, SessionStatus},
     shorten::one_line,
-    state::Rules,
+    state::StatusRules,
     talk::{Phase, Conversation, approval_reason},
 };
 
@@ -92,7 +92,7 @@ pub struct StatusInputs<'a> {
     /// The process.
     pub process: Process,
     /// Limits.
-    pub rules: Rules,
+    pub rules: StatusRules,
 }
 
 /// Closeness to the agent: what the agent says of itself beats what is seen of it.
@@ -289,10 +289,10 @@ pub fn verdict(case: &StatusInputs<'_>, now: Timestamp) -> (State, Option<Reason
 /// The whole decision, with evidence. `since` is that of the oldest claim that agrees and is as
 /// strong.
 #[must_use]
-pub fn decide(case: &StatusInputs<'_>, now: Timestamp) -> Status {
+pub fn decide(case: &StatusInputs<'_>, now: Timestamp) -> SessionStatus {
     if let Process::Gone { at, how } = case.process {
         let words = end_in_words(how);
-        return Status {
+        return SessionStatus {
             state: State::Exited,
             reason: Some(how),
             since: at,
@@ -309,7 +309,7 @@ pub fn decide(case: &StatusInputs<'_>, now: Timestamp) -> Status {
     let reason = why(case, &winner, now);
     let agrees = |c: &&Candidate| c.state == state;
     let objects = |c: &&Candidate| c.state != state && !matches!(c.state, State::Unknown | State::Idle);
-    Status {
+    SessionStatus {
         state,
         reason,
         since: candidates
@@ -380,7 +380,7 @@ fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> 
 /// The next moment at which time alone would change the decision; `clock` is the moment of the last
 /// one. A limit that has passed counts once.
 #[must_use]
-pub fn next_change(case: &StatusInputs<'_>, status: &Status, clock: Timestamp) -> Option<Timestamp> {
+pub fn next_change(case: &StatusInputs<'_>, status: &SessionStatus, clock: Timestamp) -> Option<Timestamp> {
     if matches!(case.process, Process::Gone { .. }) {
         return None;
     }

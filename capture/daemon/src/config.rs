@@ -153,11 +153,11 @@ impl Config {
 
     /// The limits as the projections take them.
     #[must_use]
-    pub fn rules(&self) -> projections::Rules {
-        projections::Rules {
+    pub fn rules(&self) -> projections::StatusRules {
+        projections::StatusRules {
             idle_after_ms: i64::from(self.status.idle_after_s) * 1000,
             lost_after_ms: i64::from(self.status.lost_after_s) * 1000,
-            ..projections::Rules::default()
+            ..projections::StatusRules::default()
         }
     }
 }

@@ -1,10 +1,10 @@
 use events::{AssistantMessage, Confidence, EventId, Origin, Provider, SessionId, Source, ToolCall, ToolResult};
-use projections::{Rules, SessionState};
+use projections::{StatusRules, SessionState};
 
 use super::*;
 
 fn session(id: u128, title: &str, cwd: &str) -> Session {
-    let state = SessionState::new(SessionId::from_bits(id), Provider::Claude, None, at(0), Rules::default());
+    let state = SessionState::new(SessionId::from_bits(id), Provider::Claude, None, at(0), StatusRules::default());
     Session { title: Some(title.into()), began_in: Some(cwd.into()), cwd: Some(cwd.into()), ..state.session }
 }
 

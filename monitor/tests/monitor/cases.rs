@@ -455,7 +455,7 @@ fn a_restart_with_nothing_but_the_findings_goes_on_where_it_was() {
     let mut monitor = Monitor::new(Rules::default());
     monitor.restore(before.monitor.open().cloned(), last.position);
     let fresh = || {
-        let rules = projections::Rules::default();
+        let rules = projections::StatusRules::default();
         projections::SessionState::new(last.session_id, last.provider, None, last.observed_at, rules)
     };
     let mut state = fresh();

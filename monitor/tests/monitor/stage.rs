@@ -117,7 +117,7 @@ impl Stage {
 
     pub(crate) fn of(monitor: Monitor, name: &str) -> Self {
         let id = SessionId::mint(START, Provider::Claude, name);
-        let rules = projections::Rules::default();
+        let rules = projections::StatusRules::default();
         Self {
             monitor,
             state: SessionState::new(id, Provider::Claude, Some(Arc::from(name)), START, rules),

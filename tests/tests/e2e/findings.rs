@@ -42,7 +42,7 @@ fn found(kept: &[Kept], until: Timestamp) -> Vec<Finding> {
         found.extend(monitor.take(event));
         let state = states.entry(event.session_id).or_insert_with(|| {
             let id = Some(event.provider_session_id.clone());
-            SessionState::new(event.session_id, event.provider, id, event.created_at, projections::Rules::default())
+            SessionState::new(event.session_id, event.provider, id, event.created_at, projections::StatusRules::default())
         });
         state.fold(event);
         if events.get(index + 1).is_none_or(|next| !next.derived) {

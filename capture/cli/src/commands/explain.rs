@@ -11,7 +11,7 @@ use api::{
 };
 use events::Timestamp;
 use jiff::tz::TimeZone;
-use projections::{Session, Status, WeighedClaim, status::ClaimStanding};
+use projections::{Session, SessionStatus, WeighedClaim, status::ClaimStanding};
 use serde::Serialize;
 
 use super::{Context, Failed, find, style, when};
@@ -92,7 +92,7 @@ fn changes(client: &Client, session: &Session, at: Option<Timestamp>) -> anyhow:
 }
 
 fn explain_status(out: &mut dyn Write, moment: &StatusAt, now: Timestamp) -> std::io::Result<()> {
-    let Status { since, confidence, activity, .. } = &moment.status;
+    let SessionStatus { since, confidence, activity, .. } = &moment.status;
     writeln!(
         out,
         "{}  since {} ({} ago), confidence {confidence}",

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    state::Rules,
+    state::StatusRules,
     status::decide,
     talk::{Phase, Conversation},
 };
@@ -32,7 +32,7 @@ fn held(source: Source, state: State, strength: Confidence, seconds_ago: i64) ->
 }
 
 fn told(talk: &Conversation, held: &[StandingClaim], process: Process) -> Account {
-    let case = StatusInputs { talk, talk_at: NOW.plus_ms(-5000), held, process, rules: Rules::default() };
+    let case = StatusInputs { talk, talk_at: NOW.plus_ms(-5000), held, process, rules: StatusRules::default() };
     let (account, status) = (account(&case, NOW), decide(&case, NOW));
     let deciding: Vec<_> = account.claims.iter().filter(|c| c.standing == ClaimStanding::Decides).collect();
     assert_eq!(deciding.len(), 1, "one claim decides: {account:#?}");
@@ -69,8 +69,8 @@ fn every_rule_is_named() {
     assert!(account.claims[1..].iter().all(|c| c.standing == ClaimStanding::Overruled));
 
     let talk = Conversation::default();
-    let long_ago = NOW.plus_ms(-Rules::default().idle_after_ms);
-    let case = StatusInputs { talk: &talk, talk_at: long_ago, held: &[], process: Process::Unseen, rules: Rules::default() };
+    let long_ago = NOW.plus_ms(-StatusRules::default().idle_after_ms);
+    let case = StatusInputs { talk: &talk, talk_at: long_ago, held: &[], process: Process::Unseen, rules: StatusRules::default() };
     assert_eq!(super::account(&case, NOW).rule, DecidingRule::Silence);
     let (state, _) = talk.verdict();
     assert_eq!(rule_of(&[held(Hook, state, Low, 3)]), DecidingRule::Unanimous);
