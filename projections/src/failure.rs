@@ -85,7 +85,7 @@ impl FailureKind {
 
 /// What is known of a call that returned.
 #[derive(Debug, Clone, Copy)]
-pub struct Returned<'a> {
+pub struct CallResult<'a> {
     /// What the tool does.
     pub tool: ToolKind,
     /// One line about the call: the command.
@@ -102,14 +102,14 @@ pub struct Returned<'a> {
 /// call are none. A command that ended well may have failed all the same, behind a pipe: that is
 /// believed of a test, a build or a merge which says so itself.
 #[must_use]
-pub fn classify(returned: &Returned<'_>) -> Option<FailureKind> {
+pub fn classify(returned: &CallResult<'_>) -> Option<FailureKind> {
     let failed = match returned.outcome {
         ToolOutcome::Denied | ToolOutcome::Cancelled => return None,
         ToolOutcome::Blocked => return Some(FailureKind::Permission),
         ToolOutcome::Error => true,
         ToolOutcome::Ok => returned.exit_code.is_some_and(|code| code != 0),
     };
-    let text = Ends::of(returned.text.unwrap_or_default());
+    let text = HeadAndTail::of(returned.text.unwrap_or_default());
     if failed {
         let code = returned.exit_code.or_else(|| text.exit_code());
         // `grep` and `diff` say by 1 that there is nothing, or something.
@@ -145,7 +145,7 @@ pub fn classify_error(error: &ErrorReported, text: Option<&str>) -> FailureKind 
             Some(401 | 403) => FailureKind::Auth,
             Some(402 | 429) => FailureKind::RateLimit,
             Some(500..=599) => FailureKind::ProviderCrash,
-            Some(_) | None => Ends::of(text.unwrap_or_default()).kind().unwrap_or(FailureKind::Other),
+            Some(_) | None => HeadAndTail::of(text.unwrap_or_default()).kind().unwrap_or(FailureKind::Other),
         },
     }
 }
@@ -259,9 +259,9 @@ fn asks_by_exit_code(command: &str) -> bool {
 }
 
 /// Both ends of a text, in small letters.
-struct Ends(String);
+struct HeadAndTail(String);
 
-impl Ends {
+impl HeadAndTail {
     fn of(text: &str) -> Self {
         if text.len() <= HEAD_BYTES + TAIL_BYTES {
             return Self(text.to_ascii_lowercase());

@@ -24,7 +24,7 @@ use crate::{
     status::{self, StatusInputs, StandingClaim, Process},
     summary,
     talk::Conversation,
-    title::TitleFrom,
+    title::TitleSource,
 };
 
 /// Limits of the status rules; set by the configuration.
@@ -112,7 +112,7 @@ pub struct SessionState {
     /// The last turns, newest last.
     recent: VecDeque<Turn>,
     #[serde(default)]
-    title_from: TitleFrom,
+    title_from: TitleSource,
     started: bool,
     /// Requests for permission: the pending ones, and the last that were closed.
     #[serde(default)]
@@ -187,7 +187,7 @@ impl SessionState {
             turn_message: None,
             last_message: None,
             recent: VecDeque::new(),
-            title_from: TitleFrom::Nothing,
+            title_from: TitleSource::Nothing,
             started: false,
             approvals: Vec::new(),
             unseen: BTreeMap::new(),

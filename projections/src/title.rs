@@ -5,7 +5,7 @@ use crate::shorten::one_line;
 /// What a title was made from, the weakest first: one from a stronger source takes the place of a weaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum TitleFrom {
+pub enum TitleSource {
     /// There is none.
     #[default]
     Nothing,

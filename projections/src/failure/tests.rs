@@ -6,7 +6,7 @@ use super::*;
 type StatusInputs = (&'static str, Option<i32>, &'static str, Option<FailureKind>);
 
 fn run((command, exit_code, text, _): &StatusInputs, outcome: ToolOutcome) -> Option<FailureKind> {
-    classify(&Returned {
+    classify(&CallResult {
         tool: ToolKind::Execute,
         title: Some(command),
         exit_code: *exit_code,
@@ -489,7 +489,7 @@ fn an_exit_code_that_only_the_text_says() {
 fn of_a_long_text_both_ends_are_looked_at() {
     let noise = "lorem ipsum\n".repeat(100_000);
     for text in [format!("error: No space left on device\n{noise}"), format!("{noise}No space left on device\n")] {
-        let returned = Returned {
+        let returned = CallResult {
             tool: ToolKind::Execute,
             title: Some("make"),
             exit_code: Some(2),
@@ -498,7 +498,7 @@ fn of_a_long_text_both_ends_are_looked_at() {
         };
         assert_eq!(classify(&returned), Some(Disk));
     }
-    assert!(Ends::of(&"é".repeat(100_000)).0.len() <= HEAD_BYTES + TAIL_BYTES + 4);
+    assert!(HeadAndTail::of(&"é".repeat(100_000)).0.len() <= HEAD_BYTES + TAIL_BYTES + 4);
 }
 
 #[test]

@@ -8,11 +8,11 @@ use events::{
 use super::{Conclusion, PROMPT_CHARS, RECENT_TURNS, SessionState, TURN_TEXT_BYTES, is_restated, speaks};
 use crate::{
     FailureKind, Turn, Usage,
-    failure::{self, Returned},
+    failure::{self, CallResult},
     shorten::{ending, one_line},
     status::Process,
     talk::{OpenCall, Phase},
-    title::{self, TitleFrom},
+    title::{self, TitleSource},
 };
 
 /// A session has at most so many labels.
@@ -50,7 +50,7 @@ impl SessionState {
                 }
                 if let (ToolKind::Execute | ToolKind::Edit, Some(what)) = (call.tool, &call.title) {
                     let verb = if call.tool == ToolKind::Edit { "Edit" } else { "Run" };
-                    self.entitle(TitleFrom::Activity, one_line(&format!("{verb} {what}"), 80));
+                    self.entitle(TitleSource::Activity, one_line(&format!("{verb} {what}"), 80));
                 }
                 if !call.background {
                     self.talk.called(OpenCall {
@@ -67,7 +67,7 @@ impl SessionState {
                 self.talk_at = at;
                 if !result.detail {
                     let call = self.talk.returned(&result.call_id);
-                    self.count_failure(failure::classify(&Returned {
+                    self.count_failure(failure::classify(&CallResult {
                         tool: call.as_ref().map_or(ToolKind::Other, |call| call.tool),
                         title: call.as_ref().and_then(|call| call.title.as_deref()),
                         exit_code: result.exit_code,
@@ -180,7 +180,7 @@ impl SessionState {
         let value_owned = || Some(value.to_owned());
         match topic {
             Topic::Title => {
-                self.title_from = TitleFrom::Given;
+                self.title_from = TitleSource::Given;
                 self.session.title = Some(one_line(value, 200));
             }
             Topic::Model => self.session.model = value_owned(),
@@ -286,8 +286,8 @@ impl SessionState {
             && let Some(prompt) = event.text.as_deref()
         {
             match title::intent(prompt) {
-                Some(intent) => self.entitle(TitleFrom::Intent, intent),
-                None => self.entitle(TitleFrom::Filler, one_line(prompt, 80)),
+                Some(intent) => self.entitle(TitleSource::Intent, intent),
+                None => self.entitle(TitleSource::Filler, one_line(prompt, 80)),
             }
         }
         if self.steers(origin) {
@@ -304,7 +304,7 @@ impl SessionState {
     }
 
     /// Gives the session a title, unless it has one from as good a source.
-    fn entitle(&mut self, from: TitleFrom, title: String) {
+    fn entitle(&mut self, from: TitleSource, title: String) {
         if from > self.title_from && !title.is_empty() {
             self.title_from = from;
             self.session.title = Some(title);
