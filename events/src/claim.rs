@@ -77,13 +77,13 @@ pub struct Choice {
     /// What it means for the approval that is asked for; absent where the rules do not say, as for a
     /// question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<Answer>,
+    pub answer: Option<ChoiceAnswer>,
 }
 
 /// What an option of a dialog means for the approval it asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum ChoiceAnswer {
     /// What is asked for is allowed, this time.
     AllowOnce,
     /// It is allowed, and so is more than what is asked for: later, elsewhere, of its kind.

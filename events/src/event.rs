@@ -161,7 +161,7 @@ pub struct Event {
 
 /// The wire form, and the one place that names its fields.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Wire<'a> {
+pub(crate) struct EventWire<'a> {
     position: u64,
     id: EventId,
     session_id: SessionId,
@@ -194,7 +194,7 @@ pub(crate) struct Wire<'a> {
 
 impl Serialize for Event {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        Wire {
+        EventWire {
             position: self.position,
             id: self.id,
             session_id: self.session_id,
