@@ -18,17 +18,17 @@ pub trait Facts {
     fn canonical(&self, path: &Path) -> Option<PathBuf>;
 
     /// The bytes of a file, when it has `cap` at most.
-    fn read(&self, path: &Path, cap: usize) -> Content;
+    fn read(&self, path: &Path, cap: usize) -> FileContent;
 
     /// The secrets that a program reaches that reads below a directory, by their absolute paths. Links below it are
     /// not followed. What is below a directory of git counts when it holds a credential ([`crate::GitFile`]).
-    fn reached(&self, search: &Search) -> Below;
+    fn reached(&self, search: &Search) -> SecretsBelow;
 
     /// What a look into a file that would be printed shows.
-    fn look(&self, path: &Path) -> Look;
+    fn look(&self, path: &Path) -> FileInspection;
 
     /// What the file system says of a file that would be changed.
-    fn entry(&self, path: &Path) -> Entry;
+    fn entry(&self, path: &Path) -> FileEntry;
 
     /// Whether the path is a directory.
     fn is_directory(&self, path: &Path) -> bool;
@@ -48,7 +48,7 @@ pub trait Facts {
 
 /// What a file holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub enum FileContent {
     /// There is no such file.
     Missing,
     /// It is there and cannot be read: a directory, too long, not ours to read.
@@ -59,7 +59,7 @@ pub enum Content {
 
 /// What a look into a file shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum FileInspection {
     /// There is no file.
     NoFile,
     /// Nothing that looks like a secret.
@@ -72,7 +72,7 @@ pub enum Look {
 
 /// What the file system says of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
+pub enum FileEntry {
     /// There is nothing.
     Missing,
     /// A file with this many names, and whether it can be executed.
@@ -88,7 +88,7 @@ pub enum Entry {
 
 /// What was found below a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Below {
+pub enum SecretsBelow {
     /// Nothing secret.
     Nothing,
     /// These.
@@ -99,7 +99,7 @@ pub enum Below {
 
 /// Facts that are stated instead of looked up: for tests.
 #[derive(Debug, Clone, Default)]
-pub struct Stated {
+pub struct StubFacts {
     /// Command words and the files they mean.
     pub programs: BTreeMap<String, PathBuf>,
     /// Files and what they hold.
@@ -112,7 +112,7 @@ pub struct Stated {
     pub home: Option<PathBuf>,
 }
 
-impl Stated {
+impl StubFacts {
     /// Facts of a machine whose programs are all in `/usr/bin`.
     #[must_use]
     pub fn usual(programs: &[&str]) -> Self {
@@ -135,7 +135,7 @@ impl Stated {
     }
 }
 
-impl Stated {
+impl StubFacts {
     /// Whether a program reaches a file that is a secret. Of what ripgrep leaves out only hidden names are known
     /// here, and that globs, types and exceptions in ignore files bring them back.
     fn reaches(&self, search: &Search, file: &Path) -> bool {
@@ -166,7 +166,7 @@ impl Stated {
     }
 }
 
-impl Facts for Stated {
+impl Facts for StubFacts {
     fn program(&self, word: &str) -> Vec<PathBuf> {
         let found = self.programs.get(word);
         found.into_iter().flat_map(|file| [Some(file.clone()), self.canonical(file)]).flatten().collect()
@@ -189,33 +189,33 @@ impl Facts for Stated {
         done.is_absolute().then_some(done)
     }
 
-    fn read(&self, path: &Path, cap: usize) -> Content {
+    fn read(&self, path: &Path, cap: usize) -> FileContent {
         match self.files.get(path) {
-            Some(bytes) if bytes.len() <= cap => Content::Bytes(bytes.clone()),
-            Some(_) => Content::Unreadable,
-            None if self.files.keys().any(|file| file.starts_with(path)) => Content::Unreadable,
-            None => Content::Missing,
+            Some(bytes) if bytes.len() <= cap => FileContent::Bytes(bytes.clone()),
+            Some(_) => FileContent::Unreadable,
+            None if self.files.keys().any(|file| file.starts_with(path)) => FileContent::Unreadable,
+            None => FileContent::Missing,
         }
     }
 
-    fn reached(&self, search: &Search) -> Below {
+    fn reached(&self, search: &Search) -> SecretsBelow {
         let found: Vec<_> = self.files.keys().filter(|file| self.reaches(search, file)).cloned().collect();
-        if found.is_empty() { Below::Nothing } else { Below::Secrets(found) }
+        if found.is_empty() { SecretsBelow::Nothing } else { SecretsBelow::Secrets(found) }
     }
 
-    fn look(&self, path: &Path) -> Look {
+    fn look(&self, path: &Path) -> FileInspection {
         match self.files.get(path) {
-            None => Look::NoFile,
-            Some(bytes) if bytes.windows(9).any(|text| text == b"password=") => Look::Secret,
-            Some(_) => Look::Plain,
+            None => FileInspection::NoFile,
+            Some(bytes) if bytes.windows(9).any(|text| text == b"password=") => FileInspection::Secret,
+            Some(_) => FileInspection::Plain,
         }
     }
 
-    fn entry(&self, path: &Path) -> Entry {
+    fn entry(&self, path: &Path) -> FileEntry {
         match self.files.get(path) {
-            Some(bytes) => Entry::File { links: 1, executable: bytes.starts_with(b"#!") },
-            None if self.is_directory(path) => Entry::Other,
-            None => Entry::Missing,
+            Some(bytes) => FileEntry::File { links: 1, executable: bytes.starts_with(b"#!") },
+            None if self.is_directory(path) => FileEntry::Other,
+            None => FileEntry::Missing,
         }
     }
 

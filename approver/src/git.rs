@@ -23,7 +23,7 @@ pub use inside::GitFile;
 use crate::{
     Facts,
     names::is_secret,
-    paths::Place,
+    paths::WorkingDir,
     shell::Word,
     tools::{Contents, Known, OfGit, judge_git, outside},
 };
@@ -32,7 +32,7 @@ use crate::{
 ///
 /// # Errors
 /// A sentence that says why it is not known to be safe.
-pub(crate) fn judge(words: &[Word], place: &Place, facts: &dyn Facts) -> Result<Known, String> {
+pub(crate) fn judge(words: &[Word], place: &WorkingDir, facts: &dyn Facts) -> Result<Known, String> {
     let (before, words) = before(words);
     let Some((subcommand, rest)) = words.split_first() else { return Err("`git` is without a subcommand.".into()) };
     let name = subcommand.text.as_str();
@@ -151,7 +151,7 @@ fn prints(asked: &OfGit) -> bool {
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(crate) fn lines(written: &str, place: &Place, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn lines(written: &str, place: &WorkingDir, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
     let mut paths = Vec::new();
     // Any of them may be the one behind which the file stands.
     for (at, _) in written.match_indices(':') {
@@ -166,7 +166,7 @@ pub(crate) fn lines(written: &str, place: &Place, facts: &dyn Facts) -> Result<V
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(crate) fn revision(written: &str, place: &Place, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn revision(written: &str, place: &WorkingDir, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
     let odd = || format!("`{written}` is no plain revision or path.");
     let path = match revision::parse(written) {
         Some(revision) => revision.path.unwrap_or(written),

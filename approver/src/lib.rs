@@ -22,7 +22,7 @@ mod search;
 mod shell;
 mod tools;
 
-pub use facts::{Below, Content, Entry, Facts, Look, Stated};
+pub use facts::{SecretsBelow, FileContent, FileEntry, Facts, FileInspection, StubFacts};
 pub use git::GitFile;
 pub use names::{is_protected, is_secret, is_secret_directory, may_hold_secret, runs_later};
 pub use policy::{Explained, Explanation, Policy, PolicyError, Preset, Tried, rule_for};

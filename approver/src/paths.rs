@@ -4,13 +4,13 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::{
-    Below, Entry, Facts, Look, Request, Search,
+    SecretsBelow, FileEntry, Facts, FileInspection, Request, Search,
     names::{is_secret, is_secret_directory, runs_later},
 };
 
 /// Where a command runs, and what it may touch.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct WorkingDir {
     /// The session's workspace, links resolved.
     pub(crate) workspace: PathBuf,
     /// Where relative paths count from: one directory, or those before and after a `cd`.
@@ -19,7 +19,7 @@ pub(crate) struct Place {
     pub(crate) certain: bool,
 }
 
-impl Place {
+impl WorkingDir {
     /// The place of a request.
     ///
     /// # Errors
@@ -104,9 +104,9 @@ impl Place {
     /// A sentence that says why not.
     pub(crate) fn printable(&self, path: &Path, facts: &dyn Facts) -> Result<(), String> {
         match facts.look(path) {
-            Look::NoFile | Look::Plain => Ok(()),
-            Look::Secret => Err(format!("`{}` holds what looks like a secret.", path.display())),
-            Look::Unknown => Err(format!("`{}` is too large to be searched for secrets.", path.display())),
+            FileInspection::NoFile | FileInspection::Plain => Ok(()),
+            FileInspection::Secret => Err(format!("`{}` holds what looks like a secret.", path.display())),
+            FileInspection::Unknown => Err(format!("`{}` is too large to be searched for secrets.", path.display())),
         }
     }
 
@@ -121,13 +121,13 @@ impl Place {
                 return Err(format!("`{written}` decides what runs later."));
             }
             match facts.entry(&path) {
-                Entry::Missing => {}
-                Entry::File { executable: true, .. } => return Err(format!("`{written}` is a program.")),
-                Entry::File { links: 0 | 1, .. } => {}
-                Entry::File { .. } => {
+                FileEntry::Missing => {}
+                FileEntry::File { executable: true, .. } => return Err(format!("`{written}` is a program.")),
+                FileEntry::File { links: 0 | 1, .. } => {}
+                FileEntry::File { .. } => {
                     return Err(format!("`{written}` has another name, which may be outside the workspace."));
                 }
-                Entry::Other => return Err(format!("`{written}` is not a file.")),
+                FileEntry::Other => return Err(format!("`{written}` is not a file.")),
             }
             // Written through a link, another file changes than the one that is named.
             if !self.bases.iter().any(|base| self.names_directly(&lexical(&base.join(written)), inside, facts)) {
@@ -149,11 +149,11 @@ impl Place {
     /// A sentence that names the secret, or says that it cannot be told.
     pub(crate) fn reaches_no_secret(&self, search: &Search, facts: &dyn Facts) -> Result<(), String> {
         match facts.reached(search) {
-            Below::Nothing => Ok(()),
-            Below::TooMuch => {
+            SecretsBelow::Nothing => Ok(()),
+            SecretsBelow::TooMuch => {
                 Err(format!("There is too much below `{}` to know that no secret is.", search.dir.display()))
             }
-            Below::Secrets(found) => match found.first() {
+            SecretsBelow::Secrets(found) => match found.first() {
                 Some(secret) => Err(format!("`{}` may hold secrets and would be read.", secret.display())),
                 None => Ok(()),
             },

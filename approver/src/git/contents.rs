@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::{index, revision};
 use crate::{
-    Content, Facts, Filter, Look, Reader, Search,
+    FileContent, Facts, Filter, FileInspection, Reader, Search,
     names::{is_left_out_of_history, is_secret, left_out_of_history, may_hold_secret},
-    paths::Place,
+    paths::WorkingDir,
     tools::OfGit,
 };
 
@@ -36,11 +36,11 @@ impl Operands {
     ///
     /// # Errors
     /// A sentence that names what is not known to be one or the other.
-    pub(super) fn new(asked: &OfGit, place: &Place, facts: &dyn Facts) -> Result<Self, String> {
+    pub(super) fn new(asked: &OfGit, place: &WorkingDir, facts: &dyn Facts) -> Result<Self, String> {
         let mut found = Self::default();
         let (free, behind) = asked.operands.split_at(asked.operands.len() - asked.behind);
         for word in free {
-            let there = |base: &PathBuf| facts.read(&base.join(word), 0) != Content::Missing;
+            let there = |base: &PathBuf| facts.read(&base.join(word), 0) != FileContent::Missing;
             let here = place.bases.iter().filter(|base| there(base)).count();
             let is_path = !asked.dashes && (word.contains('*') || here > 0 || !found.paths.is_empty());
             if is_path {
@@ -73,7 +73,7 @@ pub(super) fn check(
     asked: &OfGit,
     operands: &Operands,
     dir: &Path,
-    place: &Place,
+    place: &WorkingDir,
     facts: &dyn Facts,
 ) -> Result<Vec<String>, String> {
     let bound = bound(asked, operands, place, facts)?;
@@ -83,9 +83,9 @@ pub(super) fn check(
         }
     }
     let tracked = match facts.read(&dir.join("index"), 64 * 1024 * 1024) {
-        Content::Missing => Some(Vec::new()),
-        Content::Unreadable => None,
-        Content::Bytes(bytes) => index::names(&bytes),
+        FileContent::Missing => Some(Vec::new()),
+        FileContent::Unreadable => None,
+        FileContent::Bytes(bytes) => index::names(&bytes),
     };
     let history = looks_into_commits(name, asked, operands);
     let search = Search {
@@ -106,7 +106,7 @@ pub(super) fn check(
             let within = |path: &&PathBuf| bound.is_empty() || bound.iter().any(|bound| bound.reaches(path));
             let suspects = tracked.iter().filter(|path| may_hold_secret(path)).map(|path| place.workspace.join(path));
             if let Some(secret) =
-                suspects.filter(|path| within(&path)).take(MAX_SUSPECTS).find(|path| facts.look(path) == Look::Secret)
+                suspects.filter(|path| within(&path)).take(MAX_SUSPECTS).find(|path| facts.look(path) == FileInspection::Secret)
             {
                 return Err(format!("`{}` holds what looks like a secret and is tracked.", secret.display()));
             }
@@ -116,7 +116,7 @@ pub(super) fn check(
         return Ok(Vec::new());
     }
     // What lies there and is not tracked may have been once.
-    if let crate::Below::Secrets(found) = facts.reached(&search) {
+    if let crate::SecretsBelow::Secrets(found) = facts.reached(&search) {
         let lies = |secret: &&PathBuf| {
             let inside = secret.strip_prefix(&place.workspace).unwrap_or(secret);
             let covered = is_left_out_of_history(inside) || inside.iter().any(|part| part == ".git");
@@ -161,7 +161,7 @@ impl Bound {
 }
 
 /// The paths to which a command is bound. None: all of them.
-fn bound(asked: &OfGit, operands: &Operands, place: &Place, facts: &dyn Facts) -> Result<Vec<Bound>, String> {
+fn bound(asked: &OfGit, operands: &Operands, place: &WorkingDir, facts: &dyn Facts) -> Result<Vec<Bound>, String> {
     let mut bound: Vec<Bound> = operands.in_commits.iter().cloned().map(Bound::Below).collect();
     for word in &operands.paths {
         let Some(star) = word.find('*') else {
@@ -184,10 +184,10 @@ fn bound(asked: &OfGit, operands: &Operands, place: &Place, facts: &dyn Facts) -
 
 /// Whether the files that are named hold nothing that looks like a secret now. Of one that is only in commits nothing
 /// is known; sources are what is looked at so all day.
-fn plain(path: &Path, in_commits: &[PathBuf], place: &Place, facts: &dyn Facts) -> Result<(), String> {
+fn plain(path: &Path, in_commits: &[PathBuf], place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     place.printable(path, facts)?;
     let gone =
-        in_commits.iter().any(|named| named == path) && facts.look(path) == Look::NoFile && !facts.is_directory(path);
+        in_commits.iter().any(|named| named == path) && facts.look(path) == FileInspection::NoFile && !facts.is_directory(path);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
     if gone && !SOURCES.contains(&ending.as_str()) {
         return Err(format!("`{}` is not there any more, so that nothing is known of what it held.", path.display()));
@@ -230,9 +230,9 @@ pub(super) fn reflog(name: &str, asked: &OfGit, dir: &Path, facts: &dyn Facts) -
     }
     let file = dir.join("logs/HEAD");
     let clean = match facts.read(&file, 1024 * 1024) {
-        Content::Missing => facts.read(&dir.join("reftable"), 0) == Content::Missing,
-        Content::Unreadable => false,
-        Content::Bytes(bytes) => !String::from_utf8_lossy(&bytes).contains("://") && facts.look(&file) == Look::Plain,
+        FileContent::Missing => facts.read(&dir.join("reftable"), 0) == FileContent::Missing,
+        FileContent::Unreadable => false,
+        FileContent::Bytes(bytes) => !String::from_utf8_lossy(&bytes).contains("://") && facts.look(&file) == FileInspection::Plain,
     };
     if clean { Ok(()) } else { Err("The reflog may hold an address with a credential.".into()) }
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Decision, Facts, Kind, Request, Verdict,
-    paths::Place,
+    paths::WorkingDir,
     shell::{self, Line, Simple, Then},
     tools,
 };
@@ -20,7 +20,7 @@ pub(super) fn explain(policy: &Policy, request: &Request, facts: &dyn Facts) -> 
     if request.kind == Kind::Command {
         command(policy, request, facts)
     } else {
-        let place = Place::new(request, facts);
+        let place = WorkingDir::new(request, facts);
         let part = Part::Other { place: place.as_ref().map_err(String::as_str) };
         let judged = judge(policy, request, &part, facts, "No rule allows this.");
         conclude(vec![judged.explained(Vec::new())], None, Vec::new(), None)
@@ -29,7 +29,7 @@ pub(super) fn explain(policy: &Policy, request: &Request, facts: &dyn Facts) -> 
 
 fn command(policy: &Policy, request: &Request, facts: &dyn Facts) -> Explanation {
     let text = request.command.as_deref().unwrap_or_default();
-    let place = Place::new(request, facts);
+    let place = WorkingDir::new(request, facts);
     let understood = shell::understand(text).and_then(|line| wrapped(&line, &place, facts).map(|()| line));
     let line = match understood {
         Ok(line) => line,
@@ -61,7 +61,7 @@ fn command(policy: &Policy, request: &Request, facts: &dyn Facts) -> Explanation
 }
 
 /// Whether the shell around a line is a program outside the workspace.
-fn wrapped(line: &Line, place: &Result<Place, String>, facts: &dyn Facts) -> Result<(), String> {
+fn wrapped(line: &Line, place: &Result<WorkingDir, String>, facts: &dyn Facts) -> Result<(), String> {
     let Some(shell) = line.wrapper.iter().flatten().next() else { return Ok(()) };
     let Ok(place) = place else { return Ok(()) };
     let name = shell.text.as_str();
@@ -71,7 +71,7 @@ fn wrapped(line: &Line, place: &Result<Place, String>, facts: &dyn Facts) -> Res
 }
 
 /// Where each command of a line runs. Only a `cd` that begins the line and must succeed is followed.
-fn places(line: &Line, place: &Result<Place, String>, facts: &dyn Facts) -> Vec<Result<Place, String>> {
+fn places(line: &Line, place: &Result<WorkingDir, String>, facts: &dyn Facts) -> Vec<Result<WorkingDir, String>> {
     let moves = |word: &str| matches!(word, "cd" | "pushd" | "popd" | "chdir");
     let changes = |command: &Simple| match command.texts().as_slice() {
         ["builtin" | "command", word, ..] | [word, ..] => moves(word),

@@ -13,9 +13,9 @@ use globset::GlobMatcher;
 use serde::Deserialize;
 
 use crate::{
-    Content, Facts, Filter, Kind, Reader, Request, Search, Verdict,
+    FileContent, Facts, Filter, Kind, Reader, Request, Search, Verdict,
     names::{is_protected, is_secret},
-    paths::Place,
+    paths::WorkingDir,
     shell::Simple,
     tools,
 };
@@ -55,7 +55,7 @@ pub(super) enum Part<'a> {
     Command {
         command: &'a Simple,
         /// Where it runs; or why that cannot be told, or why the line as a whole is not followed.
-        place: Result<&'a Place, &'a str>,
+        place: Result<&'a WorkingDir, &'a str>,
         /// What the tables know of it.
         known: Result<&'a tools::Known, &'a str>,
         /// The shell around the line.
@@ -64,7 +64,7 @@ pub(super) enum Part<'a> {
     /// A line that is not understood: its text, and why.
     Text { text: &'a str, why: &'a str },
     /// Something else than a command.
-    Other { place: Result<&'a Place, &'a str> },
+    Other { place: Result<&'a WorkingDir, &'a str> },
 }
 
 /// The words of a command in a rule.
@@ -246,7 +246,7 @@ impl Rule {
         Ok(())
     }
 
-    fn files(&self, request: &Request, place: &Place, facts: &dyn Facts) -> Result<(), String> {
+    fn files(&self, request: &Request, place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
         if request.paths.is_empty() {
             return Err("It names no file.".into());
         }
@@ -357,7 +357,7 @@ fn split(text: &str) -> Vec<String> {
 }
 
 /// Whether the program is a bare name of one outside the workspace, or the shell's own.
-fn runs(command: &Simple, place: &Place, facts: &dyn Facts) -> Result<(), String> {
+fn runs(command: &Simple, place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     let Some(first) = command.words.first() else { return Err("It has no words.".into()) };
     if first.bare && tools::tool(&first.text).is_some_and(|tool| tool.builtin) {
         return Ok(());
@@ -369,7 +369,7 @@ fn runs(command: &Simple, place: &Place, facts: &dyn Facts) -> Result<(), String
 }
 
 /// What a tool that reads a path may see of it: of a directory all that is below.
-fn reads(written: &str, place: &Place, facts: &dyn Facts) -> Result<(), String> {
+fn reads(written: &str, place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     let from = place.bases.first().ok_or("There is no directory.")?;
     let real = facts.canonical(&from.join(written)).ok_or("It cannot be told what file it is.")?;
     if facts.is_directory(&real) {
@@ -378,7 +378,7 @@ fn reads(written: &str, place: &Place, facts: &dyn Facts) -> Result<(), String> 
     }
     place.printable(&real, facts)?;
     // A name with brackets may be just that.
-    let pattern = written.contains(['*', '?', '[', '{']) && facts.read(&real, 0) == Content::Missing;
+    let pattern = written.contains(['*', '?', '[', '{']) && facts.read(&real, 0) == FileContent::Missing;
     if pattern { Err(format!("`{written}` is a pattern, which may mean a secret.")) } else { Ok(()) }
 }
 

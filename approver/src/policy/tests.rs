@@ -6,7 +6,7 @@ use std::{
 use events::Provider;
 
 use super::*;
-use crate::{Kind, Shell, Stated};
+use crate::{Kind, Shell, StubFacts};
 
 mod paths;
 
@@ -27,8 +27,8 @@ fn request(command: &str) -> Request {
     }
 }
 
-fn facts() -> Stated {
-    Stated::usual(&["ls", "cat", "grep", "rg", "git", "env", "cargo", "make", "rm", "timeout", "bash", "wc", "find"])
+fn facts() -> StubFacts {
+    StubFacts::usual(&["ls", "cat", "grep", "rg", "git", "env", "cargo", "make", "rm", "timeout", "bash", "wc", "find"])
         .with_file("/home/dev/w/.git/config", "[core]\n\tbare = true\n")
         .with_link("/home/dev/w/out", "/etc")
 }
@@ -266,7 +266,7 @@ fn always_means_just_this() {
 fn git_needs_its_safe_form() {
     let policy = Policy::preset(Preset::ReadOnly);
     let facts = facts();
-    let facts = Stated {
+    let facts = StubFacts {
         files: [(PathBuf::from("/home/dev/w/.git/config"), b"[core]\n\tfilemode = true\n".to_vec())].into(),
         ..facts
     }
@@ -290,7 +290,7 @@ fn git_needs_its_safe_form() {
 #[test]
 fn git_goes_only_where_its_repository_is() {
     let reads = Policy::preset(Preset::ReadOnly);
-    let facts = Stated { files: BTreeMap::new(), ..facts() }
+    let facts = StubFacts { files: BTreeMap::new(), ..facts() }
         .with_file("/home/dev/w/.git/config", "")
         .with_file("/home/dev/w/src/a.rs", "")
         .with_file("/home/dev/w/other/.git/config", "");

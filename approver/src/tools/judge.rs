@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use super::{Below, Tool, git, grammar, scripts::Sort, search, tool};
 use crate::{
-    Content, Facts, Search,
-    paths::Place,
+    FileContent, Facts, Search,
+    paths::WorkingDir,
     shell::{Simple, Word},
 };
 
@@ -25,7 +25,7 @@ pub(crate) struct Known {
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(crate) fn judge(command: &Simple, place: &Place, facts: &dyn Facts) -> Result<Known, String> {
+pub(crate) fn judge(command: &Simple, place: &WorkingDir, facts: &dyn Facts) -> Result<Known, String> {
     let Some((first, words)) = command.words.split_first() else { return Err("It has no words.".into()) };
     let name = first.text.as_str();
     if name == "git" {
@@ -65,7 +65,7 @@ pub(crate) fn judge(command: &Simple, place: &Place, facts: &dyn Facts) -> Resul
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(crate) fn resolved(word: &Word, place: &Place, facts: &dyn Facts) -> Result<(), String> {
+pub(crate) fn resolved(word: &Word, place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     let name = word.text.as_str();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '+' | '-');
     if !word.bare || name.is_empty() || name.starts_with(['-', '.']) || !name.chars().all(plain) {
@@ -109,10 +109,10 @@ const MANAGERS: &[&str] = &[
 
 /// # Errors
 /// When one of these files is at or above where it runs.
-fn chosen(by: &[&str], name: &str, place: &Place, facts: &dyn Facts) -> Result<(), String> {
+fn chosen(by: &[&str], name: &str, place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     for base in &place.bases {
         for dir in base.ancestors().take_while(|dir| dir.starts_with(&place.workspace)) {
-            if let Some(file) = by.iter().map(|file| dir.join(file)).find(|f| facts.read(f, 0) != Content::Missing) {
+            if let Some(file) = by.iter().map(|file| dir.join(file)).find(|f| facts.read(f, 0) != FileContent::Missing) {
                 return Err(format!("`{}` may choose what `{name}` runs.", file.display()));
             }
         }
@@ -124,7 +124,7 @@ fn chosen(by: &[&str], name: &str, place: &Place, facts: &dyn Facts) -> Result<(
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(crate) fn outside(name: &str, files: &[PathBuf], place: &Place) -> Result<(), String> {
+pub(crate) fn outside(name: &str, files: &[PathBuf], place: &WorkingDir) -> Result<(), String> {
     if files.is_empty() {
         return Err(format!("There is no program `{name}`."));
     }
@@ -138,7 +138,7 @@ pub(crate) fn outside(name: &str, files: &[PathBuf], place: &Place) -> Result<()
 ///
 /// # Errors
 /// A sentence that says why it is not known.
-pub(crate) fn judge_git(name: &str, words: &[Word], place: &Place, facts: &dyn Facts) -> Result<OfGit, String> {
+pub(crate) fn judge_git(name: &str, words: &[Word], place: &WorkingDir, facts: &dyn Facts) -> Result<OfGit, String> {
     let Some(tool) = git(name) else { return Err(format!("`git {name}` is not known to read only.")) };
     let name = format!("git {name}");
     let mut reading = Reading { name: &name, place, facts, paths: Vec::new(), prints: false };
@@ -175,7 +175,7 @@ pub(crate) struct OfGit {
 
 struct Reading<'a> {
     name: &'a str,
-    place: &'a Place,
+    place: &'a WorkingDir,
     facts: &'a dyn Facts,
     paths: Vec<PathBuf>,
     /// Whether it prints what the files it names hold, or tells something of it.

@@ -5,14 +5,14 @@ use std::{
     process::Command,
 };
 
-use approver::{Policy, Preset, Request, Stated, Verdict};
+use approver::{Policy, Preset, Request, StubFacts, Verdict};
 
 use super::request;
 
 struct Trap {
     dir: tempfile::TempDir,
     /// Facts in which the configuration is harmless, so that only the safe form stands between.
-    facts: Stated,
+    facts: StubFacts,
 }
 
 fn git(dir: &Path, words: &[&str]) {
@@ -99,7 +99,7 @@ impl Trap {
         ] {
             git(&sub, &["config", key, &value]);
         }
-        let mut facts = Stated::usual(&["git", "env", "head"]);
+        let mut facts = StubFacts::usual(&["git", "env", "head"]);
         facts.files.insert(work.join(".git/config"), b"[core]\n\tfilemode = true\n".to_vec());
         facts.files.insert(work.join("a.txt"), b"two\n".to_vec());
         Self { dir, facts }
@@ -235,7 +235,7 @@ fn a_repository_as_git_makes_it_is_no_reason_to_ask() {
     let root = dir.path().canonicalize().unwrap();
     for (name, words) in [("new", vec!["init", "-q", "new"]), ("cloned", vec!["clone", "-q", "new", "cloned"])] {
         git(&root, &words);
-        let mut facts = Stated::usual(&["git", "env"]);
+        let mut facts = StubFacts::usual(&["git", "env"]);
         let config = root.join(name).join(".git/config");
         facts.files.insert(config.clone(), std::fs::read(&config).unwrap());
         let work = root.join(name);
@@ -288,7 +288,7 @@ fn a_directory_that_poses_as_a_bare_repository_is_none() {
 }
 
 /// A repository in which one file is tracked that is secret, and facts that hold its real index.
-fn with_tracked(names: &[&str], version: &str) -> (tempfile::TempDir, Stated) {
+fn with_tracked(names: &[&str], version: &str) -> (tempfile::TempDir, StubFacts) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     git(&root, &["-c", "init.defaultBranch=main", "init", "-q"]);
@@ -299,7 +299,7 @@ fn with_tracked(names: &[&str], version: &str) -> (tempfile::TempDir, Stated) {
     git(&root, &["add", "-f", "."]);
     git(&root, &["update-index", "--index-version", version]);
     git(&root, &["commit", "-qm", "first"]);
-    let mut facts = Stated::usual(&["git", "env"]);
+    let mut facts = StubFacts::usual(&["git", "env"]);
     for name in [".git/config", ".git/index"].iter().chain(names) {
         facts.files.insert(root.join(name), std::fs::read(root.join(name)).unwrap());
     }
@@ -308,7 +308,7 @@ fn with_tracked(names: &[&str], version: &str) -> (tempfile::TempDir, Stated) {
 
 #[test]
 fn a_secret_that_is_tracked_is_not_printed() {
-    let verdict = |command: &str, dir: &tempfile::TempDir, facts: &Stated| {
+    let verdict = |command: &str, dir: &tempfile::TempDir, facts: &StubFacts| {
         let root = dir.path().canonicalize().unwrap();
         let asked = Request { cwd: root.clone(), workspace: root, ..request(command) };
         Policy::preset(Preset::ReadOnly).decide(&asked, facts)
@@ -373,7 +373,7 @@ fn a_secret_that_is_tracked_is_not_printed() {
     // A name that is not left out of what is printed.
     let wire = dir.path().canonicalize().unwrap().join("wg0.conf");
     let there =
-        Stated { files: [(wire, b"x".to_vec())].into_iter().chain(facts.files.clone()).collect(), ..facts.clone() };
+        StubFacts { files: [(wire, b"x".to_vec())].into_iter().chain(facts.files.clone()).collect(), ..facts.clone() };
     for command in history {
         assert_eq!(verdict(command, &dir, &there).verdict, Verdict::Ask, "{command}");
     }

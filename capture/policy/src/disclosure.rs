@@ -169,9 +169,9 @@ fn a_large_workspace_is_searched_like_a_small_one() {
         cwd: dir.to_owned(),
         reader: approver::Reader::Everything(approver::Filter::default()),
     };
-    assert_eq!(approver::Facts::reached(&facts, &search(&root)), approver::Below::Nothing);
+    assert_eq!(approver::Facts::reached(&facts, &search(&root)), approver::SecretsBelow::Nothing);
     std::fs::write(root.join("d39/.env"), "KEY=x").unwrap();
-    let found = approver::Below::Secrets(vec![root.join("d39/.env")]);
+    let found = approver::SecretsBelow::Secrets(vec![root.join("d39/.env")]);
     assert_eq!(approver::Facts::reached(&facts, &search(&root)), found);
 }
 

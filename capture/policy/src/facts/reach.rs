@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use approver::{Below, Content, Facts, Filter, GitFile, Look, Reader, Ripgrep, Search, is_secret, may_hold_secret};
+use approver::{SecretsBelow, FileContent, Facts, Filter, GitFile, FileInspection, Reader, Ripgrep, Search, is_secret, may_hold_secret};
 use ignore::{
     DirEntry, Walk, WalkBuilder,
     overrides::OverrideBuilder,
@@ -31,23 +31,23 @@ const MAX_GIT_FILE: usize = 1024 * 1024;
 const HEAD: usize = 8 * 1024;
 
 /// The secrets that are reached; not all, when there are many.
-pub(super) fn reached(disk: &OnDisk, search: &Search) -> Below {
-    let Some(walk) = walk(search) else { return Below::TooMuch };
+pub(super) fn reached(disk: &OnDisk, search: &Search) -> SecretsBelow {
+    let Some(walk) = walk(search) else { return SecretsBelow::TooMuch };
     let mut found = Walked { disk, search, git: Vec::new(), secrets: Vec::new(), git_files: 0, suspects: 0, bytes: 0 };
     for (count, entry) in walk.enumerate() {
         if count > MAX_ENTRIES {
-            return Below::TooMuch;
+            return SecretsBelow::TooMuch;
         }
         // What this walk cannot read, the program cannot read either.
         let Ok(entry) = entry else { continue };
         if found.visit(&entry).is_none() {
-            return Below::TooMuch;
+            return SecretsBelow::TooMuch;
         }
         if found.secrets.len() >= MAX_SECRETS {
             break;
         }
     }
-    if found.secrets.is_empty() { Below::Nothing } else { Below::Secrets(found.secrets) }
+    if found.secrets.is_empty() { SecretsBelow::Nothing } else { SecretsBelow::Secrets(found.secrets) }
 }
 
 /// The walk of the program. `None` when its options are not understood.
@@ -111,9 +111,9 @@ pub(super) fn in_git(disk: &OnDisk, path: &Path) -> Option<bool> {
     let file = GitFile::new(path.strip_prefix(git).ok()?);
     match disk.read(path, MAX_GIT_FILE) {
         _ if file == GitFile::Names => Some(false),
-        Content::Missing => Some(false),
-        Content::Unreadable => Some(true),
-        Content::Bytes(bytes) => Some(file.holds_credential(&bytes)),
+        FileContent::Missing => Some(false),
+        FileContent::Unreadable => Some(true),
+        FileContent::Bytes(bytes) => Some(file.holds_credential(&bytes)),
     }
 }
 
@@ -191,9 +191,9 @@ impl Walked<'_> {
             return None;
         }
         Some(match self.disk.read(path, MAX_GIT_FILE) {
-            Content::Missing => false,
-            Content::Unreadable => true,
-            Content::Bytes(bytes) => file.holds_credential(&bytes) || redact::holds_secret(&bytes),
+            FileContent::Missing => false,
+            FileContent::Unreadable => true,
+            FileContent::Bytes(bytes) => file.holds_credential(&bytes) || redact::holds_secret(&bytes),
         })
     }
 
@@ -204,7 +204,7 @@ impl Walked<'_> {
         }
         self.suspects += 1;
         self.bytes += size;
-        self.disk.look_at(path, MAX_SUSPECT) == Look::Secret
+        self.disk.look_at(path, MAX_SUSPECT) == FileInspection::Secret
     }
 
     /// Whether ripgrep passes over a file since it is binary.
