@@ -24,7 +24,7 @@ use crate::{
     Facts,
     names::is_secret,
     paths::WorkingDir,
-    shell::Word,
+    shell::ShellWord,
     tools::{Contents, Known, OfGit, judge_git, outside},
 };
 
@@ -32,7 +32,7 @@ use crate::{
 ///
 /// # Errors
 /// A sentence that says why it is not known to be safe.
-pub(crate) fn judge(words: &[Word], place: &WorkingDir, facts: &dyn Facts) -> Result<Known, String> {
+pub(crate) fn judge(words: &[ShellWord], place: &WorkingDir, facts: &dyn Facts) -> Result<Known, String> {
     let (before, words) = before(words);
     let Some((subcommand, rest)) = words.split_first() else { return Err("`git` is without a subcommand.".into()) };
     let name = subcommand.text.as_str();
@@ -81,7 +81,7 @@ pub(crate) fn judge(words: &[Word], place: &WorkingDir, facts: &dyn Facts) -> Re
 }
 
 /// What stands before the subcommand: the directory of one `-C`; a `--no-pager` is passed over.
-fn before(words: &[Word]) -> (Option<&Word>, &[Word]) {
+fn before(words: &[ShellWord]) -> (Option<&ShellWord>, &[ShellWord]) {
     let mut rest = words;
     let mut dir = None;
     loop {

@@ -1,7 +1,7 @@
 //! The safe form of a command of git.
 
 use super::contents::Operands;
-use crate::shell::Word;
+use crate::shell::ShellWord;
 
 /// Variables that name programs, directories, files to write, or another configuration.
 const UNSET: &[&str] = &[
@@ -106,7 +106,7 @@ impl<'a> Safe<'a> {
     }
 
     /// Takes the operands over as they were written.
-    pub(super) fn keep(&mut self, rest: &[Word]) {
+    pub(super) fn keep(&mut self, rest: &[ShellWord]) {
         self.words = rest.iter().map(|word| word.text.clone()).collect();
     }
 

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Decision, Facts, Kind, Request, Verdict,
     paths::WorkingDir,
-    shell::{self, Line, Simple, Then},
+    shell::{self, CommandLine, SimpleCommand, Separator},
     tools,
 };
 
@@ -61,7 +61,7 @@ fn command(policy: &Policy, request: &Request, facts: &dyn Facts) -> Explanation
 }
 
 /// Whether the shell around a line is a program outside the workspace.
-fn wrapped(line: &Line, place: &Result<WorkingDir, String>, facts: &dyn Facts) -> Result<(), String> {
+fn wrapped(line: &CommandLine, place: &Result<WorkingDir, String>, facts: &dyn Facts) -> Result<(), String> {
     let Some(shell) = line.wrapper.iter().flatten().next() else { return Ok(()) };
     let Ok(place) = place else { return Ok(()) };
     let name = shell.text.as_str();
@@ -71,9 +71,9 @@ fn wrapped(line: &Line, place: &Result<WorkingDir, String>, facts: &dyn Facts) -
 }
 
 /// Where each command of a line runs. Only a `cd` that begins the line and must succeed is followed.
-fn places(line: &Line, place: &Result<WorkingDir, String>, facts: &dyn Facts) -> Vec<Result<WorkingDir, String>> {
+fn places(line: &CommandLine, place: &Result<WorkingDir, String>, facts: &dyn Facts) -> Vec<Result<WorkingDir, String>> {
     let moves = |word: &str| matches!(word, "cd" | "pushd" | "popd" | "chdir");
-    let changes = |command: &Simple| match command.texts().as_slice() {
+    let changes = |command: &SimpleCommand| match command.texts().as_slice() {
         ["builtin" | "command", word, ..] | [word, ..] => moves(word),
         [] => false,
     };
@@ -82,7 +82,7 @@ fn places(line: &Line, place: &Result<WorkingDir, String>, facts: &dyn Facts) ->
     let mut behind = place.clone();
     if changes(first) && !rest.is_empty() {
         behind = match (first.then, first.texts().as_slice()) {
-            (Then::And, ["cd", dir]) => behind.and_then(|place| place.moved(dir, facts)),
+            (Separator::And, ["cd", dir]) => behind.and_then(|place| place.moved(dir, facts)),
             _ => Err("A `cd` is only followed at the beginning, with `&&` behind it.".into()),
         };
         all = vec![behind.clone().and(place.clone())];

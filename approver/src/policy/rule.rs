@@ -16,7 +16,7 @@ use crate::{
     FileContent, Facts, Filter, Kind, Reader, Request, Search, Verdict,
     names::{is_protected, is_secret},
     paths::WorkingDir,
-    shell::Simple,
+    shell::SimpleCommand,
     tools,
 };
 
@@ -53,7 +53,7 @@ pub(super) enum Known {
 pub(super) enum Part<'a> {
     /// One command of a line that is understood.
     Command {
-        command: &'a Simple,
+        command: &'a SimpleCommand,
         /// Where it runs; or why that cannot be told, or why the line as a whole is not followed.
         place: Result<&'a WorkingDir, &'a str>,
         /// What the tables know of it.
@@ -357,7 +357,7 @@ fn split(text: &str) -> Vec<String> {
 }
 
 /// Whether the program is a bare name of one outside the workspace, or the shell's own.
-fn runs(command: &Simple, place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
+fn runs(command: &SimpleCommand, place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     let Some(first) = command.words.first() else { return Err("It has no words.".into()) };
     if first.bare && tools::tool(&first.text).is_some_and(|tool| tool.builtin) {
         return Ok(());

@@ -6,7 +6,7 @@ use super::{Below, Tool, git, grammar, scripts::Sort, search, tool};
 use crate::{
     FileContent, Facts, Search,
     paths::WorkingDir,
-    shell::{Simple, Word},
+    shell::{SimpleCommand, ShellWord},
 };
 
 /// In directories with more names no pattern is expanded.
@@ -25,7 +25,7 @@ pub(crate) struct Known {
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(crate) fn judge(command: &Simple, place: &WorkingDir, facts: &dyn Facts) -> Result<Known, String> {
+pub(crate) fn judge(command: &SimpleCommand, place: &WorkingDir, facts: &dyn Facts) -> Result<Known, String> {
     let Some((first, words)) = command.words.split_first() else { return Err("It has no words.".into()) };
     let name = first.text.as_str();
     if name == "git" {
@@ -65,7 +65,7 @@ pub(crate) fn judge(command: &Simple, place: &WorkingDir, facts: &dyn Facts) -> 
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(crate) fn resolved(word: &Word, place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
+pub(crate) fn resolved(word: &ShellWord, place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     let name = word.text.as_str();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '+' | '-');
     if !word.bare || name.is_empty() || name.starts_with(['-', '.']) || !name.chars().all(plain) {
@@ -138,7 +138,7 @@ pub(crate) fn outside(name: &str, files: &[PathBuf], place: &WorkingDir) -> Resu
 ///
 /// # Errors
 /// A sentence that says why it is not known.
-pub(crate) fn judge_git(name: &str, words: &[Word], place: &WorkingDir, facts: &dyn Facts) -> Result<OfGit, String> {
+pub(crate) fn judge_git(name: &str, words: &[ShellWord], place: &WorkingDir, facts: &dyn Facts) -> Result<OfGit, String> {
     let Some(tool) = git(name) else { return Err(format!("`git {name}` is not known to read only.")) };
     let name = format!("git {name}");
     let mut reading = Reading { name: &name, place, facts, paths: Vec::new(), prints: false };
@@ -197,7 +197,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl Reading<'_> {
-    fn judge<'w>(&mut self, tool: &'w Tool, words: &'w [Word]) -> Result<Parts<'w>, String> {
+    fn judge<'w>(&mut self, tool: &'w Tool, words: &'w [ShellWord]) -> Result<Parts<'w>, String> {
         if let Some(word) = words.iter().find(|word| word.glob) {
             return Err(format!("`{}` is a pattern of file names.", word.text));
         }
@@ -234,7 +234,7 @@ impl Reading<'_> {
     /// The words with patterns replaced by all names that any shell, however it is set, may put in
     /// their place now. What may be missing among them may be so for the program, too, so each must be
     /// readable by itself, and there must be some.
-    fn expanded(&mut self, tool: &Tool, words: &[Word]) -> Result<Vec<Word>, String> {
+    fn expanded(&mut self, tool: &Tool, words: &[ShellWord]) -> Result<Vec<ShellWord>, String> {
         let mut all = Vec::new();
         for word in words {
             if !word.glob {
@@ -263,7 +263,7 @@ impl Reading<'_> {
                         return Err(odd());
                     }
                     self.read(&text)?;
-                    all.push(Word { text, glob: false, ..word.clone() });
+                    all.push(ShellWord { text, glob: false, ..word.clone() });
                 }
             }
         }
