@@ -25,20 +25,20 @@ use crate::{
     names::is_secret,
     paths::WorkingDir,
     shell::ShellWord,
-    tools::{Contents, Known, OfGit, judge_git, outside},
+    tools::{PrintsContents, ReadOnlyCommand, GitSubcommand, judge_git, outside},
 };
 
 /// Judges the words behind `git`.
 ///
 /// # Errors
 /// A sentence that says why it is not known to be safe.
-pub(crate) fn judge(words: &[ShellWord], place: &WorkingDir, facts: &dyn Facts) -> Result<Known, String> {
+pub(crate) fn judge(words: &[ShellWord], place: &WorkingDir, facts: &dyn Facts) -> Result<ReadOnlyCommand, String> {
     let (before, words) = before(words);
     let Some((subcommand, rest)) = words.split_first() else { return Err("`git` is without a subcommand.".into()) };
     let name = subcommand.text.as_str();
     if name.starts_with('-') {
         return match (name, rest, before) {
-            ("--version", [], None) => Ok(Known::default()),
+            ("--version", [], None) => Ok(ReadOnlyCommand::default()),
             _ => Err(format!("`{name}` before the subcommand of git is not known to be safe.")),
         };
     }
@@ -54,7 +54,7 @@ pub(crate) fn judge(words: &[ShellWord], place: &WorkingDir, facts: &dyn Facts) 
         }
     }
     let asked = judge_git(name, rest, place, facts)?;
-    let mut safe = rewrite::Safe::new(before.map(|dir| dir.text.as_str()), asked.kept.clone());
+    let mut safe = rewrite::SafeCommand::new(before.map(|dir| dir.text.as_str()), asked.kept.clone());
     if name != "version" {
         let tells_addresses = name == "remote" || name == "config";
         safe.own_configuration_only = tells_addresses;
@@ -62,7 +62,7 @@ pub(crate) fn judge(words: &[ShellWord], place: &WorkingDir, facts: &dyn Facts) 
         for cwd in &place.bases {
             let dir = config::check(cwd, &place.workspace, tells_addresses, facts)?;
             contents::reflog(name, &asked, &dir, facts)?;
-            if asked.tool.contents == Contents::Never {
+            if asked.tool.contents == PrintsContents::Never {
                 continue;
             }
             let found = operands.get_or_insert(contents::Operands::new(&asked, place, facts)?);
@@ -77,7 +77,7 @@ pub(crate) fn judge(words: &[ShellWord], place: &WorkingDir, facts: &dyn Facts) 
         }
     }
     outside("env", &facts.program("env"), place)?;
-    Ok(Known { paths: asked.paths, rewrite: Some(safe.render(name, &asked.tool.insert)) })
+    Ok(ReadOnlyCommand { paths: asked.paths, rewrite: Some(safe.render(name, &asked.tool.insert)) })
 }
 
 /// What stands before the subcommand: the directory of one `-C`; a `--no-pager` is passed over.
@@ -137,13 +137,13 @@ const LESS: &[&str] = &[
     "--quiet",
 ];
 
-fn prints(asked: &OfGit) -> bool {
+fn prints(asked: &GitSubcommand) -> bool {
     let given = |options: &[&str]| asked.options.iter().any(|given| options.contains(&given.as_str()));
     match asked.tool.contents {
-        Contents::Never => false,
-        Contents::Asked => given(PATCH),
-        Contents::Usually => given(PATCH) || !given(LESS),
-        Contents::Always => true,
+        PrintsContents::Never => false,
+        PrintsContents::Asked => given(PATCH),
+        PrintsContents::Usually => given(PATCH) || !given(LESS),
+        PrintsContents::Always => true,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
     FileContent, Facts, Filter, FileInspection, Reader, Search,
     names::{is_left_out_of_history, is_secret, left_out_of_history, may_hold_secret},
     paths::WorkingDir,
-    tools::OfGit,
+    tools::GitSubcommand,
 };
 
 /// Of the tracked files whose names only make one look, at most so many are looked into.
@@ -36,7 +36,7 @@ impl Operands {
     ///
     /// # Errors
     /// A sentence that names what is not known to be one or the other.
-    pub(super) fn new(asked: &OfGit, place: &WorkingDir, facts: &dyn Facts) -> Result<Self, String> {
+    pub(super) fn new(asked: &GitSubcommand, place: &WorkingDir, facts: &dyn Facts) -> Result<Self, String> {
         let mut found = Self::default();
         let (free, behind) = asked.operands.split_at(asked.operands.len() - asked.behind);
         for word in free {
@@ -70,7 +70,7 @@ impl Operands {
 /// A sentence that names a secret, or says that it cannot be told.
 pub(super) fn check(
     name: &str,
-    asked: &OfGit,
+    asked: &GitSubcommand,
     operands: &Operands,
     dir: &Path,
     place: &WorkingDir,
@@ -78,7 +78,7 @@ pub(super) fn check(
 ) -> Result<Vec<String>, String> {
     let bound = bound(asked, operands, place, facts)?;
     for path in &bound {
-        if let Bound::Below(path) = path {
+        if let PathBound::Below(path) = path {
             plain(path, &operands.in_commits, place, facts)?;
         }
     }
@@ -142,14 +142,14 @@ pub(super) fn check(
 
 /// What a command is bound to.
 #[derive(Debug, PartialEq, Eq)]
-enum Bound {
+enum PathBound {
     /// A file, or all below a directory.
     Below(PathBuf),
     /// What is below a directory and ends like this: a pattern.
     Ending(PathBuf, String),
 }
 
-impl Bound {
+impl PathBound {
     fn reaches(&self, path: &Path) -> bool {
         match self {
             Self::Below(dir) => path.starts_with(dir),
@@ -161,11 +161,11 @@ impl Bound {
 }
 
 /// The paths to which a command is bound. None: all of them.
-fn bound(asked: &OfGit, operands: &Operands, place: &WorkingDir, facts: &dyn Facts) -> Result<Vec<Bound>, String> {
-    let mut bound: Vec<Bound> = operands.in_commits.iter().cloned().map(Bound::Below).collect();
+fn bound(asked: &GitSubcommand, operands: &Operands, place: &WorkingDir, facts: &dyn Facts) -> Result<Vec<PathBound>, String> {
+    let mut bound: Vec<PathBound> = operands.in_commits.iter().cloned().map(PathBound::Below).collect();
     for word in &operands.paths {
         let Some(star) = word.find('*') else {
-            bound.extend(place.readable(word, facts)?.into_iter().map(Bound::Below));
+            bound.extend(place.readable(word, facts)?.into_iter().map(PathBound::Below));
             continue;
         };
         let dir = word[..star].rsplit_once('/').map_or(".", |(dir, _)| dir);
@@ -174,7 +174,7 @@ fn bound(asked: &OfGit, operands: &Operands, place: &WorkingDir, facts: &dyn Fac
         if !known {
             return Err(format!("`{word}` is a pattern, which may mean a secret."));
         }
-        bound.extend(place.readable(dir, facts)?.into_iter().map(|dir| Bound::Ending(dir, ending.to_owned())));
+        bound.extend(place.readable(dir, facts)?.into_iter().map(|dir| PathBound::Ending(dir, ending.to_owned())));
     }
     // A commit by itself is not bound by the files that are named beside it.
     let whole = operands.paths.is_empty() && operands.commits.len() > operands.in_commits.len();
@@ -205,7 +205,7 @@ const SOURCES: &[&str] = &[
 /// Endings of other files of which a pattern may be printed.
 const TEXTS: &[&str] = &["toml", "sh", "sql", "json", "yml", "yaml", "lock", "xml", "csv", "gradle", "cmake"];
 
-fn looks_into_commits(name: &str, asked: &OfGit, operands: &Operands) -> bool {
+fn looks_into_commits(name: &str, asked: &GitSubcommand, operands: &Operands) -> bool {
     let staged = asked.options.iter().any(|given| matches!(given.as_str(), "--cached" | "--staged" | "--merge-base"));
     match name {
         "diff" => !operands.commits.is_empty() || staged,
@@ -219,7 +219,7 @@ fn looks_into_commits(name: &str, asked: &OfGit, operands: &Operands) -> bool {
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(super) fn reflog(name: &str, asked: &OfGit, dir: &Path, facts: &dyn Facts) -> Result<(), String> {
+pub(super) fn reflog(name: &str, asked: &GitSubcommand, dir: &Path, facts: &dyn Facts) -> Result<(), String> {
     let walks = asked.options.iter().any(|given| matches!(given.as_str(), "-g" | "--walk-reflogs"));
     if !walks && name != "reflog" {
         return Ok(());

@@ -88,7 +88,7 @@ const SETTINGS: &[&str] = &[
 
 /// The safe form of a command.
 #[derive(Debug)]
-pub(super) struct Safe<'a> {
+pub(super) struct SafeCommand<'a> {
     /// The directory of a `-C`.
     dir: Option<&'a str>,
     /// Whether the user's own configuration is left out, whose `insteadOf` would put tokens into addresses.
@@ -99,7 +99,7 @@ pub(super) struct Safe<'a> {
     behind: Vec<String>,
 }
 
-impl<'a> Safe<'a> {
+impl<'a> SafeCommand<'a> {
     /// The safe form of a command that runs in `dir`, with these words besides its operands.
     pub(super) const fn new(dir: Option<&'a str>, words: Vec<String>) -> Self {
         Self { dir, own_configuration_only: false, words, behind: Vec::new() }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::scripts::Sort;
+use super::scripts::ValueKind;
 
 /// Whose arguments they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -118,7 +118,7 @@ fn find(words: &[&str], read: &mut dyn FnMut(&str) -> Result<(), String>) -> Res
         let value = words.next().ok_or_else(|| format!("`{word}` of `find` is without its value."))?;
         if of(WITH_PATH) {
             read(value)?;
-        } else if of(WITH_WORD) && !Sort::Word.holds(value) || of(WITH_NUMBER) && !Sort::Number.holds(value) {
+        } else if of(WITH_WORD) && !ValueKind::Word.holds(value) || of(WITH_NUMBER) && !ValueKind::Number.holds(value) {
             return Err(format!("`{word} {value}` of `find` is not known to be safe."));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Below, Tool, git, grammar, scripts::Sort, search, tool};
+use super::{ReadsBelow, Tool, git, grammar, scripts::ValueKind, search, tool};
 use crate::{
     FileContent, Facts, Search,
     paths::WorkingDir,
@@ -14,7 +14,7 @@ const MAX_NAMES: usize = 2000;
 
 /// A command that is known to read only.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct ReadOnlyCommand {
     /// The paths it reads, links resolved.
     pub(crate) paths: Vec<PathBuf>,
     /// The words that must run instead.
@@ -25,7 +25,7 @@ pub(crate) struct Known {
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(crate) fn judge(command: &SimpleCommand, place: &WorkingDir, facts: &dyn Facts) -> Result<Known, String> {
+pub(crate) fn judge(command: &SimpleCommand, place: &WorkingDir, facts: &dyn Facts) -> Result<ReadOnlyCommand, String> {
     let Some((first, words)) = command.words.split_first() else { return Err("It has no words.".into()) };
     let name = first.text.as_str();
     if name == "git" {
@@ -45,7 +45,7 @@ pub(crate) fn judge(command: &SimpleCommand, place: &WorkingDir, facts: &dyn Fac
     if let Some(word) = words.iter().find(|word| word.zsh) {
         return Err(format!("zsh may take `{}` for a pattern.", word.text));
     }
-    let mut reading = Reading { name, place, facts, paths: Vec::new(), prints: !tool.names_only };
+    let mut reading = ArgumentReader { name, place, facts, paths: Vec::new(), prints: !tool.names_only };
     if let Some(word) = words.iter().find(|word| word.status.is_some() && !tool.words && name != "printf") {
         return Err(format!("What `{}` is to `{name}` is not known.", word.text));
     }
@@ -58,7 +58,7 @@ pub(crate) fn judge(command: &SimpleCommand, place: &WorkingDir, facts: &dyn Fac
         }
     }
     reading.judge(tool, &words)?;
-    Ok(Known { paths: reading.paths, rewrite: None })
+    Ok(ReadOnlyCommand { paths: reading.paths, rewrite: None })
 }
 
 /// Whether a command word is a bare name of a program outside the workspace.
@@ -138,10 +138,10 @@ pub(crate) fn outside(name: &str, files: &[PathBuf], place: &WorkingDir) -> Resu
 ///
 /// # Errors
 /// A sentence that says why it is not known.
-pub(crate) fn judge_git(name: &str, words: &[ShellWord], place: &WorkingDir, facts: &dyn Facts) -> Result<OfGit, String> {
+pub(crate) fn judge_git(name: &str, words: &[ShellWord], place: &WorkingDir, facts: &dyn Facts) -> Result<GitSubcommand, String> {
     let Some(tool) = git(name) else { return Err(format!("`git {name}` is not known to read only.")) };
     let name = format!("git {name}");
-    let mut reading = Reading { name: &name, place, facts, paths: Vec::new(), prints: false };
+    let mut reading = ArgumentReader { name: &name, place, facts, paths: Vec::new(), prints: false };
     let parts = reading.judge(tool, words)?;
     let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let values = parts.values.iter().map(|(option, _)| *option);
@@ -153,11 +153,11 @@ pub(crate) fn judge_git(name: &str, words: &[ShellWord], place: &WorkingDir, fac
     let moved = parts.operands_at.get(text..).unwrap_or_default();
     let stays = |at: &usize| !moved.contains(at) && parts.dashes_at != Some(*at);
     let kept = (0..words.len()).filter(stays).map(|at| words[at].text.clone()).collect();
-    Ok(OfGit { tool, paths: reading.paths, options, operands, behind, dashes: parts.before.is_some(), kept })
+    Ok(GitSubcommand { tool, paths: reading.paths, options, operands, behind, dashes: parts.before.is_some(), kept })
 }
 
 /// What was made of a subcommand of git.
-pub(crate) struct OfGit {
+pub(crate) struct GitSubcommand {
     pub(crate) tool: &'static Tool,
     /// The paths it names, links resolved.
     pub(crate) paths: Vec<PathBuf>,
@@ -173,7 +173,7 @@ pub(crate) struct OfGit {
     pub(crate) kept: Vec<String>,
 }
 
-struct Reading<'a> {
+struct ArgumentReader<'a> {
     name: &'a str,
     place: &'a WorkingDir,
     facts: &'a dyn Facts,
@@ -184,7 +184,7 @@ struct Reading<'a> {
 
 /// What the words of a command are.
 #[derive(Default)]
-pub(super) struct Parts<'a> {
+pub(super) struct ParsedArguments<'a> {
     pub(super) options: Vec<&'a str>,
     pub(super) values: Vec<(&'a str, &'a str)>,
     operands: Vec<&'a str>,
@@ -196,8 +196,8 @@ pub(super) struct Parts<'a> {
     dashes_at: Option<usize>,
 }
 
-impl Reading<'_> {
-    fn judge<'w>(&mut self, tool: &'w Tool, words: &'w [ShellWord]) -> Result<Parts<'w>, String> {
+impl ArgumentReader<'_> {
+    fn judge<'w>(&mut self, tool: &'w Tool, words: &'w [ShellWord]) -> Result<ParsedArguments<'w>, String> {
         if let Some(word) = words.iter().find(|word| word.glob) {
             return Err(format!("`{}` is a pattern of file names.", word.text));
         }
@@ -210,7 +210,7 @@ impl Reading<'_> {
             let typed = words.join(" ");
             let known = exact.contains(&typed) && words.iter().all(|w| !w.contains(' '));
             if known {
-                return Ok(Parts::default());
+                return Ok(ParsedArguments::default());
             }
             if tool.operands.is_empty() && tool.flags.is_empty() {
                 let shown = format!("{} {typed}", self.name);
@@ -218,10 +218,10 @@ impl Reading<'_> {
             }
         }
         if let Some(grammar) = tool.grammar {
-            return grammar::judge(grammar, &words, &mut |path| self.read(path).map(|_| ())).map(|()| Parts::default());
+            return grammar::judge(grammar, &words, &mut |path| self.read(path).map(|_| ())).map(|()| ParsedArguments::default());
         }
         let parts = if tool.words {
-            Parts { operands: words, ..Parts::default() }
+            ParsedArguments { operands: words, ..ParsedArguments::default() }
         } else {
             parts(tool, &words).map_err(|what| format!("{what} of `{}` is not known to be safe.", self.name))?
         };
@@ -284,10 +284,10 @@ impl Reading<'_> {
         chosen(MANAGERS, self.name, self.place, self.facts)
     }
 
-    fn values(&mut self, tool: &Tool, parts: &Parts<'_>) -> Result<(), String> {
+    fn values(&mut self, tool: &Tool, parts: &ParsedArguments<'_>) -> Result<(), String> {
         for (option, value) in &parts.values {
             let sort = tool.values.get(*option).or_else(|| tool.optional.get(*option));
-            let sort = sort.and_then(|sort| Sort::parse(sort)).ok_or("The tables are wrong.")?;
+            let sort = sort.and_then(|sort| ValueKind::parse(sort)).ok_or("The tables are wrong.")?;
             self.value(&sort, value).map_err(|why| {
                 why.unwrap_or_else(|| {
                     format!("The value `{value}` of `{option}` of `{}` is not known to be safe.", self.name)
@@ -298,17 +298,17 @@ impl Reading<'_> {
     }
 
     /// `Err(None)` when the value is none of its sort.
-    fn value(&mut self, sort: &Sort, value: &str) -> Result<Vec<PathBuf>, Option<String>> {
+    fn value(&mut self, sort: &ValueKind, value: &str) -> Result<Vec<PathBuf>, Option<String>> {
         if sort.is_path() {
             if value == "-" {
                 return Ok(Vec::new());
             }
             return self.read(value).map_err(Some);
         }
-        if matches!(sort, Sort::Rev) {
+        if matches!(sort, ValueKind::Rev) {
             return crate::git::revision(value, self.place, self.facts).map_err(Some);
         }
-        if matches!(sort, Sort::Lines) {
+        if matches!(sort, ValueKind::Lines) {
             return crate::git::lines(value, self.place, self.facts).map_err(Some);
         }
         if sort.holds(value) { Ok(Vec::new()) } else { Err(None) }
@@ -326,7 +326,7 @@ impl Reading<'_> {
         Ok(paths)
     }
 
-    fn operands(&mut self, tool: &Tool, parts: &Parts<'_>) -> Result<Vec<PathBuf>, String> {
+    fn operands(&mut self, tool: &Tool, parts: &ParsedArguments<'_>) -> Result<Vec<PathBuf>, String> {
         let given = |options: &[String]| parts.any(options);
         if !parts.operands.is_empty() && !tool.operands_with.is_empty() && !given(&tool.operands_with) {
             return Err(format!("`{}` with operands is not known to read only.", self.name));
@@ -344,7 +344,7 @@ impl Reading<'_> {
                 Some(sort) => sort,
                 None => sorts.next().unwrap_or(sort),
             };
-            let sort = Sort::parse(sort).ok_or("The tables are wrong.")?;
+            let sort = ValueKind::parse(sort).ok_or("The tables are wrong.")?;
             read.extend(self.value(&sort, operand).map_err(|why| {
                 why.unwrap_or_else(|| format!("The operand `{operand}` of `{}` is not known to be safe.", self.name))
             })?);
@@ -352,15 +352,15 @@ impl Reading<'_> {
         Ok(read)
     }
 
-    fn below(&mut self, tool: &Tool, parts: &Parts<'_>, mut read: Vec<PathBuf>) -> Result<(), String> {
+    fn below(&mut self, tool: &Tool, parts: &ParsedArguments<'_>, mut read: Vec<PathBuf>) -> Result<(), String> {
         let given = |options: &[String]| parts.any(options);
         if let Some(dir) = read.iter().find(|path| tool.no_directories && self.facts.is_directory(path)) {
             return Err(format!("`{}` is a directory, whose files `{}` would read.", dir.display(), self.name));
         }
         let below = match tool.below {
-            Below::Never => false,
-            Below::Always => !given(&tool.below_unless),
-            Below::Asked => given(&tool.below_with),
+            ReadsBelow::Never => false,
+            ReadsBelow::Always => !given(&tool.below_unless),
+            ReadsBelow::Asked => given(&tool.below_with),
         };
         if read.is_empty() && (tool.here || below) {
             read = self.place.readable(".", self.facts)?;
@@ -379,7 +379,7 @@ impl Reading<'_> {
     }
 }
 
-impl Parts<'_> {
+impl ParsedArguments<'_> {
     fn any(&self, options: &[String]) -> bool {
         options.iter().any(|option| self.has(option))
     }
@@ -390,8 +390,8 @@ impl Parts<'_> {
 }
 
 /// Takes words apart as getopt does; the option that is not known is the error.
-fn parts<'a>(tool: &'a Tool, words: &[&'a str]) -> Result<Parts<'a>, String> {
-    let mut parts = Parts::default();
+fn parts<'a>(tool: &'a Tool, words: &[&'a str]) -> Result<ParsedArguments<'a>, String> {
+    let mut parts = ParsedArguments::default();
     let all = words.len();
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
@@ -434,7 +434,7 @@ fn bundle<'a>(
     tool: &'a Tool,
     word: &'a str,
     words: &mut impl Iterator<Item = &'a str>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedArguments<'a>,
 ) -> Result<(), String> {
     for (at, letter) in word.char_indices().skip(1) {
         let is = |option: &&String| option.strip_prefix('-') == Some(letter.encode_utf8(&mut [0; 4]) as &str);

@@ -1,20 +1,20 @@
 //! What grep and ripgrep leave out below a directory, from their options.
 
-use super::judge::Parts;
+use super::judge::ParsedArguments;
 use crate::{Filter, Reader, Ripgrep};
 
 /// What a program passes over that reads below directories.
-pub(super) fn reader(name: &str, parts: &Parts<'_>) -> Reader {
+pub(super) fn reader(name: &str, parts: &ParsedArguments<'_>) -> Reader {
     if name == "rg" { Reader::Ripgrep(ripgrep(parts)) } else { Reader::Everything(grep(parts)) }
 }
 
-fn values<'a>(parts: &'a Parts<'_>, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
+fn values<'a>(parts: &'a ParsedArguments<'_>, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
     parts.values.iter().filter(|(option, _)| names.contains(option)).map(|(_, value)| *value)
 }
 
 /// Which option counts where `--include` and `--exclude` contradict each other depends on their order, so both
 /// together leave nothing out.
-fn grep(parts: &Parts<'_>) -> Filter {
+fn grep(parts: &ParsedArguments<'_>) -> Filter {
     let all = |name: &str| values(parts, &[name]).map(str::to_owned).collect::<Vec<_>>();
     let (include, exclude) = (all("--include"), all("--exclude"));
     let exclude_dir = all("--exclude-dir");
@@ -25,7 +25,7 @@ fn grep(parts: &Parts<'_>) -> Filter {
     }
 }
 
-fn ripgrep(parts: &Parts<'_>) -> Ripgrep {
+fn ripgrep(parts: &ParsedArguments<'_>) -> Ripgrep {
     let unrestricted = parts.options.iter().filter(|option| matches!(**option, "-u" | "--unrestricted")).count();
     let ignored = unrestricted > 0 || parts.has("--no-ignore");
     let any_case = parts.has("--glob-case-insensitive");
