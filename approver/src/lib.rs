@@ -1,6 +1,6 @@
 //! Decides whether what an agent wants to do is allowed, denied, or a person is asked.
 //!
-//! A [`Request`] goes in, a [`Decision`] comes out. [`Policy`] holds the rules: a preset, what the
+//! A [`PermissionRequest`] goes in, a [`Decision`] comes out. [`Policy`] holds the rules: a preset, what the
 //! user wrote, and what a repository adds, which can only be stricter. A command line is understood
 //! on its syntax tree (`shell`), each of its commands is held against tables of what is known to
 //! read only (`tools`), and git is written anew so that no configuration of a repository runs
@@ -26,5 +26,5 @@ pub use facts::{SecretsBelow, FileContent, FileEntry, Facts, FileInspection, Stu
 pub use git::GitFile;
 pub use names::{is_protected, is_secret, is_secret_directory, may_hold_secret, runs_later};
 pub use policy::{Explained, Explanation, Policy, PolicyError, Preset, Tried, rule_for};
-pub use request::{Decision, Kind, Request, Shell, Verdict};
+pub use request::{Decision, RequestKind, PermissionRequest, Shell, Verdict};
 pub use search::{Filter, Reader, Ripgrep, Search};

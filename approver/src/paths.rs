@@ -4,7 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::{
-    SecretsBelow, FileEntry, Facts, FileInspection, Request, Search,
+    SecretsBelow, FileEntry, Facts, FileInspection, PermissionRequest, Search,
     names::{is_secret, is_secret_directory, runs_later},
 };
 
@@ -24,7 +24,7 @@ impl WorkingDir {
     ///
     /// # Errors
     /// A sentence, when the directories cannot be told or are too wide to be a workspace.
-    pub(crate) fn new(request: &Request, facts: &dyn Facts) -> Result<Self, String> {
+    pub(crate) fn new(request: &PermissionRequest, facts: &dyn Facts) -> Result<Self, String> {
         let told = |path: &Path| path.is_absolute().then(|| facts.canonical(path)).flatten();
         let workspace = told(&request.workspace).ok_or("It cannot be told where the workspace is.")?;
         let cwd = told(&request.cwd).ok_or("It cannot be told in which directory it would run.")?;

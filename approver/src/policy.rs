@@ -16,7 +16,7 @@ pub use always::rule_for;
 pub use file::PolicyError;
 use rule::Rule;
 
-use crate::{Decision, Facts, Request, Verdict};
+use crate::{Decision, Facts, PermissionRequest, Verdict};
 
 /// The rules in force.
 #[derive(Debug, Clone)]
@@ -154,13 +154,13 @@ impl Policy {
 
     /// Decides.
     #[must_use]
-    pub fn decide(&self, request: &Request, facts: &dyn Facts) -> Decision {
+    pub fn decide(&self, request: &PermissionRequest, facts: &dyn Facts) -> Decision {
         self.explain(request, facts).decision
     }
 
     /// Decides, and tells how.
     #[must_use]
-    pub fn explain(&self, request: &Request, facts: &dyn Facts) -> Explanation {
+    pub fn explain(&self, request: &PermissionRequest, facts: &dyn Facts) -> Explanation {
         decide::explain(self, request, facts)
     }
 }

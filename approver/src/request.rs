@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 /// What an agent asks to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct PermissionRequest {
     /// The agent that asks.
     pub agent: Provider,
     /// What sort of thing it asks for.
-    pub kind: Kind,
+    pub kind: RequestKind,
     /// The agent's own name of the tool.
     pub tool: Option<String>,
     /// The command line, exactly as the shell would get it.
@@ -38,7 +38,7 @@ pub struct Request {
 /// What sort of thing is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum RequestKind {
     /// Run a command line.
     Command,
     /// Read files.

@@ -7,7 +7,7 @@ use super::{
     rule::{Part, Rule},
 };
 use crate::{
-    Decision, Facts, Kind, Request, Verdict,
+    Decision, Facts, RequestKind, PermissionRequest, Verdict,
     paths::WorkingDir,
     shell::{self, CommandLine, SimpleCommand, Separator},
     tools,
@@ -16,8 +16,8 @@ use crate::{
 /// The name of what decides when no rule matches.
 const DEFAULT: &str = "default";
 
-pub(super) fn explain(policy: &Policy, request: &Request, facts: &dyn Facts) -> Explanation {
-    if request.kind == Kind::Command {
+pub(super) fn explain(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> Explanation {
+    if request.kind == RequestKind::Command {
         command(policy, request, facts)
     } else {
         let place = WorkingDir::new(request, facts);
@@ -27,7 +27,7 @@ pub(super) fn explain(policy: &Policy, request: &Request, facts: &dyn Facts) -> 
     }
 }
 
-fn command(policy: &Policy, request: &Request, facts: &dyn Facts) -> Explanation {
+fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> Explanation {
     let text = request.command.as_deref().unwrap_or_default();
     let place = WorkingDir::new(request, facts);
     let understood = shell::understand(text).and_then(|line| wrapped(&line, &place, facts).map(|()| line));
@@ -111,7 +111,7 @@ impl Judged {
     }
 }
 
-fn judge(policy: &Policy, request: &Request, part: &Part<'_>, facts: &dyn Facts, otherwise: &str) -> Judged {
+fn judge(policy: &Policy, request: &PermissionRequest, part: &Part<'_>, facts: &dyn Facts, otherwise: &str) -> Judged {
     let mut tried = Vec::new();
     let stricter: Vec<&Rule> =
         policy.repositories.iter().filter_map(|rules| first(rules, request, part, facts, &mut tried)).collect();
@@ -151,7 +151,7 @@ impl Judged {
 /// The first rule that matches; what was tried goes into the account.
 fn first<'a>(
     rules: &'a [Rule],
-    request: &Request,
+    request: &PermissionRequest,
     part: &Part<'_>,
     facts: &dyn Facts,
     tried: &mut Vec<Tried>,

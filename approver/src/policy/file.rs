@@ -14,7 +14,7 @@ use super::{
     Policy, Preset,
     rule::{Known, Pattern, Rule},
 };
-use crate::{Kind, Verdict};
+use crate::{RequestKind, Verdict};
 
 /// A policy file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -60,8 +60,8 @@ struct RawRule {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Kinds {
-    One(Kind),
-    Many(Vec<Kind>),
+    One(RequestKind),
+    Many(Vec<RequestKind>),
 }
 
 /// Whose file it is.
@@ -123,7 +123,7 @@ fn compile(raw: RawRule, whose: Whose) -> Result<Rule, String> {
         Some(Kinds::One(kind)) => Some(vec![kind]),
         Some(Kinds::Many(kinds)) => Some(kinds),
     };
-    let mut only = |implied: &[Kind], key: &str| match &kinds {
+    let mut only = |implied: &[RequestKind], key: &str| match &kinds {
         None => {
             kinds = Some(implied.to_vec());
             Ok(())
@@ -132,17 +132,17 @@ fn compile(raw: RawRule, whose: Whose) -> Result<Rule, String> {
         Some(_) => Err(format!("rule `{}`: `{key}` does not fit this `kind`", raw.name)),
     };
     if raw.command.is_some() {
-        only(&[Kind::Command], "command")?;
+        only(&[RequestKind::Command], "command")?;
     }
     match raw.known {
         None => {}
-        Some(Known::Command) => only(&[Kind::Command], "known")?,
-        Some(Known::Read) => only(&[Kind::Read], "known")?,
-        Some(Known::Edit) => only(&[Kind::Edit, Kind::Write], "known")?,
+        Some(Known::Command) => only(&[RequestKind::Command], "known")?,
+        Some(Known::Read) => only(&[RequestKind::Read], "known")?,
+        Some(Known::Edit) => only(&[RequestKind::Edit, RequestKind::Write], "known")?,
     }
     let allows = raw.decision == Verdict::Allow;
     if raw.domain.is_some() && allows {
-        only(&[Kind::Fetch], "domain")?;
+        only(&[RequestKind::Fetch], "domain")?;
     }
     if allows {
         if matches!(whose, Whose::Repository) {
@@ -150,12 +150,12 @@ fn compile(raw: RawRule, whose: Whose) -> Result<Rule, String> {
         }
         for kind in kinds.as_deref().unwrap_or_default() {
             let enough = match kind {
-                Kind::Command => raw.command.is_some() || raw.known.is_some(),
-                Kind::Read | Kind::Edit | Kind::Write => raw.paths.is_some() || raw.known.is_some(),
-                Kind::Fetch => raw.domain.is_some(),
-                Kind::Mcp => raw.tool.is_some(),
-                Kind::Plan | Kind::Question => true,
-                Kind::Trust => raw.cwd.is_some(),
+                RequestKind::Command => raw.command.is_some() || raw.known.is_some(),
+                RequestKind::Read | RequestKind::Edit | RequestKind::Write => raw.paths.is_some() || raw.known.is_some(),
+                RequestKind::Fetch => raw.domain.is_some(),
+                RequestKind::Mcp => raw.tool.is_some(),
+                RequestKind::Plan | RequestKind::Question => true,
+                RequestKind::Trust => raw.cwd.is_some(),
             };
             if !enough {
                 return Err(format!("rule `{}` would allow too much: it needs a condition that says what", raw.name));

@@ -13,7 +13,7 @@ use globset::GlobMatcher;
 use serde::Deserialize;
 
 use crate::{
-    FileContent, Facts, Filter, Kind, Reader, Request, Search, Verdict,
+    FileContent, Facts, Filter, RequestKind, Reader, PermissionRequest, Search, Verdict,
     names::{is_protected, is_secret},
     paths::WorkingDir,
     shell::SimpleCommand,
@@ -27,7 +27,7 @@ pub(super) struct Rule {
     pub(super) decision: Verdict,
     pub(super) reason: Option<String>,
     pub(super) agent: Option<Provider>,
-    pub(super) kinds: Option<Vec<Kind>>,
+    pub(super) kinds: Option<Vec<RequestKind>>,
     pub(super) tool: Option<GlobMatcher>,
     pub(super) command: Option<Pattern>,
     pub(super) paths: Option<Vec<GlobMatcher>>,
@@ -142,7 +142,7 @@ fn is_plain(word: &str) -> bool {
 
 impl Rule {
     /// Whether it matches; why, or why not.
-    pub(super) fn matches(&self, request: &Request, part: &Part<'_>, facts: &dyn Facts) -> Result<String, String> {
+    pub(super) fn matches(&self, request: &PermissionRequest, part: &Part<'_>, facts: &dyn Facts) -> Result<String, String> {
         if self.agent.is_some_and(|agent| agent != request.agent) {
             return Err("It is for another agent.".into());
         }
@@ -167,7 +167,7 @@ impl Rule {
 
     /// Whether it is for the directory in which this would happen: for a command that in which the line
     /// would really run it, behind a `cd` too. To deny or ask it is enough that it may be.
-    fn here(&self, cwd: &GlobMatcher, request: &Request, part: &Part<'_>, facts: &dyn Facts) -> Result<(), String> {
+    fn here(&self, cwd: &GlobMatcher, request: &PermissionRequest, part: &Part<'_>, facts: &dyn Facts) -> Result<(), String> {
         let began = || [Some(request.cwd.clone()), facts.canonical(&request.cwd)].into_iter().flatten();
         let place = match part {
             Part::Command { place, .. } | Part::Other { place } => Some(*place),
@@ -200,7 +200,7 @@ impl Rule {
         if moves && seen.paths.iter().any(|path| cwd.is_match(path)) { Ok(()) } else { other() }
     }
 
-    fn allows(&self, request: &Request, part: &Part<'_>, facts: &dyn Facts) -> Result<(), String> {
+    fn allows(&self, request: &PermissionRequest, part: &Part<'_>, facts: &dyn Facts) -> Result<(), String> {
         match part {
             Part::Text { why, .. } => return Err((*why).to_owned()),
             Part::Command { command, place, known, .. } => {
@@ -246,11 +246,11 @@ impl Rule {
         Ok(())
     }
 
-    fn files(&self, request: &Request, place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
+    fn files(&self, request: &PermissionRequest, place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
         if request.paths.is_empty() {
             return Err("It names no file.".into());
         }
-        let edits = matches!(request.kind, Kind::Edit | Kind::Write);
+        let edits = matches!(request.kind, RequestKind::Edit | RequestKind::Write);
         for path in &request.paths {
             let written = path.to_str().ok_or("The name of a file is no text.")?;
             place.counts(written)?;
@@ -274,7 +274,7 @@ impl Rule {
     }
 
     /// Whether there is a sign of everything the rule names.
-    fn shows(&self, request: &Request, part: &Part<'_>, facts: &dyn Facts) -> Result<(), String> {
+    fn shows(&self, request: &PermissionRequest, part: &Part<'_>, facts: &dyn Facts) -> Result<(), String> {
         let seen = Seen::new(request, part, facts);
         if self.command.as_ref().is_some_and(|pattern| {
             !seen.commands.iter().any(|(words, anchored)| {
@@ -309,7 +309,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn new(request: &Request, part: &Part<'_>, facts: &dyn Facts) -> Self {
+    fn new(request: &PermissionRequest, part: &Part<'_>, facts: &dyn Facts) -> Self {
         let mut seen = Self { commands: Vec::new(), paths: Vec::new() };
         match part {
             Part::Command { command, known, wrapper, .. } => {

@@ -148,9 +148,9 @@ fn simple(command: &ast::Command, options: &ParserOptions) -> Result<SimpleComma
 }
 
 fn redirect(redirect: &ast::IoRedirect, options: &ParserOptions) -> Result<&'static str, String> {
-    use ast::{IoFileRedirectKind as Kind, IoFileRedirectTarget as Target, IoRedirect as Io};
+    use ast::{IoFileRedirectKind as RequestKind, IoFileRedirectTarget as Target, IoRedirect as Io};
     match redirect {
-        Io::File(fd, Kind::Write, Target::Filename(word)) => {
+        Io::File(fd, RequestKind::Write, Target::Filename(word)) => {
             let word = unquote(&word.value, options)?;
             match (fd, word.text.as_str(), word.bare) {
                 (None, "/dev/null", true) => Ok(">/dev/null"),
@@ -158,8 +158,8 @@ fn redirect(redirect: &ast::IoRedirect, options: &ParserOptions) -> Result<&'sta
                 (_, target, _) => Err(format!("It writes to `{target}`.")),
             }
         }
-        Io::File(Some(2), Kind::DuplicateOutput, Target::Fd(1)) => Ok("2>&1"),
-        Io::File(Some(2), Kind::DuplicateOutput, Target::Duplicate(word)) if word.value == "1" => Ok("2>&1"),
+        Io::File(Some(2), RequestKind::DuplicateOutput, Target::Fd(1)) => Ok("2>&1"),
+        Io::File(Some(2), RequestKind::DuplicateOutput, Target::Duplicate(word)) if word.value == "1" => Ok("2>&1"),
         Io::File(..) | Io::OutputAndError(..) => Err("It has a redirection.".into()),
         Io::HereDocument(..) => Err("It has a here-document.".into()),
         Io::HereString(..) => Err("It has a here-string.".into()),

@@ -9,16 +9,16 @@ mod properties;
 
 use std::collections::BTreeMap;
 
-use approver::{Kind, Request, Shell, StubFacts};
+use approver::{RequestKind, PermissionRequest, Shell, StubFacts};
 use events::Provider;
 
 pub(crate) const WORKSPACE: &str = "/home/dev/w";
 
 /// A request for a command line in the workspace.
-pub(crate) fn request(command: &str) -> Request {
-    Request {
+pub(crate) fn request(command: &str) -> PermissionRequest {
+    PermissionRequest {
         agent: Provider::Codex,
-        kind: Kind::Command,
+        kind: RequestKind::Command,
         tool: Some("Bash".into()),
         command: Some(command.into()),
         cwd: WORKSPACE.into(),

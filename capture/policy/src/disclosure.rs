@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use approver::{Decision, Kind, Policy, Preset, Request, Shell, Verdict};
+use approver::{Decision, RequestKind, Policy, Preset, PermissionRequest, Shell, Verdict};
 use events::Provider;
 use serde::Deserialize;
 
@@ -48,9 +48,9 @@ impl Repositories {
 
     fn decide(&self, repo: &str, command: &str) -> Decision {
         let cwd = self.root.join(repo);
-        let request = Request {
+        let request = PermissionRequest {
             agent: Provider::Unknown,
-            kind: Kind::Command,
+            kind: RequestKind::Command,
             tool: None,
             command: Some(command.to_owned()),
             workspace: workspace_of(&cwd),
@@ -187,9 +187,9 @@ fn a_program_a_second_name_and_a_link_are_not_edited() {
     symlink("a.rs", work.join("src/link.rs")).unwrap();
     symlink("src", work.join("through")).unwrap();
     let edit = |path: &str| {
-        let request = Request {
+        let request = PermissionRequest {
             agent: Provider::Unknown,
-            kind: Kind::Edit,
+            kind: RequestKind::Edit,
             tool: None,
             command: None,
             workspace: work.clone(),
