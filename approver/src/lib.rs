@@ -25,6 +25,6 @@ mod tools;
 pub use facts::{SecretsBelow, FileContent, FileEntry, Facts, FileInspection, StubFacts};
 pub use git::GitFile;
 pub use names::{is_protected, is_secret, is_secret_directory, may_hold_secret, runs_later};
-pub use policy::{Explained, Explanation, Policy, PolicyError, Preset, Tried, rule_for};
+pub use policy::{ExplainedPart, Explanation, Policy, PolicyError, Preset, TriedRule, rule_for};
 pub use request::{Decision, RequestKind, PermissionRequest, Shell, Verdict};
 pub use search::{Filter, Reader, Ripgrep, Search};

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use always::rule_for;
 pub use file::PolicyError;
-use rule::Rule;
+use rule::PolicyRule;
 
 use crate::{Decision, Facts, PermissionRequest, Verdict};
 
@@ -22,9 +22,9 @@ use crate::{Decision, Facts, PermissionRequest, Verdict};
 #[derive(Debug, Clone)]
 pub struct Policy {
     /// The user's, then those of the preset below them. The first that matches counts.
-    own: Vec<Rule>,
+    own: Vec<PolicyRule>,
     /// Those of repositories, which only deny or ask.
-    repositories: Vec<Vec<Rule>>,
+    repositories: Vec<Vec<PolicyRule>>,
 }
 
 /// A policy that comes with the program.
@@ -93,12 +93,12 @@ pub struct Explanation {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wrapper: Vec<String>,
     /// Each command of the line; for another request, that as a whole.
-    pub parts: Vec<Explained>,
+    pub parts: Vec<ExplainedPart>,
 }
 
 /// How one command of a line, or another request, was judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Explained {
+pub struct ExplainedPart {
     /// The words of the command, as the program gets them.
     pub words: Vec<String>,
     /// What is decided of it.
@@ -108,12 +108,12 @@ pub struct Explained {
     /// Why.
     pub reason: String,
     /// Every rule that was tried, in order.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<TriedRule>,
 }
 
 /// A rule that was tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Tried {
+pub struct TriedRule {
     /// Its name.
     pub rule: String,
     /// What it decides.

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::{
-    Explained, Explanation, Policy, Tried,
-    rule::{Part, Rule},
+    ExplainedPart, Explanation, Policy, TriedRule,
+    rule::{RequestPart, PolicyRule},
 };
 use crate::{
     Decision, Facts, RequestKind, PermissionRequest, Verdict,
@@ -21,7 +21,7 @@ pub(super) fn explain(policy: &Policy, request: &PermissionRequest, facts: &dyn 
         command(policy, request, facts)
     } else {
         let place = WorkingDir::new(request, facts);
-        let part = Part::Other { place: place.as_ref().map_err(String::as_str) };
+        let part = RequestPart::Other { place: place.as_ref().map_err(String::as_str) };
         let judged = judge(policy, request, &part, facts, "No rule allows this.");
         conclude(vec![judged.explained(Vec::new())], None, Vec::new(), None)
     }
@@ -34,7 +34,7 @@ fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> E
     let line = match understood {
         Ok(line) => line,
         Err(why) => {
-            let judged = judge(policy, request, &Part::Text { text, why: &why }, facts, &why);
+            let judged = judge(policy, request, &RequestPart::Text { text, why: &why }, facts, &why);
             return conclude(vec![judged.explained(vec![text.to_owned()])], Some(why), Vec::new(), None);
         }
     };
@@ -43,7 +43,7 @@ fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> E
     let (mut parts, mut rewrites) = (Vec::new(), Vec::new());
     for (command, place) in line.commands.iter().zip(&places) {
         let known = place.clone().and_then(|place| tools::judge(command, &place, facts));
-        let part = Part::Command {
+        let part = RequestPart::Command {
             command,
             place: place.as_ref().map_err(String::as_str),
             known: known.as_ref().map_err(String::as_str),
@@ -96,29 +96,29 @@ fn places(line: &CommandLine, place: &Result<WorkingDir, String>, facts: &dyn Fa
 }
 
 /// What the rules say of one part.
-struct Judged {
+struct PartVerdict {
     verdict: Verdict,
     rule: String,
     reason: String,
-    tried: Vec<Tried>,
+    tried: Vec<TriedRule>,
     /// Allowed since the tables know it.
     by_tables: bool,
 }
 
-impl Judged {
-    fn explained(self, words: Vec<String>) -> Explained {
-        Explained { words, verdict: self.verdict, rule: self.rule, reason: self.reason, tried: self.tried }
+impl PartVerdict {
+    fn explained(self, words: Vec<String>) -> ExplainedPart {
+        ExplainedPart { words, verdict: self.verdict, rule: self.rule, reason: self.reason, tried: self.tried }
     }
 }
 
-fn judge(policy: &Policy, request: &PermissionRequest, part: &Part<'_>, facts: &dyn Facts, otherwise: &str) -> Judged {
+fn judge(policy: &Policy, request: &PermissionRequest, part: &RequestPart<'_>, facts: &dyn Facts, otherwise: &str) -> PartVerdict {
     let mut tried = Vec::new();
-    let stricter: Vec<&Rule> =
+    let stricter: Vec<&PolicyRule> =
         policy.repositories.iter().filter_map(|rules| first(rules, request, part, facts, &mut tried)).collect();
     let own = first(&policy.own, request, part, facts, &mut tried);
     let mut judged = match own {
-        Some(rule) => Judged { by_tables: rule.known.is_some(), ..Judged::by(rule) },
-        None => Judged {
+        Some(rule) => PartVerdict { by_tables: rule.known.is_some(), ..PartVerdict::by(rule) },
+        None => PartVerdict {
             verdict: Verdict::Ask,
             rule: DEFAULT.into(),
             reason: otherwise.to_owned(),
@@ -128,14 +128,14 @@ fn judge(policy: &Policy, request: &PermissionRequest, part: &Part<'_>, facts: &
     };
     for rule in stricter {
         if rule.decision > judged.verdict || rule.decision == Verdict::Ask && judged.rule == DEFAULT {
-            judged = Judged::by(rule);
+            judged = PartVerdict::by(rule);
         }
     }
-    Judged { tried, ..judged }
+    PartVerdict { tried, ..judged }
 }
 
-impl Judged {
-    fn by(rule: &Rule) -> Self {
+impl PartVerdict {
+    fn by(rule: &PolicyRule) -> Self {
         let reason = rule.reason.clone().unwrap_or_else(|| {
             match rule.decision {
                 Verdict::Allow => "A rule allows it.",
@@ -150,17 +150,17 @@ impl Judged {
 
 /// The first rule that matches; what was tried goes into the account.
 fn first<'a>(
-    rules: &'a [Rule],
+    rules: &'a [PolicyRule],
     request: &PermissionRequest,
-    part: &Part<'_>,
+    part: &RequestPart<'_>,
     facts: &dyn Facts,
-    tried: &mut Vec<Tried>,
-) -> Option<&'a Rule> {
+    tried: &mut Vec<TriedRule>,
+) -> Option<&'a PolicyRule> {
     for rule in rules {
         let result = rule.matches(request, part, facts);
         let matched = result.is_ok();
         let why = result.unwrap_or_else(|why| why);
-        tried.push(Tried { rule: rule.name.clone(), decision: rule.decision, matched, why });
+        tried.push(TriedRule { rule: rule.name.clone(), decision: rule.decision, matched, why });
         if matched {
             return Some(rule);
         }
@@ -171,7 +171,7 @@ fn first<'a>(
 /// Deny beats ask beats allow; of equals the first is named. `rewrite` is `Some(None)` when one is
 /// needed and cannot be written.
 fn conclude(
-    parts: Vec<Explained>,
+    parts: Vec<ExplainedPart>,
     not_understood: Option<String>,
     wrapper: Vec<String>,
     rewrite: Option<Option<String>>,

@@ -12,7 +12,7 @@ use toml::Spanned;
 
 use super::{
     Policy, Preset,
-    rule::{Known, Pattern, Rule},
+    rule::{KnownSafe, CommandPattern, PolicyRule},
 };
 use crate::{RequestKind, Verdict};
 
@@ -32,7 +32,7 @@ pub struct PolicyError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct PolicyFile {
     version: Spanned<i64>,
     preset: Option<Spanned<String>>,
     #[serde(default)]
@@ -46,7 +46,7 @@ struct RawRule {
     decision: Verdict,
     reason: Option<String>,
     agent: Option<Provider>,
-    kind: Option<Kinds>,
+    kind: Option<KindList>,
     tool: Option<String>,
     command: Option<Vec<String>>,
     paths: Option<Vec<String>>,
@@ -54,19 +54,19 @@ struct RawRule {
     domain: Option<String>,
     #[serde(default)]
     labels: BTreeMap<String, String>,
-    known: Option<Known>,
+    known: Option<KnownSafe>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Kinds {
+enum KindList {
     One(RequestKind),
     Many(Vec<RequestKind>),
 }
 
 /// Whose file it is.
 #[derive(Clone, Copy)]
-enum Whose {
+enum PolicyOwner {
     Preset(Preset),
     User,
     Repository,
@@ -74,30 +74,30 @@ enum Whose {
 
 pub(super) fn preset(preset: Preset) -> Result<Policy, PolicyError> {
     let path = PathBuf::from(format!("{preset}.toml"));
-    Ok(Policy { own: rules(preset.text(), &path, Whose::Preset(preset))?, repositories: Vec::new() })
+    Ok(Policy { own: rules(preset.text(), &path, PolicyOwner::Preset(preset))?, repositories: Vec::new() })
 }
 
 pub(super) fn user(text: &str, path: &Path) -> Result<Policy, PolicyError> {
-    Ok(Policy { own: rules(text, path, Whose::User)?, repositories: Vec::new() })
+    Ok(Policy { own: rules(text, path, PolicyOwner::User)?, repositories: Vec::new() })
 }
 
-pub(super) fn repository(text: &str, path: &Path) -> Result<Vec<Rule>, PolicyError> {
-    rules(text, path, Whose::Repository)
+pub(super) fn repository(text: &str, path: &Path) -> Result<Vec<PolicyRule>, PolicyError> {
+    rules(text, path, PolicyOwner::Repository)
 }
 
-fn rules(text: &str, path: &Path, whose: Whose) -> Result<Vec<Rule>, PolicyError> {
+fn rules(text: &str, path: &Path, whose: PolicyOwner) -> Result<Vec<PolicyRule>, PolicyError> {
     let fail = |at: usize, message: String| {
         let before = text.get(..at).unwrap_or(text);
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         PolicyError { path: path.to_owned(), line, column, message }
     };
-    let file: File = toml::from_str(text)
+    let file: PolicyFile = toml::from_str(text)
         .map_err(|error| fail(error.span().map_or(0, |span| span.start), error.message().replace('\n', " ")))?;
     if *file.version.get_ref() != 1 {
         return Err(fail(file.version.span().start, "only version 1 is known".into()));
     }
-    let mut all = Vec::<Rule>::new();
+    let mut all = Vec::<PolicyRule>::new();
     for raw in file.rule {
         let at = raw.span().start;
         let rule = compile(raw.into_inner(), whose).map_err(|message| fail(at, message))?;
@@ -108,7 +108,7 @@ fn rules(text: &str, path: &Path, whose: Whose) -> Result<Vec<Rule>, PolicyError
     }
     if let Some(name) = file.preset {
         let at = name.span().start;
-        if matches!(whose, Whose::Repository) {
+        if matches!(whose, PolicyOwner::Repository) {
             return Err(fail(at, "a repository chooses no preset".into()));
         }
         let below: Preset = name.get_ref().parse().map_err(|error| fail(at, error))?;
@@ -117,11 +117,11 @@ fn rules(text: &str, path: &Path, whose: Whose) -> Result<Vec<Rule>, PolicyError
     Ok(all)
 }
 
-fn compile(raw: RawRule, whose: Whose) -> Result<Rule, String> {
+fn compile(raw: RawRule, whose: PolicyOwner) -> Result<PolicyRule, String> {
     let mut kinds = match raw.kind {
         None => None,
-        Some(Kinds::One(kind)) => Some(vec![kind]),
-        Some(Kinds::Many(kinds)) => Some(kinds),
+        Some(KindList::One(kind)) => Some(vec![kind]),
+        Some(KindList::Many(kinds)) => Some(kinds),
     };
     let mut only = |implied: &[RequestKind], key: &str| match &kinds {
         None => {
@@ -136,16 +136,16 @@ fn compile(raw: RawRule, whose: Whose) -> Result<Rule, String> {
     }
     match raw.known {
         None => {}
-        Some(Known::Command) => only(&[RequestKind::Command], "known")?,
-        Some(Known::Read) => only(&[RequestKind::Read], "known")?,
-        Some(Known::Edit) => only(&[RequestKind::Edit, RequestKind::Write], "known")?,
+        Some(KnownSafe::Command) => only(&[RequestKind::Command], "known")?,
+        Some(KnownSafe::Read) => only(&[RequestKind::Read], "known")?,
+        Some(KnownSafe::Edit) => only(&[RequestKind::Edit, RequestKind::Write], "known")?,
     }
     let allows = raw.decision == Verdict::Allow;
     if raw.domain.is_some() && allows {
         only(&[RequestKind::Fetch], "domain")?;
     }
     if allows {
-        if matches!(whose, Whose::Repository) {
+        if matches!(whose, PolicyOwner::Repository) {
             return Err(format!("rule `{}`: a repository can only deny or ask", raw.name));
         }
         for kind in kinds.as_deref().unwrap_or_default() {
@@ -168,15 +168,15 @@ fn compile(raw: RawRule, whose: Whose) -> Result<Rule, String> {
         return Err(format!("rule `{}`: `known` is only for rules that allow", raw.name));
     }
     let name = match whose {
-        Whose::Preset(preset) => format!("{preset}/{}", raw.name),
-        Whose::Repository => format!("repository/{}", raw.name),
-        Whose::User => raw.name,
+        PolicyOwner::Preset(preset) => format!("{preset}/{}", raw.name),
+        PolicyOwner::Repository => format!("repository/{}", raw.name),
+        PolicyOwner::User => raw.name,
     };
     let globs = |globs: Vec<String>| globs.iter().map(|text| glob(text, allows)).collect::<Result<Vec<_>, _>>();
-    Ok(Rule {
+    Ok(PolicyRule {
         command: raw
             .command
-            .map(|words| Pattern::new(&words))
+            .map(|words| CommandPattern::new(&words))
             .transpose()
             .map_err(|e| format!("rule `{name}`: {e}"))?,
         paths: raw.paths.map(globs).transpose()?,

@@ -22,25 +22,25 @@ use crate::{
 
 /// A rule, ready to be held against requests.
 #[derive(Debug, Clone)]
-pub(super) struct Rule {
+pub(super) struct PolicyRule {
     pub(super) name: String,
     pub(super) decision: Verdict,
     pub(super) reason: Option<String>,
     pub(super) agent: Option<Provider>,
     pub(super) kinds: Option<Vec<RequestKind>>,
     pub(super) tool: Option<GlobMatcher>,
-    pub(super) command: Option<Pattern>,
+    pub(super) command: Option<CommandPattern>,
     pub(super) paths: Option<Vec<GlobMatcher>>,
     pub(super) cwd: Option<GlobMatcher>,
     pub(super) domain: Option<String>,
     pub(super) labels: BTreeMap<String, String>,
-    pub(super) known: Option<Known>,
+    pub(super) known: Option<KnownSafe>,
 }
 
 /// What is known without being spelled out in a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Known {
+pub(super) enum KnownSafe {
     /// A command that the tables of tools know to read only.
     Command,
     /// Reading files of the workspace that are no secret.
@@ -50,14 +50,14 @@ pub(super) enum Known {
 }
 
 /// What is judged at once.
-pub(super) enum Part<'a> {
+pub(super) enum RequestPart<'a> {
     /// One command of a line that is understood.
     Command {
         command: &'a SimpleCommand,
         /// Where it runs; or why that cannot be told, or why the line as a whole is not followed.
         place: Result<&'a WorkingDir, &'a str>,
         /// What the tables know of it.
-        known: Result<&'a tools::Known, &'a str>,
+        known: Result<&'a tools::KnownSafe, &'a str>,
         /// The shell around the line.
         wrapper: &'a [String],
     },
@@ -69,7 +69,7 @@ pub(super) enum Part<'a> {
 
 /// The words of a command in a rule.
 #[derive(Debug, Clone)]
-pub(super) struct Pattern {
+pub(super) struct CommandPattern {
     words: Vec<PatternWord>,
     /// Any number of plain words may follow.
     open: bool,
@@ -82,7 +82,7 @@ enum PatternWord {
     Any,
 }
 
-impl Pattern {
+impl CommandPattern {
     /// # Errors
     /// When it has no first word, or `...` elsewhere than at the end.
     pub(super) fn new(words: &[String]) -> Result<Self, String> {
@@ -140,9 +140,9 @@ fn is_plain(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "_./:,=+@%-".contains(c))
 }
 
-impl Rule {
+impl PolicyRule {
     /// Whether it matches; why, or why not.
-    pub(super) fn matches(&self, request: &PermissionRequest, part: &Part<'_>, facts: &dyn Facts) -> Result<String, String> {
+    pub(super) fn matches(&self, request: &PermissionRequest, part: &RequestPart<'_>, facts: &dyn Facts) -> Result<String, String> {
         if self.agent.is_some_and(|agent| agent != request.agent) {
             return Err("It is for another agent.".into());
         }
@@ -167,11 +167,11 @@ impl Rule {
 
     /// Whether it is for the directory in which this would happen: for a command that in which the line
     /// would really run it, behind a `cd` too. To deny or ask it is enough that it may be.
-    fn here(&self, cwd: &GlobMatcher, request: &PermissionRequest, part: &Part<'_>, facts: &dyn Facts) -> Result<(), String> {
+    fn here(&self, cwd: &GlobMatcher, request: &PermissionRequest, part: &RequestPart<'_>, facts: &dyn Facts) -> Result<(), String> {
         let began = || [Some(request.cwd.clone()), facts.canonical(&request.cwd)].into_iter().flatten();
         let place = match part {
-            Part::Command { place, .. } | Part::Other { place } => Some(*place),
-            Part::Text { .. } => None,
+            RequestPart::Command { place, .. } | RequestPart::Other { place } => Some(*place),
+            RequestPart::Text { .. } => None,
         };
         let other = || Err("It is for another directory.".to_owned());
         if self.decision == Verdict::Allow {
@@ -184,7 +184,7 @@ impl Rule {
                     cwd.is_match(dir) || place.bases.len() == 1 && began().any(|dir| cwd.is_match(dir))
                 }),
                 // Without a place nothing more is known than where it began.
-                Some(Err(_)) | None => !matches!(part, Part::Command { .. }) && began().any(|dir| cwd.is_match(dir)),
+                Some(Err(_)) | None => !matches!(part, RequestPart::Command { .. }) && began().any(|dir| cwd.is_match(dir)),
             };
             return if real { Ok(()) } else { other() };
         }
@@ -194,16 +194,16 @@ impl Rule {
         }
         // Whatever changes directories may go to any that it names.
         let text = request.command.as_deref().unwrap_or_default();
-        let seen = Seen::new(request, &Part::Text { text, why: "" }, facts);
+        let seen = MentionedItems::new(request, &RequestPart::Text { text, why: "" }, facts);
         let goes = |word: &String| matches!(word.as_str(), "cd" | "pushd" | "-C" | "--directory" | "chdir");
         let moves = seen.commands.iter().any(|(words, _)| words.iter().any(goes));
         if moves && seen.paths.iter().any(|path| cwd.is_match(path)) { Ok(()) } else { other() }
     }
 
-    fn allows(&self, request: &PermissionRequest, part: &Part<'_>, facts: &dyn Facts) -> Result<(), String> {
+    fn allows(&self, request: &PermissionRequest, part: &RequestPart<'_>, facts: &dyn Facts) -> Result<(), String> {
         match part {
-            Part::Text { why, .. } => return Err((*why).to_owned()),
-            Part::Command { command, place, known, .. } => {
+            RequestPart::Text { why, .. } => return Err((*why).to_owned()),
+            RequestPart::Command { command, place, known, .. } => {
                 let place = place.map_err(str::to_owned)?;
                 if let Some(pattern) = &self.command {
                     if command.words.iter().any(|word| word.glob) {
@@ -231,7 +231,7 @@ impl Rule {
                     every(globs, &known.paths, &place.workspace)?;
                 }
             }
-            Part::Other { place } => {
+            RequestPart::Other { place } => {
                 if self.known.is_some() || self.paths.is_some() {
                     self.files(request, place.map_err(str::to_owned)?, facts)?;
                 }
@@ -274,8 +274,8 @@ impl Rule {
     }
 
     /// Whether there is a sign of everything the rule names.
-    fn shows(&self, request: &PermissionRequest, part: &Part<'_>, facts: &dyn Facts) -> Result<(), String> {
-        let seen = Seen::new(request, part, facts);
+    fn shows(&self, request: &PermissionRequest, part: &RequestPart<'_>, facts: &dyn Facts) -> Result<(), String> {
+        let seen = MentionedItems::new(request, part, facts);
         if self.command.as_ref().is_some_and(|pattern| {
             !seen.commands.iter().any(|(words, anchored)| {
                 pattern.shows(&words.iter().map(String::as_str).collect::<Vec<_>>(), *anchored)
@@ -301,18 +301,18 @@ impl Rule {
 }
 
 /// What a rule that denies or asks looks at.
-struct Seen {
+struct MentionedItems {
     /// Words, and whether the first is surely the program.
     commands: Vec<(Vec<String>, bool)>,
     /// Everything that may be a path: as written, from the workspace, resolved.
     paths: Vec<PathBuf>,
 }
 
-impl Seen {
-    fn new(request: &PermissionRequest, part: &Part<'_>, facts: &dyn Facts) -> Self {
+impl MentionedItems {
+    fn new(request: &PermissionRequest, part: &RequestPart<'_>, facts: &dyn Facts) -> Self {
         let mut seen = Self { commands: Vec::new(), paths: Vec::new() };
         match part {
-            Part::Command { command, known, wrapper, .. } => {
+            RequestPart::Command { command, known, wrapper, .. } => {
                 let input = command.input.iter().map(|word| word.text.clone());
                 let words: Vec<_> = command.texts().into_iter().map(str::to_owned).chain(input).collect();
                 // What is not known may run what it is given.
@@ -321,11 +321,11 @@ impl Seen {
                     seen.commands.push((wrapper.to_vec(), true));
                 }
             }
-            Part::Text { text, .. } => {
+            RequestPart::Text { text, .. } => {
                 let joined = text.replace(['\'', '"', '\\'], "");
                 seen.commands = [*text, &joined].map(|text| (split(text), false)).into();
             }
-            Part::Other { .. } => {}
+            RequestPart::Other { .. } => {}
         }
         let written = request.paths.iter().cloned();
         let words = seen.commands.iter().flat_map(|(words, _)| words).map(PathBuf::from);
@@ -334,8 +334,8 @@ impl Seen {
             seen.commands.iter().flat_map(|(words, _)| words).filter_map(|w| Some(w.split_once('=')?.1.into()));
         // What the tables took for a path, patterns expanded.
         let taken = match part {
-            Part::Command { known: Ok(known), .. } => known.paths.clone(),
-            Part::Command { .. } | Part::Text { .. } | Part::Other { .. } => Vec::new(),
+            RequestPart::Command { known: Ok(known), .. } => known.paths.clone(),
+            RequestPart::Command { .. } | RequestPart::Text { .. } | RequestPart::Other { .. } => Vec::new(),
         };
         for path in written.chain(taken).chain(words).chain(values).collect::<Vec<PathBuf>>() {
             let real = facts.canonical(&request.cwd.join(&path));
