@@ -1,6 +1,6 @@
 //! What has to be looked up in the world. `capture` looks on the disk, tests state what is so.
 
-use crate::{Reader, Search};
+use crate::{SearchReader, SearchScope};
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
@@ -22,7 +22,7 @@ pub trait Facts {
 
     /// The secrets that a program reaches that reads below a directory, by their absolute paths. Links below it are
     /// not followed. What is below a directory of git counts when it holds a credential ([`crate::GitFile`]).
-    fn reached(&self, search: &Search) -> SecretsBelow;
+    fn reached(&self, search: &SearchScope) -> SecretsBelow;
 
     /// What a look into a file that would be printed shows.
     fn look(&self, path: &Path) -> FileInspection;
@@ -138,7 +138,7 @@ impl StubFacts {
 impl StubFacts {
     /// Whether a program reaches a file that is a secret. Of what ripgrep leaves out only hidden names are known
     /// here, and that globs, types and exceptions in ignore files bring them back.
-    fn reaches(&self, search: &Search, file: &Path) -> bool {
+    fn reaches(&self, search: &SearchScope, file: &Path) -> bool {
         let Ok(below) = file.strip_prefix(&search.dir) else { return false };
         let in_git = file.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == ".git"));
         let secret = match in_git.and_then(|git| file.strip_prefix(git).ok()) {
@@ -147,14 +147,14 @@ impl StubFacts {
         };
         let hidden = below.iter().any(|part| part.as_encoded_bytes().starts_with(b"."));
         let shown = match &search.reader {
-            Reader::Everything(filter) => {
+            SearchReader::Everything(filter) => {
                 let name = file.file_name().unwrap_or_default();
                 let included = |glob: &String| {
                     glob.strip_prefix('*').is_none_or(|end| name.as_encoded_bytes().ends_with(end.as_bytes()))
                 };
                 filter.include.is_empty() || filter.include.iter().any(included)
             }
-            Reader::Ripgrep(options) => {
+            SearchReader::Ripgrep(options) => {
                 let back = |file: &PathBuf, bytes: &[u8]| {
                     file.ends_with(".gitignore") && bytes.split(|b| *b == b'\n').any(|line| line.starts_with(b"!"))
                 };
@@ -198,7 +198,7 @@ impl Facts for StubFacts {
         }
     }
 
-    fn reached(&self, search: &Search) -> SecretsBelow {
+    fn reached(&self, search: &SearchScope) -> SecretsBelow {
         let found: Vec<_> = self.files.keys().filter(|file| self.reaches(search, file)).cloned().collect();
         if found.is_empty() { SecretsBelow::Nothing } else { SecretsBelow::Secrets(found) }
     }

@@ -27,4 +27,4 @@ pub use git::GitFile;
 pub use names::{is_protected, is_secret, is_secret_directory, may_hold_secret, runs_later};
 pub use policy::{ExplainedPart, Explanation, Policy, PolicyError, Preset, TriedRule, rule_for};
 pub use request::{Decision, RequestKind, PermissionRequest, Shell, Verdict};
-pub use search::{Filter, Reader, Ripgrep, Search};
+pub use search::{GrepFilter, SearchReader, RipgrepOptions, SearchScope};

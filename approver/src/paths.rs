@@ -4,7 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::{
-    SecretsBelow, FileEntry, Facts, FileInspection, PermissionRequest, Search,
+    SecretsBelow, FileEntry, Facts, FileInspection, PermissionRequest, SearchScope,
     names::{is_secret, is_secret_directory, runs_later},
 };
 
@@ -147,7 +147,7 @@ impl WorkingDir {
     ///
     /// # Errors
     /// A sentence that names the secret, or says that it cannot be told.
-    pub(crate) fn reaches_no_secret(&self, search: &Search, facts: &dyn Facts) -> Result<(), String> {
+    pub(crate) fn reaches_no_secret(&self, search: &SearchScope, facts: &dyn Facts) -> Result<(), String> {
         match facts.reached(search) {
             SecretsBelow::Nothing => Ok(()),
             SecretsBelow::TooMuch => {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{index, revision};
 use crate::{
-    FileContent, Facts, Filter, FileInspection, Reader, Search,
+    FileContent, Facts, GrepFilter, FileInspection, SearchReader, SearchScope,
     names::{is_left_out_of_history, is_secret, left_out_of_history, may_hold_secret},
     paths::WorkingDir,
     tools::GitSubcommand,
@@ -88,10 +88,10 @@ pub(super) fn check(
         FileContent::Bytes(bytes) => index::names(&bytes),
     };
     let history = looks_into_commits(name, asked, operands);
-    let search = Search {
+    let search = SearchScope {
         dir: place.workspace.clone(),
         cwd: place.workspace.clone(),
-        reader: Reader::Everything(Filter::default()),
+        reader: SearchReader::Everything(GrepFilter::default()),
     };
     match &tracked {
         None => place.reaches_no_secret(&search, facts)?,

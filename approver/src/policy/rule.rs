@@ -13,7 +13,7 @@ use globset::GlobMatcher;
 use serde::Deserialize;
 
 use crate::{
-    FileContent, Facts, Filter, RequestKind, Reader, PermissionRequest, Search, Verdict,
+    FileContent, Facts, GrepFilter, RequestKind, SearchReader, PermissionRequest, SearchScope, Verdict,
     names::{is_protected, is_secret},
     paths::WorkingDir,
     shell::SimpleCommand,
@@ -373,8 +373,8 @@ fn reads(written: &str, place: &WorkingDir, facts: &dyn Facts) -> Result<(), Str
     let from = place.bases.first().ok_or("There is no directory.")?;
     let real = facts.canonical(&from.join(written)).ok_or("It cannot be told what file it is.")?;
     if facts.is_directory(&real) {
-        let reader = Reader::Everything(Filter::default());
-        return place.reaches_no_secret(&Search { dir: real.clone(), cwd: real, reader }, facts);
+        let reader = SearchReader::Everything(GrepFilter::default());
+        return place.reaches_no_secret(&SearchScope { dir: real.clone(), cwd: real, reader }, facts);
     }
     place.printable(&real, facts)?;
     // A name with brackets may be just that.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{ReadsBelow, Tool, git, grammar, scripts::ValueKind, search, tool};
 use crate::{
-    FileContent, Facts, Search,
+    FileContent, Facts, SearchScope,
     paths::WorkingDir,
     shell::{SimpleCommand, ShellWord},
 };
@@ -371,7 +371,7 @@ impl ArgumentReader<'_> {
         }
         for dir in read {
             for cwd in &self.place.bases {
-                let search = Search { dir: dir.clone(), cwd: cwd.clone(), reader: search::reader(self.name, parts) };
+                let search = SearchScope { dir: dir.clone(), cwd: cwd.clone(), reader: search::reader(self.name, parts) };
                 self.place.reaches_no_secret(&search, self.facts)?;
             }
         }

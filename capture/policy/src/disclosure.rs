@@ -164,10 +164,10 @@ fn a_large_workspace_is_searched_like_a_small_one() {
         }
     }
     let facts = OnDisk::new(Vec::new(), [], None);
-    let search = |dir: &Path| approver::Search {
+    let search = |dir: &Path| approver::SearchScope {
         dir: dir.to_owned(),
         cwd: dir.to_owned(),
-        reader: approver::Reader::Everything(approver::Filter::default()),
+        reader: approver::SearchReader::Everything(approver::GrepFilter::default()),
     };
     assert_eq!(approver::Facts::reached(&facts, &search(&root)), approver::SecretsBelow::Nothing);
     std::fs::write(root.join("d39/.env"), "KEY=x").unwrap();

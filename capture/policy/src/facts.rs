@@ -8,7 +8,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use approver::{SecretsBelow, FileContent, FileEntry, Facts, FileInspection, Search};
+use approver::{SecretsBelow, FileContent, FileEntry, Facts, FileInspection, SearchScope};
 use rustix::fs::OFlags;
 
 mod reach;
@@ -126,7 +126,7 @@ impl Facts for OnDisk {
         }
     }
 
-    fn reached(&self, search: &Search) -> SecretsBelow {
+    fn reached(&self, search: &SearchScope) -> SecretsBelow {
         reach::reached(self, search)
     }
 

@@ -4,7 +4,7 @@ use std::{
     path::Path,
 };
 
-use approver::{SecretsBelow, FileContent, Facts, Filter, Reader, Search};
+use approver::{SecretsBelow, FileContent, Facts, GrepFilter, SearchReader, SearchScope};
 
 use super::*;
 
@@ -124,8 +124,8 @@ fn what_is_on_the_disk() {
     assert_eq!(facts.read(&work.join("tool"), 99), FileContent::Unreadable, "a link");
 
     let below = |dir: &Path| {
-        let reader = Reader::Everything(Filter::default());
-        facts.reached(&Search { dir: dir.to_owned(), cwd: dir.to_owned(), reader })
+        let reader = SearchReader::Everything(GrepFilter::default());
+        facts.reached(&SearchScope { dir: dir.to_owned(), cwd: dir.to_owned(), reader })
     };
     assert_eq!(below(&work), SecretsBelow::Secrets(vec![work.join("a/.env")]));
     assert_eq!(below(&work.join("b")), SecretsBelow::Nothing);

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use approver::{SecretsBelow, FileContent, Facts, Filter, GitFile, FileInspection, Reader, Ripgrep, Search, is_secret, may_hold_secret};
+use approver::{SecretsBelow, FileContent, Facts, GrepFilter, GitFile, FileInspection, SearchReader, RipgrepOptions, SearchScope, is_secret, may_hold_secret};
 use ignore::{
     DirEntry, Walk, WalkBuilder,
     overrides::OverrideBuilder,
@@ -31,7 +31,7 @@ const MAX_GIT_FILE: usize = 1024 * 1024;
 const HEAD: usize = 8 * 1024;
 
 /// The secrets that are reached; not all, when there are many.
-pub(super) fn reached(disk: &OnDisk, search: &Search) -> SecretsBelow {
+pub(super) fn reached(disk: &OnDisk, search: &SearchScope) -> SecretsBelow {
     let Some(walk) = walk(search) else { return SecretsBelow::TooMuch };
     let mut found = Walked { disk, search, git: Vec::new(), secrets: Vec::new(), git_files: 0, suspects: 0, bytes: 0 };
     for (count, entry) in walk.enumerate() {
@@ -51,11 +51,11 @@ pub(super) fn reached(disk: &OnDisk, search: &Search) -> SecretsBelow {
 }
 
 /// The walk of the program. `None` when its options are not understood.
-fn walk(search: &Search) -> Option<Walk> {
+fn walk(search: &SearchScope) -> Option<Walk> {
     let mut builder = WalkBuilder::new(&search.dir);
     builder.standard_filters(false).follow_links(false);
     match &search.reader {
-        Reader::Everything(filter) => {
+        SearchReader::Everything(filter) => {
             let passed_over: Vec<String> = filter.exclude_dir.iter().filter(|glob| is_plain(glob)).cloned().collect();
             let root = search.dir.clone();
             builder.filter_entry(move |entry| {
@@ -66,7 +66,7 @@ fn walk(search: &Search) -> Option<Walk> {
                     || !is_store(entry.path()) && !passed_over.iter().any(|glob| matches(glob, &name))
             });
         }
-        Reader::Ripgrep(options) => {
+        SearchReader::Ripgrep(options) => {
             ripgrep(&mut builder, options, &search.cwd)?;
             builder.filter_entry(|entry| !is_store(entry.path()));
         }
@@ -74,7 +74,7 @@ fn walk(search: &Search) -> Option<Walk> {
     Some(builder.build())
 }
 
-fn ripgrep(builder: &mut WalkBuilder, options: &Ripgrep, cwd: &Path) -> Option<()> {
+fn ripgrep(builder: &mut WalkBuilder, options: &RipgrepOptions, cwd: &Path) -> Option<()> {
     builder
         .hidden(!options.hidden)
         .parents(!options.ignored_above)
@@ -93,7 +93,7 @@ fn ripgrep(builder: &mut WalkBuilder, options: &Ripgrep, cwd: &Path) -> Option<(
     Some(())
 }
 
-fn types(options: &Ripgrep) -> Option<Types> {
+fn types(options: &RipgrepOptions) -> Option<Types> {
     let mut types = TypesBuilder::new();
     types.add_defaults();
     for name in &options.types {
@@ -132,7 +132,7 @@ fn is_git(dir: &Path) -> bool {
 
 struct Walked<'a> {
     disk: &'a OnDisk,
-    search: &'a Search,
+    search: &'a SearchScope,
     /// The directories of git around what is walked now.
     git: Vec<PathBuf>,
     secrets: Vec<PathBuf>,
@@ -173,7 +173,7 @@ impl Walked<'_> {
 
     /// Whether the options of grep leave a file out.
     fn is_left_out(&self, entry: &DirEntry) -> bool {
-        let Reader::Everything(Filter { include, exclude, .. }) = &self.search.reader else { return false };
+        let SearchReader::Everything(GrepFilter { include, exclude, .. }) = &self.search.reader else { return false };
         // What is not understood leaves nothing out.
         let name = entry.file_name().to_string_lossy();
         let lower = name.to_lowercase();
@@ -210,7 +210,7 @@ impl Walked<'_> {
     /// Whether ripgrep passes over a file since it is binary.
     fn is_binary(&self, path: &Path) -> bool {
         use std::io::Read;
-        let Reader::Ripgrep(Ripgrep { binary: false, .. }) = &self.search.reader else { return false };
+        let SearchReader::Ripgrep(RipgrepOptions { binary: false, .. }) = &self.search.reader else { return false };
         let mut head = Vec::new();
         let read = std::fs::File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
         // A text of two bytes a character is decoded first.
