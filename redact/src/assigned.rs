@@ -7,7 +7,7 @@ mod read;
 mod weigh;
 
 use crate::{
-    Kind,
+    SecretKind,
     names::{self, Meaning, Weight},
     printed::behind_break,
     scan::Span,
@@ -156,7 +156,7 @@ fn among_arguments(bytes: &[u8], from: usize, meaning: Meaning) -> Option<Span> 
 }
 
 fn span(start: usize, end: usize, meaning: Meaning) -> Span {
-    Span { start, end, kind: Kind::from(meaning.kind) }
+    Span { start, end, kind: SecretKind::from(meaning.kind) }
 }
 
 /// Where the value begins that is joined to a name, and how it stands there if bare.

@@ -2,7 +2,7 @@
 //! `fill("#password", "…")`. Which argument it is, is known by the call; whether it is one, `value` says.
 
 use crate::{
-    Kind, assigned,
+    SecretKind, assigned,
     scan::Span,
     text::{line_start, until},
     value,
@@ -78,7 +78,7 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize) -> Option<Span> {
             literals.into_iter().next_back().filter(|&(from, to)| is_told && is_password(&bytes[from..to]))
         }
     };
-    secret.map(|(start, end)| Span { start, end, kind: Kind::from("code-literal") })
+    secret.map(|(start, end)| Span { start, end, kind: SecretKind::from("code-literal") })
 }
 
 /// The quoted arguments from `at` on, and where the call ends.

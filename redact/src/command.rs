@@ -1,7 +1,7 @@
 //! Credentials that commands and small files hold by place: `curl -u user:…`, `mysql -p…`, `.pgpass`, `chpasswd`.
 
 use crate::{
-    Kind,
+    SecretKind,
     scan::Span,
     text::{begins_word, behind_escape, line_end, line_start, skip_blanks, until},
     value,
@@ -145,7 +145,7 @@ pub(crate) const WORDS: &[&str] = &[
 ];
 
 fn span(start: usize, end: usize) -> Span {
-    Span { start, end, kind: Kind::from("command-password") }
+    Span { start, end, kind: SecretKind::from("command-password") }
 }
 
 /// What the flags of the command that begins at `at` hold; the answer is how far it was read.

@@ -9,7 +9,7 @@ use base64::{
 };
 
 use crate::{
-    Kind,
+    SecretKind,
     assigned::{self, Form},
     names::{Meaning, Weight},
     scan::Span,
@@ -109,7 +109,7 @@ pub(crate) fn find(bytes: &[u8], mut holds_secret: impl FnMut(&[u8]) -> bool, ou
         if end >= start + LEAST && end - start <= MOST && is_text_run(&bytes[start..end]) {
             let end = whole_run(bytes, start, end);
             if decoded(&digits_of(&bytes[start..end])).is_some_and(|text| is_text(&text) && holds_secret(&text)) {
-                out.push(Span { start, end, kind: Kind::from("base64") });
+                out.push(Span { start, end, kind: SecretKind::from("base64") });
             }
             seen = end;
         }
@@ -217,7 +217,7 @@ fn values(bytes: &[u8], at: usize, is_encoded: bool, out: &mut Vec<Span>) -> usi
         }
         let value = &bytes[from..to];
         if is_encoded && is_secret_value(value) || !is_encoded && tells(value) {
-            out.push(Span { start: from, end: to, kind: Kind::from("kubernetes-secret") });
+            out.push(Span { start: from, end: to, kind: SecretKind::from("kubernetes-secret") });
         }
         at = to;
     }

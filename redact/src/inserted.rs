@@ -1,7 +1,7 @@
 //! Values under telling columns: `INSERT INTO users (name, password) VALUES ('me', '…')`.
 
 use crate::{
-    Kind,
+    SecretKind,
     assigned::{self, Form},
     names::{self, Weight},
     scan::Span,
@@ -60,7 +60,7 @@ fn row(bytes: &[u8], mut at: usize, columns: &[Option<names::Meaning>], out: &mu
                 if let Some(Some(meaning)) = columns.get(column)
                     && assigned::is_secret(*meaning, &bytes[from..to], Form::Quoted)
                 {
-                    out.push(Span { start: from, end: to, kind: Kind::from(meaning.kind) });
+                    out.push(Span { start: from, end: to, kind: SecretKind::from(meaning.kind) });
                 }
                 at = to + slashes + 1;
             }

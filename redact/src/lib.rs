@@ -41,13 +41,13 @@ pub use rules::RulesError;
 pub use stream::Stream;
 
 /// What a secret is: `github-pat`, `password`, `private-key`.
-pub type Kind = Arc<str>;
+pub type SecretKind = Arc<str>;
 
 /// A secret that was found: what it is and where it was, in bytes of the text that was handed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundSecret {
     /// What it is.
-    pub kind: Kind,
+    pub kind: SecretKind,
     /// Where it was.
     pub range: Range<usize>,
 }
@@ -58,7 +58,7 @@ pub struct Redacted<'a> {
     /// The text: borrowed when nothing was found.
     pub text: Cow<'a, str>,
     /// What was found, in the order of the text; no two overlap.
-    pub found: Vec<Found>,
+    pub found: Vec<FoundSecret>,
 }
 
 /// Bytes without their secrets.
@@ -67,7 +67,7 @@ pub struct RedactedBytes<'a> {
     /// The bytes: borrowed when nothing was found.
     pub bytes: Cow<'a, [u8]>,
     /// What was found, in the order of the bytes; no two overlap.
-    pub found: Vec<Found>,
+    pub found: Vec<FoundSecret>,
 }
 
 /// The rules, ready to be used. A clone is a handle on the same ones.

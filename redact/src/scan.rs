@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use crate::{
-    Found, Kind, address, assigned, block, call, command, encoded, header, inserted, printed,
-    rules::{self, Rule, RulesError},
+    FoundSecret, SecretKind, address, assigned, block, call, command, encoded, header, inserted, printed,
+    rules::{self, KeyRule, RulesError},
     table, text,
     triggers::{Look, Triggers},
     unescaped::Unescaped,
@@ -21,13 +21,13 @@ const DEEPEST: usize = 3;
 pub(crate) struct Span {
     pub(crate) start: usize,
     pub(crate) end: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SecretKind,
 }
 
 /// The rules and the words that call them.
 #[derive(Debug)]
 pub(crate) struct Scanner {
-    rules: Vec<Rule>,
+    rules: Vec<KeyRule>,
     triggers: Triggers,
 }
 
@@ -42,7 +42,7 @@ impl Scanner {
     ///
     /// Taking one secret out may show another, since the mark ends words that were joined before. So what is left is
     /// looked at again, until there is nothing more.
-    pub(crate) fn find(&self, bytes: &[u8]) -> Vec<Found> {
+    pub(crate) fn find(&self, bytes: &[u8]) -> Vec<FoundSecret> {
         let mut found = self.look(bytes, 0);
         for _ in 0..MOST_ROUNDS {
             if found.is_empty() {
@@ -58,7 +58,7 @@ impl Scanner {
     }
 
     /// One look at the bytes. What lies in a mark of ours is not looked for.
-    fn look(&self, bytes: &[u8], depth: usize) -> Vec<Found> {
+    fn look(&self, bytes: &[u8], depth: usize) -> Vec<FoundSecret> {
         let mut spans = Vec::new();
         let mut escapes = Vec::new();
         let mut calls: Vec<(usize, usize)> = Vec::new();
@@ -135,7 +135,7 @@ impl Scanner {
         let ranges = spans.into_iter().flat_map(|span| outside(&marks, span));
         merged(
             ranges
-                .map(|span| Found { range: text::whole_characters(bytes, span.start..span.end), kind: span.kind })
+                .map(|span| FoundSecret { range: text::whole_characters(bytes, span.start..span.end), kind: span.kind })
                 .collect(),
         )
     }
@@ -174,10 +174,10 @@ fn outside(marks: &[Range<usize>], span: Span) -> Vec<Span> {
 }
 
 /// Ranges in order, those that overlap as one. Of two kinds the one of the longer range is kept.
-fn merged(mut found: Vec<Found>) -> Vec<Found> {
+fn merged(mut found: Vec<FoundSecret>) -> Vec<FoundSecret> {
     found.retain(|one| one.range.start < one.range.end);
     found.sort_by(|a, b| a.range.start.cmp(&b.range.start).then(b.range.end.cmp(&a.range.end)));
-    let mut out: Vec<Found> = Vec::with_capacity(found.len());
+    let mut out: Vec<FoundSecret> = Vec::with_capacity(found.len());
     let mut longest = 0;
     for one in found {
         match out.last_mut() {
@@ -199,7 +199,7 @@ fn merged(mut found: Vec<Found>) -> Vec<Found> {
 }
 
 /// What was found first, and then in the text without it, as ranges of the text as it was.
-fn joined(found: &[Found], more: &[Found]) -> Vec<Found> {
+fn joined(found: &[FoundSecret], more: &[FoundSecret]) -> Vec<FoundSecret> {
     let mut all = found.to_vec();
     let mut marks = Vec::with_capacity(found.len());
     let mut grown: isize = 0;
@@ -212,14 +212,14 @@ fn joined(found: &[Found], more: &[Found]) -> Vec<Found> {
     for one in more {
         let start = before(found, &marks, one.range.start, false);
         let end = before(found, &marks, one.range.end, true);
-        all.push(Found { kind: one.kind.clone(), range: start..end });
+        all.push(FoundSecret { kind: one.kind.clone(), range: start..end });
     }
     merged(all)
 }
 
 /// The place in the text as it was, of a place in the text with marks. Inside a mark it is an end of the secret. With
 /// each mark is how much the text has grown behind it.
-fn before(found: &[Found], marks: &[(Range<usize>, isize)], place: usize, to_end: bool) -> usize {
+fn before(found: &[FoundSecret], marks: &[(Range<usize>, isize)], place: usize, to_end: bool) -> usize {
     let index = marks.partition_point(|(mark, _)| mark.start < place);
     let Some(last) = index.checked_sub(1) else { return place };
     let (mark, grown) = &marks[last];

@@ -3,7 +3,7 @@
 //! A piece is let out only when enough of what follows is known, and is looked at with enough of what went before: what
 //! is found does not depend on where the pieces were cut, for secrets and contexts up to [`CONTEXT`] bytes.
 
-use crate::{Found, Redactor, text};
+use crate::{FoundSecret, Redactor, text};
 
 /// How much before and behind a place is known when it is decided on.
 const CONTEXT: usize = 96 * 1024;
@@ -58,10 +58,10 @@ impl Stream {
                 cut = inside.range.start.max(self.done);
             }
         }
-        let now: Vec<Found> = found
+        let now: Vec<FoundSecret> = found
             .into_iter()
             .filter(|one| one.range.end > self.done && one.range.start < cut)
-            .map(|one| Found {
+            .map(|one| FoundSecret {
                 range: one.range.start.max(self.done) - self.done..one.range.end.min(cut) - self.done,
                 kind: one.kind,
             })

@@ -2,7 +2,7 @@
 //! databases.
 
 use crate::{
-    Kind,
+    SecretKind,
     assigned::{self, Form},
     names::{self, Meaning, Weight},
     scan::Span,
@@ -57,7 +57,7 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, out: &mut Vec<Span>) 
             // Between blanks it is as often a word of prose or of code.
             let form = if field.is_quoted || field.is_tight { Form::Plain } else { Form::Bare };
             if assigned::is_secret(*meaning, value, form) {
-                out.push(Span { start: field.from, end: field.to, kind: Kind::from(meaning.kind) });
+                out.push(Span { start: field.from, end: field.to, kind: SecretKind::from(meaning.kind) });
             }
         }
     }

@@ -4,7 +4,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use crate::{
     call, command, printed,
-    rules::{Rule, RulesError},
+    rules::{KeyRule, RulesError},
     unescaped,
 };
 
@@ -102,7 +102,7 @@ pub(crate) struct Triggers {
 }
 
 impl Triggers {
-    pub(crate) fn new(rules: &[Rule]) -> Result<Self, RulesError> {
+    pub(crate) fn new(rules: &[KeyRule]) -> Result<Self, RulesError> {
         let mut by_word: std::collections::BTreeMap<&str, Vec<usize>> = std::collections::BTreeMap::new();
         for (i, rule) in rules.iter().enumerate() {
             for word in &rule.keywords {
