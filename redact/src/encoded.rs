@@ -10,8 +10,8 @@ use base64::{
 
 use crate::{
     SecretKind,
-    assigned::{self, Form},
-    names::{Meaning, Weight},
+    assigned::{self, ValueForm},
+    names::{NameMeaning, NameWeight},
     scan::Span,
     text::{is_escaped_break, until},
     value,
@@ -243,14 +243,14 @@ fn is_secret_value(value: &[u8]) -> bool {
 fn tells(value: &[u8]) -> bool {
     /// A word of letters alone is the name of a user or a host, until it is as long as a phrase.
     const LONGEST_WORD: usize = 16;
-    let meaning = Meaning { weight: Weight::All, kind: "kubernetes-secret" };
+    let meaning = NameMeaning { weight: NameWeight::All, kind: "kubernetes-secret" };
     let value = value.trim_ascii_end();
     let is_word = value::is_words(value) && !value.iter().any(u8::is_ascii_digit) && value.len() < LONGEST_WORD;
     value.len() >= 6
         && !is_word
         && !value::is_sentence(value)
         && !value::is_number(value)
-        && assigned::is_secret(meaning, value, Form::Plain)
+        && assigned::is_secret(meaning, value, ValueForm::Plain)
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ use std::{
 };
 
 pub use rules::RulesError;
-pub use stream::Stream;
+pub use stream::RedactingStream;
 
 /// What a secret is: `github-pat`, `password`, `private-key`.
 pub type SecretKind = Arc<str>;
@@ -137,8 +137,8 @@ impl Redactor {
 
     /// Begins to redact a text that comes in pieces.
     #[must_use]
-    pub fn stream(&self) -> Stream {
-        Stream::new(self.clone())
+    pub fn stream(&self) -> RedactingStream {
+        RedactingStream::new(self.clone())
     }
 }
 

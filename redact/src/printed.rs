@@ -48,7 +48,7 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, seen: &mut usize) -> 
     let is_told = is_telling
         || bytes[start..line_end]
             .split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')))
-            .any(|name| names::meaning(name).is_some_and(|m| m.weight > names::Weight::Little));
+            .any(|name| names::meaning(name).is_some_and(|m| m.weight > names::NameWeight::Little));
     if !is_told || line_end >= bytes.len() {
         return None;
     }

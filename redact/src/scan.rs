@@ -6,7 +6,7 @@ use crate::{
     FoundSecret, SecretKind, address, assigned, block, call, command, encoded, header, inserted, printed,
     rules::{self, KeyRule, RulesError},
     table, text,
-    triggers::{Look, Triggers},
+    triggers::{Detector, Triggers},
     unescaped::Unescaped,
 };
 
@@ -64,11 +64,11 @@ impl Scanner {
         let mut calls: Vec<(usize, usize)> = Vec::new();
         let mut last_name = usize::MAX;
         // How far each kind of look has seen: a text that begins one at every place is still read once.
-        let mut seen = Seen::default();
+        let mut seen = ScanProgress::default();
         self.triggers.each(bytes, |look, start, end| match look {
-            Look::Rules(from, to) => calls.extend(self.triggers.rules[from..to].iter().map(|&rule| (rule, start))),
-            Look::Name if start < seen.value => {}
-            Look::Name => {
+            Detector::Rules(from, to) => calls.extend(self.triggers.rules[from..to].iter().map(|&rule| (rule, start))),
+            Detector::Name if start < seen.value => {}
+            Detector::Name => {
                 let (from, to) = assigned::name_around(bytes, start);
                 if last_name != to {
                     last_name = to;
@@ -80,36 +80,36 @@ impl Scanner {
                     }
                 }
             }
-            Look::Address => spans.extend(address::find(bytes, start)),
-            Look::Block | Look::Body if start < seen.block => {}
-            Look::Block | Look::Body => {
+            Detector::Address => spans.extend(address::find(bytes, start)),
+            Detector::Block | Detector::Body if start < seen.block => {}
+            Detector::Block | Detector::Body => {
                 let found =
-                    if look == Look::Block { block::find(bytes, start, end) } else { block::headless(bytes, start) };
+                    if look == Detector::Block { block::find(bytes, start, end) } else { block::headless(bytes, start) };
                 seen.block = found.as_ref().map_or(seen.block, |span| span.end);
                 spans.extend(found);
             }
-            Look::WebToken => spans.extend(header::web_token(bytes, start)),
-            Look::Scheme => spans.extend(header::scheme(bytes, start, end - 1)),
-            Look::Authorization => header::authorization(bytes, start, end, &mut spans),
-            Look::Cookie if start < seen.cookie => {}
-            Look::Cookie if bytes[start..end].contains(&b'-') => {
+            Detector::WebToken => spans.extend(header::web_token(bytes, start)),
+            Detector::Scheme => spans.extend(header::scheme(bytes, start, end - 1)),
+            Detector::Authorization => header::authorization(bytes, start, end, &mut spans),
+            Detector::Cookie if start < seen.cookie => {}
+            Detector::Cookie if bytes[start..end].contains(&b'-') => {
                 let from = text::until(bytes, end, 8, |b| !matches!(b, b' ' | b'"' | b'\'' | b'=' | b'\\'));
                 seen.cookie = header::pairs(bytes, from, &mut spans);
             }
-            Look::Cookie => seen.cookie = header::cookies(bytes, end, &mut spans),
-            Look::Command if start < seen.command => {}
-            Look::Command => seen.command = command::find(bytes, start, &mut spans),
-            Look::Pgpass => spans.extend(command::pgpass(bytes, start)),
-            Look::Piped => spans.extend(command::piped(bytes, start)),
-            Look::Quoted => spans.extend(command::quoted(bytes, end)),
-            Look::Pair => spans.extend(command::pair(bytes, end)),
-            Look::Call => spans.extend(call::find(bytes, start, end)),
-            Look::Printed => spans.extend(printed::find(bytes, start, end, &mut seen.printed)),
-            Look::Rows if start < seen.rows => {}
-            Look::Rows => seen.rows = inserted::find(bytes, start, end, &mut spans),
-            Look::Manifest if start < seen.manifest => {}
-            Look::Manifest => seen.manifest = encoded::manifest(bytes, start, end, &mut spans),
-            Look::Escape => escapes.push(start),
+            Detector::Cookie => seen.cookie = header::cookies(bytes, end, &mut spans),
+            Detector::Command if start < seen.command => {}
+            Detector::Command => seen.command = command::find(bytes, start, &mut spans),
+            Detector::Pgpass => spans.extend(command::pgpass(bytes, start)),
+            Detector::Piped => spans.extend(command::piped(bytes, start)),
+            Detector::Quoted => spans.extend(command::quoted(bytes, end)),
+            Detector::Pair => spans.extend(command::pair(bytes, end)),
+            Detector::Call => spans.extend(call::find(bytes, start, end)),
+            Detector::Printed => spans.extend(printed::find(bytes, start, end, &mut seen.printed)),
+            Detector::Rows if start < seen.rows => {}
+            Detector::Rows => seen.rows = inserted::find(bytes, start, end, &mut spans),
+            Detector::Manifest if start < seen.manifest => {}
+            Detector::Manifest => seen.manifest = encoded::manifest(bytes, start, end, &mut spans),
+            Detector::Escape => escapes.push(start),
         });
         calls.sort_unstable();
         for of_rule in calls.chunk_by(|a, b| a.0 == b.0) {
@@ -143,7 +143,7 @@ impl Scanner {
 
 /// How far a text was read by the looks that read on.
 #[derive(Default)]
-struct Seen {
+struct ScanProgress {
     value: usize,
     block: usize,
     cookie: usize,

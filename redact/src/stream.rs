@@ -12,7 +12,7 @@ const PART: usize = 1024 * 1024;
 
 /// A text that is being redacted as it comes.
 #[derive(Debug)]
-pub struct Stream {
+pub struct RedactingStream {
     redactor: Redactor,
     /// What was let out last, kept as context, and what is still to be let out.
     held: Vec<u8>,
@@ -22,7 +22,7 @@ pub struct Stream {
     part: usize,
 }
 
-impl Stream {
+impl RedactingStream {
     pub(crate) fn new(redactor: Redactor) -> Self {
         Self { redactor, held: Vec::new(), done: 0, context: CONTEXT, part: PART }
     }
