@@ -57,7 +57,7 @@ pub(super) enum RequestPart<'a> {
         /// Where it runs; or why that cannot be told, or why the line as a whole is not followed.
         place: Result<&'a WorkingDir, &'a str>,
         /// What the tables know of it.
-        known: Result<&'a tools::KnownSafe, &'a str>,
+        known: Result<&'a tools::ReadOnlyCommand, &'a str>,
         /// The shell around the line.
         wrapper: &'a [String],
     },
