@@ -27,7 +27,7 @@ const ELSEWHERE: u32 = 3;
 pub(crate) const KEY: &str = "loop";
 
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct WindowStep {
     same: (u64, u64),
     alike: Option<(u64, u64)>,
     /// An edit or something else that worked and may be a new idea.
@@ -38,8 +38,8 @@ struct Seen {
 
 /// What is remembered to find circles.
 #[derive(Debug, Default)]
-pub(crate) struct Circle {
-    window: VecDeque<Seen>,
+pub(crate) struct LoopDetector {
+    window: VecDeque<WindowStep>,
     edits: VecDeque<(Edit, bool, EventId, Timestamp)>,
     /// What belongs to the circle that was found, and how often it went round.
     found: BTreeSet<(u64, u64)>,
@@ -47,7 +47,7 @@ pub(crate) struct Circle {
     elsewhere: u32,
 }
 
-impl Circle {
+impl LoopDetector {
     pub(crate) fn len(&self) -> usize {
         self.window.len() + self.edits.len() + self.found.len()
     }
@@ -61,7 +61,7 @@ impl Circle {
             return;
         }
         let fails = step.failed.is_some() || step.barren;
-        let seen = Seen {
+        let seen = WindowStep {
             same: (step.same, step.result),
             alike: fails.then_some((step.kin, step.shape)),
             works: !fails && step.edit.is_some(),
@@ -109,7 +109,7 @@ impl Circle {
         }
     }
 
-    fn raise(&mut self, round: Round, what: String, why: String, step: &Step, at: Timestamp, book: &mut Book) {
+    fn raise(&mut self, round: LoopFound, what: String, why: String, step: &Step, at: Timestamp, book: &mut Book) {
         self.found = round.found;
         self.rounds = round.count;
         self.elsewhere = 0;
@@ -119,8 +119,8 @@ impl Circle {
     }
 
     /// The same step with the same result, and little else since it was made so often.
-    fn same_again(&self, seen: Seen, rules: &Rules) -> Option<Round> {
-        let alike = |other: &Seen| other.same == seen.same;
+    fn same_again(&self, seen: WindowStep, rules: &Rules) -> Option<LoopFound> {
+        let alike = |other: &WindowStep| other.same == seen.same;
         let round = |wanted| self.round(alike, |other| other.same, wanted, rules.loop_novelty_percent);
         // A wide circle needs fewer rounds to be one.
         let wide = || round(rules.loop_repeats.saturating_sub(1)).filter(|round| round.steps >= WIDE);
@@ -128,36 +128,36 @@ impl Circle {
     }
 
     /// Attempts of one kind that fail alike, and nothing that worked in between.
-    fn alike_again(&self, seen: Seen, barren: bool, rules: &Rules) -> Option<Round> {
+    fn alike_again(&self, seen: WindowStep, barren: bool, rules: &Rules) -> Option<LoopFound> {
         seen.alike?;
         // A search that finds nothing is no mistake yet.
         let wanted = if barren { rules.loop_attempts + 3 } else { rules.loop_attempts };
-        let alike = |other: &Seen| other.alike == seen.alike;
+        let alike = |other: &WindowStep| other.alike == seen.alike;
         let round = self.round(alike, |other| other.alike.unwrap_or(other.same), wanted, rules.loop_novelty_percent)?;
         let worked = self.window.iter().rev().take(round.steps).any(|seen| seen.works);
         (!worked).then_some(round)
     }
 
     /// Whether what failed alike was the same call each time.
-    fn is_one_call(&self, seen: Seen, round: &Round) -> bool {
+    fn is_one_call(&self, seen: WindowStep, round: &LoopFound) -> bool {
         let mut alike = self.window.iter().rev().take(round.steps).filter(|other| other.alike == seen.alike);
         alike.all(|other| other.same.0 == seen.same.0)
     }
 
     fn round(
         &self,
-        alike: impl Fn(&Seen) -> bool,
-        name: impl Fn(&Seen) -> (u64, u64),
+        alike: impl Fn(&WindowStep) -> bool,
+        name: impl Fn(&WindowStep) -> (u64, u64),
         wanted: u32,
         percent: u32,
-    ) -> Option<Round> {
+    ) -> Option<LoopFound> {
         let wanted = wanted.max(2) as usize;
         let first = self.window.iter().enumerate().rev().filter(|(_, other)| alike(other)).nth(wanted - 1)?.0;
         let span = self.window.range(first..);
         let different: BTreeSet<(u64, u64)> = span.clone().map(&name).collect();
         let steps = self.window.len() - first;
         // The last step closes the last round.
-        (different.len() * 100 <= percent as usize * steps).then(|| Round {
+        (different.len() * 100 <= percent as usize * steps).then(|| LoopFound {
             count: u32::try_from(wanted).unwrap_or(u32::MAX),
             different: different.len(),
             steps,
@@ -168,7 +168,7 @@ impl Circle {
     }
 
     /// Notes an edit; whether enough of them took back earlier ones by now.
-    fn edited(&mut self, edit: Edit, seen: Seen, rules: &Rules) -> bool {
+    fn edited(&mut self, edit: Edit, seen: WindowStep, rules: &Rules) -> bool {
         let back = match edit.old {
             Some(old) => self.edits.iter().any(|(other, ..)| {
                 other.file == edit.file && other.old == Some(edit.new) && other.new == old && edit.new != old
@@ -197,7 +197,7 @@ impl Circle {
         let of_it: Vec<_> =
             self.edits.iter().filter(|(other, ..)| other.file == last.file && is_same_place(other, &last)).collect();
         let count = u32::try_from(of_it.iter().filter(|(_, back, ..)| *back).count()).unwrap_or(u32::MAX);
-        let round = Round {
+        let round = LoopFound {
             count,
             different: 2,
             steps: of_it.len(),
@@ -211,7 +211,7 @@ impl Circle {
     }
 
     /// A circle is known: does it go on?
-    fn go_on(&mut self, seen: Seen, reverted: bool, step: &Step, at: Timestamp, book: &mut Book) {
+    fn go_on(&mut self, seen: WindowStep, reverted: bool, step: &Step, at: Timestamp, book: &mut Book) {
         let alike =
             seen.alike.is_some() && self.window.iter().rev().skip(1).take(8).any(|other| other.alike == seen.alike);
         if self.found.contains(&seen.same) || reverted || alike {
@@ -244,7 +244,7 @@ fn is_same_place(one: &Edit, other: &Edit) -> bool {
     }
 }
 
-struct Round {
+struct LoopFound {
     count: u32,
     different: usize,
     steps: usize,

@@ -27,13 +27,13 @@ pub(crate) const KEY: &str = "context_full";
 
 /// What is known of the context.
 #[derive(Debug, Default)]
-pub(crate) struct Context {
+pub(crate) struct ContextUse {
     model: Option<String>,
     /// More than the known context was used: it is the large one.
     large: bool,
 }
 
-impl Context {
+impl ContextUse {
     pub(crate) fn model(&mut self, model: Option<&str>) {
         if let Some(model) = model.filter(|model| !model.starts_with('<'))
             && self.model.as_deref() != Some(model)

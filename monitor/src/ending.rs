@@ -18,14 +18,14 @@ const PROMPT: usize = 100;
 
 /// What the agent was busy with, and how it ended.
 #[derive(Debug, Default)]
-pub(crate) struct Ending {
+pub(crate) struct EndingDetector {
     prompt: Option<String>,
     /// The open turn: since when.
     turn: Option<Timestamp>,
     steps: u32,
     /// The last run of tests: whether they passed, and how they were run.
     tests: Option<(bool, String)>,
-    done: Option<Done>,
+    done: Option<CompletedTurn>,
     completion_due: Option<Timestamp>,
     idle_due: Option<Timestamp>,
     cut_off: bool,
@@ -34,13 +34,13 @@ pub(crate) struct Ending {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Done {
+struct CompletedTurn {
     event: EventId,
     started_at: Timestamp,
     at: Timestamp,
 }
 
-impl Ending {
+impl EndingDetector {
     pub(crate) fn is_open(&self) -> bool {
         self.turn.is_some()
     }
@@ -75,7 +75,7 @@ impl Ending {
         let started_at = self.turn.take().unwrap_or(at);
         self.cut_off = outcome == TurnOutcome::Exited;
         self.last = Some((started_at, at));
-        self.done = (outcome == TurnOutcome::Completed).then_some(Done { event, started_at, at });
+        self.done = (outcome == TurnOutcome::Completed).then_some(CompletedTurn { event, started_at, at });
         book.resolve_kinds(&[FindingKind::LongJob], at, "the turn is over");
     }
 

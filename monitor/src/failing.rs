@@ -19,7 +19,7 @@ const COMMANDS: usize = 16;
 const EVIDENCE: usize = 8;
 
 #[derive(Debug)]
-struct Failing {
+struct RepeatedFailure {
     command: u64,
     result: u64,
     /// The tests that fail, where they are named.
@@ -34,15 +34,15 @@ struct Failing {
 
 /// Commands that fail.
 #[derive(Debug, Default)]
-pub(crate) struct Failures {
-    failing: VecDeque<Failing>,
+pub(crate) struct FailureDetector {
+    failing: VecDeque<RepeatedFailure>,
 }
 
 fn key(command: u64) -> String {
     format!("repeated_failure:{command:016x}")
 }
 
-impl Failures {
+impl FailureDetector {
     pub(crate) fn len(&self) -> usize {
         self.failing.len()
     }
@@ -80,14 +80,14 @@ impl Failures {
             Some(failing) if failing.result == result => failing,
             // The same tests fail, with other words.
             Some(failing) if failing.tests.is_some() && failing.tests == step.tests => {
-                Failing { result, count: 0, ..failing }
+                RepeatedFailure { result, count: 0, ..failing }
             }
             Some(_) | None => {
                 if before.is_some() {
                     book.resolve(&key(command), at, "it fails in another way now");
                 }
                 let (first_at, tests) = (step.began_at, step.tests);
-                Failing { command, result, tests, count: 0, of_tests: 0, first_at, evidence: VecDeque::new() }
+                RepeatedFailure { command, result, tests, count: 0, of_tests: 0, first_at, evidence: VecDeque::new() }
             }
         };
         failing.count = failing.count.saturating_add(1);

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use events::{Event, Finding, SessionId, Timestamp};
 use projections::Session;
 
-use crate::{rules::Rules, watch::Watch};
+use crate::{rules::Rules, watch::SessionWatch};
 
 /// Watches sessions. Every method that takes something gives the findings that changed by it, for the caller
 /// to store: opened, changed in what matters, acknowledged, resolved. The same log gives the same findings.
@@ -15,15 +15,15 @@ use crate::{rules::Rules, watch::Watch};
 #[derive(Debug)]
 pub struct Monitor {
     rules: Rules,
-    sessions: HashMap<SessionId, Watched>,
+    sessions: HashMap<SessionId, WatchedSession>,
     due: BTreeSet<(Timestamp, SessionId)>,
     /// Up to this position events were taken before a restart.
     taken: u64,
 }
 
 #[derive(Debug)]
-struct Watched {
-    watch: Watch,
+struct WatchedSession {
+    watch: SessionWatch,
     due: Option<Timestamp>,
 }
 
@@ -116,9 +116,9 @@ impl Monitor {
         self.sessions.values().map(|watched| watched.watch.held()).sum()
     }
 
-    fn watched(&mut self, id: SessionId) -> (&mut Watch, &Rules) {
+    fn watched(&mut self, id: SessionId) -> (&mut SessionWatch, &Rules) {
         let rules = &self.rules;
-        let watched = self.sessions.entry(id).or_insert_with(|| Watched { watch: Watch::new(id, rules), due: None });
+        let watched = self.sessions.entry(id).or_insert_with(|| WatchedSession { watch: SessionWatch::new(id, rules), due: None });
         (&mut watched.watch, rules)
     }
 
@@ -133,7 +133,7 @@ impl Monitor {
         oldest.watch.book.drain()
     }
 
-    fn forget(&mut self, id: SessionId) -> Option<Watched> {
+    fn forget(&mut self, id: SessionId) -> Option<WatchedSession> {
         let watched = self.sessions.remove(&id)?;
         if let Some(due) = watched.due {
             self.due.remove(&(due, id));

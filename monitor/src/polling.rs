@@ -21,7 +21,7 @@ const ELSEWHERE: u32 = 3;
 pub(crate) const KEY: &str = "loop:poll";
 
 #[derive(Debug)]
-struct Watched {
+struct PolledStep {
     same: u64,
     exact: u64,
     unchanged: u32,
@@ -32,7 +32,7 @@ struct Watched {
 /// What is waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Polling {
-    watched: VecDeque<Watched>,
+    watched: VecDeque<PolledStep>,
     /// The last step only waited, so the next one looks.
     waited: bool,
     /// Steps since that were about something else.
@@ -77,7 +77,7 @@ impl Polling {
                 if known.is_some() {
                     book.resolve(KEY, at, "what is waited for changed");
                 }
-                Watched {
+                PolledStep {
                     same: step.same,
                     exact: step.exact,
                     unchanged: 0,

@@ -19,7 +19,7 @@ pub(crate) const RETRYING: &str = "stuck:retrying";
 
 /// What may be going on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Work {
+pub(crate) enum PendingWork {
     /// Nothing is expected.
     None,
     /// The model was asked.
@@ -32,7 +32,7 @@ pub(crate) enum Work {
 
 /// What is remembered to find what hangs.
 #[derive(Debug)]
-pub(crate) struct Stuck {
+pub(crate) struct StuckDetector {
     progress_at: Timestamp,
     last: Option<EventId>,
     retries: u32,
@@ -40,7 +40,7 @@ pub(crate) struct Stuck {
     attempts: VecDeque<EventId>,
 }
 
-impl Stuck {
+impl StuckDetector {
     pub(crate) fn new(at: Timestamp) -> Self {
         Self { progress_at: at, last: None, retries: 0, since: None, attempts: VecDeque::new() }
     }
@@ -112,21 +112,21 @@ impl Stuck {
     }
 
     /// When silence has lasted too long.
-    pub(crate) fn due(&self, work: Work, rules: &Rules, book: &Book) -> Option<Timestamp> {
+    pub(crate) fn due(&self, work: PendingWork, rules: &Rules, book: &Book) -> Option<Timestamp> {
         let limit = match work {
-            Work::Model => rules.stuck_ms,
-            Work::Tool => rules.stuck_tool_ms,
-            Work::None | Work::Patient => return None,
+            PendingWork::Model => rules.stuck_ms,
+            PendingWork::Tool => rules.stuck_tool_ms,
+            PendingWork::None | PendingWork::Patient => return None,
         };
         (!book.is_open(SILENT)).then(|| self.progress_at.plus_ms(limit))
     }
 
     /// Silence has lasted too long.
-    pub(crate) fn ring(&mut self, work: Work, what: Option<&str>, at: Timestamp, book: &mut Book) {
+    pub(crate) fn ring(&mut self, work: PendingWork, what: Option<&str>, at: Timestamp, book: &mut Book) {
         let minutes = at.since_ms(self.progress_at) / 60_000;
         let (what, waits) = match (work, what) {
-            (Work::Tool, Some(tool)) => (format!("{tool} has been at work for {minutes} min"), "a tool is at work"),
-            (Work::Tool | Work::Model | Work::None | Work::Patient, _) => {
+            (PendingWork::Tool, Some(tool)) => (format!("{tool} has been at work for {minutes} min"), "a tool is at work"),
+            (PendingWork::Tool | PendingWork::Model | PendingWork::None | PendingWork::Patient, _) => {
                 (format!("nothing was heard for {minutes} min in an open turn"), "no command runs")
             }
         };

@@ -22,7 +22,7 @@ pub(crate) const KINDS: &[FindingKind] =
     &[FindingKind::Auth, FindingKind::RateLimit, FindingKind::Quota, FindingKind::Network, FindingKind::Provider];
 
 #[derive(Debug, Default)]
-struct Tally {
+struct ErrorTally {
     count: u32,
     first_at: Option<Timestamp>,
     evidence: Vec<EventId>,
@@ -30,15 +30,15 @@ struct Tally {
 
 /// Errors since the model answered last.
 #[derive(Debug, Default)]
-pub(crate) struct Trouble {
-    tallies: BTreeMap<FindingKind, Tally>,
+pub(crate) struct RequestErrors {
+    tallies: BTreeMap<FindingKind, ErrorTally>,
     /// An error after which the agent did not try again and the model did not answer yet.
     unanswered: Option<Raise>,
     /// When a limit is said to be over.
     until: BTreeMap<FindingKind, Timestamp>,
 }
 
-impl Trouble {
+impl RequestErrors {
     pub(crate) fn take(&mut self, event: &Event, error: &ErrorReported, at: Timestamp, rules: &Rules, book: &mut Book) {
         let text = event.text.as_deref().unwrap_or_default();
         let Some((kind, severity)) = kind_of(error) else { return };

@@ -12,16 +12,16 @@ use projections::{Session, shorten::one_line};
 use crate::{
     approvals::{Approvals, QUESTION},
     book::{Book, Raise},
-    circle::{self, Circle},
+    circle::{self, LoopDetector},
     conflict,
-    context::Context,
-    ending::Ending,
-    failing::Failures,
+    context::ContextUse,
+    ending::EndingDetector,
+    failing::FailureDetector,
     polling::{self, Polling},
     rules::Rules,
     step::Calls,
-    stuck::{Stuck, Work},
-    trouble::Trouble,
+    stuck::{StuckDetector, PendingWork},
+    trouble::RequestErrors,
 };
 
 /// What was concluded so long after it happened was concluded of the past, ms.
@@ -31,7 +31,7 @@ const LAST_WORDS_MS: i64 = 60_000;
 
 /// A session that is watched.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct SessionWatch {
     pub(crate) book: Book,
     clock: Timestamp,
     /// The position of the last event that was taken as it happened.
@@ -52,14 +52,14 @@ pub(crate) struct Watch {
     unasked: Option<(EventId, String)>,
     answered_at: Timestamp,
     calls: Calls,
-    circle: Circle,
+    circle: LoopDetector,
     polling: Polling,
-    failures: Failures,
-    stuck: Stuck,
-    trouble: Trouble,
+    failures: FailureDetector,
+    stuck: StuckDetector,
+    trouble: RequestErrors,
     approvals: Approvals,
-    context: Context,
-    ending: Ending,
+    context: ContextUse,
+    ending: EndingDetector,
 }
 
 /// When an event happened, as the reducer has it: by our clock what was seen live, by its own what is history
@@ -78,7 +78,7 @@ fn is_past(event: &Event) -> bool {
     event.history || event.derived && event.observed_at.since_ms(event.created_at) > PAST_MS
 }
 
-impl Watch {
+impl SessionWatch {
     pub(crate) fn new(session: SessionId, rules: &Rules) -> Self {
         Self {
             book: Book::new(session, &rules.off),
@@ -94,14 +94,14 @@ impl Watch {
             unasked: None,
             answered_at: Timestamp::MIN,
             calls: Calls::default(),
-            circle: Circle::default(),
+            circle: LoopDetector::default(),
             polling: Polling::default(),
-            failures: Failures::default(),
-            stuck: Stuck::new(Timestamp::MIN),
-            trouble: Trouble::default(),
+            failures: FailureDetector::default(),
+            stuck: StuckDetector::new(Timestamp::MIN),
+            trouble: RequestErrors::default(),
             approvals: Approvals::default(),
-            context: Context::default(),
-            ending: Ending::default(),
+            context: ContextUse::default(),
+            ending: EndingDetector::default(),
         }
     }
 
@@ -153,7 +153,7 @@ impl Watch {
         let at = moment(event).max(self.clock);
         if !is_past(event) && !event.derived {
             if !self.live {
-                self.stuck = Stuck::new(at);
+                self.stuck = StuckDetector::new(at);
             }
             self.live = true;
             self.stuck.begin(at);
@@ -227,21 +227,21 @@ impl Watch {
             )
     }
 
-    fn work(&self) -> Work {
+    fn work(&self) -> PendingWork {
         let runs = match self.state {
-            Some((State::Running, Some(Reason::Subagents))) => return Work::Patient,
+            Some((State::Running, Some(Reason::Subagents))) => return PendingWork::Patient,
             Some((State::Running, _)) => true,
             Some((State::Waiting | State::WaitingApproval | State::Idle | State::Exited | State::Unknown, _))
             | None => false,
         };
         if !runs || !self.ending.is_open() || !self.approvals.is_empty() {
-            Work::None
+            PendingWork::None
         } else if self.calls.iter().any(|call| call.takes_its_time() && !call.background) {
-            Work::Patient
+            PendingWork::Patient
         } else if self.calls.iter().any(|call| !call.background) {
-            Work::Tool
+            PendingWork::Tool
         } else {
-            Work::Model
+            PendingWork::Model
         }
     }
 
@@ -475,7 +475,7 @@ impl Watch {
         self.begin_anew(at, why);
         self.calls.clear();
         self.stuck.ended(at, &mut self.book);
-        self.trouble = Trouble::default();
+        self.trouble = RequestErrors::default();
         self.approvals.gone(at, &mut self.book);
         let stays = [FindingKind::Crash, FindingKind::OpenWork];
         let rest: Vec<FindingKind> = FindingKind::ALL.iter().copied().filter(|kind| !stays.contains(kind)).collect();
