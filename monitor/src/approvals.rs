@@ -12,7 +12,7 @@ use events::{
 use projections::{Session, shorten::one_line};
 
 use crate::{
-    book::{Book, Raise},
+    book::{SessionFindings, NewFinding},
     risk::{Asked, risk},
     rules::Rules,
 };
@@ -121,7 +121,7 @@ impl Approvals {
         resolved: &ApprovalResolved,
         at: Timestamp,
         rules: &Rules,
-        book: &mut Book,
+        book: &mut SessionFindings,
     ) {
         let trusted = event.derived || event.source == Source::Runtime;
         if !trusted || resolved.outcome.is_some() && resolved.state.is_none() && resolved.allowed.is_none() {
@@ -143,7 +143,7 @@ impl Approvals {
         self.close(&resolved.approval_id, how, at, rules, book);
     }
 
-    fn close(&mut self, approval: &str, how: &str, at: Timestamp, rules: &Rules, book: &mut Book) {
+    fn close(&mut self, approval: &str, how: &str, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
         self.over_at = Some(at);
         if let Some(pending) = self.pending.remove(approval)
             && pending.asks_a_question()
@@ -155,7 +155,7 @@ impl Approvals {
     }
 
     /// The process is gone: nobody asks any more.
-    pub(crate) fn gone(&mut self, at: Timestamp, book: &mut Book) {
+    pub(crate) fn gone(&mut self, at: Timestamp, book: &mut SessionFindings) {
         self.pending.clear();
         book.resolve_kinds(
             &[FindingKind::Approval, FindingKind::RiskyApproval, FindingKind::ApprovalBacklog, FindingKind::Question],
@@ -165,7 +165,7 @@ impl Approvals {
     }
 
     /// Brings what is known in line with the reducer's word, after a restart above all.
-    pub(crate) fn look(&mut self, session: &Session, at: Timestamp, rules: &Rules, book: &mut Book) {
+    pub(crate) fn look(&mut self, session: &Session, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
         let is_pending = |id: &str| session.pending_approvals.iter().any(|pending| pending == id);
         let open = book.open().filter_map(|finding| finding.approval_id.clone());
         let known = self.pending.iter().filter(|(_, p)| p.sequence <= session.last_sequence).map(|(id, _)| id.clone());
@@ -202,7 +202,7 @@ impl Approvals {
         soon.chain(long).min()
     }
 
-    pub(crate) fn ring(&mut self, waits: bool, at: Timestamp, rules: &Rules, book: &mut Book) {
+    pub(crate) fn ring(&mut self, waits: bool, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
         let after_ms = told_after_ms(waits, rules);
         for (id, pending) in &mut self.pending {
             if !pending.rung && pending.opened_at.plus_ms(after_ms) <= at {
@@ -217,7 +217,7 @@ impl Approvals {
     }
 
     /// Whether too many wait, or one for too long.
-    fn count(&self, at: Timestamp, rules: &Rules, book: &mut Book) {
+    fn count(&self, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
         let waiting = || self.pending.values().filter(|p| p.rung && !p.asks_a_question());
         let count = u32::try_from(waiting().count()).unwrap_or(u32::MAX);
         let longest = waiting().map(|p| at.since_ms(p.opened_at)).max().unwrap_or(0);
@@ -231,8 +231,8 @@ impl Approvals {
         let why = format!("{count} wait, the first of them for {}", lasted(longest));
         let first_at = waiting().map(|p| p.opened_at).min().unwrap_or(at);
         let evidence = waiting().filter_map(|p| p.event).collect();
-        let raise = Raise::new(FindingKind::ApprovalBacklog, Severity::Warning, what, why, first_at);
-        book.raise(Raise { evidence, count, ..raise }, at);
+        let raise = NewFinding::new(FindingKind::ApprovalBacklog, Severity::Warning, what, why, first_at);
+        book.raise(NewFinding { evidence, count, ..raise }, at);
     }
 }
 
@@ -241,7 +241,7 @@ fn told_after_ms(waits: bool, rules: &Rules) -> i64 {
     if waits { rules.approval_ms } else { rules.approval_ms.max(WITH_A_HOOK_MS) }
 }
 
-fn raise_of(id: &str, pending: &Pending) -> Raise {
+fn raise_of(id: &str, pending: &Pending) -> NewFinding {
     let tool = pending.tool.as_deref().unwrap_or(match pending.kind {
         Some(ApprovalKind::Command) => "a command",
         Some(ApprovalKind::Edit | ApprovalKind::Write) => "an edit",
@@ -260,20 +260,20 @@ fn raise_of(id: &str, pending: &Pending) -> Raise {
     let first_at = pending.opened_at;
     let raise = if pending.asks_a_question() {
         let why = "the agent asked its user something and waits".to_owned();
-        Raise::new(FindingKind::Question, Severity::Warning, format!("asks {subject}"), why, first_at)
+        NewFinding::new(FindingKind::Question, Severity::Warning, format!("asks {subject}"), why, first_at)
     } else if let Some(risk) = pending.risk {
         let why = format!("the agent stopped to ask, and {risk}");
         let raise =
-            Raise::new(FindingKind::RiskyApproval, Severity::Error, format!("asks leave for {subject}"), why, first_at);
-        Raise { key: key(id), ..raise }
+            NewFinding::new(FindingKind::RiskyApproval, Severity::Error, format!("asks leave for {subject}"), why, first_at);
+        NewFinding { key: key(id), ..raise }
     } else {
         let why = "the agent stopped to ask for permission".to_owned();
         let raise =
-            Raise::new(FindingKind::Approval, Severity::Warning, format!("asks leave for {subject}"), why, first_at);
-        Raise { key: key(id), ..raise }
+            NewFinding::new(FindingKind::Approval, Severity::Warning, format!("asks leave for {subject}"), why, first_at);
+        NewFinding { key: key(id), ..raise }
     };
     let evidence = pending.event.into_iter().collect();
-    Raise { approval_id: Some(id.to_owned()), subject: Some(subject), evidence, ..raise }
+    NewFinding { approval_id: Some(id.to_owned()), subject: Some(subject), evidence, ..raise }
 }
 /// How long something lasted, for people.
 fn lasted(ms: i64) -> String {

@@ -17,7 +17,7 @@ const EVIDENCE: usize = 16;
 
 /// What is to be raised.
 #[derive(Debug, Clone)]
-pub(crate) struct Raise {
+pub(crate) struct NewFinding {
     pub(crate) kind: FindingKind,
     pub(crate) severity: Severity,
     pub(crate) key: String,
@@ -31,7 +31,7 @@ pub(crate) struct Raise {
     pub(crate) until: Option<Timestamp>,
 }
 
-impl Raise {
+impl NewFinding {
     /// Something seen once, whose key is its kind.
     pub(crate) fn new(kind: FindingKind, severity: Severity, what: String, why: String, at: Timestamp) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Raise {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct OpenFinding {
     finding: Finding,
     /// The count that was told last.
     told: u32,
@@ -59,17 +59,17 @@ struct Entry {
 
 /// The findings of a session.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct SessionFindings {
     session: SessionId,
     /// Whether anything is raised now: not while history is told.
     pub(crate) audible: bool,
-    open: BTreeMap<String, Entry>,
+    open: BTreeMap<String, OpenFinding>,
     over: VecDeque<(String, Timestamp)>,
     off: Vec<FindingKind>,
     changed: Vec<Finding>,
 }
 
-impl Book {
+impl SessionFindings {
     pub(crate) fn new(session: SessionId, off: &[FindingKind]) -> Self {
         Self {
             session,
@@ -85,7 +85,7 @@ impl Book {
     pub(crate) fn restore(&mut self, finding: Finding) {
         if finding.is_open() {
             let told = finding.count;
-            self.open.insert(finding.key.clone(), Entry { finding, told });
+            self.open.insert(finding.key.clone(), OpenFinding { finding, told });
         } else {
             let over = finding.resolved_at.unwrap_or(finding.last_at);
             self.note_over(finding.key, over);
@@ -127,7 +127,7 @@ impl Book {
     }
 
     /// Opens a finding, or brings the open one of the same key up to date.
-    pub(crate) fn raise(&mut self, raise: Raise, at: Timestamp) {
+    pub(crate) fn raise(&mut self, raise: NewFinding, at: Timestamp) {
         if !self.audible || self.off.contains(&raise.kind) {
             return;
         }
@@ -165,7 +165,7 @@ impl Book {
         };
         self.changed.push(finding.clone());
         let told = finding.count;
-        self.open.insert(raise.key, Entry { finding, told });
+        self.open.insert(raise.key, OpenFinding { finding, told });
     }
 
     /// Ends the finding of this key, if there is one.
@@ -204,9 +204,9 @@ impl Book {
     }
 }
 
-impl Entry {
+impl OpenFinding {
     /// Gives the finding when what changed is worth telling.
-    fn update(&mut self, raise: Raise, at: Timestamp) -> Option<Finding> {
+    fn update(&mut self, raise: NewFinding, at: Timestamp) -> Option<Finding> {
         let finding = &mut self.finding;
         let grave = (raise.kind, raise.severity) != (finding.kind, finding.severity);
         let later = raise.until.is_some() && raise.until != finding.until;
@@ -251,14 +251,14 @@ mod tests {
         Timestamp::from_millisecond(seconds * 1_000)
     }
 
-    fn seen(count: u32, seconds: i64) -> Raise {
+    fn seen(count: u32, seconds: i64) -> NewFinding {
         let raise =
-            Raise::new(FindingKind::Loop, Severity::Warning, format!("{count} times"), "why".into(), at(seconds));
-        Raise { count, ..raise }
+            NewFinding::new(FindingKind::Loop, Severity::Warning, format!("{count} times"), "why".into(), at(seconds));
+        NewFinding { count, ..raise }
     }
 
-    fn book() -> Book {
-        Book { audible: true, ..Book::new(SessionId::from_bits(7), &[]) }
+    fn book() -> SessionFindings {
+        SessionFindings { audible: true, ..SessionFindings::new(SessionId::from_bits(7), &[]) }
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
         book.raise(seen(10, 1), at(3));
         let told = book.drain();
         assert_eq!((told.len(), told[0].count, told[0].first_at, told[0].last_at), (1, 10, at(1), at(3)));
-        book.raise(Raise { severity: Severity::Error, ..seen(11, 1) }, at(4));
+        book.raise(NewFinding { severity: Severity::Error, ..seen(11, 1) }, at(4));
         assert_eq!(book.drain().len(), 1);
         book.resolve("loop", at(5), "over");
         assert_eq!(book.drain()[0].state, FindingState::Resolved);

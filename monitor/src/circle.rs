@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 use events::{EventId, FindingKind, Severity, Timestamp};
 
 use crate::{
-    book::{Book, Raise},
+    book::{SessionFindings, NewFinding},
     rules::Rules,
     step::{Edit, Step},
 };
@@ -56,7 +56,7 @@ impl LoopDetector {
         *self = Self::default();
     }
 
-    pub(crate) fn take(&mut self, step: &Step, at: Timestamp, rules: &Rules, book: &mut Book) {
+    pub(crate) fn take(&mut self, step: &Step, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
         if step.refused {
             return;
         }
@@ -109,13 +109,13 @@ impl LoopDetector {
         }
     }
 
-    fn raise(&mut self, round: LoopFound, what: String, why: String, step: &Step, at: Timestamp, book: &mut Book) {
+    fn raise(&mut self, round: LoopFound, what: String, why: String, step: &Step, at: Timestamp, book: &mut SessionFindings) {
         self.found = round.found;
         self.rounds = round.count;
         self.elsewhere = 0;
-        let raise = Raise::new(FindingKind::Loop, Severity::Warning, what, why, round.first_at);
+        let raise = NewFinding::new(FindingKind::Loop, Severity::Warning, what, why, round.first_at);
         let subject = Some(step.words());
-        book.raise(Raise { key: KEY.into(), evidence: round.evidence, count: round.count, subject, ..raise }, at);
+        book.raise(NewFinding { key: KEY.into(), evidence: round.evidence, count: round.count, subject, ..raise }, at);
     }
 
     /// The same step with the same result, and little else since it was made so often.
@@ -192,7 +192,7 @@ impl LoopDetector {
         back && backs.count() >= rules.loop_reverts.max(1) as usize
     }
 
-    fn raise_reverts(&mut self, step: &Step, at: Timestamp, book: &mut Book) {
+    fn raise_reverts(&mut self, step: &Step, at: Timestamp, book: &mut SessionFindings) {
         let Some((last, ..)) = self.edits.back().copied() else { return };
         let of_it: Vec<_> =
             self.edits.iter().filter(|(other, ..)| other.file == last.file && is_same_place(other, &last)).collect();
@@ -211,7 +211,7 @@ impl LoopDetector {
     }
 
     /// A circle is known: does it go on?
-    fn go_on(&mut self, seen: WindowStep, reverted: bool, step: &Step, at: Timestamp, book: &mut Book) {
+    fn go_on(&mut self, seen: WindowStep, reverted: bool, step: &Step, at: Timestamp, book: &mut SessionFindings) {
         let alike =
             seen.alike.is_some() && self.window.iter().rev().skip(1).take(8).any(|other| other.alike == seen.alike);
         if self.found.contains(&seen.same) || reverted || alike {
@@ -223,8 +223,8 @@ impl LoopDetector {
             self.rounds = self.rounds.saturating_add(1);
             let what = format!("{} again and again with the same result", step.words());
             let why = format!("it went on for {} more steps since it was found", self.rounds);
-            let raise = Raise::new(FindingKind::Loop, Severity::Warning, what, why, seen.began_at);
-            book.raise(Raise { key: KEY.into(), evidence: vec![seen.event], count: self.rounds, ..raise }, at);
+            let raise = NewFinding::new(FindingKind::Loop, Severity::Warning, what, why, seen.began_at);
+            book.raise(NewFinding { key: KEY.into(), evidence: vec![seen.event], count: self.rounds, ..raise }, at);
             return;
         }
         self.elsewhere += 1;

@@ -4,7 +4,7 @@ use events::{FindingKind, Severity, Timestamp, ToolKind};
 use projections::FailureKind;
 
 use crate::{
-    book::{Book, Raise},
+    book::{SessionFindings, NewFinding},
     step::Step,
 };
 
@@ -12,13 +12,13 @@ use crate::{
 pub(crate) const KEY: &str = "merge_conflict";
 
 /// Takes a step.
-pub(crate) fn take(step: &Step, at: Timestamp, book: &mut Book) {
+pub(crate) fn take(step: &Step, at: Timestamp, book: &mut SessionFindings) {
     let Some(title) = step.title.as_deref().filter(|_| step.tool == ToolKind::Execute) else { return };
     if step.failed == Some(FailureKind::MergeConflict) {
         let what = format!("{} has conflicts", step.words());
         let why = "git says that it could not merge by itself".to_owned();
-        let raise = Raise::new(FindingKind::MergeConflict, Severity::Warning, what, why, at);
-        book.raise(Raise { subject: Some(step.words()), evidence: vec![step.evidence()], ..raise }, at);
+        let raise = NewFinding::new(FindingKind::MergeConflict, Severity::Warning, what, why, at);
+        book.raise(NewFinding { subject: Some(step.words()), evidence: vec![step.evidence()], ..raise }, at);
         return;
     }
     if step.failed.is_some() || step.refused || !book.is_open(KEY) || !title.contains("git") {

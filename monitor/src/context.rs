@@ -3,7 +3,7 @@
 use events::{Event, FindingKind, Severity, Timestamp, UsageReported};
 
 use crate::{
-    book::{Book, Raise},
+    book::{SessionFindings, NewFinding},
     rules::Rules,
 };
 
@@ -43,7 +43,7 @@ impl ContextUse {
         }
     }
 
-    pub(crate) fn take(&mut self, event: &Event, usage: &UsageReported, at: Timestamp, rules: &Rules, book: &mut Book) {
+    pub(crate) fn take(&mut self, event: &Event, usage: &UsageReported, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
         // What a helper of another model used says nothing of this conversation.
         if event.agent_id.is_some() || usage.model.is_some() && self.model.is_some() && usage.model != self.model {
             return;
@@ -59,15 +59,15 @@ impl ContextUse {
         if percent >= u64::from(rules.context_percent) {
             let what = format!("the context is {percent} % full");
             let why = format!("the last response used {used} of about {window} tokens");
-            let raise = Raise::new(FindingKind::ContextFull, Severity::Warning, what, why, at);
-            book.raise(Raise { evidence: vec![event.id], ..raise }, at);
+            let raise = NewFinding::new(FindingKind::ContextFull, Severity::Warning, what, why, at);
+            book.raise(NewFinding { evidence: vec![event.id], ..raise }, at);
         } else if percent + 15 <= u64::from(rules.context_percent) {
             book.resolve(KEY, at, "less of the context is used");
         }
     }
 
     /// The agent says that it is nearly full.
-    pub(crate) fn remark(&mut self, event: &Event, words: &str, at: Timestamp, rules: &Rules, book: &mut Book) {
+    pub(crate) fn remark(&mut self, event: &Event, words: &str, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
         let words = crate::text::head(words, 400).to_ascii_lowercase();
         if words.starts_with("context compacted") {
             return self.compacted(at, book);
@@ -85,18 +85,18 @@ impl ContextUse {
     }
 
     /// A request was refused since it was too long.
-    pub(crate) fn full(&mut self, event: &Event, why: &str, at: Timestamp, book: &mut Book) {
-        let raise = Raise::new(
+    pub(crate) fn full(&mut self, event: &Event, why: &str, at: Timestamp, book: &mut SessionFindings) {
+        let raise = NewFinding::new(
             FindingKind::ContextFull,
             Severity::Warning,
             "the context is nearly full".into(),
             why.into(),
             at,
         );
-        book.raise(Raise { evidence: vec![event.id], ..raise }, at);
+        book.raise(NewFinding { evidence: vec![event.id], ..raise }, at);
     }
 
-    pub(crate) fn compacted(&mut self, at: Timestamp, book: &mut Book) {
+    pub(crate) fn compacted(&mut self, at: Timestamp, book: &mut SessionFindings) {
         book.resolve(KEY, at, "the context was compacted");
     }
 }

@@ -7,7 +7,7 @@ use events::{EventId, FindingKind, Reason, Severity, State, Timestamp, ToolKind,
 use projections::{failure::runs_tests, shorten::one_line};
 
 use crate::{
-    book::{Book, Raise},
+    book::{SessionFindings, NewFinding},
     conflict,
     rules::Rules,
     step::{Call, Step},
@@ -50,7 +50,7 @@ impl EndingDetector {
         self.turn.get_or_insert(since);
     }
 
-    pub(crate) fn prompted(&mut self, text: Option<&str>, by_person: bool, at: Timestamp, book: &mut Book) {
+    pub(crate) fn prompted(&mut self, text: Option<&str>, by_person: bool, at: Timestamp, book: &mut SessionFindings) {
         if by_person {
             self.prompt = text.map(|text| one_line(text, PROMPT));
             self.tests = None;
@@ -59,19 +59,19 @@ impl EndingDetector {
         self.begins(at, book);
     }
 
-    pub(crate) fn turn_started(&mut self, at: Timestamp, book: &mut Book) {
+    pub(crate) fn turn_started(&mut self, at: Timestamp, book: &mut SessionFindings) {
         self.turn = Some(at);
         self.steps = 0;
         self.cut_off = false;
         self.begins(at, book);
     }
 
-    fn begins(&mut self, at: Timestamp, book: &mut Book) {
+    fn begins(&mut self, at: Timestamp, book: &mut SessionFindings) {
         self.done = None;
         book.resolve_kinds(&[FindingKind::Completion, FindingKind::Idle], at, "it is at work again");
     }
 
-    pub(crate) fn turn_completed(&mut self, event: EventId, outcome: TurnOutcome, at: Timestamp, book: &mut Book) {
+    pub(crate) fn turn_completed(&mut self, event: EventId, outcome: TurnOutcome, at: Timestamp, book: &mut SessionFindings) {
         let started_at = self.turn.take().unwrap_or(at);
         self.cut_off = outcome == TurnOutcome::Exited;
         self.last = Some((started_at, at));
@@ -85,7 +85,7 @@ impl EndingDetector {
     }
 
     /// The turn ended in an error, whatever was said of its end.
-    pub(crate) fn failed(&mut self, at: Timestamp, book: &mut Book) {
+    pub(crate) fn failed(&mut self, at: Timestamp, book: &mut SessionFindings) {
         self.done = None;
         self.completion_due = None;
         book.resolve_kinds(&[FindingKind::Completion], at, "the turn ended in an error");
@@ -99,7 +99,7 @@ impl EndingDetector {
         took_ms: i64,
         at: Timestamp,
         rules: &Rules,
-        book: &mut Book,
+        book: &mut SessionFindings,
     ) {
         self.steps = self.steps.saturating_add(1);
         if call.tool != ToolKind::Execute || step.refused {
@@ -118,13 +118,13 @@ impl EndingDetector {
         };
         let what = format!("{} is done after {minutes} min", step.words());
         let why = format!("the command took {minutes} min, and {how}");
-        let raise = Raise::new(FindingKind::LongJob, severity, what, why, at);
+        let raise = NewFinding::new(FindingKind::LongJob, severity, what, why, at);
         let key = format!("long_job:{}", call.id);
-        book.raise(Raise { key, subject: Some(step.words()), evidence: vec![step.evidence()], ..raise }, at);
+        book.raise(NewFinding { key, subject: Some(step.words()), evidence: vec![step.evidence()], ..raise }, at);
     }
 
     /// The status changed.
-    pub(crate) fn status(&mut self, state: State, at: Timestamp, rules: &Rules, book: &mut Book) {
+    pub(crate) fn status(&mut self, state: State, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
         if state == State::Idle {
             self.idle_due = Some(at.plus_ms(rules.idle_ms));
         } else {
@@ -157,19 +157,19 @@ impl EndingDetector {
         self.completion_due.into_iter().chain(self.idle_due).min()
     }
 
-    pub(crate) fn ring(&mut self, at: Timestamp, sub: bool, answered_at: Timestamp, book: &mut Book) {
+    pub(crate) fn ring(&mut self, at: Timestamp, sub: bool, answered_at: Timestamp, book: &mut SessionFindings) {
         if self.completion_due.take_if(|due| *due <= at).is_some() {
             self.complete(at, sub, answered_at, book);
         }
         if self.idle_due.take_if(|due| *due <= at).is_some() && !sub {
             let why = "no turn is open, and nothing was heard since".to_owned();
-            let raise = Raise::new(FindingKind::Idle, Severity::Info, "the session is idle".into(), why, at);
+            let raise = NewFinding::new(FindingKind::Idle, Severity::Info, "the session is idle".into(), why, at);
             book.raise(raise, at);
         }
     }
 
     /// A turn in which the model said nothing came to no end worth telling.
-    fn complete(&mut self, at: Timestamp, sub: bool, answered_at: Timestamp, book: &mut Book) {
+    fn complete(&mut self, at: Timestamp, sub: bool, answered_at: Timestamp, book: &mut SessionFindings) {
         let Some(done) = self.done.take().filter(|done| !sub && done.started_at <= answered_at) else { return };
         let seconds = done.at.since_ms(done.started_at) / 1_000;
         let what = match &self.prompt {
@@ -188,8 +188,8 @@ impl EndingDetector {
         };
         let calls = if self.steps == 1 { "1 tool call".to_owned() } else { format!("{} tool calls", self.steps) };
         let why = format!("the turn ended after {seconds} s and {calls}, and {rest}{tests}");
-        let raise = Raise::new(FindingKind::Completion, severity, what, why, done.at);
-        book.raise(Raise { evidence: vec![done.event], ..raise }, at);
+        let raise = NewFinding::new(FindingKind::Completion, severity, what, why, done.at);
+        book.raise(NewFinding { evidence: vec![done.event], ..raise }, at);
     }
 
     /// The process is gone.
@@ -199,7 +199,7 @@ impl EndingDetector {
         reason: Option<Reason>,
         (sub, answered_at): (bool, Timestamp),
         at: Timestamp,
-        book: &mut Book,
+        book: &mut SessionFindings,
     ) {
         if self.done.is_some() && self.completion_due.take().is_some() {
             self.complete(at, sub, answered_at, book);
@@ -219,8 +219,8 @@ impl EndingDetector {
                 if in_turn { (Severity::Error, " in the middle of a turn") } else { (Severity::Warning, "") };
             let how = if reason == Some(Reason::Failed) { "failed" } else { "was killed, or went without a goodbye" };
             let what = format!("the agent's process died{when}");
-            let raise = Raise::new(FindingKind::Crash, severity, what, format!("its process {how}{when}"), at);
-            book.raise(Raise { evidence: vec![event], ..raise }, at);
+            let raise = NewFinding::new(FindingKind::Crash, severity, what, format!("its process {how}{when}"), at);
+            book.raise(NewFinding { evidence: vec![event], ..raise }, at);
             return;
         }
         let mut left = Vec::new();
@@ -233,14 +233,14 @@ impl EndingDetector {
         }
         if !left.is_empty() {
             let why = format!("when it ended, {}", left.join(" and "));
-            let raise = Raise::new(
+            let raise = NewFinding::new(
                 FindingKind::OpenWork,
                 Severity::Warning,
                 "the session ended with work open".into(),
                 why,
                 at,
             );
-            book.raise(Raise { evidence: vec![event], ..raise }, at);
+            book.raise(NewFinding { evidence: vec![event], ..raise }, at);
         }
     }
 }

@@ -6,7 +6,7 @@ use events::{EventId, FindingKind, Severity, Timestamp, ToolKind};
 use projections::FailureKind;
 
 use crate::{
-    book::{Book, Raise},
+    book::{SessionFindings, NewFinding},
     circle,
     rules::Rules,
     step::Step,
@@ -51,7 +51,7 @@ impl FailureDetector {
         self.failing.clear();
     }
 
-    pub(crate) fn take(&mut self, step: &Step, at: Timestamp, rules: &Rules, book: &mut Book) {
+    pub(crate) fn take(&mut self, step: &Step, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
         let command = match step.tool {
             ToolKind::Execute => step.command.unwrap_or(step.same),
             ToolKind::Mcp | ToolKind::Fetch => step.same,
@@ -103,10 +103,10 @@ impl FailureDetector {
             let what = format!("{} failed {count} times", step.words());
             let how = if failing.count >= rules.failures { "in the same way" } else { "in the same tests" };
             let why = format!("the last {count} runs of it failed {how}: {}", words(kind));
-            let raise = Raise::new(FindingKind::RepeatedFailure, Severity::Warning, what, why, failing.first_at);
+            let raise = NewFinding::new(FindingKind::RepeatedFailure, Severity::Warning, what, why, failing.first_at);
             let evidence = failing.evidence.iter().copied().collect();
             let subject = Some(step.words());
-            book.raise(Raise { key: key(command), evidence, count, subject, ..raise }, at);
+            book.raise(NewFinding { key: key(command), evidence, count, subject, ..raise }, at);
         }
         if self.failing.len() == COMMANDS
             && let Some(oldest) = self.failing.pop_front()

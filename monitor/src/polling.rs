@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use events::{EventId, FindingKind, Severity, Timestamp};
 
 use crate::{
-    book::{Book, Raise},
+    book::{SessionFindings, NewFinding},
     rules::Rules,
     step::Step,
 };
@@ -55,7 +55,7 @@ impl Polling {
     }
 
     /// Takes a step of one who waits; false when it is not one.
-    pub(crate) fn take(&mut self, step: &Step, at: Timestamp, rules: &Rules, book: &mut Book) -> bool {
+    pub(crate) fn take(&mut self, step: &Step, at: Timestamp, rules: &Rules, book: &mut SessionFindings) -> bool {
         let known = self.watched.iter().position(|watched| watched.same == step.same);
         let waited = std::mem::replace(&mut self.waited, false);
         let looks = step.poll || waited || known.is_some();
@@ -101,10 +101,10 @@ impl Polling {
                 if fails { "failed" } else { "came back" },
                 at.since_ms(watched.first_at) / 60_000
             );
-            let raise = Raise::new(FindingKind::Loop, Severity::Warning, what, why, watched.first_at);
+            let raise = NewFinding::new(FindingKind::Loop, Severity::Warning, what, why, watched.first_at);
             let evidence = watched.evidence.iter().copied().collect();
             let subject = Some(step.words());
-            book.raise(Raise { key: KEY.into(), evidence, count: watched.unchanged, subject, ..raise }, at);
+            book.raise(NewFinding { key: KEY.into(), evidence, count: watched.unchanged, subject, ..raise }, at);
         }
         if self.watched.len() == WATCHED {
             self.watched.pop_front();

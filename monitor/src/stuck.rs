@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use events::{EventId, FindingKind, Severity, Timestamp};
 
 use crate::{
-    book::{Book, Raise},
+    book::{SessionFindings, NewFinding},
     rules::Rules,
 };
 
@@ -53,14 +53,14 @@ impl StuckDetector {
     }
 
     /// Something was heard of the session's work.
-    pub(crate) fn heard(&mut self, event: EventId, at: Timestamp, book: &mut Book) {
+    pub(crate) fn heard(&mut self, event: EventId, at: Timestamp, book: &mut SessionFindings) {
         self.progress_at = self.progress_at.max(at);
         self.last = Some(event);
         book.resolve(SILENT, at, "it goes on");
     }
 
     /// The model answered, or a tool did: whatever was tried again worked.
-    pub(crate) fn answered(&mut self, at: Timestamp, book: &mut Book) {
+    pub(crate) fn answered(&mut self, at: Timestamp, book: &mut SessionFindings) {
         if self.since.is_some() {
             self.retries = 0;
             self.since = None;
@@ -70,7 +70,7 @@ impl StuckDetector {
     }
 
     /// The turn is over.
-    pub(crate) fn ended(&mut self, at: Timestamp, book: &mut Book) {
+    pub(crate) fn ended(&mut self, at: Timestamp, book: &mut SessionFindings) {
         self.retries = 0;
         self.since = None;
         self.attempts.clear();
@@ -86,7 +86,7 @@ impl StuckDetector {
         words: &str,
         at: Timestamp,
         rules: &Rules,
-        book: &mut Book,
+        book: &mut SessionFindings,
     ) {
         let since = *self.since.get_or_insert(at);
         if counts {
@@ -107,12 +107,12 @@ impl StuckDetector {
             n => format!("{n} attempts failed within {seconds} s, and there was no answer: {words}"),
         };
         let evidence = if self.attempts.is_empty() { vec![event] } else { self.attempts.iter().copied().collect() };
-        let raise = Raise::new(FindingKind::Stuck, Severity::Error, what, why, since);
-        book.raise(Raise { key: RETRYING.into(), evidence, count: self.retries.max(1), ..raise }, at);
+        let raise = NewFinding::new(FindingKind::Stuck, Severity::Error, what, why, since);
+        book.raise(NewFinding { key: RETRYING.into(), evidence, count: self.retries.max(1), ..raise }, at);
     }
 
     /// When silence has lasted too long.
-    pub(crate) fn due(&self, work: PendingWork, rules: &Rules, book: &Book) -> Option<Timestamp> {
+    pub(crate) fn due(&self, work: PendingWork, rules: &Rules, book: &SessionFindings) -> Option<Timestamp> {
         let limit = match work {
             PendingWork::Model => rules.stuck_ms,
             PendingWork::Tool => rules.stuck_tool_ms,
@@ -122,7 +122,7 @@ impl StuckDetector {
     }
 
     /// Silence has lasted too long.
-    pub(crate) fn ring(&mut self, work: PendingWork, what: Option<&str>, at: Timestamp, book: &mut Book) {
+    pub(crate) fn ring(&mut self, work: PendingWork, what: Option<&str>, at: Timestamp, book: &mut SessionFindings) {
         let minutes = at.since_ms(self.progress_at) / 60_000;
         let (what, waits) = match (work, what) {
             (PendingWork::Tool, Some(tool)) => (format!("{tool} has been at work for {minutes} min"), "a tool is at work"),
@@ -131,9 +131,9 @@ impl StuckDetector {
             }
         };
         let why = format!("the turn is open, {waits}, and nothing was heard of it for {minutes} min");
-        let raise = Raise::new(FindingKind::Stuck, Severity::Warning, what, why, self.progress_at);
+        let raise = NewFinding::new(FindingKind::Stuck, Severity::Warning, what, why, self.progress_at);
         let evidence = self.last.into_iter().collect();
-        book.raise(Raise { key: SILENT.into(), evidence, ..raise }, at);
+        book.raise(NewFinding { key: SILENT.into(), evidence, ..raise }, at);
         // Without a finding (history, switched off) it must not ring again at once.
         self.progress_at = at;
     }

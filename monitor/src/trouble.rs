@@ -9,7 +9,7 @@ use events::{ErrorClass, ErrorReported, Event, EventId, FindingKind, Reason, Sev
 use projections::shorten::one_line;
 
 use crate::{
-    book::{Book, Raise},
+    book::{SessionFindings, NewFinding},
     rules::Rules,
     until::until,
 };
@@ -33,13 +33,13 @@ struct ErrorTally {
 pub(crate) struct RequestErrors {
     tallies: BTreeMap<FindingKind, ErrorTally>,
     /// An error after which the agent did not try again and the model did not answer yet.
-    unanswered: Option<Raise>,
+    unanswered: Option<NewFinding>,
     /// When a limit is said to be over.
     until: BTreeMap<FindingKind, Timestamp>,
 }
 
 impl RequestErrors {
-    pub(crate) fn take(&mut self, event: &Event, error: &ErrorReported, at: Timestamp, rules: &Rules, book: &mut Book) {
+    pub(crate) fn take(&mut self, event: &Event, error: &ErrorReported, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
         let text = event.text.as_deref().unwrap_or_default();
         let Some((kind, severity)) = kind_of(error) else { return };
         let tally = self.tallies.entry(kind).or_default();
@@ -62,12 +62,12 @@ impl RequestErrors {
         } else {
             format!("an error was the last that was heard of the turn: {words}")
         };
-        let raise = Raise {
+        let raise = NewFinding {
             evidence: tally.evidence.clone(),
             count: tally.count,
             until: over,
             subject: error.code.clone(),
-            ..Raise::new(kind, severity, what(kind).to_owned(), why, first_at)
+            ..NewFinding::new(kind, severity, what(kind).to_owned(), why, first_at)
         };
         if !error.ends_turn && !often {
             self.unanswered = (!error.retrying).then_some(raise);
@@ -81,7 +81,7 @@ impl RequestErrors {
     }
 
     /// The session waits for this reason, whoever says so.
-    pub(crate) fn waits(&mut self, event: EventId, reason: Option<Reason>, at: Timestamp, book: &mut Book) {
+    pub(crate) fn waits(&mut self, event: EventId, reason: Option<Reason>, at: Timestamp, book: &mut SessionFindings) {
         let kind = if reason == Some(Reason::Auth) { FindingKind::Auth } else { FindingKind::Quota };
         let told = book.has(kind) || kind == FindingKind::Quota && book.has(FindingKind::RateLimit);
         if told || !matches!(reason, Some(Reason::Auth | Reason::Quota)) {
@@ -89,12 +89,12 @@ impl RequestErrors {
         }
         let severity = Severity::Error;
         let why = "the session waits, and its agent says that this is why".to_owned();
-        let raise = Raise::new(kind, severity, what(kind).to_owned(), why, at);
-        book.raise(Raise { evidence: vec![event], ..raise }, at);
+        let raise = NewFinding::new(kind, severity, what(kind).to_owned(), why, at);
+        book.raise(NewFinding { evidence: vec![event], ..raise }, at);
     }
 
     /// The model answered.
-    pub(crate) fn answered(&mut self, at: Timestamp, book: &mut Book) {
+    pub(crate) fn answered(&mut self, at: Timestamp, book: &mut SessionFindings) {
         if self.tallies.is_empty() && self.until.is_empty() && !KINDS.iter().any(|kind| book.is_open(kind.as_str())) {
             return;
         }
@@ -105,7 +105,7 @@ impl RequestErrors {
     }
 
     /// A turn is over: an error nothing came after ended it. Whether there is one.
-    pub(crate) fn turn_ended(&mut self, at: Timestamp, book: &mut Book) -> bool {
+    pub(crate) fn turn_ended(&mut self, at: Timestamp, book: &mut SessionFindings) -> bool {
         self.tallies.clear();
         let raise = self.unanswered.take();
         let failed = raise.is_some();
@@ -124,7 +124,7 @@ impl RequestErrors {
         self.until.values().min().copied()
     }
 
-    pub(crate) fn ring(&mut self, at: Timestamp, book: &mut Book) {
+    pub(crate) fn ring(&mut self, at: Timestamp, book: &mut SessionFindings) {
         let over: Vec<FindingKind> =
             self.until.iter().filter(|(_, until)| **until <= at).map(|(kind, _)| *kind).collect();
         for kind in over {

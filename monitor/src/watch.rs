@@ -11,7 +11,7 @@ use projections::{Session, shorten::one_line};
 
 use crate::{
     approvals::{Approvals, QUESTION},
-    book::{Book, Raise},
+    book::{SessionFindings, NewFinding},
     circle::{self, LoopDetector},
     conflict,
     context::ContextUse,
@@ -32,7 +32,7 @@ const LAST_WORDS_MS: i64 = 60_000;
 /// A session that is watched.
 #[derive(Debug)]
 pub(crate) struct SessionWatch {
-    pub(crate) book: Book,
+    pub(crate) book: SessionFindings,
     clock: Timestamp,
     /// The position of the last event that was taken as it happened.
     position: u64,
@@ -81,7 +81,7 @@ fn is_past(event: &Event) -> bool {
 impl SessionWatch {
     pub(crate) fn new(session: SessionId, rules: &Rules) -> Self {
         Self {
-            book: Book::new(session, &rules.off),
+            book: SessionFindings::new(session, &rules.off),
             clock: Timestamp::MIN,
             position: 0,
             live: false,
@@ -400,8 +400,8 @@ impl SessionWatch {
 
     fn asks(&mut self, event: EventId, question: String, at: Timestamp) {
         let why = "the agent asked its user something and waits".to_owned();
-        let raise = Raise::new(FindingKind::Question, Severity::Warning, format!("asks: {question}"), why, at);
-        self.book.raise(Raise { subject: Some(question), evidence: vec![event], ..raise }, at);
+        let raise = NewFinding::new(FindingKind::Question, Severity::Warning, format!("asks: {question}"), why, at);
+        self.book.raise(NewFinding { subject: Some(question), evidence: vec![event], ..raise }, at);
     }
 
     fn changed(&mut self, event: &Event, change: &StatusChanged, at: Timestamp, rules: &Rules) {
