@@ -28,7 +28,7 @@ const BACKLOG: &str = "approval_backlog";
 pub(crate) const QUESTION: &str = "question";
 
 #[derive(Debug)]
-struct Pending {
+struct PendingApproval {
     kind: Option<ApprovalKind>,
     tool: Option<String>,
     subject: Option<String>,
@@ -41,7 +41,7 @@ struct Pending {
     long: bool,
 }
 
-impl Pending {
+impl PendingApproval {
     fn asks_a_question(&self) -> bool {
         self.kind == Some(ApprovalKind::Question)
     }
@@ -49,8 +49,8 @@ impl Pending {
 
 /// The approvals of a session that wait.
 #[derive(Debug, Default)]
-pub(crate) struct Approvals {
-    pending: BTreeMap<String, Pending>,
+pub(crate) struct PendingApprovals {
+    pending: BTreeMap<String, PendingApproval>,
     /// When the last one was over.
     over_at: Option<Timestamp>,
 }
@@ -62,7 +62,7 @@ fn key(approval: &str) -> String {
     format!("approval:{approval}")
 }
 
-impl Approvals {
+impl PendingApprovals {
     pub(crate) fn len(&self) -> usize {
         self.pending.len()
     }
@@ -100,7 +100,7 @@ impl Approvals {
         if self.pending.len() == PENDING {
             return;
         }
-        let pending = Pending {
+        let pending = PendingApproval {
             kind: asked.about,
             tool,
             subject,
@@ -178,7 +178,7 @@ impl Approvals {
             if self.pending.len() < PENDING && !self.pending.contains_key(id) {
                 let subject = session.status.activity.as_deref().map(|activity| one_line(activity, SUBJECT));
                 let risk = risk(&Asked { command: subject.as_deref(), ..Asked::default() });
-                let pending = Pending {
+                let pending = PendingApproval {
                     kind: None,
                     tool: None,
                     subject,
@@ -241,7 +241,7 @@ fn told_after_ms(waits: bool, rules: &Rules) -> i64 {
     if waits { rules.approval_ms } else { rules.approval_ms.max(WITH_A_HOOK_MS) }
 }
 
-fn raise_of(id: &str, pending: &Pending) -> NewFinding {
+fn raise_of(id: &str, pending: &PendingApproval) -> NewFinding {
     let tool = pending.tool.as_deref().unwrap_or(match pending.kind {
         Some(ApprovalKind::Command) => "a command",
         Some(ApprovalKind::Edit | ApprovalKind::Write) => "an edit",

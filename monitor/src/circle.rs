@@ -11,7 +11,7 @@ use events::{EventId, FindingKind, Severity, Timestamp};
 use crate::{
     book::{SessionFindings, NewFinding},
     rules::Rules,
-    step::{Edit, Step},
+    step::{Edit, ToolStep},
 };
 
 /// So many steps are looked at.
@@ -56,7 +56,7 @@ impl LoopDetector {
         *self = Self::default();
     }
 
-    pub(crate) fn take(&mut self, step: &Step, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
+    pub(crate) fn take(&mut self, step: &ToolStep, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
         if step.refused {
             return;
         }
@@ -109,7 +109,7 @@ impl LoopDetector {
         }
     }
 
-    fn raise(&mut self, round: LoopFound, what: String, why: String, step: &Step, at: Timestamp, book: &mut SessionFindings) {
+    fn raise(&mut self, round: LoopFound, what: String, why: String, step: &ToolStep, at: Timestamp, book: &mut SessionFindings) {
         self.found = round.found;
         self.rounds = round.count;
         self.elsewhere = 0;
@@ -192,7 +192,7 @@ impl LoopDetector {
         back && backs.count() >= rules.loop_reverts.max(1) as usize
     }
 
-    fn raise_reverts(&mut self, step: &Step, at: Timestamp, book: &mut SessionFindings) {
+    fn raise_reverts(&mut self, step: &ToolStep, at: Timestamp, book: &mut SessionFindings) {
         let Some((last, ..)) = self.edits.back().copied() else { return };
         let of_it: Vec<_> =
             self.edits.iter().filter(|(other, ..)| other.file == last.file && is_same_place(other, &last)).collect();
@@ -211,7 +211,7 @@ impl LoopDetector {
     }
 
     /// A circle is known: does it go on?
-    fn go_on(&mut self, seen: WindowStep, reverted: bool, step: &Step, at: Timestamp, book: &mut SessionFindings) {
+    fn go_on(&mut self, seen: WindowStep, reverted: bool, step: &ToolStep, at: Timestamp, book: &mut SessionFindings) {
         let alike =
             seen.alike.is_some() && self.window.iter().rev().skip(1).take(8).any(|other| other.alike == seen.alike);
         if self.found.contains(&seen.same) || reverted || alike {

@@ -5,14 +5,14 @@ use projections::FailureKind;
 
 use crate::{
     book::{SessionFindings, NewFinding},
-    step::Step,
+    step::ToolStep,
 };
 
 /// The key of these findings.
 pub(crate) const KEY: &str = "merge_conflict";
 
 /// Takes a step.
-pub(crate) fn take(step: &Step, at: Timestamp, book: &mut SessionFindings) {
+pub(crate) fn take(step: &ToolStep, at: Timestamp, book: &mut SessionFindings) {
     let Some(title) = step.title.as_deref().filter(|_| step.tool == ToolKind::Execute) else { return };
     if step.failed == Some(FailureKind::MergeConflict) {
         let what = format!("{} has conflicts", step.words());

@@ -10,7 +10,7 @@ use crate::{
     book::{SessionFindings, NewFinding},
     conflict,
     rules::Rules,
-    step::{Call, Step},
+    step::{PendingCall, ToolStep},
 };
 
 /// A prompt is named by so many characters.
@@ -94,8 +94,8 @@ impl EndingDetector {
     /// A call returned.
     pub(crate) fn stepped(
         &mut self,
-        call: &Call,
-        step: &Step,
+        call: &PendingCall,
+        step: &ToolStep,
         took_ms: i64,
         at: Timestamp,
         rules: &Rules,

@@ -8,7 +8,7 @@ use events::{EventId, FindingKind, Severity, Timestamp};
 use crate::{
     book::{SessionFindings, NewFinding},
     rules::Rules,
-    step::Step,
+    step::ToolStep,
 };
 
 /// So many things that are waited for are remembered.
@@ -55,7 +55,7 @@ impl Polling {
     }
 
     /// Takes a step of one who waits; false when it is not one.
-    pub(crate) fn take(&mut self, step: &Step, at: Timestamp, rules: &Rules, book: &mut SessionFindings) -> bool {
+    pub(crate) fn take(&mut self, step: &ToolStep, at: Timestamp, rules: &Rules, book: &mut SessionFindings) -> bool {
         let known = self.watched.iter().position(|watched| watched.same == step.same);
         let waited = std::mem::replace(&mut self.waited, false);
         let looks = step.poll || waited || known.is_some();
@@ -115,7 +115,7 @@ impl Polling {
 }
 
 /// Whether the step is nothing but a pause, which never says anything.
-fn is_only_waiting(step: &Step) -> bool {
+fn is_only_waiting(step: &ToolStep) -> bool {
     step.failed.is_none()
         && step.title.as_deref().is_some_and(|title| {
             let mut words = title.split_whitespace();

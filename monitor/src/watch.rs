@@ -10,7 +10,7 @@ use events::{
 use projections::{Session, shorten::one_line};
 
 use crate::{
-    approvals::{Approvals, QUESTION},
+    approvals::{PendingApprovals, QUESTION},
     book::{SessionFindings, NewFinding},
     circle::{self, LoopDetector},
     conflict,
@@ -19,7 +19,7 @@ use crate::{
     failing::FailureDetector,
     polling::{self, Polling},
     rules::Rules,
-    step::Calls,
+    step::PendingCalls,
     stuck::{StuckDetector, PendingWork},
     trouble::RequestErrors,
 };
@@ -51,13 +51,13 @@ pub(crate) struct SessionWatch {
     /// What it waits to be told, by its status, and was not raised yet.
     unasked: Option<(EventId, String)>,
     answered_at: Timestamp,
-    calls: Calls,
+    calls: PendingCalls,
     circle: LoopDetector,
     polling: Polling,
     failures: FailureDetector,
     stuck: StuckDetector,
     trouble: RequestErrors,
-    approvals: Approvals,
+    approvals: PendingApprovals,
     context: ContextUse,
     ending: EndingDetector,
 }
@@ -93,13 +93,13 @@ impl SessionWatch {
             state: None,
             unasked: None,
             answered_at: Timestamp::MIN,
-            calls: Calls::default(),
+            calls: PendingCalls::default(),
             circle: LoopDetector::default(),
             polling: Polling::default(),
             failures: FailureDetector::default(),
             stuck: StuckDetector::new(Timestamp::MIN),
             trouble: RequestErrors::default(),
-            approvals: Approvals::default(),
+            approvals: PendingApprovals::default(),
             context: ContextUse::default(),
             ending: EndingDetector::default(),
         }
