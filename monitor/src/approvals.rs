@@ -13,8 +13,8 @@ use projections::{Session, shorten::one_line};
 
 use crate::{
     book::{SessionFindings, NewFinding},
-    risk::{Asked, risk},
-    rules::Rules,
+    risk::{RiskRequest, risk},
+    rules::DetectorLimits,
 };
 
 /// At most so many approvals of a session are watched.
@@ -88,7 +88,7 @@ impl PendingApprovals {
         // What a screen shows of it may be cut, but is all there is.
         let seen = dialog.and_then(|d| d.subject.as_deref()).filter(|_| asked.about == Some(ApprovalKind::Command));
         let risk =
-            risk(&Asked { command: asked.command.as_deref().or(seen), paths: &asked.paths, url: asked.url.as_deref() });
+            risk(&RiskRequest { command: asked.command.as_deref().or(seen), paths: &asked.paths, url: asked.url.as_deref() });
         let tool = asked.tool.as_deref().map(|tool| one_line(tool, SUBJECT));
         if let Some(known) = self.pending.get_mut(&asked.approval_id) {
             // The same one, told better.
@@ -120,7 +120,7 @@ impl PendingApprovals {
         event: &Event,
         resolved: &ApprovalResolved,
         at: Timestamp,
-        rules: &Rules,
+        rules: &DetectorLimits,
         book: &mut SessionFindings,
     ) {
         let trusted = event.derived || event.source == Source::Runtime;
@@ -143,7 +143,7 @@ impl PendingApprovals {
         self.close(&resolved.approval_id, how, at, rules, book);
     }
 
-    fn close(&mut self, approval: &str, how: &str, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
+    fn close(&mut self, approval: &str, how: &str, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
         self.over_at = Some(at);
         if let Some(pending) = self.pending.remove(approval)
             && pending.asks_a_question()
@@ -165,7 +165,7 @@ impl PendingApprovals {
     }
 
     /// Brings what is known in line with the reducer's word, after a restart above all.
-    pub(crate) fn look(&mut self, session: &Session, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
+    pub(crate) fn look(&mut self, session: &Session, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
         let is_pending = |id: &str| session.pending_approvals.iter().any(|pending| pending == id);
         let open = book.open().filter_map(|finding| finding.approval_id.clone());
         let known = self.pending.iter().filter(|(_, p)| p.sequence <= session.last_sequence).map(|(id, _)| id.clone());
@@ -177,7 +177,7 @@ impl PendingApprovals {
         for id in &session.pending_approvals {
             if self.pending.len() < PENDING && !self.pending.contains_key(id) {
                 let subject = session.status.activity.as_deref().map(|activity| one_line(activity, SUBJECT));
-                let risk = risk(&Asked { command: subject.as_deref(), ..Asked::default() });
+                let risk = risk(&RiskRequest { command: subject.as_deref(), ..RiskRequest::default() });
                 let pending = PendingApproval {
                     kind: None,
                     tool: None,
@@ -195,14 +195,14 @@ impl PendingApprovals {
     }
 
     /// `waits`: whether the session waits for somebody, as far as anybody can tell.
-    pub(crate) fn due(&self, waits: bool, rules: &Rules) -> Option<Timestamp> {
+    pub(crate) fn due(&self, waits: bool, rules: &DetectorLimits) -> Option<Timestamp> {
         let after_ms = told_after_ms(waits, rules);
         let soon = self.pending.values().filter(|p| !p.rung).map(|p| p.opened_at.plus_ms(after_ms));
         let long = self.pending.values().filter(|p| !p.long).map(|p| p.opened_at.plus_ms(rules.backlog_ms));
         soon.chain(long).min()
     }
 
-    pub(crate) fn ring(&mut self, waits: bool, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
+    pub(crate) fn ring(&mut self, waits: bool, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
         let after_ms = told_after_ms(waits, rules);
         for (id, pending) in &mut self.pending {
             if !pending.rung && pending.opened_at.plus_ms(after_ms) <= at {
@@ -217,7 +217,7 @@ impl PendingApprovals {
     }
 
     /// Whether too many wait, or one for too long.
-    fn count(&self, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
+    fn count(&self, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
         let waiting = || self.pending.values().filter(|p| p.rung && !p.asks_a_question());
         let count = u32::try_from(waiting().count()).unwrap_or(u32::MAX);
         let longest = waiting().map(|p| at.since_ms(p.opened_at)).max().unwrap_or(0);
@@ -237,7 +237,7 @@ impl PendingApprovals {
 }
 
 /// A request of a session that does not wait yet is still with a hook of its agent, which may answer it.
-fn told_after_ms(waits: bool, rules: &Rules) -> i64 {
+fn told_after_ms(waits: bool, rules: &DetectorLimits) -> i64 {
     if waits { rules.approval_ms } else { rules.approval_ms.max(WITH_A_HOOK_MS) }
 }
 

@@ -10,7 +10,7 @@ use events::{EventId, FindingKind, Severity, Timestamp};
 
 use crate::{
     book::{SessionFindings, NewFinding},
-    rules::Rules,
+    rules::DetectorLimits,
     step::{Edit, ToolStep},
 };
 
@@ -56,7 +56,7 @@ impl LoopDetector {
         *self = Self::default();
     }
 
-    pub(crate) fn take(&mut self, step: &ToolStep, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
+    pub(crate) fn take(&mut self, step: &ToolStep, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
         if step.refused {
             return;
         }
@@ -119,7 +119,7 @@ impl LoopDetector {
     }
 
     /// The same step with the same result, and little else since it was made so often.
-    fn same_again(&self, seen: WindowStep, rules: &Rules) -> Option<LoopFound> {
+    fn same_again(&self, seen: WindowStep, rules: &DetectorLimits) -> Option<LoopFound> {
         let alike = |other: &WindowStep| other.same == seen.same;
         let round = |wanted| self.round(alike, |other| other.same, wanted, rules.loop_novelty_percent);
         // A wide circle needs fewer rounds to be one.
@@ -128,7 +128,7 @@ impl LoopDetector {
     }
 
     /// Attempts of one kind that fail alike, and nothing that worked in between.
-    fn alike_again(&self, seen: WindowStep, barren: bool, rules: &Rules) -> Option<LoopFound> {
+    fn alike_again(&self, seen: WindowStep, barren: bool, rules: &DetectorLimits) -> Option<LoopFound> {
         seen.alike?;
         // A search that finds nothing is no mistake yet.
         let wanted = if barren { rules.loop_attempts + 3 } else { rules.loop_attempts };
@@ -168,7 +168,7 @@ impl LoopDetector {
     }
 
     /// Notes an edit; whether enough of them took back earlier ones by now.
-    fn edited(&mut self, edit: Edit, seen: WindowStep, rules: &Rules) -> bool {
+    fn edited(&mut self, edit: Edit, seen: WindowStep, rules: &DetectorLimits) -> bool {
         let back = match edit.old {
             Some(old) => self.edits.iter().any(|(other, ..)| {
                 other.file == edit.file && other.old == Some(edit.new) && other.new == old && edit.new != old

@@ -4,7 +4,7 @@ use events::{Event, FindingKind, Severity, Timestamp, UsageReported};
 
 use crate::{
     book::{SessionFindings, NewFinding},
-    rules::Rules,
+    rules::DetectorLimits,
 };
 
 /// The context of models, tokens, by the beginning of their names.
@@ -43,7 +43,7 @@ impl ContextUse {
         }
     }
 
-    pub(crate) fn take(&mut self, event: &Event, usage: &UsageReported, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
+    pub(crate) fn take(&mut self, event: &Event, usage: &UsageReported, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
         // What a helper of another model used says nothing of this conversation.
         if event.agent_id.is_some() || usage.model.is_some() && self.model.is_some() && usage.model != self.model {
             return;
@@ -67,7 +67,7 @@ impl ContextUse {
     }
 
     /// The agent says that it is nearly full.
-    pub(crate) fn remark(&mut self, event: &Event, words: &str, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
+    pub(crate) fn remark(&mut self, event: &Event, words: &str, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
         let words = crate::text::head(words, 400).to_ascii_lowercase();
         if words.starts_with("context compacted") {
             return self.compacted(at, book);
@@ -101,7 +101,7 @@ impl ContextUse {
     }
 }
 
-fn window(model: &str, rules: &Rules) -> Option<u64> {
+fn window(model: &str, rules: &DetectorLimits) -> Option<u64> {
     let name = model.rsplit('/').next().unwrap_or(model);
     if let Some((_, tokens)) = rules
         .context_tokens
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_context_of_a_model() {
-        let mut rules = Rules::default();
+        let mut rules = DetectorLimits::default();
         assert_eq!(window("claude-opus-5-5", &rules), Some(200_000));
         assert_eq!(window("claude-sonnet-5[1m]", &rules), Some(1_000_000));
         assert_eq!(window("anthropic/claude-opus-5-5", &rules), Some(200_000));

@@ -9,7 +9,7 @@ use projections::{failure::runs_tests, shorten::one_line};
 use crate::{
     book::{SessionFindings, NewFinding},
     conflict,
-    rules::Rules,
+    rules::DetectorLimits,
     step::{PendingCall, ToolStep},
 };
 
@@ -98,7 +98,7 @@ impl EndingDetector {
         step: &ToolStep,
         took_ms: i64,
         at: Timestamp,
-        rules: &Rules,
+        rules: &DetectorLimits,
         book: &mut SessionFindings,
     ) {
         self.steps = self.steps.saturating_add(1);
@@ -124,7 +124,7 @@ impl EndingDetector {
     }
 
     /// The status changed.
-    pub(crate) fn status(&mut self, state: State, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
+    pub(crate) fn status(&mut self, state: State, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
         if state == State::Idle {
             self.idle_due = Some(at.plus_ms(rules.idle_ms));
         } else {
@@ -139,7 +139,7 @@ impl EndingDetector {
         state: Option<(State, Option<Reason>)>,
         pending: bool,
         at: Timestamp,
-        rules: &Rules,
+        rules: &DetectorLimits,
     ) {
         let rests = match state {
             Some((State::Waiting, reason)) => matches!(reason, Some(Reason::TurnComplete) | None),

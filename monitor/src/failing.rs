@@ -8,7 +8,7 @@ use projections::FailureKind;
 use crate::{
     book::{SessionFindings, NewFinding},
     circle,
-    rules::Rules,
+    rules::DetectorLimits,
     step::ToolStep,
     text::hash_of,
 };
@@ -51,7 +51,7 @@ impl FailureDetector {
         self.failing.clear();
     }
 
-    pub(crate) fn take(&mut self, step: &ToolStep, at: Timestamp, rules: &Rules, book: &mut SessionFindings) {
+    pub(crate) fn take(&mut self, step: &ToolStep, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
         let command = match step.tool {
             ToolKind::Execute => step.command.unwrap_or(step.same),
             ToolKind::Mcp | ToolKind::Fetch => step.same,

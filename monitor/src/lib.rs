@@ -2,7 +2,7 @@
 //! hangs, an approval that waits, a key that was refused, work that is done.
 //!
 //! [`Monitor`] takes the committed events of all sessions, in order, and the time; out come
-//! [`events::Finding`]s, one for each change of one. [`Rules`] are its limits. What each kind means, when it
+//! [`events::Finding`]s, one for each change of one. [`DetectorLimits`] are its limits. What each kind means, when it
 //! is raised and when it is over is in `README.md`.
 //!
 //! Owns the detectors and what they remember of each session, which is bounded. No I/O, no clock (`now` is an
@@ -34,5 +34,5 @@ mod until;
 mod watch;
 
 pub use monitor::Monitor;
-pub use risk::{Asked, risk};
-pub use rules::Rules;
+pub use risk::{RiskRequest, risk};
+pub use rules::DetectorLimits;

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use events::{Event, Finding, SessionId, Timestamp};
 use projections::Session;
 
-use crate::{rules::Rules, watch::SessionWatch};
+use crate::{rules::DetectorLimits, watch::SessionWatch};
 
 /// Watches sessions. Every method that takes something gives the findings that changed by it, for the caller
 /// to store: opened, changed in what matters, acknowledged, resolved. The same log gives the same findings.
@@ -14,7 +14,7 @@ use crate::{rules::Rules, watch::SessionWatch};
 /// anything else. What is remembered of a session is bounded, and so is the number of sessions.
 #[derive(Debug)]
 pub struct Monitor {
-    rules: Rules,
+    rules: DetectorLimits,
     sessions: HashMap<SessionId, WatchedSession>,
     due: BTreeSet<(Timestamp, SessionId)>,
     /// Up to this position events were taken before a restart.
@@ -30,7 +30,7 @@ struct WatchedSession {
 impl Monitor {
     /// A monitor that knows of nothing yet.
     #[must_use]
-    pub fn new(rules: Rules) -> Self {
+    pub fn new(rules: DetectorLimits) -> Self {
         Self { rules, sessions: HashMap::new(), due: BTreeSet::new(), taken: 0 }
     }
 
@@ -116,7 +116,7 @@ impl Monitor {
         self.sessions.values().map(|watched| watched.watch.held()).sum()
     }
 
-    fn watched(&mut self, id: SessionId) -> (&mut SessionWatch, &Rules) {
+    fn watched(&mut self, id: SessionId) -> (&mut SessionWatch, &DetectorLimits) {
         let rules = &self.rules;
         let watched = self.sessions.entry(id).or_insert_with(|| WatchedSession { watch: SessionWatch::new(id, rules), due: None });
         (&mut watched.watch, rules)

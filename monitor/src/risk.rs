@@ -7,7 +7,7 @@ const LOOKED_AT: usize = 16 << 10;
 
 /// What an agent asks leave for.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked<'a> {
+pub struct RiskRequest<'a> {
     /// The command.
     pub command: Option<&'a str>,
     /// The files it wants to change, or to read.
@@ -18,7 +18,7 @@ pub struct Asked<'a> {
 
 /// Why a request deserves a second look; nothing when no sign of danger is known.
 #[must_use]
-pub fn risk(asked: &Asked<'_>) -> Option<&'static str> {
+pub fn risk(asked: &RiskRequest<'_>) -> Option<&'static str> {
     if let Some(command) = asked.command
         && let Some(why) = of_command(crate::text::head(command, LOOKED_AT))
     {
@@ -344,7 +344,7 @@ mod tests {
     use super::*;
 
     fn of(command: &str) -> Option<&'static str> {
-        risk(&Asked { command: Some(command), ..Asked::default() })
+        risk(&RiskRequest { command: Some(command), ..RiskRequest::default() })
     }
 
     #[test]
@@ -433,7 +433,7 @@ mod tests {
 
     #[test]
     fn files_and_addresses() {
-        let path = |path: &str| risk(&Asked { paths: &[path.to_owned()], ..Asked::default() });
+        let path = |path: &str| risk(&RiskRequest { paths: &[path.to_owned()], ..RiskRequest::default() });
         for risky in [
             "/home/a/.ssh/config",
             "/p/.env",
@@ -447,7 +447,7 @@ mod tests {
         for plain in ["/p/src/main.rs", "/p/environment.rs", "/p/.env.example", "/tmp/a"] {
             assert_eq!(path(plain), None, "{plain}");
         }
-        let url = |url: &str| risk(&Asked { url: Some(url), ..Asked::default() });
+        let url = |url: &str| risk(&RiskRequest { url: Some(url), ..RiskRequest::default() });
         assert!(url("http://169.254.169.254/latest/meta-data").is_some());
         assert!(url("https://x/?token=abc").is_some());
         assert_eq!(url("https://docs.rs/serde"), None);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The limits of the detectors. Times are milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Rules {
+pub struct DetectorLimits {
     /// Kinds that are never raised.
     pub off: Vec<FindingKind>,
     /// A turn is open, no command runs and nothing is heard for so long: `stuck`.
@@ -60,7 +60,7 @@ pub struct Rules {
     pub sessions: usize,
 }
 
-impl Default for Rules {
+impl Default for DetectorLimits {
     fn default() -> Self {
         const SECOND: i64 = 1_000;
         const MINUTE: i64 = 60 * SECOND;
@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn what_is_not_a_rule_is_named() {
-        let rules: Rules = serde_json::from_str(r#"{"stuck_ms": 5, "off": ["idle"]}"#).unwrap();
+        let rules: DetectorLimits = serde_json::from_str(r#"{"stuck_ms": 5, "off": ["idle"]}"#).unwrap();
         assert_eq!((rules.stuck_ms, rules.off), (5, vec![FindingKind::Idle]));
-        let error = serde_json::from_str::<Rules>(r#"{"stuk_ms": 5}"#).unwrap_err().to_string();
+        let error = serde_json::from_str::<DetectorLimits>(r#"{"stuk_ms": 5}"#).unwrap_err().to_string();
         assert!(error.contains("stuk_ms"), "{error}");
     }
 }

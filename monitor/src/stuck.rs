@@ -9,7 +9,7 @@ use events::{EventId, FindingKind, Severity, Timestamp};
 
 use crate::{
     book::{SessionFindings, NewFinding},
-    rules::Rules,
+    rules::DetectorLimits,
 };
 
 /// The key of a silent turn.
@@ -85,7 +85,7 @@ impl StuckDetector {
         counts: bool,
         words: &str,
         at: Timestamp,
-        rules: &Rules,
+        rules: &DetectorLimits,
         book: &mut SessionFindings,
     ) {
         let since = *self.since.get_or_insert(at);
@@ -112,7 +112,7 @@ impl StuckDetector {
     }
 
     /// When silence has lasted too long.
-    pub(crate) fn due(&self, work: PendingWork, rules: &Rules, book: &SessionFindings) -> Option<Timestamp> {
+    pub(crate) fn due(&self, work: PendingWork, rules: &DetectorLimits, book: &SessionFindings) -> Option<Timestamp> {
         let limit = match work {
             PendingWork::Model => rules.stuck_ms,
             PendingWork::Tool => rules.stuck_tool_ms,

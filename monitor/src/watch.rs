@@ -18,7 +18,7 @@ use crate::{
     ending::EndingDetector,
     failing::FailureDetector,
     polling::{self, Polling},
-    rules::Rules,
+    rules::DetectorLimits,
     step::PendingCalls,
     stuck::{StuckDetector, PendingWork},
     trouble::RequestErrors,
@@ -79,7 +79,7 @@ fn is_past(event: &Event) -> bool {
 }
 
 impl SessionWatch {
-    pub(crate) fn new(session: SessionId, rules: &Rules) -> Self {
+    pub(crate) fn new(session: SessionId, rules: &DetectorLimits) -> Self {
         Self {
             book: SessionFindings::new(session, &rules.off),
             clock: Timestamp::MIN,
@@ -140,7 +140,7 @@ impl SessionWatch {
     }
 
     /// Takes an event; one that was taken before a restart (`again`) informs only.
-    pub(crate) fn take(&mut self, event: &Event, again: bool, rules: &Rules) {
+    pub(crate) fn take(&mut self, event: &Event, again: bool, rules: &DetectorLimits) {
         // One that is given again, since its session was over and something came late, says nothing new.
         if self.merged || event.position <= self.position {
             return;
@@ -171,7 +171,7 @@ impl SessionWatch {
     }
 
     /// Lets time pass.
-    pub(crate) fn pass(&mut self, now: Timestamp, rules: &Rules) {
+    pub(crate) fn pass(&mut self, now: Timestamp, rules: &DetectorLimits) {
         // Each step ends at the moment something is due; the bound holds off a clock gone mad.
         for _ in 0..1_024 {
             let Some(due) = self.due(rules).filter(|due| *due <= now) else { break };
@@ -181,7 +181,7 @@ impl SessionWatch {
     }
 
     /// When time alone would change something.
-    pub(crate) fn due(&self, rules: &Rules) -> Option<Timestamp> {
+    pub(crate) fn due(&self, rules: &DetectorLimits) -> Option<Timestamp> {
         if !self.live || self.merged {
             return None;
         }
@@ -195,7 +195,7 @@ impl SessionWatch {
         all.into_iter().flatten().min()
     }
 
-    fn ring(&mut self, at: Timestamp, rules: &Rules) {
+    fn ring(&mut self, at: Timestamp, rules: &DetectorLimits) {
         self.clock = at;
         self.book.audible = true;
         if let Some(over_at) = self.over_at {
@@ -245,7 +245,7 @@ impl SessionWatch {
         }
     }
 
-    fn read(&mut self, event: &Event, at: Timestamp, rules: &Rules) {
+    fn read(&mut self, event: &Event, at: Timestamp, rules: &DetectorLimits) {
         if speaks(event) {
             self.stuck.heard(event.id, at, &mut self.book);
         }
@@ -381,7 +381,7 @@ impl SessionWatch {
         }
     }
 
-    fn returned(&mut self, event: &Event, result: &ToolResult, at: Timestamp, rules: &Rules) {
+    fn returned(&mut self, event: &Event, result: &ToolResult, at: Timestamp, rules: &DetectorLimits) {
         self.answered(at);
         let Some((call, step)) = self.calls.returned(event, result) else { return };
         let ran_ms = result.duration_ms.and_then(|ms| i64::try_from(ms).ok());
@@ -404,7 +404,7 @@ impl SessionWatch {
         self.book.raise(NewFinding { subject: Some(question), evidence: vec![event], ..raise }, at);
     }
 
-    fn changed(&mut self, event: &Event, change: &StatusChanged, at: Timestamp, rules: &Rules) {
+    fn changed(&mut self, event: &Event, change: &StatusChanged, at: Timestamp, rules: &DetectorLimits) {
         let asked = self.state == Some((State::Waiting, Some(Reason::Question)));
         self.state = Some((change.to, change.reason));
         if change.to != State::Exited {
@@ -436,7 +436,7 @@ impl SessionWatch {
         }
     }
 
-    fn noted(&mut self, event: &Event, note: &Annotation, at: Timestamp, rules: &Rules) {
+    fn noted(&mut self, event: &Event, note: &Annotation, at: Timestamp, rules: &DetectorLimits) {
         match note.topic {
             Topic::Model => self.context.model(Some(&note.value)),
             Topic::Notice => self.context.remark(event, &note.value, at, rules, &mut self.book),
@@ -459,7 +459,7 @@ impl SessionWatch {
         }
     }
 
-    fn signalled(&mut self, event: &Event, signal: &Signal, at: Timestamp, rules: &Rules) {
+    fn signalled(&mut self, event: &Event, signal: &Signal, at: Timestamp, rules: &DetectorLimits) {
         self.seen |= event.source == Source::Pty;
         let retries = Claim::State { state: State::Running, reason: Some(Reason::Retrying) };
         let late = event.source == Source::Telemetry;
@@ -490,7 +490,7 @@ impl SessionWatch {
     }
 
     /// Takes the reducer's word for what events did not say, or said too long ago.
-    pub(crate) fn look(&mut self, session: &Session, now: Timestamp, rules: &Rules) {
+    pub(crate) fn look(&mut self, session: &Session, now: Timestamp, rules: &DetectorLimits) {
         if self.merged {
             return;
         }

@@ -30,7 +30,7 @@ pub struct Config {
     /// What is stored.
     pub store: Storing,
     /// The limits of the detectors.
-    pub monitor: monitor::Rules,
+    pub monitor: monitor::DetectorLimits,
     /// What is done about findings.
     pub actions: Vec<crate::actions::Action>,
     /// Who is told of findings, and how.
@@ -103,7 +103,7 @@ impl Default for Config {
             status: StatusRules::default(),
             read: Read::default(),
             store: Storing::default(),
-            monitor: monitor::Rules::default(),
+            monitor: monitor::DetectorLimits::default(),
             actions: Vec::new(),
             notify: notifier::Settings::default(),
         }

@@ -68,7 +68,7 @@ pub struct Parts {
     /// What is stored.
     pub reader: Reader,
     /// The limits of the detectors.
-    pub rules: monitor::Rules,
+    pub rules: monitor::DetectorLimits,
     /// What the user wants done about findings.
     pub actions: Actions,
 }

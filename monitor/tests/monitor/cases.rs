@@ -5,7 +5,7 @@ use events::{
     PromptOrigin, QuestionAnswered, QuestionAsked, Reason, SessionStarted, Severity, Signal, Source, StartKind, State,
     ToolKind, Topic, UsageReported,
 };
-use monitor::{Monitor, Rules};
+use monitor::{Monitor, DetectorLimits};
 
 use crate::{
     script::{End, Script, signal},
@@ -429,10 +429,10 @@ fn who_knows_is_noted() {
 fn what_is_off_is_not_raised_and_there_is_room_for_so_many_sessions() {
     let mut s = at_work();
     s.fails(ErrorClass::Auth, "401", "401");
-    let mut stage = Stage::with(Rules { off: vec![Auth], ..Rules::default() });
+    let mut stage = Stage::with(DetectorLimits { off: vec![Auth], ..DetectorLimits::default() });
     stage.play(&s.lines);
     assert!(stage.opened().is_empty());
-    let mut monitor = Monitor::new(Rules { sessions: 3, ..Rules::default() });
+    let mut monitor = Monitor::new(DetectorLimits { sessions: 3, ..DetectorLimits::default() });
     let mut given_up = 0;
     for n in 0..10 {
         let mut stage = Stage::of(monitor, &format!("session {n}"));
@@ -452,7 +452,7 @@ fn a_restart_with_nothing_but_the_findings_goes_on_where_it_was() {
     s.request("npm test");
     let before = check(&s, 20, &[Approval]);
     let last = before.log.last().unwrap();
-    let mut monitor = Monitor::new(Rules::default());
+    let mut monitor = Monitor::new(DetectorLimits::default());
     monitor.restore(before.monitor.open().cloned(), last.position);
     let fresh = || {
         let rules = projections::StatusRules::default();
@@ -473,7 +473,7 @@ fn a_restart_with_nothing_but_the_findings_goes_on_where_it_was() {
     quiet.say("let me see");
     let quiet = check(&quiet, 1, &[]);
     let mut state = fresh();
-    let mut monitor = Monitor::new(Rules::default());
+    let mut monitor = Monitor::new(DetectorLimits::default());
     let mut told = Vec::new();
     for event in &quiet.log {
         told.extend(monitor.take(event));
@@ -495,7 +495,7 @@ fn what_is_told_again_of_a_session_that_died_does_not_bring_it_back() {
     let log = stage.log.clone();
     let end = log.last().unwrap().observed_at;
     // All of it once more, as history: to a monitor that took it, and to one that knows the finding only.
-    let mut after = Monitor::new(Rules::default());
+    let mut after = Monitor::new(DetectorLimits::default());
     after.restore(stage.monitor.open().cloned(), 0);
     for monitor in [&mut stage.monitor, &mut after] {
         for event in &log {
@@ -505,7 +505,7 @@ fn what_is_told_again_of_a_session_that_died_does_not_bring_it_back() {
         assert_eq!(monitor.open().map(|finding| finding.kind).collect::<Vec<_>>(), [Crash]);
     }
     // What was given as history when the monitor began is heard when it is told as it happens.
-    let mut early = Monitor::new(Rules::default());
+    let mut early = Monitor::new(DetectorLimits::default());
     let mut told = Vec::new();
     for history in [true, false] {
         for event in &log {

@@ -7,7 +7,7 @@ use events::{
     Confidence, Event, Finding, FindingKind, FindingState, Identity, Kind, Origin, Payload, Provider, SessionId,
     Source, Timestamp,
 };
-use monitor::{Monitor, Rules};
+use monitor::{Monitor, DetectorLimits};
 use projections::{Conclusion, SessionState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
@@ -108,10 +108,10 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        Self::with(Rules::default())
+        Self::with(DetectorLimits::default())
     }
 
-    pub(crate) fn with(rules: Rules) -> Self {
+    pub(crate) fn with(rules: DetectorLimits) -> Self {
         Self::of(Monitor::new(rules), "session")
     }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use events::{Event, Finding, FindingKind, Payload, Timestamp};
-use monitor::{Monitor, Rules};
+use monitor::{Monitor, DetectorLimits};
 use projections::SessionState;
 use tests::{
     recording::{fixtures, folder::Folder},
@@ -35,7 +35,7 @@ fn found(kept: &[Kept], until: Timestamp) -> Vec<Finding> {
     let mut events: Vec<&Event> = kept.iter().flat_map(|kept| &kept.events).collect();
     events.sort_by_key(|event| event.position);
     let mut states = HashMap::new();
-    let mut monitor = Monitor::new(Rules::default());
+    let mut monitor = Monitor::new(DetectorLimits::default());
     let mut found = Vec::new();
     for (index, event) in events.iter().enumerate() {
         found.extend(monitor.advance(event.observed_at));
