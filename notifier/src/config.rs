@@ -13,7 +13,7 @@ pub mod rule;
 
 pub use channel::{ChannelSettings, TerminalStyle};
 pub use quiet::{Hours, Quiet};
-pub use rule::{Loudness, Rule, Told, WhilePresent};
+pub use rule::{Loudness, NotifyRule, ResolvedRule, WhilePresent};
 
 /// Channels there may be.
 const CHANNELS: usize = 32;
@@ -23,13 +23,13 @@ const RULES: usize = 256;
 /// All settings of notifications.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Settings {
+pub struct NotifySettings {
     /// Whether anything is told at all.
     pub enabled: bool,
     /// Where to. Without an entry: the desktop.
     pub channels: Vec<ChannelSettings>,
     /// What is told how. The first that matches counts; what it does not say is as usual for the kind.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<NotifyRule>,
     /// When to be quiet.
     pub quiet: Quiet,
     /// `host` or `host:port` that may be reached by plain `http`, and at addresses of this machine
@@ -45,7 +45,7 @@ pub struct Settings {
     pub per_minute: u32,
 }
 
-impl Default for Settings {
+impl Default for NotifySettings {
     fn default() -> Self {
         Self {
             enabled: true,
@@ -108,7 +108,7 @@ pub(crate) fn range(key: &str, value: u32, low: u32, high: u32) -> Result<(), Co
     Err(ConfigError::Range { key: key.to_owned(), value: value.into(), low: low.into(), high: high.into() })
 }
 
-impl Settings {
+impl NotifySettings {
     /// Says what cannot be used as it is.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ use events::Timestamp;
 use serde::Serialize;
 
 use crate::{
-    ConfigError, Message, Settings, Surroundings,
+    ConfigError, Message, NotifySettings, Surroundings,
     channel::{self, Again, Channel, Clock, Stopper},
 };
 
@@ -162,7 +162,7 @@ impl Delivery {
     ///
     /// # Errors
     /// When the settings cannot be used.
-    pub fn start(settings: &Settings, around: Surroundings, hear: Hear) -> Result<Self, StartError> {
+    pub fn start(settings: &NotifySettings, around: Surroundings, hear: Hear) -> Result<Self, StartError> {
         settings.check()?;
         let channels = settings.channels.iter().map(|channel| {
             let built = channel::build(channel, &settings.allow_hosts, &around);
@@ -303,7 +303,7 @@ pub enum StartError {
 
 /// Says what keeps each channel from working, as far as that shows without sending anything.
 #[must_use]
-pub fn troubles(settings: &Settings, around: &Surroundings) -> Vec<(String, String)> {
+pub fn troubles(settings: &NotifySettings, around: &Surroundings) -> Vec<(String, String)> {
     let trouble = |channel| channel::trouble(channel, &settings.allow_hosts, around);
     settings.channels.iter().filter_map(|c| Some((c.name().to_owned(), trouble(c)?))).collect()
 }

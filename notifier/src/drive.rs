@@ -76,7 +76,7 @@ mod tests {
     use events::Timestamp;
 
     use super::*;
-    use crate::{Settings, Surroundings, plan::tests::notice};
+    use crate::{NotifySettings, Surroundings, plan::tests::notice};
 
     /// Time passes by one second with each look at the clock.
     struct Clock(Cell<i64>);
@@ -98,13 +98,13 @@ mod tests {
         let around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
         // There is no bus: the receipt says so.
         let delivery =
-            Delivery::start(&Settings::default(), around, Arc::new(move |receipt| hear.lock().unwrap().push(receipt)))
+            Delivery::start(&NotifySettings::default(), around, Arc::new(move |receipt| hear.lock().unwrap().push(receipt)))
                 .unwrap();
         let (tell, inbox) = crossbeam_channel::bounded(INBOX_CAPACITY);
         tell.send(Input::Notice(Box::new(notice("a", "approval")))).unwrap();
         tell.send(Input::Notice(Box::new(notice("b", "approval")))).unwrap();
         tell.send(Input::Withdraw("a".into())).unwrap();
-        let mut planner = Planner::new(Settings::default(), []);
+        let mut planner = Planner::new(NotifySettings::default(), []);
         let mut tell = Some(tell);
         std::thread::scope(|scope| {
             let ends = tell.take();

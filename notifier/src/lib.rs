@@ -8,7 +8,7 @@
 //!
 //! What this crate must not do: decide what needs a person (the caller's findings say so), redact
 //! (notices come redacted), read a clock or the environment (both are given, see [`World`] and
-//! [`Surroundings`]), connect to anything but the channels of the [`Settings`], of which the
+//! [`Surroundings`]), connect to anything but the channels of the [`NotifySettings`], of which the
 //! default leaves the machine by none.
 //!
 //! Read [`plan`] next for the rules, `http::guard` for what an outgoing connection may
@@ -29,7 +29,7 @@ pub mod secret;
 pub mod text;
 
 pub use channel::{Clock, Env, SinkError, Surroundings, TerminalSink};
-pub use config::{ConfigError, Loudness, Settings};
+pub use config::{ConfigError, Loudness, NotifySettings};
 pub use delivery::{Counts, Delivery, Hear, Outcome, Receipt, StartError, Why, troubles};
 pub use drive::{INBOX_CAPACITY, Input, World, drive};
 pub use message::{Form, Message};

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use events::Timestamp;
 
 use crate::{
-    Form, Loudness, Message, Moment, Notice, Presence, Settings, Severity,
-    config::{Told, WhilePresent, rule},
+    Form, Loudness, Message, Moment, Notice, Presence, NotifySettings, Severity,
+    config::{ResolvedRule, WhilePresent, rule},
 };
 
 mod lane;
@@ -55,7 +55,7 @@ pub enum Taken {
 /// Decides what is told, when and to whom.
 #[derive(Debug)]
 pub struct Planner {
-    settings: Settings,
+    settings: NotifySettings,
     names: Vec<String>,
     open: BTreeMap<String, Open>,
     told: Memory,
@@ -69,7 +69,7 @@ struct Open {
     /// The how-manyth that was taken: what is listed is listed in that order.
     order: u64,
     notice: Notice,
-    told: Told,
+    told: ResolvedRule,
     /// When it may be told first.
     ready_at: Timestamp,
     /// When it is to be looked at next.
@@ -87,7 +87,7 @@ struct Open {
 impl Planner {
     /// Begins with the causes that were told before a restart.
     #[must_use]
-    pub fn new(settings: Settings, told: impl IntoIterator<Item = String>) -> Self {
+    pub fn new(settings: NotifySettings, told: impl IntoIterator<Item = String>) -> Self {
         let names: Vec<String> = settings.names().map(str::to_owned).collect();
         let lanes = names.iter().map(|_| Lane::default()).collect();
         let mut memory = Memory::new(TOLD_CAPACITY);

@@ -38,7 +38,7 @@ impl fmt::Debug for Secret {
 
 /// Where a secret is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum SecretSource {
     /// In a file that only its owner can read.
     File(PathBuf),
     /// In a variable of the environment.
@@ -77,7 +77,7 @@ pub enum SecretError {
     Unset(String),
 }
 
-impl Source {
+impl SecretSource {
     /// Reads the secret. White space around it is not part of it.
     ///
     /// # Errors
@@ -127,17 +127,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("secret");
         std::fs::write(&path, " hunter2\n").unwrap();
-        let source = Source::File(path.clone());
+        let source = SecretSource::File(path.clone());
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         assert!(matches!(source.read(&|_| None), Err(SecretError::Open { mode: 0o644, .. })));
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         let secret = source.read(&|_| None).unwrap();
         assert_eq!(secret.expose(), "hunter2");
         assert_eq!(format!("{secret:?}"), "[secret]");
-        let env = Source::Env("X".into());
+        let env = SecretSource::Env("X".into());
         assert_eq!(env.read(&|n| (n == "X").then(|| "v".into())).unwrap().expose(), "v");
         assert!(matches!(env.read(&|_| None), Err(SecretError::Unset(_))));
         assert!(matches!(env.read(&|_| Some("a\nb".into())), Err(SecretError::Bad { .. })));
-        assert!(matches!(Source::File(dir.path().join("no")).read(&|_| None), Err(SecretError::Unreadable { .. })));
+        assert!(matches!(SecretSource::File(dir.path().join("no")).read(&|_| None), Err(SecretError::Unreadable { .. })));
     }
 }

@@ -19,7 +19,7 @@ use std::{
 
 use desktop::Desktop;
 use events::Timestamp;
-use notifier::{Delivery, Form, Loudness, Message, Notice, Outcome, Receipt, Settings, Severity, Surroundings};
+use notifier::{Delivery, Form, Loudness, Message, Notice, Outcome, Receipt, NotifySettings, Severity, Surroundings};
 use receiver::Receiver;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -53,7 +53,7 @@ struct Setup {
 
 impl Setup {
     fn new(settings: &str, env: &[(&str, &str)]) -> Self {
-        let settings: Settings = toml::from_str(settings).unwrap();
+        let settings: NotifySettings = toml::from_str(settings).unwrap();
         let env: HashMap<String, String> = env.iter().map(|(n, v)| ((*n).into(), (*v).into())).collect();
         let mut around = Surroundings::new(
             Arc::new(move |name| env.get(name).cloned()),

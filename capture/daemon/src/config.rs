@@ -34,7 +34,7 @@ pub struct Config {
     /// What is done about findings.
     pub actions: Vec<crate::actions::Action>,
     /// Who is told of findings, and how.
-    pub notify: notifier::Settings,
+    pub notify: notifier::NotifySettings,
 }
 
 /// Further homes of agents, by the agent's name.
@@ -105,7 +105,7 @@ impl Default for Config {
             store: Storing::default(),
             monitor: monitor::DetectorLimits::default(),
             actions: Vec::new(),
-            notify: notifier::Settings::default(),
+            notify: notifier::NotifySettings::default(),
         }
     }
 }

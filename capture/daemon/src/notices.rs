@@ -14,7 +14,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use events::{Finding, FindingState, Notification, RunId, SendOutcome, Severity, Timestamp};
 use jiff::tz::TimeZone;
 use notifier::{
-    Delivery, INBOX_CAPACITY, Moment, Notice, Outcome, Planner, Presence, Receipt, Settings, SinkError, Surroundings,
+    Delivery, INBOX_CAPACITY, Moment, Notice, Outcome, Planner, Presence, Receipt, NotifySettings, SinkError, Surroundings,
     TerminalSink, World,
 };
 use projections::Session;
@@ -78,7 +78,7 @@ pub struct Parts {
     /// Runs what takes time.
     pub runtime: tokio::runtime::Handle,
     /// The user's settings.
-    pub settings: Settings,
+    pub settings: NotifySettings,
 }
 
 /// What waits for the threads to begin.
@@ -156,7 +156,7 @@ impl Waiting {
         );
         around.terminals = Some(Arc::new(Terminals { runs: parts.runs.clone(), runtime: parts.runtime.clone() }));
         let mut settings = parts.settings.clone();
-        if settings == Settings::default() && !has_desktop() {
+        if settings == NotifySettings::default() && !has_desktop() {
             // Nobody asked for it, and there is none: that is no failure to tell of each time.
             tracing::info!(
                 "there is no desktop here, and no other channel: nobody is told of findings but by `capture findings`"

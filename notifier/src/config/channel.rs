@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{AllowedHost, ConfigError, range};
-use crate::secret::Source;
+use crate::secret::SecretSource;
 
 /// Telegram's own server.
 fn telegram() -> String {
@@ -171,14 +171,14 @@ impl ChannelSettings {
     }
 
     /// Where its secret is kept, if it has one.
-    pub(crate) fn secret(&self) -> Option<Source> {
+    pub(crate) fn secret(&self) -> Option<SecretSource> {
         match self {
             Self::Webhook { secret_file: file, secret_env: env, .. }
             | Self::Ntfy { token_file: file, token_env: env, .. }
             | Self::Slack { url_file: file, url_env: env, .. }
             | Self::Discord { url_file: file, url_env: env, .. }
             | Self::Telegram { token_file: file, token_env: env, .. } => {
-                file.clone().map(Source::File).or_else(|| env.clone().map(Source::Env))
+                file.clone().map(SecretSource::File).or_else(|| env.clone().map(SecretSource::Env))
             }
             Self::Desktop { .. } | Self::Command { .. } | Self::Terminal { .. } => None,
         }
@@ -194,7 +194,7 @@ impl ChannelSettings {
             return Err(ConfigError::bad("channels.name", name, "must be 1 to 40 letters, digits, `-` or `_`"));
         }
         let needs = |what: &str| match self.secret() {
-            Some(Source::File(path)) if !path.is_absolute() => Err(ConfigError::bad(
+            Some(SecretSource::File(path)) if !path.is_absolute() => Err(ConfigError::bad(
                 key(&format!("{what}_file")),
                 path.display().to_string(),
                 "is not an absolute path",
@@ -261,9 +261,9 @@ fn address(key: &str, text: &str, allow_hosts: &[String]) -> Result<(), ConfigEr
 }
 
 /// An address by its host: the rest may hold a token.
-struct Host<'a>(&'a str);
+struct AddressHost<'a>(&'a str);
 
-impl fmt::Debug for Host<'_> {
+impl fmt::Debug for AddressHost<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match url::Url::parse(self.0) {
             Ok(url) => write!(f, "{}://{}/…", url.scheme(), url.host_str().unwrap_or_default()),
@@ -278,10 +278,10 @@ impl fmt::Debug for ChannelSettings {
         out.field("name", &self.name());
         match self {
             Self::Desktop { .. } | Self::Slack { .. } | Self::Discord { .. } => {}
-            Self::Webhook { url, .. } => drop(out.field("url", &Host(url))),
+            Self::Webhook { url, .. } => drop(out.field("url", &AddressHost(url))),
             // Who knows a topic can read it.
-            Self::Ntfy { server, .. } => drop(out.field("server", &Host(server))),
-            Self::Telegram { server, .. } => drop(out.field("server", &Host(server))),
+            Self::Ntfy { server, .. } => drop(out.field("server", &AddressHost(server))),
+            Self::Telegram { server, .. } => drop(out.field("server", &AddressHost(server))),
             Self::Command { argv, .. } => drop(out.field("program", &argv.first())),
             Self::Terminal { style, .. } => drop(out.field("style", style)),
         }

@@ -34,7 +34,7 @@ pub enum WhilePresent {
 /// A rule of the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Rule {
+pub struct NotifyRule {
     /// Of which kind of finding; without it, of every kind.
     pub kind: Option<String>,
     /// Of which severity at least.
@@ -55,7 +55,7 @@ pub struct Rule {
 
 /// How a notice is told: what the rules make of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct ResolvedRule {
     /// How loud.
     pub loudness: Loudness,
     /// To which channels, by their places in the settings.
@@ -70,7 +70,7 @@ pub struct Told {
     pub while_present: WhilePresent,
 }
 
-impl Rule {
+impl NotifyRule {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         range("rules.debounce_ms", self.debounce_ms.unwrap_or(0), 0, 3_600_000)?;
         let repeat_s = self.repeat_s.unwrap_or(0);
@@ -100,12 +100,12 @@ fn usual(kind: &str) -> (Loudness, u32, WhilePresent) {
 }
 
 /// What the rules make of a notice.
-pub(crate) fn told(rules: &[Rule], names: &[String], notice: &Notice) -> Told {
-    let none = Rule::default();
+pub(crate) fn told(rules: &[NotifyRule], names: &[String], notice: &Notice) -> ResolvedRule {
+    let none = NotifyRule::default();
     let rule = rules.iter().find(|rule| rule.matches(notice)).unwrap_or(&none);
     let (loudness, debounce_ms, while_present) = usual(&notice.kind);
     let named = |name: &String| rule.channels.as_ref().is_none_or(|only| only.contains(name));
-    Told {
+    ResolvedRule {
         loudness: rule.loudness.unwrap_or(loudness),
         channels: (0..names.len()).filter(|&at| named(&names[at])).collect(),
         debounce_ms: rule.debounce_ms.unwrap_or(debounce_ms).into(),

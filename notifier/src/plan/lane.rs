@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use events::Timestamp;
 
-use crate::{Form, Settings};
+use crate::{Form, NotifySettings};
 
 const MINUTE_MS: i64 = 60_000;
 
@@ -50,7 +50,7 @@ pub(super) enum Word {
 
 impl Lane {
     /// Decides for all that waits.
-    pub(super) fn words(&mut self, settings: &Settings, mut waiting: Vec<Waiting>, now: Timestamp) -> Vec<Word> {
+    pub(super) fn words(&mut self, settings: &NotifySettings, mut waiting: Vec<Waiting>, now: Timestamp) -> Vec<Word> {
         waiting.sort_by_key(|w| w.order);
         while self.sent.front().is_some_and(|at| now.since_ms(*at) >= MINUTE_MS) {
             self.sent.pop_front();
@@ -67,7 +67,7 @@ impl Lane {
         words
     }
 
-    fn fresh(&mut self, settings: &Settings, fresh: Vec<Waiting>, now: Timestamp, words: &mut Vec<Word>) {
+    fn fresh(&mut self, settings: &NotifySettings, fresh: Vec<Waiting>, now: Timestamp, words: &mut Vec<Word>) {
         let count = fresh.len();
         let group_at = settings.group_at as usize;
         let window_ms = i64::from(settings.group_window_ms);
@@ -90,7 +90,7 @@ impl Lane {
     }
 
     /// Says it when the channel may be sent one more; else when it may.
-    fn say(&mut self, settings: &Settings, form: Form, causes: Vec<String>, now: Timestamp) -> Word {
+    fn say(&mut self, settings: &NotifySettings, form: Form, causes: Vec<String>, now: Timestamp) -> Word {
         let most = settings.per_minute as usize;
         if self.sent.len() >= most
             && let Some(oldest) = self.sent.get(self.sent.len() - most)

@@ -6,7 +6,7 @@ use std::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::{ChannelSettings, Hours, Quiet, Rule};
+use crate::config::{ChannelSettings, Hours, Quiet, NotifyRule};
 
 /// A notice of one session; its text follows from cause and kind.
 pub(crate) fn notice(cause: &str, kind: &str) -> Notice {
@@ -25,10 +25,10 @@ pub(crate) fn notice(cause: &str, kind: &str) -> Notice {
     }
 }
 
-fn settings(channels: &[&str]) -> Settings {
-    Settings {
+fn settings(channels: &[&str]) -> NotifySettings {
+    NotifySettings {
         channels: channels.iter().map(|n| ChannelSettings::Desktop { name: (*n).to_owned() }).collect(),
-        ..Settings::default()
+        ..NotifySettings::default()
     }
 }
 
@@ -43,7 +43,7 @@ struct Desk {
 }
 
 impl Desk {
-    fn new(settings: Settings) -> Self {
+    fn new(settings: NotifySettings) -> Self {
         settings.check().unwrap();
         Self { planner: Planner::new(settings, []), there: Cell::new(false) }
     }
@@ -101,9 +101,9 @@ fn nothing_is_told_twice_after_a_restart() {
 fn what_is_off_or_has_no_channel_is_not_taken() {
     let mut desk = Desk::new(settings(&["d"]));
     assert_eq!(desk.take(0, "a", "idle"), Taken::Off);
-    let rules = vec![Rule { channels: Some(vec![]), ..Rule::default() }];
-    assert_eq!(Desk::new(Settings { rules, ..settings(&["d"]) }).take(0, "a", "approval"), Taken::Off);
-    assert_eq!(Desk::new(Settings { enabled: false, ..settings(&["d"]) }).take(0, "a", "approval"), Taken::Off);
+    let rules = vec![NotifyRule { channels: Some(vec![]), ..NotifyRule::default() }];
+    assert_eq!(Desk::new(NotifySettings { rules, ..settings(&["d"]) }).take(0, "a", "approval"), Taken::Off);
+    assert_eq!(Desk::new(NotifySettings { enabled: false, ..settings(&["d"]) }).take(0, "a", "approval"), Taken::Off);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn many_at_once_are_one_list_and_many_in_a_window_are_gathered() {
 
 #[test]
 fn what_a_channel_may_not_be_sent_now_is_one_list_later() {
-    let mut desk = Desk::new(Settings { per_minute: 1, group_at: 100, ..settings(&["d"]) });
+    let mut desk = Desk::new(NotifySettings { per_minute: 1, group_at: 100, ..settings(&["d"]) });
     desk.take(0, "a", "approval");
     assert_eq!(desk.due(300), ["Single:a"]);
     desk.take(1_000, "b", "approval");
@@ -153,9 +153,9 @@ fn what_a_channel_may_not_be_sent_now_is_one_list_later() {
     assert_eq!(desk.due(60_300), ["Group:b,c"]);
 }
 
-fn at_night() -> Settings {
+fn at_night() -> NotifySettings {
     let quiet = Quiet { hours: vec![Hours::parse("22:00-07:00").unwrap()], urgent_breaks_through: true };
-    Settings { quiet, ..settings(&["d"]) }
+    NotifySettings { quiet, ..settings(&["d"]) }
 }
 
 #[test]
@@ -178,8 +178,8 @@ fn quiet_hours_hold_and_end_with_one_digest() {
 
 #[test]
 fn a_rule_may_tell_it_again_while_it_holds() {
-    let rules = vec![Rule { repeat_s: Some(60), repeats: Some(2), ..Rule::default() }];
-    let mut desk = Desk::new(Settings { rules, ..settings(&["d"]) });
+    let rules = vec![NotifyRule { repeat_s: Some(60), repeats: Some(2), ..NotifyRule::default() }];
+    let mut desk = Desk::new(NotifySettings { rules, ..settings(&["d"]) });
     desk.take(0, "a", "approval");
     assert_eq!(desk.due(300), ["Single:a"]);
     assert_eq!(desk.due(60_299), NOTHING);
@@ -231,7 +231,7 @@ proptest! {
     #[test]
     fn whatever_happens(steps in steps(), per_minute in 1..6_u32, night in any::<bool>()) {
         let quiet = if night { at_night().quiet } else { Quiet::default() };
-        let mut planner = Planner::new(Settings { per_minute, quiet: quiet.clone(), ..settings(&["d", "e"]) }, []);
+        let mut planner = Planner::new(NotifySettings { per_minute, quiet: quiet.clone(), ..settings(&["d", "e"]) }, []);
         let (mut now, mut there) = (20 * 3_600_000_i64, false);
         // When each cause that holds was raised, and on which channels it was told since.
         let mut raised: BTreeMap<String, (i64, BTreeSet<String>)> = BTreeMap::new();
