@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
-use crate::{Delivery, Moment, Notice, Planner, Presence, Taken};
+use crate::{Delivery, LocalTime, Notice, Planner, Presence, NoticeOutcome};
 
 /// How many inputs may wait; what feeds them waits beyond that.
 pub const INBOX_CAPACITY: usize = 1_024;
@@ -14,7 +14,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// What the loop is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
+pub enum PlannerInput {
     /// Something may have to be told.
     Notice(Box<Notice>),
     /// A cause is no more.
@@ -22,17 +22,17 @@ pub enum Input {
 }
 
 /// What the loop asks the caller.
-pub trait World {
+pub trait PlannerContext {
     /// The time, and what the clock on the wall shows.
-    fn now(&self) -> Moment;
+    fn now(&self) -> LocalTime;
     /// Where the user is, as far as a notice is concerned.
     fn presence(&self, notice: &Notice) -> Presence;
     /// Hears what became of a notice that was handed in.
-    fn taken(&self, _cause: &str, _taken: Taken) {}
+    fn taken(&self, _cause: &str, _taken: NoticeOutcome) {}
 }
 
 /// Takes inputs, plans and sends, until all senders of the inbox are gone.
-pub fn drive(planner: &mut Planner, inbox: &Receiver<Input>, world: &dyn World, delivery: &Delivery) {
+pub fn drive(planner: &mut Planner, inbox: &Receiver<PlannerInput>, world: &dyn PlannerContext, delivery: &Delivery) {
     loop {
         let now = world.now();
         for message in planner.due(now, &|notice| world.presence(notice)) {
@@ -51,12 +51,12 @@ pub fn drive(planner: &mut Planner, inbox: &Receiver<Input>, world: &dyn World, 
         let mut budget = INBOX_CAPACITY;
         while let Some(next) = input.take() {
             match next {
-                Input::Notice(notice) => {
+                PlannerInput::Notice(notice) => {
                     let cause = notice.cause.clone();
                     let taken = planner.take(*notice, world.now());
                     world.taken(&cause, taken);
                 }
-                Input::Withdraw(cause) => planner.withdraw(&cause),
+                PlannerInput::Withdraw(cause) => planner.withdraw(&cause),
             }
             budget -= 1;
             if budget > 0 {
@@ -81,10 +81,10 @@ mod tests {
     /// Time passes by one second with each look at the clock.
     struct Clock(Cell<i64>);
 
-    impl World for Clock {
-        fn now(&self) -> Moment {
+    impl PlannerContext for Clock {
+        fn now(&self) -> LocalTime {
             self.0.set(self.0.get() + 1_000);
-            Moment::utc(Timestamp::from_millisecond(self.0.get()))
+            LocalTime::utc(Timestamp::from_millisecond(self.0.get()))
         }
         fn presence(&self, _: &Notice) -> Presence {
             Presence::Away
@@ -101,9 +101,9 @@ mod tests {
             Delivery::start(&NotifySettings::default(), around, Arc::new(move |receipt| hear.lock().unwrap().push(receipt)))
                 .unwrap();
         let (tell, inbox) = crossbeam_channel::bounded(INBOX_CAPACITY);
-        tell.send(Input::Notice(Box::new(notice("a", "approval")))).unwrap();
-        tell.send(Input::Notice(Box::new(notice("b", "approval")))).unwrap();
-        tell.send(Input::Withdraw("a".into())).unwrap();
+        tell.send(PlannerInput::Notice(Box::new(notice("a", "approval")))).unwrap();
+        tell.send(PlannerInput::Notice(Box::new(notice("b", "approval")))).unwrap();
+        tell.send(PlannerInput::Withdraw("a".into())).unwrap();
         let mut planner = Planner::new(NotifySettings::default(), []);
         let mut tell = Some(tell);
         std::thread::scope(|scope| {

@@ -7,7 +7,7 @@
 //! [`drive`] is the loop between the two.
 //!
 //! What this crate must not do: decide what needs a person (the caller's findings say so), redact
-//! (notices come redacted), read a clock or the environment (both are given, see [`World`] and
+//! (notices come redacted), read a clock or the environment (both are given, see [`PlannerContext`] and
 //! [`Surroundings`]), connect to anything but the channels of the [`NotifySettings`], of which the
 //! default leaves the machine by none.
 //!
@@ -31,7 +31,7 @@ pub mod text;
 pub use channel::{Clock, Env, SinkError, Surroundings, TerminalSink};
 pub use config::{ConfigError, Loudness, NotifySettings};
 pub use delivery::{Counts, Delivery, Hear, Outcome, Receipt, StartError, Why, troubles};
-pub use drive::{INBOX_CAPACITY, Input, World, drive};
+pub use drive::{INBOX_CAPACITY, PlannerInput, PlannerContext, drive};
 pub use message::{Form, Message};
-pub use notice::{Moment, Notice, Presence, Severity};
-pub use plan::{Planner, Taken};
+pub use notice::{LocalTime, Notice, Presence, Severity};
+pub use plan::{Planner, NoticeOutcome};

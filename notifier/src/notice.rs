@@ -74,14 +74,14 @@ pub enum Presence {
 
 /// A moment, and what the clock on the wall shows then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct LocalTime {
     /// The moment.
     pub at: Timestamp,
     /// Seconds the local time is ahead of UTC.
     pub utc_offset_s: i32,
 }
 
-impl Moment {
+impl LocalTime {
     /// A moment where the local time is UTC.
     #[must_use]
     pub const fn utc(at: Timestamp) -> Self {

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use events::Timestamp;
 
 use crate::{
-    Form, Loudness, Message, Moment, Notice, Presence, NotifySettings, Severity,
+    Form, Loudness, Message, LocalTime, Notice, Presence, NotifySettings, Severity,
     config::{ResolvedRule, WhilePresent, rule},
 };
 
@@ -27,8 +27,8 @@ mod memory;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use lane::{Lane, Waiting, Word};
-use memory::Memory;
+use lane::{ChannelPlan, ReadyNotice, ChannelDecision};
+use memory::RecentCauses;
 
 /// Causes that may wait to be told.
 pub const OPEN_CAPACITY: usize = 10_000;
@@ -39,7 +39,7 @@ pub const LOOK_MS: i64 = 1_000;
 
 /// What became of a notice that was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
+pub enum NoticeOutcome {
     /// It waits to be told.
     New,
     /// Its cause waits already, and says this now.
@@ -57,15 +57,15 @@ pub enum Taken {
 pub struct Planner {
     settings: NotifySettings,
     names: Vec<String>,
-    open: BTreeMap<String, Open>,
-    told: Memory,
-    lanes: Vec<Lane>,
+    open: BTreeMap<String, OpenNotice>,
+    told: RecentCauses,
+    lanes: Vec<ChannelPlan>,
     taken: u64,
 }
 
 /// A cause that is still to be told, on some channel or once more.
 #[derive(Debug)]
-struct Open {
+struct OpenNotice {
     /// The how-manyth that was taken: what is listed is listed in that order.
     order: u64,
     notice: Notice,
@@ -89,19 +89,19 @@ impl Planner {
     #[must_use]
     pub fn new(settings: NotifySettings, told: impl IntoIterator<Item = String>) -> Self {
         let names: Vec<String> = settings.names().map(str::to_owned).collect();
-        let lanes = names.iter().map(|_| Lane::default()).collect();
-        let mut memory = Memory::new(TOLD_CAPACITY);
+        let lanes = names.iter().map(|_| ChannelPlan::default()).collect();
+        let mut memory = RecentCauses::new(TOLD_CAPACITY);
         told.into_iter().for_each(|cause| memory.keep(cause));
         Self { settings, names, open: BTreeMap::new(), told: memory, lanes, taken: 0 }
     }
 
     /// Takes a notice. What is shown of it is made safe here.
-    pub fn take(&mut self, notice: Notice, now: Moment) -> Taken {
+    pub fn take(&mut self, notice: Notice, now: LocalTime) -> NoticeOutcome {
         if !self.settings.enabled {
-            return Taken::Off;
+            return NoticeOutcome::Off;
         }
         if self.told.has(&notice.cause) {
-            return Taken::Known;
+            return NoticeOutcome::Known;
         }
         let told = rule::told(&self.settings.rules, &self.names, &notice);
         let off = told.loudness == Loudness::Off || told.channels.is_empty();
@@ -112,7 +112,7 @@ impl Planner {
             if open.round == 0 && open.left.len() == open.told.channels.len() {
                 if off {
                     self.open.remove(&notice.cause);
-                    return Taken::Off;
+                    return NoticeOutcome::Off;
                 }
                 open.ready_at = open.ready_at.min(ready_at);
                 open.wake_at = open.wake_at.min(ready_at);
@@ -120,16 +120,16 @@ impl Planner {
                 open.told = told;
             }
             open.notice = notice;
-            return Taken::Renewed;
+            return NoticeOutcome::Renewed;
         }
         if off {
-            return Taken::Off;
+            return NoticeOutcome::Off;
         }
         if self.open.len() >= OPEN_CAPACITY {
-            return Taken::Full;
+            return NoticeOutcome::Full;
         }
         self.taken += 1;
-        let open = Open {
+        let open = OpenNotice {
             order: self.taken,
             left: told.channels.clone(),
             ready_at,
@@ -141,7 +141,7 @@ impl Planner {
             notice,
         };
         self.open.insert(open.notice.cause.clone(), open);
-        Taken::New
+        NoticeOutcome::New
     }
 
     /// A cause is no more: answered, resolved, gone. What was not told is not told; when it is
@@ -152,9 +152,9 @@ impl Planner {
     }
 
     /// What is to be sent now.
-    pub fn due(&mut self, now: Moment, presence: &dyn Fn(&Notice) -> Presence) -> Vec<Message> {
+    pub fn due(&mut self, now: LocalTime, presence: &dyn Fn(&Notice) -> Presence) -> Vec<Message> {
         let quiet_until = self.settings.quiet.until(now);
-        let mut waiting: Vec<Vec<Waiting>> = self.lanes.iter().map(|_| Vec::new()).collect();
+        let mut waiting: Vec<Vec<ReadyNotice>> = self.lanes.iter().map(|_| Vec::new()).collect();
         let mut seen_there = Vec::new();
         for (cause, open) in self.open.iter_mut().filter(|(_, open)| open.wake_at <= now.at || open.free_at.is_some()) {
             if open.ready_at > now.at {
@@ -182,7 +182,7 @@ impl Planner {
             }
             let free_at = *open.free_at.get_or_insert(now.at);
             for &lane in &open.left {
-                waiting[lane].push(Waiting { order: open.order, cause: cause.clone(), free_at, held: open.held });
+                waiting[lane].push(ReadyNotice { order: open.order, cause: cause.clone(), free_at, held: open.held });
             }
         }
         for cause in seen_there {
@@ -194,8 +194,8 @@ impl Planner {
         for (lane, waiting) in waiting.into_iter().enumerate().filter(|(_, waiting)| !waiting.is_empty()) {
             for word in self.lanes[lane].words(&self.settings, waiting, now.at) {
                 match word {
-                    Word::Say { form, causes } => messages.push(self.say(lane, form, &causes, now.at)),
-                    Word::Later { causes, at } => {
+                    ChannelDecision::Say { form, causes } => messages.push(self.say(lane, form, &causes, now.at)),
+                    ChannelDecision::Later { causes, at } => {
                         for cause in causes {
                             later.entry(cause).and_modify(|t| *t = (*t).min(at)).or_insert(at);
                         }

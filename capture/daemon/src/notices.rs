@@ -14,8 +14,8 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use events::{Finding, FindingState, Notification, RunId, SendOutcome, Severity, Timestamp};
 use jiff::tz::TimeZone;
 use notifier::{
-    Delivery, INBOX_CAPACITY, Moment, Notice, Outcome, Planner, Presence, Receipt, NotifySettings, SinkError, Surroundings,
-    TerminalSink, World,
+    Delivery, INBOX_CAPACITY, LocalTime, Notice, Outcome, Planner, Presence, Receipt, NotifySettings, SinkError, Surroundings,
+    TerminalSink, PlannerContext,
 };
 use projections::Session;
 use server::Refusal;
@@ -211,7 +211,7 @@ fn has_desktop() -> bool {
 /// Makes notices of findings.
 struct Teller {
     parts: Parts,
-    plan: Sender<notifier::Input>,
+    plan: Sender<notifier::PlannerInput>,
 }
 
 impl Teller {
@@ -247,10 +247,10 @@ impl Teller {
     fn tell(&mut self, finding: &Finding) {
         let input = match finding.state {
             FindingState::Open => match self.parts.reader.session(finding.session_id) {
-                Ok(session) => notifier::Input::Notice(Box::new(notice(finding, session.as_ref()))),
+                Ok(session) => notifier::PlannerInput::Notice(Box::new(notice(finding, session.as_ref()))),
                 Err(error) => return tracing::warn!(%error, "nobody is told of a finding: its session cannot be read"),
             },
-            FindingState::Acknowledged | FindingState::Resolved => notifier::Input::Withdraw(finding.id.clone()),
+            FindingState::Acknowledged | FindingState::Resolved => notifier::PlannerInput::Withdraw(finding.id.clone()),
         };
         self.plan.send(input).ok();
     }
@@ -323,10 +323,10 @@ struct Place {
     runtime: tokio::runtime::Handle,
 }
 
-impl World for Place {
-    fn now(&self) -> Moment {
+impl PlannerContext for Place {
+    fn now(&self) -> LocalTime {
         let at = clock::now();
-        Moment { at, utc_offset_s: utc_offset_s(at) }
+        LocalTime { at, utc_offset_s: utc_offset_s(at) }
     }
 
     fn presence(&self, notice: &Notice) -> Presence {

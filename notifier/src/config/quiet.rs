@@ -5,7 +5,7 @@ use std::fmt;
 use events::Timestamp;
 use serde::{Deserialize, Deserializer};
 
-use crate::notice::{DAY_MS, Moment};
+use crate::notice::{DAY_MS, LocalTime};
 
 /// When to be quiet. What is held back is told as one digest afterwards.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -56,7 +56,7 @@ fn minute(text: &str) -> Option<u16> {
 impl Quiet {
     /// When the quiet that reigns at a moment is over; `None` when none does.
     #[must_use]
-    pub fn until(&self, now: Moment) -> Option<Timestamp> {
+    pub fn until(&self, now: LocalTime) -> Option<Timestamp> {
         let mut end: Option<i64> = None;
         // Ranges that touch or overlap are one.
         for _ in 0..=self.hours.len() {
@@ -91,7 +91,7 @@ mod tests {
     fn check(hours: &[&str], now_min: i64, left_min: Option<i64>) {
         let quiet = Quiet { hours: hours.iter().map(|h| Hours::parse(h).unwrap()).collect(), ..Quiet::default() };
         let at = Timestamp::from_millisecond(20_000 * DAY_MS + (now_min - 120) * 60_000);
-        let until = quiet.until(Moment { at, utc_offset_s: 7200 });
+        let until = quiet.until(LocalTime { at, utc_offset_s: 7200 });
         assert_eq!(until.map(|u| u.since_ms(at) / 60_000), left_min, "{hours:?} at {now_min}");
     }
 

@@ -14,13 +14,13 @@ const MINUTE_MS: i64 = 60_000;
 
 /// What one channel was sent lately.
 #[derive(Debug, Default)]
-pub(super) struct Lane {
+pub(super) struct ChannelPlan {
     sent: VecDeque<Timestamp>,
 }
 
 /// A cause that nothing but this channel holds up.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct ReadyNotice {
     pub(super) order: u64,
     pub(super) cause: String,
     /// Since when.
@@ -31,7 +31,7 @@ pub(super) struct Waiting {
 
 /// What becomes of some causes.
 #[derive(Debug)]
-pub(super) enum Word {
+pub(super) enum ChannelDecision {
     /// They are told, now.
     Say {
         /// Alone, in a list, or as what was held back.
@@ -48,14 +48,14 @@ pub(super) enum Word {
     },
 }
 
-impl Lane {
+impl ChannelPlan {
     /// Decides for all that waits.
-    pub(super) fn words(&mut self, settings: &NotifySettings, mut waiting: Vec<Waiting>, now: Timestamp) -> Vec<Word> {
+    pub(super) fn words(&mut self, settings: &NotifySettings, mut waiting: Vec<ReadyNotice>, now: Timestamp) -> Vec<ChannelDecision> {
         waiting.sort_by_key(|w| w.order);
         while self.sent.front().is_some_and(|at| now.since_ms(*at) >= MINUTE_MS) {
             self.sent.pop_front();
         }
-        let (held, fresh): (Vec<Waiting>, Vec<Waiting>) = waiting.into_iter().partition(|w| w.held);
+        let (held, fresh): (Vec<ReadyNotice>, Vec<ReadyNotice>) = waiting.into_iter().partition(|w| w.held);
         let mut words = Vec::new();
         if !held.is_empty() {
             let form = if held.len() == 1 { Form::Single } else { Form::Digest };
@@ -67,7 +67,7 @@ impl Lane {
         words
     }
 
-    fn fresh(&mut self, settings: &NotifySettings, fresh: Vec<Waiting>, now: Timestamp, words: &mut Vec<Word>) {
+    fn fresh(&mut self, settings: &NotifySettings, fresh: Vec<ReadyNotice>, now: Timestamp, words: &mut Vec<ChannelDecision>) {
         let count = fresh.len();
         let group_at = settings.group_at as usize;
         let window_ms = i64::from(settings.group_window_ms);
@@ -82,7 +82,7 @@ impl Lane {
         let since = fresh.iter().map(|w| w.free_at).min().unwrap_or(now);
         let gathered_at = since.plus_ms(settings.gather_ms.into());
         if count < group_at && gathered_at > now {
-            words.push(Word::Later { causes: causes(fresh), at: gathered_at });
+            words.push(ChannelDecision::Later { causes: causes(fresh), at: gathered_at });
             return;
         }
         let form = if count == 1 { Form::Single } else { Form::Group };
@@ -90,18 +90,18 @@ impl Lane {
     }
 
     /// Says it when the channel may be sent one more; else when it may.
-    fn say(&mut self, settings: &NotifySettings, form: Form, causes: Vec<String>, now: Timestamp) -> Word {
+    fn say(&mut self, settings: &NotifySettings, form: Form, causes: Vec<String>, now: Timestamp) -> ChannelDecision {
         let most = settings.per_minute as usize;
         if self.sent.len() >= most
             && let Some(oldest) = self.sent.get(self.sent.len() - most)
         {
-            return Word::Later { causes, at: oldest.plus_ms(MINUTE_MS) };
+            return ChannelDecision::Later { causes, at: oldest.plus_ms(MINUTE_MS) };
         }
         self.sent.push_back(now);
-        Word::Say { form, causes }
+        ChannelDecision::Say { form, causes }
     }
 }
 
-fn causes(waiting: Vec<Waiting>) -> Vec<String> {
+fn causes(waiting: Vec<ReadyNotice>) -> Vec<String> {
     waiting.into_iter().map(|w| w.cause).collect()
 }

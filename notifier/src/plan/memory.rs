@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 
 /// A set that remembers a number of causes, the newest.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct RecentCauses {
     capacity: usize,
     count: u64,
     places: HashMap<String, u64>,
     order: BTreeMap<u64, String>,
 }
 
-impl Memory {
+impl RecentCauses {
     pub(super) fn new(capacity: usize) -> Self {
         Self { capacity, count: 0, places: HashMap::new(), order: BTreeMap::new() }
     }
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_oldest_is_forgotten_first() {
-        let mut memory = Memory::new(2);
+        let mut memory = RecentCauses::new(2);
         ["a", "b", "a", "c"].into_iter().for_each(|c| memory.keep(c.to_owned()));
         assert_eq!((memory.has("a"), memory.has("b"), memory.has("c")), (true, false, true));
         memory.drop("a");

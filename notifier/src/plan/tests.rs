@@ -32,8 +32,8 @@ fn settings(channels: &[&str]) -> NotifySettings {
     }
 }
 
-fn at(ms: i64) -> Moment {
-    Moment::utc(Timestamp::from_millisecond(ms))
+fn at(ms: i64) -> LocalTime {
+    LocalTime::utc(Timestamp::from_millisecond(ms))
 }
 
 /// A planner with a user who is away until somebody says otherwise.
@@ -48,7 +48,7 @@ impl Desk {
         Self { planner: Planner::new(settings, []), there: Cell::new(false) }
     }
 
-    fn take(&mut self, ms: i64, cause: &str, kind: &str) -> Taken {
+    fn take(&mut self, ms: i64, cause: &str, kind: &str) -> NoticeOutcome {
         self.planner.take(notice(cause, kind), at(ms))
     }
 
@@ -70,15 +70,15 @@ const NOTHING: [&str; 0] = [];
 #[test]
 fn an_approval_is_told_once_after_its_debounce() {
     let mut desk = Desk::new(settings(&["d"]));
-    assert_eq!(desk.take(1000, "a", "approval"), Taken::New);
-    assert_eq!(desk.take(1100, "a", "approval"), Taken::Renewed);
+    assert_eq!(desk.take(1000, "a", "approval"), NoticeOutcome::New);
+    assert_eq!(desk.take(1100, "a", "approval"), NoticeOutcome::Renewed);
     assert_eq!(desk.deadline(), Some(1300));
     assert_eq!(desk.due(1299), NOTHING);
     assert_eq!(desk.due(1300), ["Single:a"]);
-    assert_eq!(desk.take(1400, "a", "approval"), Taken::Known);
+    assert_eq!(desk.take(1400, "a", "approval"), NoticeOutcome::Known);
     assert_eq!((desk.due(99_000), desk.deadline()), (vec![], None));
     desk.planner.withdraw("a");
-    assert_eq!(desk.take(100_000, "a", "approval"), Taken::New);
+    assert_eq!(desk.take(100_000, "a", "approval"), NoticeOutcome::New);
     assert_eq!(desk.due(100_300), ["Single:a"]);
 }
 
@@ -93,17 +93,17 @@ fn what_is_answered_within_the_debounce_is_not_told() {
 #[test]
 fn nothing_is_told_twice_after_a_restart() {
     let mut planner = Planner::new(settings(&["d"]), ["a".to_owned()]);
-    assert_eq!(planner.take(notice("a", "approval"), at(0)), Taken::Known);
-    assert_eq!(planner.take(notice("b", "approval"), at(0)), Taken::New);
+    assert_eq!(planner.take(notice("a", "approval"), at(0)), NoticeOutcome::Known);
+    assert_eq!(planner.take(notice("b", "approval"), at(0)), NoticeOutcome::New);
 }
 
 #[test]
 fn what_is_off_or_has_no_channel_is_not_taken() {
     let mut desk = Desk::new(settings(&["d"]));
-    assert_eq!(desk.take(0, "a", "idle"), Taken::Off);
+    assert_eq!(desk.take(0, "a", "idle"), NoticeOutcome::Off);
     let rules = vec![NotifyRule { channels: Some(vec![]), ..NotifyRule::default() }];
-    assert_eq!(Desk::new(NotifySettings { rules, ..settings(&["d"]) }).take(0, "a", "approval"), Taken::Off);
-    assert_eq!(Desk::new(NotifySettings { enabled: false, ..settings(&["d"]) }).take(0, "a", "approval"), Taken::Off);
+    assert_eq!(Desk::new(NotifySettings { rules, ..settings(&["d"]) }).take(0, "a", "approval"), NoticeOutcome::Off);
+    assert_eq!(Desk::new(NotifySettings { enabled: false, ..settings(&["d"]) }).take(0, "a", "approval"), NoticeOutcome::Off);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn while_the_user_is_at_the_terminal_it_waits_or_is_dropped() {
     assert_eq!(desk.deadline(), Some(3_000));
     desk.there.set(false);
     assert_eq!(desk.due(3_000), ["Single:a"]);
-    assert_eq!(desk.take(4_000, "b", "done"), Taken::Known);
+    assert_eq!(desk.take(4_000, "b", "done"), NoticeOutcome::Known);
 }
 
 #[test]
@@ -245,9 +245,9 @@ proptest! {
                 Step::Take(cause, kind) => {
                     let cause = cause.to_string();
                     let taken = planner.take(notice(&cause, KINDS[kind]), at(now));
-                    if taken == Taken::New {
+                    if taken == NoticeOutcome::New {
                         prop_assert!(raised.insert(cause, (now, BTreeSet::new())).is_none());
-                    } else if taken == Taken::Off {
+                    } else if taken == NoticeOutcome::Off {
                         raised.remove(&cause);
                     }
                 }
