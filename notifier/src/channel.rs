@@ -8,7 +8,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use events::Timestamp;
 
-use crate::{Message, config::ChannelSettings, secret::SecretError};
+use crate::{OutgoingMessage, config::ChannelSettings, secret::SecretError};
 
 #[cfg(feature = "http")]
 mod chat;
@@ -63,7 +63,7 @@ pub(crate) type Stopper = Box<dyn FnOnce() + Send + Sync>;
 /// One channel.
 pub(crate) trait Channel: Send {
     /// Makes one attempt, which ends by itself within the time of an attempt.
-    fn deliver(&mut self, message: &Message, now: Timestamp) -> Result<(), Failure>;
+    fn deliver(&mut self, message: &OutgoingMessage, now: Timestamp) -> Result<(), Failure>;
 
     /// What ends an attempt that is under way.
     fn stopper(&self) -> Option<Stopper> {
@@ -140,7 +140,7 @@ impl fmt::Debug for Surroundings {
 struct Broken(String);
 
 impl Channel for Broken {
-    fn deliver(&mut self, _: &Message, _: Timestamp) -> Result<(), Failure> {
+    fn deliver(&mut self, _: &OutgoingMessage, _: Timestamp) -> Result<(), Failure> {
         Err(Failure::never(&self.0))
     }
 }

@@ -20,7 +20,7 @@ use events::Timestamp;
 use serde::Serialize;
 
 use crate::{
-    ConfigError, Message, NotifySettings, Surroundings,
+    ConfigError, OutgoingMessage, NotifySettings, Surroundings,
     channel::{self, Again, Channel, Clock, Stopper},
 };
 
@@ -47,13 +47,13 @@ pub struct Receipt {
     pub at: Timestamp,
     /// What came of it.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: DeliveryOutcome,
 }
 
 /// What came of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum Outcome {
+pub enum DeliveryOutcome {
     /// The other side took it.
     Sent,
     /// It was tried and did not work.
@@ -66,14 +66,14 @@ pub enum Outcome {
     /// It was not tried.
     Dropped {
         /// Why not.
-        why: Why,
+        why: DropReason,
     },
 }
 
 /// Why a message was not tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum DropReason {
     /// Too many wait for the channel.
     QueueFull,
     /// The program ends.
@@ -82,7 +82,7 @@ pub enum Why {
     NoChannel,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for DropReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::QueueFull => "queue_full",
@@ -94,7 +94,7 @@ impl fmt::Display for Why {
 
 /// How many messages of a channel ended how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct ChannelCounts {
     /// The channel.
     pub channel: String,
     /// Its type.
@@ -108,31 +108,31 @@ pub struct Counts {
 }
 
 #[derive(Debug, Default)]
-struct Tally {
+struct ChannelTally {
     sent: AtomicU64,
     failed: AtomicU64,
     dropped: AtomicU64,
 }
 
-impl Tally {
-    fn count(&self, outcome: &Outcome) {
+impl ChannelTally {
+    fn count(&self, outcome: &DeliveryOutcome) {
         let counter = match outcome {
-            Outcome::Sent => &self.sent,
-            Outcome::Failed { .. } => &self.failed,
-            Outcome::Dropped { .. } => &self.dropped,
+            DeliveryOutcome::Sent => &self.sent,
+            DeliveryOutcome::Failed { .. } => &self.failed,
+            DeliveryOutcome::Dropped { .. } => &self.dropped,
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 /// Hears what came of each message. It is called on the threads of the channels, and must not block.
-pub type Hear = Arc<dyn Fn(Receipt) + Send + Sync>;
+pub type ReceiptSink = Arc<dyn Fn(Receipt) + Send + Sync>;
 
 /// Sends messages. The owner of all threads of the channels.
 pub struct Delivery {
-    lanes: Vec<Lane>,
+    lanes: Vec<ChannelThread>,
     around: Surroundings,
-    hear: Hear,
+    hear: ReceiptSink,
     /// Dropped to end all pauses.
     going_on: Sender<Infallible>,
     /// Nothing more is tried.
@@ -141,17 +141,17 @@ pub struct Delivery {
     done: Receiver<Infallible>,
 }
 
-struct Lane {
+struct ChannelThread {
     name: String,
     kind: &'static str,
-    queue: Sender<Job>,
-    tally: Arc<Tally>,
+    queue: Sender<DeliveryJob>,
+    tally: Arc<ChannelTally>,
     stopper: Option<Stopper>,
     thread: JoinHandle<()>,
 }
 
-struct Job {
-    message: Message,
+struct DeliveryJob {
+    message: OutgoingMessage,
     /// Who waits for the receipt, beside the one who hears all.
     asker: Option<Sender<Receipt>>,
 }
@@ -162,7 +162,7 @@ impl Delivery {
     ///
     /// # Errors
     /// When the settings cannot be used.
-    pub fn start(settings: &NotifySettings, around: Surroundings, hear: Hear) -> Result<Self, StartError> {
+    pub fn start(settings: &NotifySettings, around: Surroundings, hear: ReceiptSink) -> Result<Self, StartError> {
         settings.check()?;
         let channels = settings.channels.iter().map(|channel| {
             let built = channel::build(channel, &settings.allow_hosts, &around);
@@ -174,7 +174,7 @@ impl Delivery {
     fn begin(
         channels: Vec<(String, &'static str, Box<dyn Channel>)>,
         around: Surroundings,
-        hear: Hear,
+        hear: ReceiptSink,
     ) -> Result<Self, StartError> {
         let (going_on, paused) = bounded(0);
         let (finished, done) = bounded(0);
@@ -182,9 +182,9 @@ impl Delivery {
         let mut lanes = Vec::new();
         for (name, kind, channel) in channels {
             let (queue, jobs) = bounded(QUEUE_CAPACITY);
-            let tally = Arc::new(Tally::default());
+            let tally = Arc::new(ChannelTally::default());
             let stopper = channel.stopper();
-            let worker = Worker {
+            let worker = ChannelWorker {
                 name: name.clone(),
                 channel,
                 clock: around.clock.clone(),
@@ -201,28 +201,28 @@ impl Delivery {
                     drop(finished);
                 })
                 .map_err(|error| StartError::Thread { channel: name.clone(), error })?;
-            lanes.push(Lane { name, kind, queue, tally, stopper, thread });
+            lanes.push(ChannelThread { name, kind, queue, tally, stopper, thread });
         }
         Ok(Self { lanes, around, hear, going_on, over, done })
     }
 
     /// Hands a message to its channel and returns at once. What comes of it is heard.
-    pub fn send(&self, message: Message) {
+    pub fn send(&self, message: OutgoingMessage) {
         self.enqueue(message, None);
     }
 
-    fn enqueue(&self, message: Message, asker: Option<Sender<Receipt>>) {
-        let job = Job { message, asker };
+    fn enqueue(&self, message: OutgoingMessage, asker: Option<Sender<Receipt>>) {
+        let job = DeliveryJob { message, asker };
         let lane = self.lanes.iter().find(|lane| lane.name == job.message.channel);
         let (why, job) = match lane {
             Some(lane) => match lane.queue.try_send(job) {
                 Ok(()) => return,
-                Err(TrySendError::Full(job)) => (Why::QueueFull, job),
-                Err(TrySendError::Disconnected(job)) => (Why::Stopping, job),
+                Err(TrySendError::Full(job)) => (DropReason::QueueFull, job),
+                Err(TrySendError::Disconnected(job)) => (DropReason::Stopping, job),
             },
-            None => (Why::NoChannel, job),
+            None => (DropReason::NoChannel, job),
         };
-        let outcome = Outcome::Dropped { why };
+        let outcome = DeliveryOutcome::Dropped { why };
         if let Some(lane) = lane {
             lane.tally.count(&outcome);
         }
@@ -233,7 +233,7 @@ impl Delivery {
     /// `None` when that is not known in time.
     #[must_use]
     pub fn test(&self, channel: &str, within: Duration) -> Option<Receipt> {
-        let message = Message::test(channel, (self.around.clock)());
+        let message = OutgoingMessage::test(channel, (self.around.clock)());
         let (tell, told) = bounded(1);
         self.enqueue(message, Some(tell));
         told.recv_timeout(within).ok()
@@ -241,11 +241,11 @@ impl Delivery {
 
     /// How many messages of each channel ended how.
     #[must_use]
-    pub fn counts(&self) -> Vec<Counts> {
+    pub fn counts(&self) -> Vec<ChannelCounts> {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         self.lanes
             .iter()
-            .map(|Lane { name, kind, tally, .. }| Counts {
+            .map(|ChannelThread { name, kind, tally, .. }| ChannelCounts {
                 channel: name.clone(),
                 kind,
                 sent: count(&tally.sent),
@@ -262,7 +262,7 @@ impl Delivery {
         let Self { lanes, going_on, over, done, .. } = self;
         drop(going_on);
         let mut rest = Vec::new();
-        for Lane { queue, stopper, thread, .. } in lanes {
+        for ChannelThread { queue, stopper, thread, .. } in lanes {
             drop(queue);
             rest.push((stopper, thread));
         }
@@ -309,22 +309,22 @@ pub fn troubles(settings: &NotifySettings, around: &Surroundings) -> Vec<(String
 }
 
 /// The thread of one channel.
-struct Worker {
+struct ChannelWorker {
     name: String,
     channel: Box<dyn Channel>,
     clock: Clock,
-    hear: Hear,
-    tally: Arc<Tally>,
+    hear: ReceiptSink,
+    tally: Arc<ChannelTally>,
     /// Disconnected when the program ends.
     paused: Receiver<Infallible>,
     over: Arc<AtomicBool>,
 }
 
-impl Worker {
-    fn run(mut self, jobs: &Receiver<Job>) {
+impl ChannelWorker {
+    fn run(mut self, jobs: &Receiver<DeliveryJob>) {
         for job in jobs {
             let outcome = if self.over.load(Ordering::Relaxed) {
-                Outcome::Dropped { why: Why::Stopping }
+                DeliveryOutcome::Dropped { why: DropReason::Stopping }
             } else {
                 self.attempts(&job.message)
             };
@@ -333,18 +333,18 @@ impl Worker {
         }
     }
 
-    fn attempts(&mut self, message: &Message) -> Outcome {
+    fn attempts(&mut self, message: &OutgoingMessage) -> DeliveryOutcome {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let Err(failure) = self.channel.deliver(message, (self.clock)()) else { return Outcome::Sent };
+            let Err(failure) = self.channel.deliver(message, (self.clock)()) else { return DeliveryOutcome::Sent };
             let pause = match failure.again {
                 Again::Never => None,
                 Again::Soon => Some(backoff(&message.id, attempts)),
                 // Who asks for more than we wait is not asked again.
                 Again::After(pause) => Some(pause).filter(|pause| *pause <= LONGEST_PAUSE),
             };
-            let failed = Outcome::Failed { error: failure.error, attempts };
+            let failed = DeliveryOutcome::Failed { error: failure.error, attempts };
             let Some(pause) = pause.filter(|_| attempts < ATTEMPTS) else { return failed };
             match self.paused.recv_timeout(pause) {
                 Err(RecvTimeoutError::Timeout) => {}
@@ -355,14 +355,14 @@ impl Worker {
     }
 }
 
-impl fmt::Debug for Worker {
+impl fmt::Debug for ChannelWorker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Worker").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-fn tell(hear: &Hear, job: Job, at: Timestamp, outcome: Outcome) {
-    let Job { message, asker } = job;
+fn tell(hear: &ReceiptSink, job: DeliveryJob, at: Timestamp, outcome: DeliveryOutcome) {
+    let DeliveryJob { message, asker } = job;
     let causes = message.causes();
     let receipt = Receipt { message_id: message.id, causes, channel: message.channel, at, outcome };
     if let Some(asker) = asker {

@@ -1,7 +1,7 @@
 //! Tells a person what needs them, once, and nothing else.
 //!
 //! A [`Notice`] is one cause: an approval that waits, a session that is stuck, a turn that ended.
-//! The [`Planner`] decides which notices become a [`Message`], when and for which channel; it is
+//! The [`Planner`] decides which notices become a [`OutgoingMessage`], when and for which channel; it is
 //! pure, the time and where the user is are given to it. [`Delivery`] owns a thread and a bounded
 //! queue for each channel, sends, tries again, and says what came of each message in a [`Receipt`].
 //! [`drive`] is the loop between the two.
@@ -30,8 +30,8 @@ pub mod text;
 
 pub use channel::{Clock, Env, SinkError, Surroundings, TerminalSink};
 pub use config::{ConfigError, Loudness, NotifySettings};
-pub use delivery::{Counts, Delivery, Hear, Outcome, Receipt, StartError, Why, troubles};
+pub use delivery::{ChannelCounts, Delivery, ReceiptSink, DeliveryOutcome, Receipt, StartError, DropReason, troubles};
 pub use drive::{INBOX_CAPACITY, PlannerInput, PlannerContext, drive};
-pub use message::{Form, Message};
+pub use message::{MessageForm, OutgoingMessage};
 pub use notice::{LocalTime, Notice, Presence, Severity};
 pub use plan::{Planner, NoticeOutcome};

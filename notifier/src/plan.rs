@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use events::Timestamp;
 
 use crate::{
-    Form, Loudness, Message, LocalTime, Notice, Presence, NotifySettings, Severity,
+    MessageForm, Loudness, OutgoingMessage, LocalTime, Notice, Presence, NotifySettings, Severity,
     config::{ResolvedRule, WhilePresent, rule},
 };
 
@@ -152,7 +152,7 @@ impl Planner {
     }
 
     /// What is to be sent now.
-    pub fn due(&mut self, now: LocalTime, presence: &dyn Fn(&Notice) -> Presence) -> Vec<Message> {
+    pub fn due(&mut self, now: LocalTime, presence: &dyn Fn(&Notice) -> Presence) -> Vec<OutgoingMessage> {
         let quiet_until = self.settings.quiet.until(now);
         let mut waiting: Vec<Vec<ReadyNotice>> = self.lanes.iter().map(|_| Vec::new()).collect();
         let mut seen_there = Vec::new();
@@ -224,7 +224,7 @@ impl Planner {
     }
 
     /// Makes the message and notes that these causes were told on this channel.
-    fn say(&mut self, lane: usize, form: Form, causes: &[String], now: Timestamp) -> Message {
+    fn say(&mut self, lane: usize, form: MessageForm, causes: &[String], now: Timestamp) -> OutgoingMessage {
         let mut notices = Vec::with_capacity(causes.len());
         let mut loudness = Loudness::Quiet;
         let mut form = form;
@@ -232,8 +232,8 @@ impl Planner {
             let Some(open) = self.open.get_mut(cause) else { continue };
             loudness = loudness.max(open.told.loudness);
             notices.push(open.notice.clone());
-            if open.round > 0 && form == Form::Single {
-                form = Form::Repeat(open.round);
+            if open.round > 0 && form == MessageForm::Single {
+                form = MessageForm::Repeat(open.round);
             }
             open.left.retain(|left| *left != lane);
             if !open.left.is_empty() {
@@ -254,6 +254,6 @@ impl Planner {
                 }
             }
         }
-        Message::new(&self.names[lane], form, loudness, notices, now)
+        OutgoingMessage::new(&self.names[lane], form, loudness, notices, now)
     }
 }

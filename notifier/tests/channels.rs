@@ -19,7 +19,7 @@ use std::{
 
 use desktop::Desktop;
 use events::Timestamp;
-use notifier::{Delivery, Form, Loudness, Message, Notice, Outcome, Receipt, NotifySettings, Severity, Surroundings};
+use notifier::{Delivery, MessageForm, Loudness, OutgoingMessage, Notice, DeliveryOutcome, Receipt, NotifySettings, Severity, Surroundings};
 use receiver::Receiver;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -41,9 +41,9 @@ fn notice(body: &str) -> Notice {
     }
 }
 
-fn message(channel: &str, body: &str) -> Message {
+fn message(channel: &str, body: &str) -> OutgoingMessage {
     let at = Timestamp::from_millisecond(1_700_000_000_123);
-    Message::new(channel, Form::Single, Loudness::Loud, vec![notice(body).shown()], at)
+    OutgoingMessage::new(channel, MessageForm::Single, Loudness::Loud, vec![notice(body).shown()], at)
 }
 
 struct Setup {
@@ -66,15 +66,15 @@ impl Setup {
         Self { delivery, heard }
     }
 
-    fn outcome(&self, message: Message) -> Outcome {
+    fn outcome(&self, message: OutgoingMessage) -> DeliveryOutcome {
         self.delivery.send(message);
         self.heard.recv_timeout(PATIENCE).unwrap().outcome
     }
 
-    fn error(&self, message: Message) -> String {
+    fn error(&self, message: OutgoingMessage) -> String {
         match self.outcome(message) {
-            Outcome::Failed { error, .. } => error,
-            other @ (Outcome::Sent | Outcome::Dropped { .. }) => panic!("{other:?}"),
+            DeliveryOutcome::Failed { error, .. } => error,
+            other @ (DeliveryOutcome::Sent | DeliveryOutcome::Dropped { .. }) => panic!("{other:?}"),
         }
     }
 }
@@ -101,7 +101,7 @@ fn a_webhook_is_signed_and_tried_again_under_the_same_id() {
     );
     receiver.answer(503, "Retry-After: 0\r\n");
     receiver.answer(429, "Retry-After: 0\r\n");
-    assert_eq!(setup.outcome(message("hook", "Bash: cargo test")), Outcome::Sent);
+    assert_eq!(setup.outcome(message("hook", "Bash: cargo test")), DeliveryOutcome::Sent);
     let requests = receiver.wait(3, PATIENCE);
     for request in &requests {
         assert_eq!(request.line, "POST /in HTTP/1.1");
@@ -144,8 +144,8 @@ fn ntfy_and_telegram_carry_their_tokens() {
         ),
         &[("T", "12:hunter2")],
     );
-    assert_eq!(setup.outcome(message("n", "x")), Outcome::Sent);
-    assert_eq!(setup.outcome(message("t", "x")), Outcome::Sent);
+    assert_eq!(setup.outcome(message("n", "x")), DeliveryOutcome::Sent);
+    assert_eq!(setup.outcome(message("t", "x")), DeliveryOutcome::Sent);
     let requests = receiver.requests();
     assert_eq!(
         (requests[0].line.as_str(), requests[0].header("authorization")),
@@ -169,7 +169,7 @@ fn slack_and_discord_go_where_the_secret_says() {
         ),
         &[("S", &receiver.url("/services/hunter2")), ("D", "http://127.0.0.1:1/hunter2")],
     );
-    assert_eq!(setup.outcome(message("s", "<!here>")), Outcome::Sent);
+    assert_eq!(setup.outcome(message("s", "<!here>")), DeliveryOutcome::Sent);
     assert_eq!(receiver.requests()[0].line, "POST /services/hunter2 HTTP/1.1");
     let error = setup.error(message("d", "x"));
     assert!(error.contains("allow_hosts") && !error.contains("hunter2"), "{error}");
@@ -181,8 +181,8 @@ fn the_desktop_shows_it_and_mark_up_is_escaped() {
     let desktop = Desktop::start(dir.path());
     let setup =
         Setup::new("[[channels]]\nname = 'd'\ntype = 'desktop'", &[("DBUS_SESSION_BUS_ADDRESS", &desktop.address())]);
-    assert_eq!(setup.outcome(message("d", "<a href='x'>y</a> & \u{202e}")), Outcome::Sent);
-    assert_eq!(setup.outcome(message("d", "second")), Outcome::Sent);
+    assert_eq!(setup.outcome(message("d", "<a href='x'>y</a> & \u{202e}")), DeliveryOutcome::Sent);
+    assert_eq!(setup.outcome(message("d", "second")), DeliveryOutcome::Sent);
     let shown = desktop.wait(2, PATIENCE);
     assert_eq!(shown[0].summary, "api (shop): Bash asks for leave");
     assert_eq!(shown[0].body, "&lt;a href='x'&gt;y&lt;/a&gt; &amp; \\u{202e}");
@@ -196,13 +196,13 @@ fn a_desktop_that_comes_back_is_found_again() {
     let first = Desktop::start(dir.path());
     let setup =
         Setup::new("[[channels]]\nname = 'd'\ntype = 'desktop'", &[("DBUS_SESSION_BUS_ADDRESS", &first.address())]);
-    assert_eq!(setup.outcome(message("d", "one")), Outcome::Sent);
+    assert_eq!(setup.outcome(message("d", "one")), DeliveryOutcome::Sent);
     drop(first);
     let error = setup.error(message("d", "lost"));
     assert!(error.starts_with("no session bus"), "{error}");
     std::fs::remove_file(dir.path().join("bus")).unwrap();
     let second = Desktop::start(dir.path());
-    assert_eq!(setup.outcome(message("d", "two")), Outcome::Sent);
+    assert_eq!(setup.outcome(message("d", "two")), DeliveryOutcome::Sent);
     assert_eq!(second.shown()[0].body, "two");
 }
 

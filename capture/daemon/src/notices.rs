@@ -14,7 +14,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use events::{Finding, FindingState, Notification, RunId, SendOutcome, Severity, Timestamp};
 use jiff::tz::TimeZone;
 use notifier::{
-    Delivery, INBOX_CAPACITY, LocalTime, Notice, Outcome, Planner, Presence, Receipt, NotifySettings, SinkError, Surroundings,
+    Delivery, INBOX_CAPACITY, LocalTime, Notice, DeliveryOutcome, Planner, Presence, Receipt, NotifySettings, SinkError, Surroundings,
     TerminalSink, PlannerContext,
 };
 use projections::Session;
@@ -258,9 +258,9 @@ impl Teller {
     /// What came of a message is an event of each session it told of.
     fn note(&self, receipt: &Receipt) {
         let (outcome, error, attempts) = match &receipt.outcome {
-            Outcome::Sent => (SendOutcome::Sent, None, 1),
-            Outcome::Failed { error, attempts } => (SendOutcome::Failed, Some(error.clone()), *attempts),
-            Outcome::Dropped { why } => {
+            DeliveryOutcome::Sent => (SendOutcome::Sent, None, 1),
+            DeliveryOutcome::Failed { error, attempts } => (SendOutcome::Failed, Some(error.clone()), *attempts),
+            DeliveryOutcome::Dropped { why } => {
                 let why = serde_json::to_value(why).ok().and_then(|why| why.as_str().map(str::to_owned));
                 (SendOutcome::Dropped, why, 0)
             }
@@ -371,9 +371,9 @@ impl TerminalSink for Terminals {
 fn shown(receipt: Receipt) -> api::prompts::Receipt {
     let Receipt { message_id, causes, channel, at, outcome } = receipt;
     let (outcome, error, attempts, why) = match outcome {
-        Outcome::Sent => ("sent", None, None, None),
-        Outcome::Failed { error, attempts } => ("failed", Some(error), Some(attempts), None),
-        Outcome::Dropped { why } => ("dropped", None, None, Some(why.to_string())),
+        DeliveryOutcome::Sent => ("sent", None, None, None),
+        DeliveryOutcome::Failed { error, attempts } => ("failed", Some(error), Some(attempts), None),
+        DeliveryOutcome::Dropped { why } => ("dropped", None, None, Some(why.to_string())),
     };
     api::prompts::Receipt { message_id, causes, channel, at, outcome: outcome.into(), error, attempts, why }
 }

@@ -18,7 +18,7 @@ use rustix::{
 };
 
 use super::{Channel, Env, Failure, Surroundings, wire};
-use crate::{Message, text};
+use crate::{OutgoingMessage, text};
 
 /// Bytes of what it writes to its standard error that are kept.
 const STDERR_BYTES: usize = 4_096;
@@ -52,7 +52,7 @@ impl Command {
         Self { argv: argv.to_vec(), timeout, env: around.env.clone() }
     }
 
-    fn start(&self, message: &Message) -> Result<Child, Failure> {
+    fn start(&self, message: &OutgoingMessage) -> Result<Child, Failure> {
         let (program, arguments) = self.argv.split_first().ok_or_else(|| Failure::never("it names no program"))?;
         let mut command = std::process::Command::new(program);
         command.args(arguments).env_clear().current_dir("/").process_group(0);
@@ -77,7 +77,7 @@ impl Command {
 }
 
 impl Channel for Command {
-    fn deliver(&mut self, message: &Message, _: Timestamp) -> Result<(), Failure> {
+    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), Failure> {
         let mut child = self.start(message)?;
         let ran = mind(&mut child, &wire::json(message), self.timeout);
         // Whoever is left of its group ends with it. It was not waited for yet, so the number is
@@ -165,7 +165,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{Form, Loudness, plan::tests::notice};
+    use crate::{MessageForm, Loudness, plan::tests::notice};
 
     fn run(script: &str, timeout_ms: u64) -> Result<(), String> {
         let around = Surroundings::new(
@@ -173,7 +173,7 @@ mod tests {
             Arc::new(|| Timestamp::MIN),
         );
         let argv = ["/bin/sh", "-c", script].map(str::to_owned);
-        let message = Message::new("c", Form::Single, Loudness::Loud, vec![notice("a", "approval")], Timestamp::MIN);
+        let message = OutgoingMessage::new("c", MessageForm::Single, Loudness::Loud, vec![notice("a", "approval")], Timestamp::MIN);
         let mut command = Command::new(&argv, Duration::from_millis(timeout_ms), &around);
         command.deliver(&message, Timestamp::MIN).map_err(|f| f.error)
     }
@@ -224,7 +224,7 @@ mod tests {
     fn a_program_that_is_not_there_is_a_failure() {
         let around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
         let mut command = Command::new(&["/nonexistent/x".to_owned()], Duration::from_secs(1), &around);
-        let error = command.deliver(&Message::test("c", Timestamp::MIN), Timestamp::MIN).unwrap_err().error;
+        let error = command.deliver(&OutgoingMessage::test("c", Timestamp::MIN), Timestamp::MIN).unwrap_err().error;
         assert!(error.starts_with("cannot start /nonexistent/x"), "{error}");
     }
 }

@@ -10,7 +10,7 @@ use events::Timestamp;
 use zbus::{Connection, Variant, connection::Builder};
 
 use super::{Channel, Env, Failure, Surroundings};
-use crate::{Loudness, Message};
+use crate::{Loudness, OutgoingMessage};
 
 const SERVICE: &str = "org.freedesktop.Notifications";
 const PATH: &str = "/org/freedesktop/Notifications";
@@ -58,7 +58,7 @@ impl Desktop {
 }
 
 impl Channel for Desktop {
-    fn deliver(&mut self, message: &Message, _: Timestamp) -> Result<(), Failure> {
+    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), Failure> {
         let address = self.address().map_err(Failure::never)?;
         let urgency = match message.loudness {
             Loudness::Off | Loudness::Quiet => 0,

@@ -4,7 +4,7 @@ use events::Timestamp;
 use serde::Serialize;
 
 use super::{Channel, Client, Failure, Stopper};
-use crate::{Loudness, Message, Severity, secret::Secret};
+use crate::{Loudness, OutgoingMessage, Severity, secret::Secret};
 
 /// Publishes each message to one topic.
 pub(super) struct Ntfy {
@@ -33,7 +33,7 @@ impl Ntfy {
 }
 
 impl Channel for Ntfy {
-    fn deliver(&mut self, message: &Message, _: Timestamp) -> Result<(), Failure> {
+    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), Failure> {
         let headers: Vec<(&str, String)> =
             self.token.iter().map(|token| ("authorization", format!("Bearer {}", token.expose()))).collect();
         let body = serde_json::to_vec(&publish(&self.topic, message)).map_err(Failure::never)?;
@@ -45,7 +45,7 @@ impl Channel for Ntfy {
     }
 }
 
-fn publish<'a>(topic: &'a str, message: &'a Message) -> Publish<'a> {
+fn publish<'a>(topic: &'a str, message: &'a OutgoingMessage) -> Publish<'a> {
     let severity = message.notices.iter().map(|n| n.severity).max().unwrap_or_default();
     let priority = match (message.loudness, severity) {
         (Loudness::Loud, Severity::Urgent) => 5,
@@ -65,13 +65,13 @@ fn publish<'a>(topic: &'a str, message: &'a Message) -> Publish<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Form, plan::tests::notice};
+    use crate::{MessageForm, plan::tests::notice};
 
     #[test]
     fn what_is_published() {
         let mut one = notice("a", "approval");
         one.url = Some("http://127.0.0.1:1/".into());
-        let message = Message::new("n", Form::Single, Loudness::Loud, vec![one], Timestamp::MIN);
+        let message = OutgoingMessage::new("n", MessageForm::Single, Loudness::Loud, vec![one], Timestamp::MIN);
         let value = serde_json::to_value(publish("t", &message)).unwrap();
         let expected = serde_json::json!({
             "topic": "t", "title": "api (shop): Bash asks for leave", "message": "Bash: cargo test a",

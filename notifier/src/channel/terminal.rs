@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use events::Timestamp;
 
 use super::{Channel, Failure, TerminalSink};
-use crate::{Loudness, Message, config::TerminalStyle, text};
+use crate::{Loudness, OutgoingMessage, config::TerminalStyle, text};
 
 /// Characters of what a terminal is told: more than that no notification shows.
 const TERMINAL_CHARS: usize = 200;
@@ -24,7 +24,7 @@ impl Terminal {
 }
 
 impl Channel for Terminal {
-    fn deliver(&mut self, message: &Message, _: Timestamp) -> Result<(), Failure> {
+    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), Failure> {
         let mut runs: Vec<&str> = message.notices.iter().filter_map(|n| n.run.as_deref()).collect();
         runs.sort_unstable();
         runs.dedup();
@@ -39,7 +39,7 @@ impl Channel for Terminal {
 }
 
 /// What is written. The text in it can neither end the sequence nor begin another field of it.
-fn sequence(style: TerminalStyle, message: &Message) -> Vec<u8> {
+fn sequence(style: TerminalStyle, message: &OutgoingMessage) -> Vec<u8> {
     let title = plain(&message.title);
     let body = plain(message.body.lines().next().unwrap_or_default());
     let bell = if message.loudness == Loudness::Quiet { "" } else { "\x07" };
@@ -68,7 +68,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::{Form, SinkError, plan::tests::notice};
+    use crate::{MessageForm, SinkError, plan::tests::notice};
 
     #[derive(Default)]
     struct Sink(Mutex<Vec<(String, String)>>);
@@ -87,7 +87,7 @@ mod tests {
         let mut one = notice("a", "approval");
         one.run = Some("r".into());
         one.title = title.to_owned();
-        let mut message = Message::new("t", Form::Single, Loudness::Loud, vec![one], Timestamp::MIN);
+        let mut message = OutgoingMessage::new("t", MessageForm::Single, Loudness::Loud, vec![one], Timestamp::MIN);
         message.id = "m1".into();
         let sink = Arc::new(Sink::default());
         Terminal::new(style, sink.clone()).deliver(&message, Timestamp::MIN).unwrap();
@@ -112,7 +112,7 @@ mod tests {
         let mut one = notice("a", "approval");
         let mut deliver = |run: Option<&str>| {
             one.run = run.map(str::to_owned);
-            let message = Message::new("t", Form::Single, Loudness::Loud, vec![one.clone()], Timestamp::MIN);
+            let message = OutgoingMessage::new("t", MessageForm::Single, Loudness::Loud, vec![one.clone()], Timestamp::MIN);
             Terminal::new(TerminalStyle::Bell, Arc::new(Sink::default()))
                 .deliver(&message, Timestamp::MIN)
                 .unwrap_err()

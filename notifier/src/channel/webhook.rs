@@ -7,7 +7,7 @@ use events::Timestamp;
 use ring::hmac;
 
 use super::{Channel, Client, Failure, Stopper, wire};
-use crate::{Message, secret::Secret};
+use crate::{OutgoingMessage, secret::Secret};
 
 /// What a secret of this form begins with.
 const PREFIX: &str = "whsec_";
@@ -34,7 +34,7 @@ impl Webhook {
 }
 
 impl Channel for Webhook {
-    fn deliver(&mut self, message: &Message, now: Timestamp) -> Result<(), Failure> {
+    fn deliver(&mut self, message: &OutgoingMessage, now: Timestamp) -> Result<(), Failure> {
         let body = wire::json(message);
         let seconds = now.as_millisecond().div_euclid(1000);
         let headers = [

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use events::Timestamp;
 
-use crate::{Form, NotifySettings};
+use crate::{MessageForm, NotifySettings};
 
 const MINUTE_MS: i64 = 60_000;
 
@@ -35,7 +35,7 @@ pub(super) enum ChannelDecision {
     /// They are told, now.
     Say {
         /// Alone, in a list, or as what was held back.
-        form: Form,
+        form: MessageForm,
         /// Oldest first.
         causes: Vec<String>,
     },
@@ -58,7 +58,7 @@ impl ChannelPlan {
         let (held, fresh): (Vec<ReadyNotice>, Vec<ReadyNotice>) = waiting.into_iter().partition(|w| w.held);
         let mut words = Vec::new();
         if !held.is_empty() {
-            let form = if held.len() == 1 { Form::Single } else { Form::Digest };
+            let form = if held.len() == 1 { MessageForm::Single } else { MessageForm::Digest };
             words.push(self.say(settings, form, causes(held), now));
         }
         if !fresh.is_empty() {
@@ -75,7 +75,7 @@ impl ChannelPlan {
         let room = (settings.per_minute as usize).saturating_sub(self.sent.len());
         if count < group_at && count <= room && recent + count < group_at {
             for one in fresh {
-                words.push(self.say(settings, Form::Single, vec![one.cause], now));
+                words.push(self.say(settings, MessageForm::Single, vec![one.cause], now));
             }
             return;
         }
@@ -85,12 +85,12 @@ impl ChannelPlan {
             words.push(ChannelDecision::Later { causes: causes(fresh), at: gathered_at });
             return;
         }
-        let form = if count == 1 { Form::Single } else { Form::Group };
+        let form = if count == 1 { MessageForm::Single } else { MessageForm::Group };
         words.push(self.say(settings, form, causes(fresh), now));
     }
 
     /// Says it when the channel may be sent one more; else when it may.
-    fn say(&mut self, settings: &NotifySettings, form: Form, causes: Vec<String>, now: Timestamp) -> ChannelDecision {
+    fn say(&mut self, settings: &NotifySettings, form: MessageForm, causes: Vec<String>, now: Timestamp) -> ChannelDecision {
         let most = settings.per_minute as usize;
         if self.sent.len() >= most
             && let Some(oldest) = self.sent.get(self.sent.len() - most)

@@ -267,7 +267,7 @@ proptest! {
                 times.push(now);
                 let minute = times.iter().filter(|t| now - **t < 60_000).count();
                 prop_assert!(minute <= per_minute as usize, "{} in a minute", minute);
-                prop_assert!(message.notices.len() == 1 || message.form != Form::Single);
+                prop_assert!(message.notices.len() == 1 || message.form != MessageForm::Single);
                 for cause in message.causes() {
                     let told = raised.get_mut(&cause);
                     prop_assert!(told.is_some(), "{} was withdrawn", cause);
