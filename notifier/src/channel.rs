@@ -27,17 +27,17 @@ use crate::http::{Client, Lookup};
 
 /// Why an attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct AttemptFailure {
     /// For people and logs; holds no secret and no address with one.
     pub(crate) error: String,
     /// Whether another attempt may help.
-    pub(crate) again: Again,
+    pub(crate) again: RetryHint,
 }
 
 /// Whether another attempt may help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "without HTTP little is worth another attempt"))]
-pub(crate) enum Again {
+pub(crate) enum RetryHint {
     /// It will fail the same way.
     Never,
     /// It may, later.
@@ -46,14 +46,14 @@ pub(crate) enum Again {
     After(Duration),
 }
 
-impl Failure {
+impl AttemptFailure {
     pub(crate) fn never(error: impl fmt::Display) -> Self {
-        Self { error: error.to_string(), again: Again::Never }
+        Self { error: error.to_string(), again: RetryHint::Never }
     }
 
     #[cfg(any(feature = "http", feature = "desktop", test))]
     pub(crate) fn soon(error: impl fmt::Display) -> Self {
-        Self { error: error.to_string(), again: Again::Soon }
+        Self { error: error.to_string(), again: RetryHint::Soon }
     }
 }
 
@@ -63,7 +63,7 @@ pub(crate) type Stopper = Box<dyn FnOnce() + Send + Sync>;
 /// One channel.
 pub(crate) trait Channel: Send {
     /// Makes one attempt, which ends by itself within the time of an attempt.
-    fn deliver(&mut self, message: &OutgoingMessage, now: Timestamp) -> Result<(), Failure>;
+    fn deliver(&mut self, message: &OutgoingMessage, now: Timestamp) -> Result<(), AttemptFailure>;
 
     /// What ends an attempt that is under way.
     fn stopper(&self) -> Option<Stopper> {
@@ -98,7 +98,7 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// What the channels need to know of the world; the caller owns it.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct ChannelContext {
     /// Reads a variable of the environment.
     pub env: Env,
     /// Reads the clock.
@@ -112,7 +112,7 @@ pub struct Surroundings {
     pub attempt: Duration,
 }
 
-impl Surroundings {
+impl ChannelContext {
     /// How long an attempt may take, unless somebody says otherwise.
     pub const ATTEMPT: Duration = Duration::from_secs(10);
 
@@ -130,24 +130,24 @@ impl Surroundings {
     }
 }
 
-impl fmt::Debug for Surroundings {
+impl fmt::Debug for ChannelContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Surroundings").field("attempt", &self.attempt).finish_non_exhaustive()
     }
 }
 
 /// What keeps a channel from working at all; each of its messages fails with that.
-struct Broken(String);
+struct BrokenChannel(String);
 
-impl Channel for Broken {
-    fn deliver(&mut self, _: &OutgoingMessage, _: Timestamp) -> Result<(), Failure> {
-        Err(Failure::never(&self.0))
+impl Channel for BrokenChannel {
+    fn deliver(&mut self, _: &OutgoingMessage, _: Timestamp) -> Result<(), AttemptFailure> {
+        Err(AttemptFailure::never(&self.0))
     }
 }
 
 /// Why a channel cannot work.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
+pub(crate) enum ChannelError {
     /// Its secret cannot be had.
     #[error(transparent)]
     Secret(#[from] SecretError),
@@ -157,12 +157,12 @@ pub(crate) enum Trouble {
 }
 
 /// Builds a channel. One that cannot work tells so with each message.
-pub(crate) fn build(settings: &ChannelSettings, allow_hosts: &[String], around: &Surroundings) -> Box<dyn Channel> {
-    try_build(settings, allow_hosts, around).unwrap_or_else(|trouble| Box::new(Broken(trouble.to_string())))
+pub(crate) fn build(settings: &ChannelSettings, allow_hosts: &[String], around: &ChannelContext) -> Box<dyn Channel> {
+    try_build(settings, allow_hosts, around).unwrap_or_else(|trouble| Box::new(BrokenChannel(trouble.to_string())))
 }
 
 /// Says why a channel cannot work, as far as that shows without sending anything.
-pub(crate) fn trouble(settings: &ChannelSettings, allow_hosts: &[String], around: &Surroundings) -> Option<String> {
+pub(crate) fn trouble(settings: &ChannelSettings, allow_hosts: &[String], around: &ChannelContext) -> Option<String> {
     try_build(settings, allow_hosts, around).err().map(|trouble| trouble.to_string())
 }
 
@@ -170,32 +170,32 @@ pub(crate) fn trouble(settings: &ChannelSettings, allow_hosts: &[String], around
 fn try_build(
     settings: &ChannelSettings,
     allow_hosts: &[String],
-    around: &Surroundings,
-) -> Result<Box<dyn Channel>, Trouble> {
+    around: &ChannelContext,
+) -> Result<Box<dyn Channel>, ChannelError> {
     #[cfg(feature = "http")]
     let secret = || match settings.secret() {
         Some(source) => Ok(Some(source.read(&*around.env)?)),
-        None => Ok::<_, Trouble>(None),
+        None => Ok::<_, ChannelError>(None),
     };
     #[cfg(feature = "http")]
-    let needed = || secret()?.ok_or_else(|| Trouble::Other("its secret is not set".to_owned()));
+    let needed = || secret()?.ok_or_else(|| ChannelError::Other("its secret is not set".to_owned()));
     #[cfg(feature = "http")]
-    let client = |ca: Option<&std::path::Path>| Client::new(allow_hosts, ca, around).map_err(Trouble::Other);
+    let client = |ca: Option<&std::path::Path>| Client::new(allow_hosts, ca, around).map_err(ChannelError::Other);
     match settings {
         #[cfg(feature = "desktop")]
         ChannelSettings::Desktop { .. } => Ok(Box::new(desktop::Desktop::new(around))),
         #[cfg(not(feature = "desktop"))]
-        ChannelSettings::Desktop { .. } => Err(Trouble::Other("this build has no desktop notifications".to_owned())),
+        ChannelSettings::Desktop { .. } => Err(ChannelError::Other("this build has no desktop notifications".to_owned())),
         ChannelSettings::Command { argv, timeout_ms, .. } => {
             Ok(Box::new(command::Command::new(argv, Duration::from_millis(u64::from(*timeout_ms)), around)))
         }
         ChannelSettings::Terminal { style, .. } => match &around.terminals {
             Some(sink) => Ok(Box::new(terminal::Terminal::new(*style, sink.clone()))),
-            None => Err(Trouble::Other("there are no terminals to write to".to_owned())),
+            None => Err(ChannelError::Other("there are no terminals to write to".to_owned())),
         },
         #[cfg(feature = "http")]
         ChannelSettings::Webhook { url, ca_file, .. } => {
-            Ok(Box::new(webhook::Webhook::new(url, &needed()?, client(ca_file.as_deref())?).map_err(Trouble::Other)?))
+            Ok(Box::new(webhook::Webhook::new(url, &needed()?, client(ca_file.as_deref())?).map_err(ChannelError::Other)?))
         }
         #[cfg(feature = "http")]
         ChannelSettings::Ntfy { server, topic, ca_file, .. } => {
@@ -214,6 +214,6 @@ fn try_build(
         | ChannelSettings::Ntfy { .. }
         | ChannelSettings::Slack { .. }
         | ChannelSettings::Discord { .. }
-        | ChannelSettings::Telegram { .. } => Err(Trouble::Other("this build sends nothing by HTTP".to_owned())),
+        | ChannelSettings::Telegram { .. } => Err(ChannelError::Other("this build sends nothing by HTTP".to_owned())),
     }
 }

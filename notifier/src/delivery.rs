@@ -20,8 +20,8 @@ use events::Timestamp;
 use serde::Serialize;
 
 use crate::{
-    ConfigError, OutgoingMessage, NotifySettings, Surroundings,
-    channel::{self, Again, Channel, Clock, Stopper},
+    ConfigError, OutgoingMessage, NotifySettings, ChannelContext,
+    channel::{self, RetryHint, Channel, Clock, Stopper},
 };
 
 /// Messages that wait for one channel.
@@ -131,7 +131,7 @@ pub type ReceiptSink = Arc<dyn Fn(Receipt) + Send + Sync>;
 /// Sends messages. The owner of all threads of the channels.
 pub struct Delivery {
     lanes: Vec<ChannelThread>,
-    around: Surroundings,
+    around: ChannelContext,
     hear: ReceiptSink,
     /// Dropped to end all pauses.
     going_on: Sender<Infallible>,
@@ -162,7 +162,7 @@ impl Delivery {
     ///
     /// # Errors
     /// When the settings cannot be used.
-    pub fn start(settings: &NotifySettings, around: Surroundings, hear: ReceiptSink) -> Result<Self, StartError> {
+    pub fn start(settings: &NotifySettings, around: ChannelContext, hear: ReceiptSink) -> Result<Self, StartError> {
         settings.check()?;
         let channels = settings.channels.iter().map(|channel| {
             let built = channel::build(channel, &settings.allow_hosts, &around);
@@ -173,7 +173,7 @@ impl Delivery {
 
     fn begin(
         channels: Vec<(String, &'static str, Box<dyn Channel>)>,
-        around: Surroundings,
+        around: ChannelContext,
         hear: ReceiptSink,
     ) -> Result<Self, StartError> {
         let (going_on, paused) = bounded(0);
@@ -303,7 +303,7 @@ pub enum StartError {
 
 /// Says what keeps each channel from working, as far as that shows without sending anything.
 #[must_use]
-pub fn troubles(settings: &NotifySettings, around: &Surroundings) -> Vec<(String, String)> {
+pub fn troubles(settings: &NotifySettings, around: &ChannelContext) -> Vec<(String, String)> {
     let trouble = |channel| channel::trouble(channel, &settings.allow_hosts, around);
     settings.channels.iter().filter_map(|c| Some((c.name().to_owned(), trouble(c)?))).collect()
 }
@@ -339,10 +339,10 @@ impl ChannelWorker {
             attempts += 1;
             let Err(failure) = self.channel.deliver(message, (self.clock)()) else { return DeliveryOutcome::Sent };
             let pause = match failure.again {
-                Again::Never => None,
-                Again::Soon => Some(backoff(&message.id, attempts)),
+                RetryHint::Never => None,
+                RetryHint::Soon => Some(backoff(&message.id, attempts)),
                 // Who asks for more than we wait is not asked again.
-                Again::After(pause) => Some(pause).filter(|pause| *pause <= LONGEST_PAUSE),
+                RetryHint::After(pause) => Some(pause).filter(|pause| *pause <= LONGEST_PAUSE),
             };
             let failed = DeliveryOutcome::Failed { error: failure.error, attempts };
             let Some(pause) = pause.filter(|_| attempts < ATTEMPTS) else { return failed };

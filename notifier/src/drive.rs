@@ -76,7 +76,7 @@ mod tests {
     use events::Timestamp;
 
     use super::*;
-    use crate::{NotifySettings, Surroundings, plan::tests::notice};
+    use crate::{NotifySettings, ChannelContext, plan::tests::notice};
 
     /// Time passes by one second with each look at the clock.
     struct Clock(Cell<i64>);
@@ -95,7 +95,7 @@ mod tests {
     fn what_is_handed_in_is_sent_and_what_is_withdrawn_is_not() {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let hear = heard.clone();
-        let around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+        let around = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
         // There is no bus: the receipt says so.
         let delivery =
             Delivery::start(&NotifySettings::default(), around, Arc::new(move |receipt| hear.lock().unwrap().push(receipt)))

@@ -26,7 +26,7 @@ use ureq::{
 use url::Url;
 
 use crate::{
-    channel::{Again, Failure, Stopper, Surroundings},
+    channel::{RetryHint, AttemptFailure, Stopper, ChannelContext},
     config::AllowedHost,
 };
 
@@ -74,7 +74,7 @@ struct Refused(String);
 impl Client {
     /// Prepares a client that reaches `allow_hosts` beside the public network, and trusts the
     /// certificates of the system and of `ca_file`.
-    pub(crate) fn new(allow_hosts: &[String], ca_file: Option<&Path>, around: &Surroundings) -> Result<Self, String> {
+    pub(crate) fn new(allow_hosts: &[String], ca_file: Option<&Path>, around: &ChannelContext) -> Result<Self, String> {
         let allowed: Vec<AllowedHost> =
             allow_hosts.iter().map(|h| AllowedHost::parse(h)).collect::<Result<_, _>>().map_err(|e| e.to_string())?;
         let allowed: Arc<[AllowedHost]> = allowed.into();
@@ -100,11 +100,11 @@ impl Client {
     }
 
     /// Sends a body of JSON. An answer of 200 to 299 is good, of the rest some are worth another attempt.
-    pub(crate) fn post(&self, url: &str, headers: &[(&str, String)], body: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn post(&self, url: &str, headers: &[(&str, String)], body: &[u8]) -> Result<(), AttemptFailure> {
         if body.len() > REQUEST_BYTES {
-            return Err(Failure::never(format!("{} bytes are too much for a request", body.len())));
+            return Err(AttemptFailure::never(format!("{} bytes are too much for a request", body.len())));
         }
-        let url = self.admit(url).map_err(Failure::never)?;
+        let url = self.admit(url).map_err(AttemptFailure::never)?;
         let mut request = self.agent.post(url.as_str()).header("content-type", "application/json");
         for (name, value) in headers {
             request = request.header(*name, value);
@@ -136,39 +136,39 @@ impl Client {
 }
 
 /// What an answer means.
-fn judge(status: http::StatusCode, retry_after: Option<&str>) -> Result<(), Failure> {
+fn judge(status: http::StatusCode, retry_after: Option<&str>) -> Result<(), AttemptFailure> {
     if status.is_success() {
         return Ok(());
     }
     if status.is_redirection() {
-        return Err(Failure::never(format!("it answered {status}; redirects are not followed")));
+        return Err(AttemptFailure::never(format!("it answered {status}; redirects are not followed")));
     }
     let error = format!("it answered {status}");
     let again = status.is_server_error() || [408, 425, 429].contains(&status.as_u16());
     match retry_after.and_then(|text| text.trim().parse().ok()) {
-        _ if !again => Err(Failure::never(error)),
-        Some(seconds) => Err(Failure { error, again: Again::After(Duration::from_secs(seconds)) }),
-        None => Err(Failure::soon(error)),
+        _ if !again => Err(AttemptFailure::never(error)),
+        Some(seconds) => Err(AttemptFailure { error, again: RetryHint::After(Duration::from_secs(seconds)) }),
+        None => Err(AttemptFailure::soon(error)),
     }
 }
 
 /// What went wrong, in words without the address.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is ureq's, and grows")]
-fn failure(error: &Error) -> Failure {
+fn failure(error: &Error) -> AttemptFailure {
     match error {
-        Error::Other(other) if other.is::<Refused>() => Failure::never(other),
-        Error::Timeout(what) => Failure::soon(format!("no answer in time ({what})")),
+        Error::Other(other) if other.is::<Refused>() => AttemptFailure::never(other),
+        Error::Timeout(what) => AttemptFailure::soon(format!("no answer in time ({what})")),
         Error::Io(error) => match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-            Some(tls) => Failure::never(format!("no trusted connection: {tls}")),
-            None => Failure::soon(format!("no connection: {error}")),
+            Some(tls) => AttemptFailure::never(format!("no trusted connection: {tls}")),
+            None => AttemptFailure::soon(format!("no connection: {error}")),
         },
-        Error::Rustls(error) => Failure::never(format!("no trusted connection: {error}")),
-        Error::Tls(what) => Failure::never(format!("no trusted connection: {what}")),
-        Error::HostNotFound => Failure::soon("its name has no address"),
-        Error::ConnectionFailed => Failure::soon("no connection"),
-        Error::Protocol(_) | Error::LargeResponseHeader(..) => Failure::soon("its answer is not HTTP we understand"),
+        Error::Rustls(error) => AttemptFailure::never(format!("no trusted connection: {error}")),
+        Error::Tls(what) => AttemptFailure::never(format!("no trusted connection: {what}")),
+        Error::HostNotFound => AttemptFailure::soon("its name has no address"),
+        Error::ConnectionFailed => AttemptFailure::soon("no connection"),
+        Error::Protocol(_) | Error::LargeResponseHeader(..) => AttemptFailure::soon("its answer is not HTTP we understand"),
         // What else there is may repeat the address.
-        _ => Failure::never("the request could not be made"),
+        _ => AttemptFailure::never("the request could not be made"),
     }
 }
 

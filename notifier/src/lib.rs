@@ -8,7 +8,7 @@
 //!
 //! What this crate must not do: decide what needs a person (the caller's findings say so), redact
 //! (notices come redacted), read a clock or the environment (both are given, see [`PlannerContext`] and
-//! [`Surroundings`]), connect to anything but the channels of the [`NotifySettings`], of which the
+//! [`ChannelContext`]), connect to anything but the channels of the [`NotifySettings`], of which the
 //! default leaves the machine by none.
 //!
 //! Read [`plan`] next for the rules, `http::guard` for what an outgoing connection may
@@ -28,7 +28,7 @@ pub mod plan;
 pub mod secret;
 pub mod text;
 
-pub use channel::{Clock, Env, SinkError, Surroundings, TerminalSink};
+pub use channel::{Clock, Env, SinkError, ChannelContext, TerminalSink};
 pub use config::{ConfigError, Loudness, NotifySettings};
 pub use delivery::{ChannelCounts, Delivery, ReceiptSink, DeliveryOutcome, Receipt, StartError, DropReason, troubles};
 pub use drive::{INBOX_CAPACITY, PlannerInput, PlannerContext, drive};

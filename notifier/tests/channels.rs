@@ -19,7 +19,7 @@ use std::{
 
 use desktop::Desktop;
 use events::Timestamp;
-use notifier::{Delivery, MessageForm, Loudness, OutgoingMessage, Notice, DeliveryOutcome, Receipt, NotifySettings, Severity, Surroundings};
+use notifier::{Delivery, MessageForm, Loudness, OutgoingMessage, Notice, DeliveryOutcome, Receipt, NotifySettings, Severity, ChannelContext};
 use receiver::Receiver;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -55,7 +55,7 @@ impl Setup {
     fn new(settings: &str, env: &[(&str, &str)]) -> Self {
         let settings: NotifySettings = toml::from_str(settings).unwrap();
         let env: HashMap<String, String> = env.iter().map(|(n, v)| ((*n).into(), (*v).into())).collect();
-        let mut around = Surroundings::new(
+        let mut around = ChannelContext::new(
             Arc::new(move |name| env.get(name).cloned()),
             Arc::new(|| Timestamp::from_millisecond(1_700_000_000_500)),
         );

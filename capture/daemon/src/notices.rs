@@ -14,7 +14,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use events::{Finding, FindingState, Notification, RunId, SendOutcome, Severity, Timestamp};
 use jiff::tz::TimeZone;
 use notifier::{
-    Delivery, INBOX_CAPACITY, LocalTime, Notice, DeliveryOutcome, Planner, Presence, Receipt, NotifySettings, SinkError, Surroundings,
+    Delivery, INBOX_CAPACITY, LocalTime, Notice, DeliveryOutcome, Planner, Presence, Receipt, NotifySettings, SinkError, ChannelContext,
     TerminalSink, PlannerContext,
 };
 use projections::Session;
@@ -150,7 +150,7 @@ impl Waiting {
     /// When a channel's settings cannot be used, or a thread cannot be made.
     pub fn start(self, parts: Parts, supervisor: &Supervisor) -> anyhow::Result<()> {
         let Self { told, back, delivery: shared } = self;
-        let mut around = Surroundings::new(
+        let mut around = ChannelContext::new(
             Arc::new(|name| places::variable(name).and_then(|value| value.into_os_string().into_string().ok())),
             Arc::new(clock::now),
         );

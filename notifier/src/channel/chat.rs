@@ -4,7 +4,7 @@
 use events::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Channel, Client, Failure, Stopper};
+use super::{Channel, Client, AttemptFailure, Stopper};
 use crate::{Loudness, OutgoingMessage, secret::Secret, text};
 
 /// Characters of a text that Discord takes, with room for what is escaped.
@@ -13,40 +13,40 @@ const DISCORD_CHARS: usize = 900;
 const CHAT_CHARS: usize = 3_000;
 
 /// Posts each message to one room.
-pub(super) struct Chat {
+pub(super) struct ChatChannel {
     url: Secret,
-    payload: Payload,
+    payload: ChatPayload,
     client: Client,
 }
 
 /// Whose words the payload is in.
-enum Payload {
+enum ChatPayload {
     Slack,
     Discord,
     Telegram { chat_id: String },
 }
 
-impl Chat {
+impl ChatChannel {
     pub(super) const fn slack(url: Secret, client: Client) -> Self {
-        Self { url, payload: Payload::Slack, client }
+        Self { url, payload: ChatPayload::Slack, client }
     }
 
     pub(super) const fn discord(url: Secret, client: Client) -> Self {
-        Self { url, payload: Payload::Discord, client }
+        Self { url, payload: ChatPayload::Discord, client }
     }
 
     pub(super) fn telegram(server: &str, chat_id: &str, token: &Secret, client: Client) -> Self {
         let url = Secret::new(format!("{}/bot{}/sendMessage", server.trim_end_matches('/'), token.expose()));
-        Self { url, payload: Payload::Telegram { chat_id: chat_id.to_owned() }, client }
+        Self { url, payload: ChatPayload::Telegram { chat_id: chat_id.to_owned() }, client }
     }
 }
 
-impl Channel for Chat {
-    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), Failure> {
+impl Channel for ChatChannel {
+    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), AttemptFailure> {
         let payload = match &self.payload {
-            Payload::Slack => slack(message),
-            Payload::Discord => discord(message),
-            Payload::Telegram { chat_id } => telegram(chat_id, message),
+            ChatPayload::Slack => slack(message),
+            ChatPayload::Discord => discord(message),
+            ChatPayload::Telegram { chat_id } => telegram(chat_id, message),
         };
         self.client.post(self.url.expose(), &[], payload.to_string().as_bytes())
     }

@@ -3,11 +3,11 @@
 use events::Timestamp;
 use serde::Serialize;
 
-use super::{Channel, Client, Failure, Stopper};
+use super::{Channel, Client, AttemptFailure, Stopper};
 use crate::{Loudness, OutgoingMessage, Severity, secret::Secret};
 
 /// Publishes each message to one topic.
-pub(super) struct Ntfy {
+pub(super) struct NtfyChannel {
     server: String,
     topic: String,
     token: Option<Secret>,
@@ -16,7 +16,7 @@ pub(super) struct Ntfy {
 
 /// What ntfy takes.
 #[derive(Debug, Serialize)]
-struct Publish<'a> {
+struct NtfyPayload<'a> {
     topic: &'a str,
     title: &'a str,
     message: &'a str,
@@ -26,17 +26,17 @@ struct Publish<'a> {
     click: Option<&'a str>,
 }
 
-impl Ntfy {
+impl NtfyChannel {
     pub(super) fn new(server: &str, topic: &str, token: Option<Secret>, client: Client) -> Self {
         Self { server: server.to_owned(), topic: topic.to_owned(), token, client }
     }
 }
 
-impl Channel for Ntfy {
-    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), Failure> {
+impl Channel for NtfyChannel {
+    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), AttemptFailure> {
         let headers: Vec<(&str, String)> =
             self.token.iter().map(|token| ("authorization", format!("Bearer {}", token.expose()))).collect();
-        let body = serde_json::to_vec(&publish(&self.topic, message)).map_err(Failure::never)?;
+        let body = serde_json::to_vec(&publish(&self.topic, message)).map_err(AttemptFailure::never)?;
         self.client.post(&self.server, &headers, &body)
     }
 
@@ -45,7 +45,7 @@ impl Channel for Ntfy {
     }
 }
 
-fn publish<'a>(topic: &'a str, message: &'a OutgoingMessage) -> Publish<'a> {
+fn publish<'a>(topic: &'a str, message: &'a OutgoingMessage) -> NtfyPayload<'a> {
     let severity = message.notices.iter().map(|n| n.severity).max().unwrap_or_default();
     let priority = match (message.loudness, severity) {
         (Loudness::Loud, Severity::Urgent) => 5,
@@ -59,7 +59,7 @@ fn publish<'a>(topic: &'a str, message: &'a OutgoingMessage) -> Publish<'a> {
         Severity::Urgent => "rotating_light",
     }];
     tags.push("capture");
-    Publish { topic, title: &message.title, message: &message.body, priority, tags, click: message.url() }
+    NtfyPayload { topic, title: &message.title, message: &message.body, priority, tags, click: message.url() }
 }
 
 #[cfg(test)]

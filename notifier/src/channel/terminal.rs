@@ -5,36 +5,36 @@ use std::sync::Arc;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use events::Timestamp;
 
-use super::{Channel, Failure, TerminalSink};
+use super::{Channel, AttemptFailure, TerminalSink};
 use crate::{Loudness, OutgoingMessage, config::TerminalStyle, text};
 
 /// Characters of what a terminal is told: more than that no notification shows.
 const TERMINAL_CHARS: usize = 200;
 
 /// Tells the terminal of the run a notice is about.
-pub(super) struct Terminal {
+pub(super) struct TerminalChannel {
     style: TerminalStyle,
     sink: Arc<dyn TerminalSink>,
 }
 
-impl Terminal {
+impl TerminalChannel {
     pub(super) fn new(style: TerminalStyle, sink: Arc<dyn TerminalSink>) -> Self {
         Self { style, sink }
     }
 }
 
-impl Channel for Terminal {
-    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), Failure> {
+impl Channel for TerminalChannel {
+    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), AttemptFailure> {
         let mut runs: Vec<&str> = message.notices.iter().filter_map(|n| n.run.as_deref()).collect();
         runs.sort_unstable();
         runs.dedup();
         if runs.is_empty() {
-            return Err(Failure::never("what it is about has no run, so there is no terminal"));
+            return Err(AttemptFailure::never("what it is about has no run, so there is no terminal"));
         }
         let bytes = sequence(self.style, message);
         // Every run is told, whichever fails.
         let failed: Vec<_> = runs.iter().filter_map(|run| self.sink.write(run, &bytes).err()).collect();
-        failed.first().map_or(Ok(()), |error| Err(Failure::never(error)))
+        failed.first().map_or(Ok(()), |error| Err(AttemptFailure::never(error)))
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
         let mut message = OutgoingMessage::new("t", MessageForm::Single, Loudness::Loud, vec![one], Timestamp::MIN);
         message.id = "m1".into();
         let sink = Arc::new(Sink::default());
-        Terminal::new(style, sink.clone()).deliver(&message, Timestamp::MIN).unwrap();
+        TerminalChannel::new(style, sink.clone()).deliver(&message, Timestamp::MIN).unwrap();
         assert_eq!(*sink.0.lock().unwrap(), [("r".to_owned(), written.to_owned())]);
     }
 
@@ -113,7 +113,7 @@ mod tests {
         let mut deliver = |run: Option<&str>| {
             one.run = run.map(str::to_owned);
             let message = OutgoingMessage::new("t", MessageForm::Single, Loudness::Loud, vec![one.clone()], Timestamp::MIN);
-            Terminal::new(TerminalStyle::Bell, Arc::new(Sink::default()))
+            TerminalChannel::new(TerminalStyle::Bell, Arc::new(Sink::default()))
                 .deliver(&message, Timestamp::MIN)
                 .unwrap_err()
                 .error

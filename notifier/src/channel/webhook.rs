@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use events::Timestamp;
 use ring::hmac;
 
-use super::{Channel, Client, Failure, Stopper, wire};
+use super::{Channel, Client, AttemptFailure, Stopper, wire};
 use crate::{OutgoingMessage, secret::Secret};
 
 /// What a secret of this form begins with.
@@ -15,13 +15,13 @@ const PREFIX: &str = "whsec_";
 const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
 /// Posts each message to one address.
-pub(super) struct Webhook {
+pub(super) struct WebhookChannel {
     url: String,
     key: hmac::Key,
     client: Client,
 }
 
-impl Webhook {
+impl WebhookChannel {
     pub(super) fn new(url: &str, secret: &Secret, client: Client) -> Result<Self, String> {
         let text = secret.expose();
         let bytes = STANDARD
@@ -33,8 +33,8 @@ impl Webhook {
     }
 }
 
-impl Channel for Webhook {
-    fn deliver(&mut self, message: &OutgoingMessage, now: Timestamp) -> Result<(), Failure> {
+impl Channel for WebhookChannel {
+    fn deliver(&mut self, message: &OutgoingMessage, now: Timestamp) -> Result<(), AttemptFailure> {
         let body = wire::json(message);
         let seconds = now.as_millisecond().div_euclid(1000);
         let headers = [

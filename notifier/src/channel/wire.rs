@@ -12,7 +12,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub const BODY_BYTES: usize = 64 * 1024;
 
 #[derive(Serialize)]
-struct Wire<'a> {
+struct MessageWire<'a> {
     schema_version: u32,
     id: &'a str,
     #[serde(rename = "type")]
@@ -35,7 +35,7 @@ pub fn json(message: &OutgoingMessage) -> Vec<u8> {
     let (form, repeat) = form(message.form);
     let mut take = message.notices.len();
     loop {
-        let wire = Wire {
+        let wire = MessageWire {
             schema_version: SCHEMA_VERSION,
             id: &message.id,
             kind: "capture.notice",

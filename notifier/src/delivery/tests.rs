@@ -1,18 +1,18 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::{MessageForm, Loudness, channel::Failure, plan::tests::notice};
+use crate::{MessageForm, Loudness, channel::AttemptFailure, plan::tests::notice};
 
 /// Says what it is told to say, one answer an attempt, and notes what it was given.
 struct Scripted {
-    answers: Vec<Result<(), Failure>>,
+    answers: Vec<Result<(), AttemptFailure>>,
     given: Arc<Mutex<Vec<String>>>,
     /// Waited for before each answer.
     gate: Option<Receiver<()>>,
 }
 
 impl Channel for Scripted {
-    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), Failure> {
+    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), AttemptFailure> {
         if let Some(gate) = &self.gate {
             let _ = gate.recv();
         }
@@ -29,13 +29,13 @@ struct Setup {
 }
 
 /// A channel `a` that answers so, and a channel `slow` that answers when the gate opens.
-fn setup(answers: Vec<Result<(), Failure>>) -> Setup {
+fn setup(answers: Vec<Result<(), AttemptFailure>>) -> Setup {
     let given = Arc::new(Mutex::new(Vec::new()));
     let (gate, opened) = bounded(0);
     let a = Scripted { answers, given: given.clone(), gate: None };
     let slow = Scripted { answers: vec![], given: Arc::default(), gate: Some(opened) };
     let (hear, heard) = bounded(1_000);
-    let around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+    let around = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
     let channels: Vec<(String, &'static str, Box<dyn Channel>)> =
         vec![("a".into(), "test", Box::new(a)), ("slow".into(), "test", Box::new(slow))];
     let delivery = Delivery::begin(channels, around, Arc::new(move |receipt| drop(hear.send(receipt)))).unwrap();
@@ -48,8 +48,8 @@ fn message(channel: &str, cause: &str) -> OutgoingMessage {
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn again() -> Result<(), Failure> {
-    Err(Failure { error: "busy".into(), again: Again::After(Duration::ZERO) })
+fn again() -> Result<(), AttemptFailure> {
+    Err(AttemptFailure { error: "busy".into(), again: RetryHint::After(Duration::ZERO) })
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn what_may_help_is_tried_again_with_the_same_id() {
 #[test]
 fn what_will_not_help_is_not_tried_again_and_there_is_an_end() {
     let Setup { delivery, heard, .. } =
-        setup([vec![Err(Failure::never("no"))], (0..9).map(|_| again()).collect()].concat());
+        setup([vec![Err(AttemptFailure::never("no"))], (0..9).map(|_| again()).collect()].concat());
     delivery.send(message("a", "x"));
     delivery.send(message("a", "y"));
     let ends: Vec<DeliveryOutcome> = (0..2).map(|_| heard.recv_timeout(PATIENCE).unwrap().outcome).collect();
@@ -76,8 +76,8 @@ fn what_will_not_help_is_not_tried_again_and_there_is_an_end() {
 
 #[test]
 fn who_asks_for_too_long_a_pause_is_not_asked_again() {
-    let long = Again::After(LONGEST_PAUSE + Duration::from_secs(1));
-    let Setup { delivery, heard, .. } = setup(vec![Err(Failure { error: "busy".into(), again: long })]);
+    let long = RetryHint::After(LONGEST_PAUSE + Duration::from_secs(1));
+    let Setup { delivery, heard, .. } = setup(vec![Err(AttemptFailure { error: "busy".into(), again: long })]);
     delivery.send(message("a", "x"));
     let receipt = heard.recv_timeout(PATIENCE).unwrap();
     assert_eq!(receipt.outcome, DeliveryOutcome::Failed { error: "busy".into(), attempts: 1 });
@@ -113,7 +113,7 @@ fn a_slow_channel_delays_no_other_and_what_is_too_much_is_dropped_with_a_receipt
 
 #[test]
 fn the_end_is_clean_and_every_message_has_its_receipt() {
-    let Setup { delivery, heard, gate, .. } = setup(vec![Err(Failure::soon("later"))]);
+    let Setup { delivery, heard, gate, .. } = setup(vec![Err(AttemptFailure::soon("later"))]);
     delivery.send(message("a", "x"));
     delivery.send(message("slow", "1"));
     delivery.send(message("slow", "2"));

@@ -30,7 +30,7 @@ fn client(allow: &[&str], names: &[(&str, &[&[&str]])]) -> Client {
         answers.iter().map(|list| list.iter().map(|a| a.parse().unwrap()).collect()).collect()
     };
     let names = names.iter().map(|(name, answers)| ((*name).to_owned(), parse(answers))).collect();
-    let mut around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+    let mut around = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
     around.lookup = Arc::new(Names(Mutex::new(names)));
     let allow: Vec<String> = allow.iter().map(|h| (*h).to_owned()).collect();
     Client::new(&allow, None, &around).unwrap()
@@ -63,7 +63,7 @@ const OK: &str = "HTTP/1.1 204 No Content\r\n\r\n";
 
 fn refused(client: &Client, url: &str, part: &str) {
     let failure = client.post(url, &[], b"{}").unwrap_err();
-    assert_eq!(failure.again, Again::Never, "{url}: {}", failure.error);
+    assert_eq!(failure.again, RetryHint::Never, "{url}: {}", failure.error);
     assert!(failure.error.contains(part), "{url}: {}", failure.error);
 }
 
@@ -175,13 +175,13 @@ fn what_an_answer_means() {
     assert_eq!(check(200, None), Ok(()));
     assert_eq!(check(204, None), Ok(()));
     for status in [301, 400, 401, 403, 404, 410, 413] {
-        assert_eq!(check(status, Some("1")), Err(Again::Never), "{status}");
+        assert_eq!(check(status, Some("1")), Err(RetryHint::Never), "{status}");
     }
     for status in [408, 425, 429, 500, 502, 503] {
-        assert_eq!(check(status, None), Err(Again::Soon), "{status}");
-        assert_eq!(check(status, Some("7")), Err(Again::After(Duration::from_secs(7))), "{status}");
+        assert_eq!(check(status, None), Err(RetryHint::Soon), "{status}");
+        assert_eq!(check(status, Some("7")), Err(RetryHint::After(Duration::from_secs(7))), "{status}");
     }
-    assert_eq!(check(503, Some("Fri, 31 Dec 1999 23:59:59 GMT")), Err(Again::Soon));
+    assert_eq!(check(503, Some("Fri, 31 Dec 1999 23:59:59 GMT")), Err(RetryHint::Soon));
 }
 
 #[test]
@@ -189,15 +189,15 @@ fn who_does_not_answer_costs_an_attempt_and_no_more() {
     // It listens and never accepts; the kernel takes the connection.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
-    let mut around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+    let mut around = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
     around.attempt = Duration::from_millis(100);
     let client = Client::new(std::slice::from_ref(&host), None, &around).unwrap();
     let failure = client.post(&format!("http://{host}/?token=hunter2"), &[], b"{}").unwrap_err();
-    assert_eq!(failure.again, Again::Soon);
+    assert_eq!(failure.again, RetryHint::Soon);
     assert!(failure.error.contains("in time") && !failure.error.contains("hunter2"), "{}", failure.error);
     drop(listener);
     let failure = client.post(&format!("http://{host}/?token=hunter2"), &[], b"{}").unwrap_err();
-    assert_eq!(failure.again, Again::Soon);
+    assert_eq!(failure.again, RetryHint::Soon);
     assert!(!failure.error.contains("hunter2"), "{}", failure.error);
 }
 
@@ -208,7 +208,7 @@ fn a_request_under_way_can_be_broken_off() {
     let client = Client::new(
         std::slice::from_ref(&host),
         None,
-        &Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN)),
+        &ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN)),
     )
     .unwrap();
     let stop = client.stopper();
@@ -270,7 +270,7 @@ fn https_wants_a_trusted_certificate_for_that_name() {
     let port = secure_server();
     let near = format!("127.0.0.1:{port}");
     let names = ["hooks", "other"].map(|name| (format!("{name}.test"), vec![vec![near.parse().unwrap()]]));
-    let mut around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+    let mut around = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
     around.lookup = Arc::new(Names(Mutex::new(names.into_iter().collect())));
     let allow = [format!("hooks.test:{port}"), format!("other.test:{port}")];
     let authority = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/notifier/authority.pem");
