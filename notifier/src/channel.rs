@@ -23,7 +23,7 @@ mod webhook;
 pub mod wire;
 
 #[cfg(feature = "http")]
-use crate::http::{Client, Lookup};
+use crate::http::{HttpClient, Lookup};
 
 /// Why an attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl ChannelContext {
             clock,
             terminals: None,
             #[cfg(feature = "http")]
-            lookup: Arc::new(crate::http::System),
+            lookup: Arc::new(crate::http::SystemLookup),
             attempt: Self::ATTEMPT,
         }
     }
@@ -180,7 +180,7 @@ fn try_build(
     #[cfg(feature = "http")]
     let needed = || secret()?.ok_or_else(|| ChannelError::Other("its secret is not set".to_owned()));
     #[cfg(feature = "http")]
-    let client = |ca: Option<&std::path::Path>| Client::new(allow_hosts, ca, around).map_err(ChannelError::Other);
+    let client = |ca: Option<&std::path::Path>| HttpClient::new(allow_hosts, ca, around).map_err(ChannelError::Other);
     match settings {
         #[cfg(feature = "desktop")]
         ChannelSettings::Desktop { .. } => Ok(Box::new(desktop::Desktop::new(around))),

@@ -52,16 +52,16 @@ pub trait Lookup: fmt::Debug + Send + Sync {
 
 /// As the system does it.
 #[derive(Debug, Clone, Copy)]
-pub struct System;
+pub struct SystemLookup;
 
-impl Lookup for System {
+impl Lookup for SystemLookup {
     fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         Ok((host, port).to_socket_addrs()?.collect())
     }
 }
 
 /// Sends what a channel has to say.
-pub(crate) struct Client {
+pub(crate) struct HttpClient {
     agent: Agent,
     allowed: Arc<[AllowedHost]>,
 }
@@ -69,9 +69,9 @@ pub(crate) struct Client {
 /// An address was not allowed.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct Refused(String);
+struct RefusedAddress(String);
 
-impl Client {
+impl HttpClient {
     /// Prepares a client that reaches `allow_hosts` beside the public network, and trusts the
     /// certificates of the system and of `ca_file`.
     pub(crate) fn new(allow_hosts: &[String], ca_file: Option<&Path>, around: &ChannelContext) -> Result<Self, String> {
@@ -93,7 +93,7 @@ impl Client {
             .user_agent("capture-notifier")
             .timeout_global(Some(around.attempt))
             .build();
-        let resolver = Checked { lookup: around.lookup.clone(), allowed: allowed.clone() };
+        let resolver = CheckedResolver { lookup: around.lookup.clone(), allowed: allowed.clone() };
         // The connector of ureq without its proxies.
         let connector = ().chain(TcpConnector::default()).chain(RustlsConnector::default());
         Ok(Self { agent: Agent::with_parts(config, connector, resolver), allowed })
@@ -156,7 +156,7 @@ fn judge(status: http::StatusCode, retry_after: Option<&str>) -> Result<(), Atte
 #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is ureq's, and grows")]
 fn failure(error: &Error) -> AttemptFailure {
     match error {
-        Error::Other(other) if other.is::<Refused>() => AttemptFailure::never(other),
+        Error::Other(other) if other.is::<RefusedAddress>() => AttemptFailure::never(other),
         Error::Timeout(what) => AttemptFailure::soon(format!("no answer in time ({what})")),
         Error::Io(error) => match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
             Some(tls) => AttemptFailure::never(format!("no trusted connection: {tls}")),
@@ -174,19 +174,19 @@ fn failure(error: &Error) -> AttemptFailure {
 
 /// Resolves a name and checks all it resolves to.
 #[derive(Debug)]
-struct Checked {
+struct CheckedResolver {
     lookup: Arc<dyn Lookup>,
     allowed: Arc<[AllowedHost]>,
 }
 
-impl Resolver for Checked {
+impl Resolver for CheckedResolver {
     fn resolve(
         &self,
         uri: &http::Uri,
         _: &ureq::config::Config,
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, Error> {
-        let refused = |text: String| Error::Other(Box::new(Refused(text)));
+        let refused = |text: String| Error::Other(Box::new(RefusedAddress(text)));
         let url = Url::parse(&uri.to_string()).map_err(|_| refused("its address is no address".to_owned()))?;
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
             return Err(refused("its address has no host".to_owned()));

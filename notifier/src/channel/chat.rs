@@ -4,7 +4,7 @@
 use events::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Channel, Client, AttemptFailure, Stopper};
+use super::{Channel, HttpClient, AttemptFailure, Stopper};
 use crate::{Loudness, OutgoingMessage, secret::Secret, text};
 
 /// Characters of a text that Discord takes, with room for what is escaped.
@@ -16,7 +16,7 @@ const CHAT_CHARS: usize = 3_000;
 pub(super) struct ChatChannel {
     url: Secret,
     payload: ChatPayload,
-    client: Client,
+    client: HttpClient,
 }
 
 /// Whose words the payload is in.
@@ -27,15 +27,15 @@ enum ChatPayload {
 }
 
 impl ChatChannel {
-    pub(super) const fn slack(url: Secret, client: Client) -> Self {
+    pub(super) const fn slack(url: Secret, client: HttpClient) -> Self {
         Self { url, payload: ChatPayload::Slack, client }
     }
 
-    pub(super) const fn discord(url: Secret, client: Client) -> Self {
+    pub(super) const fn discord(url: Secret, client: HttpClient) -> Self {
         Self { url, payload: ChatPayload::Discord, client }
     }
 
-    pub(super) fn telegram(server: &str, chat_id: &str, token: &Secret, client: Client) -> Self {
+    pub(super) fn telegram(server: &str, chat_id: &str, token: &Secret, client: HttpClient) -> Self {
         let url = Secret::new(format!("{}/bot{}/sendMessage", server.trim_end_matches('/'), token.expose()));
         Self { url, payload: ChatPayload::Telegram { chat_id: chat_id.to_owned() }, client }
     }

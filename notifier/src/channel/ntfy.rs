@@ -3,7 +3,7 @@
 use events::Timestamp;
 use serde::Serialize;
 
-use super::{Channel, Client, AttemptFailure, Stopper};
+use super::{Channel, HttpClient, AttemptFailure, Stopper};
 use crate::{Loudness, OutgoingMessage, Severity, secret::Secret};
 
 /// Publishes each message to one topic.
@@ -11,7 +11,7 @@ pub(super) struct NtfyChannel {
     server: String,
     topic: String,
     token: Option<Secret>,
-    client: Client,
+    client: HttpClient,
 }
 
 /// What ntfy takes.
@@ -27,7 +27,7 @@ struct NtfyPayload<'a> {
 }
 
 impl NtfyChannel {
-    pub(super) fn new(server: &str, topic: &str, token: Option<Secret>, client: Client) -> Self {
+    pub(super) fn new(server: &str, topic: &str, token: Option<Secret>, client: HttpClient) -> Self {
         Self { server: server.to_owned(), topic: topic.to_owned(), token, client }
     }
 }

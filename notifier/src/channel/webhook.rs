@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use events::Timestamp;
 use ring::hmac;
 
-use super::{Channel, Client, AttemptFailure, Stopper, wire};
+use super::{Channel, HttpClient, AttemptFailure, Stopper, wire};
 use crate::{OutgoingMessage, secret::Secret};
 
 /// What a secret of this form begins with.
@@ -18,11 +18,11 @@ const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 pub(super) struct WebhookChannel {
     url: String,
     key: hmac::Key,
-    client: Client,
+    client: HttpClient,
 }
 
 impl WebhookChannel {
-    pub(super) fn new(url: &str, secret: &Secret, client: Client) -> Result<Self, String> {
+    pub(super) fn new(url: &str, secret: &Secret, client: HttpClient) -> Result<Self, String> {
         let text = secret.expose();
         let bytes = STANDARD
             .decode(text.strip_prefix(PREFIX).unwrap_or(text))

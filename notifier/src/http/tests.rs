@@ -20,12 +20,12 @@ impl Lookup for Names {
             Some(answers) if answers.len() > 1 => Ok(answers.remove(0)),
             Some(answers) => Ok(answers[0].clone()),
             // Numbers need nobody to ask.
-            None => System.addresses(host, port),
+            None => SystemLookup.addresses(host, port),
         }
     }
 }
 
-fn client(allow: &[&str], names: &[(&str, &[&[&str]])]) -> Client {
+fn client(allow: &[&str], names: &[(&str, &[&[&str]])]) -> HttpClient {
     let parse = |answers: &[&[&str]]| -> Vec<Vec<SocketAddr>> {
         answers.iter().map(|list| list.iter().map(|a| a.parse().unwrap()).collect()).collect()
     };
@@ -33,7 +33,7 @@ fn client(allow: &[&str], names: &[(&str, &[&[&str]])]) -> Client {
     let mut around = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
     around.lookup = Arc::new(Names(Mutex::new(names)));
     let allow: Vec<String> = allow.iter().map(|h| (*h).to_owned()).collect();
-    Client::new(&allow, None, &around).unwrap()
+    HttpClient::new(&allow, None, &around).unwrap()
 }
 
 /// A server that answers every request so, and gives the heads of the requests.
@@ -61,7 +61,7 @@ fn server(answer: &'static str) -> (u16, crossbeam_channel::Receiver<String>) {
 
 const OK: &str = "HTTP/1.1 204 No Content\r\n\r\n";
 
-fn refused(client: &Client, url: &str, part: &str) {
+fn refused(client: &HttpClient, url: &str, part: &str) {
     let failure = client.post(url, &[], b"{}").unwrap_err();
     assert_eq!(failure.again, RetryHint::Never, "{url}: {}", failure.error);
     assert!(failure.error.contains(part), "{url}: {}", failure.error);
@@ -191,7 +191,7 @@ fn who_does_not_answer_costs_an_attempt_and_no_more() {
     let host = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
     let mut around = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
     around.attempt = Duration::from_millis(100);
-    let client = Client::new(std::slice::from_ref(&host), None, &around).unwrap();
+    let client = HttpClient::new(std::slice::from_ref(&host), None, &around).unwrap();
     let failure = client.post(&format!("http://{host}/?token=hunter2"), &[], b"{}").unwrap_err();
     assert_eq!(failure.again, RetryHint::Soon);
     assert!(failure.error.contains("in time") && !failure.error.contains("hunter2"), "{}", failure.error);
@@ -205,7 +205,7 @@ fn who_does_not_answer_costs_an_attempt_and_no_more() {
 fn a_request_under_way_can_be_broken_off() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
-    let client = Client::new(
+    let client = HttpClient::new(
         std::slice::from_ref(&host),
         None,
         &ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN)),
@@ -274,11 +274,11 @@ fn https_wants_a_trusted_certificate_for_that_name() {
     around.lookup = Arc::new(Names(Mutex::new(names.into_iter().collect())));
     let allow = [format!("hooks.test:{port}"), format!("other.test:{port}")];
     let authority = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/notifier/authority.pem");
-    let trusting = Client::new(&allow, Some(&authority), &around).unwrap();
+    let trusting = HttpClient::new(&allow, Some(&authority), &around).unwrap();
     trusting.post(&format!("https://{}/in", allow[0]), &[], b"{}").unwrap();
     refused(&trusting, &format!("https://{}/in", allow[1]), "no trusted connection");
-    let client = Client::new(&allow, None, &around).unwrap();
+    let client = HttpClient::new(&allow, None, &around).unwrap();
     refused(&client, &format!("https://{}/in", allow[0]), "no trusted connection");
     let empty = tempfile::NamedTempFile::new().unwrap();
-    assert!(Client::new(&allow, Some(empty.path()), &around).is_err());
+    assert!(HttpClient::new(&allow, Some(empty.path()), &around).is_err());
 }
