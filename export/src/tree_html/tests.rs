@@ -89,7 +89,7 @@ fn tree(file: &str) -> Tree {
 fn page_with(tree: &Tree, leaf: Option<&str>, redact: &dyn Fn(&str) -> Cow<'_, str>) -> String {
     let mut page = Vec::new();
     let leaf = leaf.map_or(tree.leaf(), |id| tree.entry(id));
-    write(tree, &Options { leaf, title: None, redact }, &mut page).unwrap();
+    write(tree, &PageOptions { leaf, title: None, redact }, &mut page).unwrap();
     String::from_utf8(page).unwrap()
 }
 
