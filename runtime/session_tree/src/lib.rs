@@ -28,7 +28,7 @@ pub mod time;
 pub mod tree;
 
 pub use context::Context;
-pub use document::{Document, Header, Issue, Reason, Refusal};
+pub use document::{SessionDocument, SessionHeader, DocumentIssue, IssueReason, DocumentRefusal};
 pub use entry::{Body, Entry, Key, Kind, NewBranchSummary, NewCompaction, NewEntry};
 pub use json::{Json, Object};
 pub use session::{ForkedSession, Session, SessionError};

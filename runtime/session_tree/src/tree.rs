@@ -16,7 +16,7 @@ pub use append::TreeError;
 pub use outline::{Node, Outline};
 
 use crate::{
-    document::{Document, Header},
+    document::{SessionDocument, SessionHeader},
     entry::{Body, Entry, Key},
     json::Json,
 };
@@ -24,7 +24,7 @@ use crate::{
 /// A session's entries.
 #[derive(Debug, Clone)]
 pub struct Tree {
-    header: Header,
+    header: SessionHeader,
     entries: Vec<Entry>,
     by_id: HashMap<Key, usize>,
     children: HashMap<Key, Vec<usize>>,
@@ -60,8 +60,8 @@ impl Mark {
     }
 }
 
-impl From<Document> for Tree {
-    fn from(document: Document) -> Self {
+impl From<SessionDocument> for Tree {
+    fn from(document: SessionDocument) -> Self {
         Self::new(document.header, document.entries)
     }
 }
@@ -69,7 +69,7 @@ impl From<Document> for Tree {
 impl Tree {
     /// A tree of entries in the order of their file. The leaf is the last, or where it was moved to after that.
     #[must_use]
-    pub fn new(header: Header, entries: Vec<Entry>) -> Self {
+    pub fn new(header: SessionHeader, entries: Vec<Entry>) -> Self {
         let mut tree = Self {
             header,
             entries: Vec::with_capacity(entries.len()),
@@ -88,7 +88,7 @@ impl Tree {
 
     /// The header.
     #[must_use]
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &SessionHeader {
         &self.header
     }
 

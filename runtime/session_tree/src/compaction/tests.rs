@@ -6,7 +6,7 @@ use std::{
 
 use super::*;
 use crate::{
-    Document, Tree,
+    SessionDocument, Tree,
     branch_summary::{Focus, Leaving},
 };
 
@@ -37,7 +37,7 @@ fn tree(entries: &[&str]) -> Tree {
         let parent = if index == 0 { "null".to_owned() } else { format!("\"e{}\"", index - 1) };
         text += &format!("{{\"id\":\"e{index}\",\"parentId\":{parent},{entry}}}\n");
     }
-    Document::read(text.as_bytes()).unwrap().into()
+    SessionDocument::read(text.as_bytes()).unwrap().into()
 }
 
 const USER: &str = r#""type":"message","message":{"role":"user","content":"do it now, all of it"}"#;

@@ -2,21 +2,21 @@
 
 use std::{collections::HashMap, fmt};
 
-use super::Place;
+use super::FilePosition;
 use crate::entry::{Entry, Key, Kind};
 
 /// Something wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Issue {
+pub struct DocumentIssue {
     /// The line it is about.
-    pub place: Place,
+    pub place: FilePosition,
     /// What is wrong.
-    pub reason: Reason,
+    pub reason: IssueReason,
 }
 
 /// What is wrong with a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
+pub enum IssueReason {
     /// It is no JSON; what the parser said.
     Malformed(String),
     /// The last line ends in its middle.
@@ -39,7 +39,7 @@ pub enum Reason {
     NoMessage,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for IssueReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Malformed(error) => write!(f, "no JSON: {error}"),
@@ -57,29 +57,29 @@ impl fmt::Display for Reason {
 }
 
 /// Adds what is wrong with the entries, and puts all issues in the order of the file.
-pub(super) fn of_entries(entries: &[Entry], places: &[Place], issues: &mut Vec<Issue>) {
+pub(super) fn of_entries(entries: &[Entry], places: &[FilePosition], issues: &mut Vec<DocumentIssue>) {
     let mut by_id: HashMap<&Key, usize> = HashMap::new();
     let mut found = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
         let has_id = !matches!(entry.key(), Key::Absent | Key::Null);
         if by_id.insert(entry.key(), index).is_some() && has_id {
-            found.push((index, Reason::RepeatedId));
+            found.push((index, IssueReason::RepeatedId));
         }
         if !has_id {
-            found.push((index, Reason::NoId));
+            found.push((index, IssueReason::NoId));
         }
         if entry.kind() == Kind::Message && entry.message().is_none() {
-            found.push((index, Reason::NoMessage));
+            found.push((index, IssueReason::NoMessage));
         }
     }
     let parents: Vec<Option<usize>> = entries.iter().map(|e| by_id.get(e.parent()).copied()).collect();
     for (index, entry) in entries.iter().enumerate() {
         if entry.parent() != &Key::Null && entry.parent() != &Key::Absent && parents[index].is_none() {
-            found.push((index, Reason::UnknownParent));
+            found.push((index, IssueReason::UnknownParent));
         }
     }
-    found.extend(cycles(&parents).into_iter().map(|index| (index, Reason::Cycle)));
-    issues.extend(found.into_iter().map(|(index, reason)| Issue { place: places[index], reason }));
+    found.extend(cycles(&parents).into_iter().map(|index| (index, IssueReason::Cycle)));
+    issues.extend(found.into_iter().map(|(index, reason)| DocumentIssue { place: places[index], reason }));
     issues.sort_by_key(|issue| issue.place.line);
 }
 

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{document::Refusal, tree::TreeError};
+use crate::{document::DocumentRefusal, tree::TreeError};
 
 /// Why a session cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +26,7 @@ pub enum SessionError {
         /// The file.
         path: PathBuf,
         /// Why.
-        refusal: Refusal,
+        refusal: DocumentRefusal,
     },
     /// Another program has the session open.
     #[error("{path} is open in another program", path = path.display())]

@@ -10,7 +10,7 @@ use super::{Tree, TreeError};
 use crate::{
     Stamp,
     context::text_of,
-    document::Header,
+    document::SessionHeader,
     entry::{Entry, Key, Kind},
     json::{Json, Object},
     stamp::entry_id,
@@ -30,7 +30,7 @@ impl Tree {
     ///
     /// # Errors
     /// There is no such entry.
-    pub fn branched(&self, id: &str, header: Header, stamp: Stamp) -> Result<Self, TreeError> {
+    pub fn branched(&self, id: &str, header: SessionHeader, stamp: Stamp) -> Result<Self, TreeError> {
         let leaf = self.entry(id).ok_or_else(|| TreeError::NotFound(id.to_owned()))?;
         let mut entries = without_labels(&self.path(Some(leaf)));
         let mut taken: HashSet<Key> = entries.iter().map(|entry| entry.key().clone()).collect();
@@ -58,7 +58,7 @@ impl Tree {
     ///
     /// # Errors
     /// There is no such entry, or it is no such message.
-    pub fn forked(&self, id: &str, header: Header, stamp: Stamp) -> Result<Forked, TreeError> {
+    pub fn forked(&self, id: &str, header: SessionHeader, stamp: Stamp) -> Result<Forked, TreeError> {
         let entry = self.entry(id).ok_or_else(|| TreeError::NotFound(id.to_owned()))?;
         let content = match (entry.kind(), entry.role()) {
             (Kind::CustomMessage, _) => entry.fields().get("content"),
@@ -75,7 +75,7 @@ impl Tree {
 
     /// A session with all entries, for instance for another directory.
     #[must_use]
-    pub fn copied(&self, header: Header) -> Self {
+    pub fn copied(&self, header: SessionHeader) -> Self {
         Self::new(header, self.entries.clone())
     }
 }

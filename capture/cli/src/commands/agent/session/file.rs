@@ -2,7 +2,7 @@
 
 use std::{fs, io::ErrorKind, path::Path, str::FromStr};
 
-use session_tree::{Document, Entry, Header, Issue, Key, Refusal, SessionError, Stamp, Tree, TreeError};
+use session_tree::{SessionDocument, Entry, SessionHeader, DocumentIssue, Key, DocumentRefusal, SessionError, Stamp, Tree, TreeError};
 
 use super::Failed;
 use crate::terminal::{self, safe};
@@ -47,7 +47,7 @@ enum Point {
 pub(super) struct Loaded {
     pub(super) tree: Tree,
     pub(super) title: Option<String>,
-    pub(super) issues: Vec<Issue>,
+    pub(super) issues: Vec<DocumentIssue>,
     /// Whether there is not a byte in the file: whoever opens it to write begins a session.
     pub(super) is_empty: bool,
     /// Whether opening it to write changes it, and how large it is before and after that.
@@ -71,9 +71,9 @@ impl Loaded {
             anyhow::Error::new(error).context(path.display().to_string())
         })?;
         let size_before = bytes.len() as u64;
-        let document = match Document::read(&bytes) {
+        let document = match SessionDocument::read(&bytes) {
             Ok(document) => document,
-            Err(Refusal::Empty) => return Self::empty(),
+            Err(DocumentRefusal::Empty) => return Self::empty(),
             Err(refusal) => {
                 return Err(failed(SessionError::Refused { path: path.to_owned(), refusal }));
             }
@@ -99,7 +99,7 @@ impl Loaded {
     }
 
     fn empty() -> anyhow::Result<Self> {
-        let header = Header::new(&working_directory()?, None, stamp()?);
+        let header = SessionHeader::new(&working_directory()?, None, stamp()?);
         let size_after = header.to_line().len() as u64 + 1;
         Ok(Self {
             tree: Tree::new(header, Vec::new()),
@@ -157,7 +157,7 @@ impl Loaded {
 }
 
 /// Says what is wrong with a file.
-fn complain(path: &Path, issues: &[Issue]) {
+fn complain(path: &Path, issues: &[DocumentIssue]) {
     for issue in issues.iter().take(ISSUES) {
         let place = issue.place;
         let text = format!("{}: line {}, byte {}: {}", path.display(), place.line, place.offset, issue.reason);
