@@ -13,7 +13,7 @@ use crate::{
         message_tokens,
     },
     context,
-    entry::{Body, Entry, Kind, NewBranchSummary},
+    entry::{Body, Entry, EntryKind, NewBranchSummary},
     json::Object,
 };
 
@@ -36,14 +36,14 @@ Keep each section short. Keep file paths, names of functions and error messages 
 
 /// A branch that is left.
 #[derive(Debug, Clone)]
-pub struct Leaving<'a> {
+pub struct AbandonedBranch<'a> {
     /// Its entries, oldest first.
     pub entries: Vec<&'a Entry>,
     /// The deepest entry that stays on the path.
     pub common_ancestor: Option<&'a Entry>,
 }
 
-impl<'a> Leaving<'a> {
+impl<'a> AbandonedBranch<'a> {
     /// What is left when the leaf moves from one entry to another; with nothing, from or to before all entries.
     #[must_use]
     pub fn of(tree: &'a Tree, from: Option<&'a Entry>, to: Option<&'a Entry>) -> Self {
@@ -74,7 +74,7 @@ impl<'a> Leaving<'a> {
             let more = message_tokens(&message);
             let is_full = budget_tokens > 0 && tokens + more > budget_tokens;
             // A summary is worth more than what it takes too much, while a tenth is free.
-            let is_summary = matches!(entry.kind(), Kind::Compaction | Kind::BranchSummary);
+            let is_summary = matches!(entry.kind(), EntryKind::Compaction | EntryKind::BranchSummary);
             if !is_full || (is_summary && tokens.saturating_mul(10) < budget_tokens.saturating_mul(9)) {
                 messages.push(message);
                 tokens += more;

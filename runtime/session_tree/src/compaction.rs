@@ -23,8 +23,8 @@ pub use prompt::{SummaryRequest, flatten};
 pub use tokens::{Estimate, context_tokens, estimate, message_tokens, usage_tokens};
 
 use crate::{
-    context::{Context, Projected},
-    entry::{Body, Entry, Kind},
+    context::{Context, ContextEntry},
+    entry::{Body, Entry, EntryKind},
     json::{Json, Object},
 };
 
@@ -80,13 +80,13 @@ impl<'a> Plan<'a> {
     /// Plans the compaction of a path, from the root on. Nothing when there is nothing to sum up.
     #[must_use]
     pub fn of(path: &[&'a Entry], settings: Settings) -> Option<Self> {
-        if path.last()?.kind() == Kind::Compaction {
+        if path.last()?.kind() == EntryKind::Compaction {
             return None;
         }
         let context = Context::of_path(path);
         let tokens_before = context_tokens(&context, path).tokens;
         let entries = context.entries;
-        let previous = entries.iter().position(|e| e.entry.kind() == Kind::Compaction && !e.messages.is_empty());
+        let previous = entries.iter().position(|e| e.entry.kind() == EntryKind::Compaction && !e.messages.is_empty());
         let start = previous.map_or(0, |previous| previous + 1);
         let cut = cut::find(&entries, start, settings.keep_recent_tokens);
         let first_kept = entries.get(cut.first_kept)?.entry.id().filter(|id| !id.is_empty())?;
@@ -113,8 +113,8 @@ impl<'a> Plan<'a> {
 }
 
 /// The messages of some entries, as far as they are conversation.
-fn said<'a>(entries: &[Projected<'a>]) -> Vec<Cow<'a, Object>> {
-    let conversation = entries.iter().filter(|entry| entry.entry.kind() != Kind::Compaction);
+fn said<'a>(entries: &[ContextEntry<'a>]) -> Vec<Cow<'a, Object>> {
+    let conversation = entries.iter().filter(|entry| entry.entry.kind() != EntryKind::Compaction);
     let messages = conversation.flat_map(|entry| entry.messages.iter());
     messages.filter(|message| message.text("role") != Some("system")).cloned().collect()
 }

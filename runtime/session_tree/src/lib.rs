@@ -29,8 +29,8 @@ pub mod tree;
 
 pub use context::Context;
 pub use document::{SessionDocument, SessionHeader, DocumentIssue, IssueReason, DocumentRefusal};
-pub use entry::{Body, Entry, Key, Kind, NewBranchSummary, NewCompaction, NewEntry};
+pub use entry::{Body, Entry, EntryKey, EntryKind, NewBranchSummary, NewCompaction, NewEntry};
 pub use json::{Json, Object};
 pub use session::{ForkedSession, Session, SessionError};
 pub use stamp::Stamp;
-pub use tree::{Mark, Node, Outline, Tree, TreeError};
+pub use tree::{EntryLabel, Node, Outline, Tree, TreeError};

@@ -22,7 +22,7 @@ pub use error::SessionError;
 use crate::{
     Stamp,
     document::{SessionDocument, SessionHeader, DocumentIssue, DocumentRefusal},
-    entry::{Entry, Kind, NewBranchSummary, NewEntry},
+    entry::{Entry, EntryKind, NewBranchSummary, NewEntry},
     sessions,
     time::to_iso,
     tree::Tree,
@@ -291,7 +291,7 @@ impl FileState {
 }
 
 fn is_from_user(entry: &Entry) -> bool {
-    entry.kind() == Kind::Message && entry.role() == Some("user")
+    entry.kind() == EntryKind::Message && entry.role() == Some("user")
 }
 
 /// The whole file of a tree.

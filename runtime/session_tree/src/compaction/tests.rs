@@ -7,7 +7,7 @@ use std::{
 use super::*;
 use crate::{
     SessionDocument, Tree,
-    branch_summary::{Focus, Leaving},
+    branch_summary::{Focus, AbandonedBranch},
 };
 
 /// Answers with the beginning of what it is asked, and counts.
@@ -150,7 +150,7 @@ fn a_long_result_is_cut_for_the_summarizer() {
 #[test]
 fn a_branch_that_is_left_is_summed_up_from_the_newest() {
     let tree = tree(&[USER, CALL, RESULT, USER, CALL]);
-    let leaving = Leaving::of(&tree, tree.leaf(), tree.entry("e0"));
+    let leaving = AbandonedBranch::of(&tree, tree.leaf(), tree.entry("e0"));
     assert_eq!(leaving.entries.len(), 4);
     assert_eq!(leaving.common_ancestor.and_then(Entry::id), Some("e0"));
     let plan = leaving.plan(0);
@@ -164,6 +164,6 @@ fn a_branch_that_is_left_is_summed_up_from_the_newest() {
     let made = plan.assemble::<Infallible>(answer).unwrap();
     assert!(made.summary.starts_with("The user explored a different conversation branch before returning here."));
     assert!(made.summary.ends_with("it failed\n\n<modified-files>\na.rs\n</modified-files>"));
-    assert!(Leaving::of(&tree, None, tree.leaf()).entries.is_empty());
-    assert_eq!(Leaving::of(&tree, tree.leaf(), None).entries.len(), 5);
+    assert!(AbandonedBranch::of(&tree, None, tree.leaf()).entries.is_empty());
+    assert_eq!(AbandonedBranch::of(&tree, tree.leaf(), None).entries.len(), 5);
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     context::{Context, system_message},
-    entry::{Entry, Kind, whole},
+    entry::{Entry, EntryKind, whole},
     json::{Json, Object, utf16_len},
 };
 
@@ -77,7 +77,7 @@ pub fn context_tokens(context: &Context<'_>, path: &[&Entry]) -> Estimate {
     if let Some(told_at) = told_at {
         let mut entries = context.entries.iter().flat_map(|e| e.messages.iter().map(|_| e.entry));
         let told_by = entries.nth(told_at).and_then(|told| path.iter().position(|entry| entry.key() == told.key()));
-        let changed = path.iter().rposition(|e| matches!(e.kind(), Kind::ContextEdit | Kind::Compaction));
+        let changed = path.iter().rposition(|e| matches!(e.kind(), EntryKind::ContextEdit | EntryKind::Compaction));
         if told_by > changed {
             return estimate;
         }

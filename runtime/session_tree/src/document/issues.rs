@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fmt};
 
 use super::FilePosition;
-use crate::entry::{Entry, Key, Kind};
+use crate::entry::{Entry, EntryKey, EntryKind};
 
 /// Something wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,23 +58,23 @@ impl fmt::Display for IssueReason {
 
 /// Adds what is wrong with the entries, and puts all issues in the order of the file.
 pub(super) fn of_entries(entries: &[Entry], places: &[FilePosition], issues: &mut Vec<DocumentIssue>) {
-    let mut by_id: HashMap<&Key, usize> = HashMap::new();
+    let mut by_id: HashMap<&EntryKey, usize> = HashMap::new();
     let mut found = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
-        let has_id = !matches!(entry.key(), Key::Absent | Key::Null);
+        let has_id = !matches!(entry.key(), EntryKey::Absent | EntryKey::Null);
         if by_id.insert(entry.key(), index).is_some() && has_id {
             found.push((index, IssueReason::RepeatedId));
         }
         if !has_id {
             found.push((index, IssueReason::NoId));
         }
-        if entry.kind() == Kind::Message && entry.message().is_none() {
+        if entry.kind() == EntryKind::Message && entry.message().is_none() {
             found.push((index, IssueReason::NoMessage));
         }
     }
     let parents: Vec<Option<usize>> = entries.iter().map(|e| by_id.get(e.parent()).copied()).collect();
     for (index, entry) in entries.iter().enumerate() {
-        if entry.parent() != &Key::Null && entry.parent() != &Key::Absent && parents[index].is_none() {
+        if entry.parent() != &EntryKey::Null && entry.parent() != &EntryKey::Absent && parents[index].is_none() {
             found.push((index, IssueReason::UnknownParent));
         }
     }

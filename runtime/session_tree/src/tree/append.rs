@@ -6,7 +6,7 @@ use super::Tree;
 use crate::{
     Stamp,
     context::{self, Context},
-    entry::{Entry, Key, Kind, LEAF_TYPE, NewBranchSummary, NewCompaction, NewEntry},
+    entry::{Entry, EntryKey, EntryKind, LEAF_TYPE, NewBranchSummary, NewCompaction, NewEntry},
     json::{Json, Object},
     stamp::entry_id,
     time::to_iso,
@@ -113,11 +113,11 @@ impl Tree {
     }
 
     fn index(&self, id: &str) -> Result<usize, TreeError> {
-        self.by_id.get(&Key::from(id)).copied().ok_or_else(|| TreeError::NotFound(id.to_owned()))
+        self.by_id.get(&EntryKey::from(id)).copied().ok_or_else(|| TreeError::NotFound(id.to_owned()))
     }
 
-    fn leaf_key(&self) -> Key {
-        self.leaf().map_or(Key::Null, |leaf| leaf.key().clone())
+    fn leaf_key(&self) -> EntryKey {
+        self.leaf().map_or(EntryKey::Null, |leaf| leaf.key().clone())
     }
 
     fn append_entry(&mut self, entry: Entry) -> usize {
@@ -127,7 +127,7 @@ impl Tree {
         index
     }
 
-    fn make(&self, new: NewEntry, parent: &Key, stamp: Stamp) -> Result<Entry, TreeError> {
+    fn make(&self, new: NewEntry, parent: &EntryKey, stamp: Stamp) -> Result<Entry, TreeError> {
         let (name, own) = match new {
             NewEntry::Message(message) => ("message", Object::new().with("message", message)),
             NewEntry::ThinkingLevelChange(level) => {
@@ -169,11 +169,11 @@ impl Tree {
     }
 
     fn new_id(&self, stamp: Stamp) -> String {
-        entry_id(stamp, |id| self.by_id.contains_key(&Key::from(id)))
+        entry_id(stamp, |id| self.by_id.contains_key(&EntryKey::from(id)))
     }
 
     /// `type`, `id`, `parentId`, `timestamp`, then its own.
-    fn stamped(&self, name: &str, own: Object, parent: &Key, stamp: Stamp) -> Entry {
+    fn stamped(&self, name: &str, own: Object, parent: &EntryKey, stamp: Stamp) -> Entry {
         let mut fields = Object::new()
             .with("type", name)
             .with("id", self.new_id(stamp))
@@ -186,7 +186,7 @@ impl Tree {
     }
 
     /// `type`, its own, then `id`, `parentId`, `timestamp`.
-    fn custom(&self, name: &str, own: Object, parent: &Key, stamp: Stamp) -> Entry {
+    fn custom(&self, name: &str, own: Object, parent: &EntryKey, stamp: Stamp) -> Entry {
         let mut fields = Object::new().with("type", name);
         for (key, value) in own.iter() {
             fields.set(key, value.clone());
@@ -195,7 +195,7 @@ impl Tree {
         Entry::read(fields.with("timestamp", to_iso(stamp.now_ms)))
     }
 
-    fn compaction(&self, new: NewCompaction, parent: &Key, stamp: Stamp) -> Entry {
+    fn compaction(&self, new: NewCompaction, parent: &EntryKey, stamp: Stamp) -> Entry {
         let system = context::system_message(&Context::of(self, self.leaf()));
         let own = Object::new().with("summary", new.summary);
         let entry = self.stamped("compaction", own, parent, stamp);
@@ -223,7 +223,7 @@ impl Tree {
             return Err(TreeError::NotOnPath(target));
         }
         let role = entry.role();
-        if entry.kind() != Kind::CustomMessage && !matches!(role, Some("user" | "assistant" | "toolResult")) {
+        if entry.kind() != EntryKind::CustomMessage && !matches!(role, Some("user" | "assistant" | "toolResult")) {
             return Err(TreeError::NotEditable(target));
         }
         let replacement = content.map_or(Json::Null, |content| {
@@ -235,11 +235,11 @@ impl Tree {
     }
 }
 
-fn json_of(key: &Key) -> Json {
+fn json_of(key: &EntryKey) -> Json {
     match key {
-        Key::Text(id) => Json::String(id.clone()),
+        EntryKey::Text(id) => Json::String(id.clone()),
         // A parent that is no string is never written anew: the entry would be cut off all the same.
-        Key::Absent | Key::Null | Key::Other(_) => Json::Null,
+        EntryKey::Absent | EntryKey::Null | EntryKey::Other(_) => Json::Null,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{fs, io::ErrorKind, path::Path, str::FromStr};
 
-use session_tree::{SessionDocument, Entry, SessionHeader, DocumentIssue, Key, DocumentRefusal, SessionError, Stamp, Tree, TreeError};
+use session_tree::{SessionDocument, Entry, SessionHeader, DocumentIssue, EntryKey, DocumentRefusal, SessionError, Stamp, Tree, TreeError};
 
 use super::Failed;
 use crate::terminal::{self, safe};
@@ -40,7 +40,7 @@ enum Point {
     /// Where the session is.
     Leaf,
     Before,
-    Entry(Key),
+    Entry(EntryKey),
 }
 
 /// A file that was read.
@@ -121,7 +121,7 @@ impl Loaded {
             None => Point::Leaf,
             Some(Leaf::Before) => Point::Before,
             Some(Leaf::Entry(id) | Leaf::EntryOrLast(id)) => {
-                let key = Key::Text(self.meant(id));
+                let key = EntryKey::Text(self.meant(id));
                 match (self.tree.by_key(&key).is_some(), leaf) {
                     (true, _) => Point::Entry(key),
                     (false, Some(Leaf::EntryOrLast(_))) => Point::Leaf,
