@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use crate::{
     Tree,
     compaction::{
-        self, Answer, FileOperations, SYSTEM, SummaryError, SummaryRequest, Told, as_text, details, flatten,
+        self, SummaryAnswer, FileOperations, SYSTEM, SummaryError, SummaryRequest, SummaryText, as_text, details, flatten,
         message_tokens,
     },
     context,
@@ -132,8 +132,8 @@ impl BranchPlan<'_> {
     ///
     /// # Errors
     /// The answer is no whole summary.
-    pub fn assemble<E>(&self, answer: Answer) -> Result<NewBranchSummary, SummaryError<E>> {
-        let Told { text, usage } = compaction::told(answer)?;
+    pub fn assemble<E>(&self, answer: SummaryAnswer) -> Result<NewBranchSummary, SummaryError<E>> {
+        let SummaryText { text, usage } = compaction::told(answer)?;
         let (read, modified) = self.files.lists();
         let summary = format!("{PREAMBLE}{text}{}", as_text(&read, &modified));
         Ok(NewBranchSummary { summary, details: Some(details(&read, &modified)), usage, from_hook: false })

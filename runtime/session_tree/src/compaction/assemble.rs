@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use super::{Plan, SummaryRequest, details, files};
+use super::{CompactionPlan, SummaryRequest, details, files};
 use crate::{
     entry::NewCompaction,
     json::{Json, Object},
@@ -14,23 +14,23 @@ pub trait Summarizer {
     type Error;
 
     /// Asks for one summary.
-    fn summarize(&mut self, request: SummaryRequest) -> impl Future<Output = Result<Answer, Self::Error>> + Send;
+    fn summarize(&mut self, request: SummaryRequest) -> impl Future<Output = Result<SummaryAnswer, Self::Error>> + Send;
 }
 
 /// A summarizer's answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct SummaryAnswer {
     /// Its text.
     pub text: String,
     /// Why it ended.
-    pub stopped: Stopped,
+    pub stopped: AnswerEnd,
     /// What it cost, in pi's form of a usage.
     pub usage: Option<Json>,
 }
 
 /// Why an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stopped {
+pub enum AnswerEnd {
     /// It is whole.
     Done,
     /// It reached its longest.
@@ -67,7 +67,7 @@ pub enum SummaryError<E> {
 }
 
 /// A summary that is there, and what it cost.
-pub(crate) struct Told {
+pub(crate) struct SummaryText {
     pub(crate) text: String,
     pub(crate) usage: Option<Json>,
 }
@@ -80,7 +80,7 @@ pub type Compacted = NewCompaction;
 /// # Errors
 /// There is no summary, or only half of one.
 pub async fn compact<S: Summarizer>(
-    plan: &Plan<'_>,
+    plan: &CompactionPlan<'_>,
     focus: Option<&str>,
     summarizer: &mut S,
 ) -> Result<Compacted, SummaryError<S::Error>> {
@@ -93,28 +93,28 @@ pub async fn compact<S: Summarizer>(
 async fn ask<S: Summarizer>(
     request: Option<SummaryRequest>,
     summarizer: &mut S,
-) -> Result<Option<Answer>, SummaryError<S::Error>> {
+) -> Result<Option<SummaryAnswer>, SummaryError<S::Error>> {
     let Some(request) = request else { return Ok(None) };
     summarizer.summarize(request).await.map(Some).map_err(SummaryError::Summarizer)
 }
 
 /// The text of an answer that is whole.
-pub(crate) fn told<E>(answer: Answer) -> Result<Told, SummaryError<E>> {
+pub(crate) fn told<E>(answer: SummaryAnswer) -> Result<SummaryText, SummaryError<E>> {
     match answer.stopped {
-        Stopped::Done => Ok(Told { text: answer.text, usage: answer.usage }),
-        Stopped::Length => Err(SummaryError::Length),
-        Stopped::ToolCall => Err(SummaryError::ToolCall),
-        Stopped::Aborted => Err(SummaryError::Aborted),
-        Stopped::Failed(error) => Err(SummaryError::Failed(error)),
+        AnswerEnd::Done => Ok(SummaryText { text: answer.text, usage: answer.usage }),
+        AnswerEnd::Length => Err(SummaryError::Length),
+        AnswerEnd::ToolCall => Err(SummaryError::ToolCall),
+        AnswerEnd::Aborted => Err(SummaryError::Aborted),
+        AnswerEnd::Failed(error) => Err(SummaryError::Failed(error)),
     }
 }
 
-impl Plan<'_> {
-    /// Puts the answers to [`Plan::requests`] together.
+impl CompactionPlan<'_> {
+    /// Puts the answers to [`CompactionPlan::requests`] together.
     ///
     /// # Errors
     /// One of them is missing, or is no whole summary.
-    pub fn assemble<E>(&self, history: Option<Answer>, prefix: Option<Answer>) -> Result<Compacted, SummaryError<E>> {
+    pub fn assemble<E>(&self, history: Option<SummaryAnswer>, prefix: Option<SummaryAnswer>) -> Result<Compacted, SummaryError<E>> {
         let history = history.map(told).transpose()?;
         let prefix = prefix.map(told).transpose()?;
         if history.is_some() == self.history.is_empty() || prefix.is_some() == self.turn_prefix.is_empty() {

@@ -14,7 +14,7 @@ use crate::{
 
 /// A cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cut {
+pub(super) struct ContextCut {
     /// The first entry that is kept.
     pub(super) first_kept: usize,
     /// Where the turn begins that is cut; nothing when the cut is between turns.
@@ -22,10 +22,10 @@ pub(super) struct Cut {
 }
 
 /// Finds the cut among the entries from `start` on.
-pub(super) fn find(entries: &[ContextEntry<'_>], start: usize, keep_tokens: u64) -> Cut {
+pub(super) fn find(entries: &[ContextEntry<'_>], start: usize, keep_tokens: u64) -> ContextCut {
     let candidates: Vec<usize> = (start..entries.len()).filter(|index| may_cut(&entries[*index])).collect();
     let (Some(first), Some(last)) = (candidates.first(), candidates.last()) else {
-        return Cut { first_kept: start, turn_start: None };
+        return ContextCut { first_kept: start, turn_start: None };
     };
     let mut cut = *first;
     if let Some(reached) = budget_end(entries, start, keep_tokens) {
@@ -44,7 +44,7 @@ pub(super) fn find(entries: &[ContextEntry<'_>], start: usize, keep_tokens: u64)
     }
     let starts_turn = |index: &usize| begins_turn(&entries[*index]);
     let turn_start = if starts_turn(&cut) { None } else { (start..cut).rev().find(starts_turn) };
-    Cut { first_kept: cut, turn_start }
+    ContextCut { first_kept: cut, turn_start }
 }
 
 /// The entry at which the newest ones have enough tokens.

@@ -11,7 +11,7 @@ const IMAGE_CHARS: usize = 4800;
 
 /// How many tokens a context has, about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Estimate {
+pub struct TokenEstimate {
     /// All.
     pub tokens: u64,
     /// Of them those the provider told with its last answer.
@@ -54,12 +54,12 @@ pub fn usage_tokens(message: &Object) -> Option<u64> {
 
 /// How many tokens some messages have: what the last valid answer told, and an estimate of what came after it.
 #[must_use]
-pub fn estimate<'a>(messages: impl IntoIterator<Item = &'a Object>) -> Estimate {
+pub fn estimate<'a>(messages: impl IntoIterator<Item = &'a Object>) -> TokenEstimate {
     estimate_at(messages).0
 }
 
 /// The estimate, and which message told.
-fn estimate_at<'a>(messages: impl IntoIterator<Item = &'a Object>) -> (Estimate, Option<usize>) {
+fn estimate_at<'a>(messages: impl IntoIterator<Item = &'a Object>) -> (TokenEstimate, Option<usize>) {
     let (mut told, mut trailing, mut at) = (0, 0, None);
     for (index, message) in messages.into_iter().enumerate() {
         match usage_tokens(message) {
@@ -67,12 +67,12 @@ fn estimate_at<'a>(messages: impl IntoIterator<Item = &'a Object>) -> (Estimate,
             None => trailing += message_tokens(message),
         }
     }
-    (Estimate { tokens: told + trailing, told }, at)
+    (TokenEstimate { tokens: told + trailing, told }, at)
 }
 
 /// How many tokens a context has. What was told before a later edit or compaction of the path does not count.
 #[must_use]
-pub fn context_tokens(context: &Context<'_>, path: &[&Entry]) -> Estimate {
+pub fn context_tokens(context: &Context<'_>, path: &[&Entry]) -> TokenEstimate {
     let (estimate, told_at) = estimate_at(context.messages());
     if let Some(told_at) = told_at {
         let mut entries = context.entries.iter().flat_map(|e| e.messages.iter().map(|_| e.entry));
@@ -84,7 +84,7 @@ pub fn context_tokens(context: &Context<'_>, path: &[&Entry]) -> Estimate {
     }
     let system = system_message(context).map_or(0, |message| message_tokens(&message));
     let others = context.messages().filter(|message| message.text("role") != Some("system"));
-    Estimate { tokens: system + others.map(message_tokens).sum::<u64>(), told: 0 }
+    TokenEstimate { tokens: system + others.map(message_tokens).sum::<u64>(), told: 0 }
 }
 
 fn content_chars(content: &Json) -> usize {
