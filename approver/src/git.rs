@@ -25,7 +25,7 @@ use crate::{
     names::is_secret,
     paths::WorkingDir,
     shell::ShellWord,
-    tools::{PrintsContents, ReadOnlyCommand, GitSubcommand, judge_git, outside},
+    tools::{GitSubcommand, PrintsContents, ReadOnlyCommand, judge_git, outside},
 };
 
 /// Judges the words behind `git`.

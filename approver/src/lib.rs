@@ -22,9 +22,9 @@ mod search;
 mod shell;
 mod tools;
 
-pub use facts::{SecretsBelow, FileContent, FileEntry, Facts, FileInspection, StubFacts};
+pub use facts::{Facts, FileContent, FileEntry, FileInspection, SecretsBelow, StubFacts};
 pub use git::GitFile;
 pub use names::{is_protected, is_secret, is_secret_directory, may_hold_secret, runs_later};
 pub use policy::{ExplainedPart, Explanation, Policy, PolicyError, Preset, TriedRule, rule_for};
-pub use request::{Decision, RequestKind, PermissionRequest, Shell, Verdict};
-pub use search::{GrepFilter, SearchReader, RipgrepOptions, SearchScope};
+pub use request::{Decision, PermissionRequest, RequestKind, Shell, Verdict};
+pub use search::{GrepFilter, RipgrepOptions, SearchReader, SearchScope};

@@ -4,7 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::{
-    SecretsBelow, FileEntry, Facts, FileInspection, PermissionRequest, SearchScope,
+    Facts, FileEntry, FileInspection, PermissionRequest, SearchScope, SecretsBelow,
     names::{is_secret, is_secret_directory, runs_later},
 };
 

@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde::Deserialize;
 
-pub(crate) use judge::{ReadOnlyCommand, GitSubcommand, judge, judge_git, outside, resolved};
+pub(crate) use judge::{GitSubcommand, ReadOnlyCommand, judge, judge_git, outside, resolved};
 
 /// What is known of one program, or of one subcommand of git.
 #[derive(Debug, Clone, Default, Deserialize)]

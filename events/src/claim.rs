@@ -83,6 +83,7 @@ pub struct Choice {
 /// What an option of a dialog means for the approval it asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "Answer")]
 pub enum ChoiceAnswer {
     /// What is asked for is allowed, this time.
     AllowOnce,

@@ -23,8 +23,8 @@ mod tests;
 pub use encode::Encoder;
 pub use header::{CastHeader, RecordingPart, Theme};
 pub use parts::{JoinedReader, part_path, parts};
-pub use read::{ReadError, CastReader};
-pub use recorder::{RecordError, Recorder, Repaint, RecordSettings};
+pub use read::{CastReader, ReadError};
+pub use recorder::{RecordError, RecordSettings, Recorder, Repaint};
 
 /// Which form is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use events::{
 use projections::{Session, shorten::one_line};
 
 use crate::{
-    book::{SessionFindings, NewFinding},
+    book::{NewFinding, SessionFindings},
     risk::{RiskRequest, risk},
     rules::DetectorLimits,
 };
@@ -87,8 +87,11 @@ impl PendingApprovals {
             .map(|subject| one_line(subject, SUBJECT));
         // What a screen shows of it may be cut, but is all there is.
         let seen = dialog.and_then(|d| d.subject.as_deref()).filter(|_| asked.about == Some(ApprovalKind::Command));
-        let risk =
-            risk(&RiskRequest { command: asked.command.as_deref().or(seen), paths: &asked.paths, url: asked.url.as_deref() });
+        let risk = risk(&RiskRequest {
+            command: asked.command.as_deref().or(seen),
+            paths: &asked.paths,
+            url: asked.url.as_deref(),
+        });
         let tool = asked.tool.as_deref().map(|tool| one_line(tool, SUBJECT));
         if let Some(known) = self.pending.get_mut(&asked.approval_id) {
             // The same one, told better.
@@ -165,7 +168,13 @@ impl PendingApprovals {
     }
 
     /// Brings what is known in line with the reducer's word, after a restart above all.
-    pub(crate) fn look(&mut self, session: &Session, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
+    pub(crate) fn look(
+        &mut self,
+        session: &Session,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        book: &mut SessionFindings,
+    ) {
         let is_pending = |id: &str| session.pending_approvals.iter().any(|pending| pending == id);
         let open = book.open().filter_map(|finding| finding.approval_id.clone());
         let known = self.pending.iter().filter(|(_, p)| p.sequence <= session.last_sequence).map(|(id, _)| id.clone());
@@ -263,13 +272,23 @@ fn raise_of(id: &str, pending: &PendingApproval) -> NewFinding {
         NewFinding::new(FindingKind::Question, Severity::Warning, format!("asks {subject}"), why, first_at)
     } else if let Some(risk) = pending.risk {
         let why = format!("the agent stopped to ask, and {risk}");
-        let raise =
-            NewFinding::new(FindingKind::RiskyApproval, Severity::Error, format!("asks leave for {subject}"), why, first_at);
+        let raise = NewFinding::new(
+            FindingKind::RiskyApproval,
+            Severity::Error,
+            format!("asks leave for {subject}"),
+            why,
+            first_at,
+        );
         NewFinding { key: key(id), ..raise }
     } else {
         let why = "the agent stopped to ask for permission".to_owned();
-        let raise =
-            NewFinding::new(FindingKind::Approval, Severity::Warning, format!("asks leave for {subject}"), why, first_at);
+        let raise = NewFinding::new(
+            FindingKind::Approval,
+            Severity::Warning,
+            format!("asks leave for {subject}"),
+            why,
+            first_at,
+        );
         NewFinding { key: key(id), ..raise }
     };
     let evidence = pending.event.into_iter().collect();

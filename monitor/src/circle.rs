@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 use events::{EventId, FindingKind, Severity, Timestamp};
 
 use crate::{
-    book::{SessionFindings, NewFinding},
+    book::{NewFinding, SessionFindings},
     rules::DetectorLimits,
     step::{Edit, ToolStep},
 };
@@ -109,7 +109,15 @@ impl LoopDetector {
         }
     }
 
-    fn raise(&mut self, round: LoopFound, what: String, why: String, step: &ToolStep, at: Timestamp, book: &mut SessionFindings) {
+    fn raise(
+        &mut self,
+        round: LoopFound,
+        what: String,
+        why: String,
+        step: &ToolStep,
+        at: Timestamp,
+        book: &mut SessionFindings,
+    ) {
         self.found = round.found;
         self.rounds = round.count;
         self.elsewhere = 0;

@@ -4,7 +4,7 @@ use events::{FindingKind, Severity, Timestamp, ToolKind};
 use projections::FailureKind;
 
 use crate::{
-    book::{SessionFindings, NewFinding},
+    book::{NewFinding, SessionFindings},
     step::ToolStep,
 };
 

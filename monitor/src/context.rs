@@ -3,7 +3,7 @@
 use events::{Event, FindingKind, Severity, Timestamp, UsageReported};
 
 use crate::{
-    book::{SessionFindings, NewFinding},
+    book::{NewFinding, SessionFindings},
     rules::DetectorLimits,
 };
 
@@ -43,7 +43,14 @@ impl ContextUse {
         }
     }
 
-    pub(crate) fn take(&mut self, event: &Event, usage: &UsageReported, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
+    pub(crate) fn take(
+        &mut self,
+        event: &Event,
+        usage: &UsageReported,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        book: &mut SessionFindings,
+    ) {
         // What a helper of another model used says nothing of this conversation.
         if event.agent_id.is_some() || usage.model.is_some() && self.model.is_some() && usage.model != self.model {
             return;
@@ -67,7 +74,14 @@ impl ContextUse {
     }
 
     /// The agent says that it is nearly full.
-    pub(crate) fn remark(&mut self, event: &Event, words: &str, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
+    pub(crate) fn remark(
+        &mut self,
+        event: &Event,
+        words: &str,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        book: &mut SessionFindings,
+    ) {
         let words = crate::text::head(words, 400).to_ascii_lowercase();
         if words.starts_with("context compacted") {
             return self.compacted(at, book);

@@ -7,7 +7,7 @@ use events::{EventId, FindingKind, Reason, Severity, State, Timestamp, ToolKind,
 use projections::{failure::runs_tests, shorten::one_line};
 
 use crate::{
-    book::{SessionFindings, NewFinding},
+    book::{NewFinding, SessionFindings},
     conflict,
     rules::DetectorLimits,
     step::{PendingCall, ToolStep},
@@ -71,7 +71,13 @@ impl EndingDetector {
         book.resolve_kinds(&[FindingKind::Completion, FindingKind::Idle], at, "it is at work again");
     }
 
-    pub(crate) fn turn_completed(&mut self, event: EventId, outcome: TurnOutcome, at: Timestamp, book: &mut SessionFindings) {
+    pub(crate) fn turn_completed(
+        &mut self,
+        event: EventId,
+        outcome: TurnOutcome,
+        at: Timestamp,
+        book: &mut SessionFindings,
+    ) {
         let started_at = self.turn.take().unwrap_or(at);
         self.cut_off = outcome == TurnOutcome::Exited;
         self.last = Some((started_at, at));

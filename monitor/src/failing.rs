@@ -6,7 +6,7 @@ use events::{EventId, FindingKind, Severity, Timestamp, ToolKind};
 use projections::FailureKind;
 
 use crate::{
-    book::{SessionFindings, NewFinding},
+    book::{NewFinding, SessionFindings},
     circle,
     rules::DetectorLimits,
     step::ToolStep,

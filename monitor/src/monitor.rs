@@ -118,7 +118,10 @@ impl Monitor {
 
     fn watched(&mut self, id: SessionId) -> (&mut SessionWatch, &DetectorLimits) {
         let rules = &self.rules;
-        let watched = self.sessions.entry(id).or_insert_with(|| WatchedSession { watch: SessionWatch::new(id, rules), due: None });
+        let watched = self
+            .sessions
+            .entry(id)
+            .or_insert_with(|| WatchedSession { watch: SessionWatch::new(id, rules), due: None });
         (&mut watched.watch, rules)
     }
 

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use events::{EventId, FindingKind, Severity, Timestamp};
 
 use crate::{
-    book::{SessionFindings, NewFinding},
+    book::{NewFinding, SessionFindings},
     rules::DetectorLimits,
     step::ToolStep,
 };
@@ -55,7 +55,13 @@ impl Polling {
     }
 
     /// Takes a step of one who waits; false when it is not one.
-    pub(crate) fn take(&mut self, step: &ToolStep, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) -> bool {
+    pub(crate) fn take(
+        &mut self,
+        step: &ToolStep,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        book: &mut SessionFindings,
+    ) -> bool {
         let known = self.watched.iter().position(|watched| watched.same == step.same);
         let waited = std::mem::replace(&mut self.waited, false);
         let looks = step.poll || waited || known.is_some();

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use events::{EventId, FindingKind, Severity, Timestamp};
 
 use crate::{
-    book::{SessionFindings, NewFinding},
+    book::{NewFinding, SessionFindings},
     rules::DetectorLimits,
 };
 
@@ -125,7 +125,9 @@ impl StuckDetector {
     pub(crate) fn ring(&mut self, work: PendingWork, what: Option<&str>, at: Timestamp, book: &mut SessionFindings) {
         let minutes = at.since_ms(self.progress_at) / 60_000;
         let (what, waits) = match (work, what) {
-            (PendingWork::Tool, Some(tool)) => (format!("{tool} has been at work for {minutes} min"), "a tool is at work"),
+            (PendingWork::Tool, Some(tool)) => {
+                (format!("{tool} has been at work for {minutes} min"), "a tool is at work")
+            }
             (PendingWork::Tool | PendingWork::Model | PendingWork::None | PendingWork::Patient, _) => {
                 (format!("nothing was heard for {minutes} min in an open turn"), "no command runs")
             }

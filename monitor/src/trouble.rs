@@ -9,7 +9,7 @@ use events::{ErrorClass, ErrorReported, Event, EventId, FindingKind, Reason, Sev
 use projections::shorten::one_line;
 
 use crate::{
-    book::{SessionFindings, NewFinding},
+    book::{NewFinding, SessionFindings},
     rules::DetectorLimits,
     until::until,
 };
@@ -39,7 +39,14 @@ pub(crate) struct RequestErrors {
 }
 
 impl RequestErrors {
-    pub(crate) fn take(&mut self, event: &Event, error: &ErrorReported, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
+    pub(crate) fn take(
+        &mut self,
+        event: &Event,
+        error: &ErrorReported,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        book: &mut SessionFindings,
+    ) {
         let text = event.text.as_deref().unwrap_or_default();
         let Some((kind, severity)) = kind_of(error) else { return };
         let tally = self.tallies.entry(kind).or_default();

@@ -11,7 +11,7 @@ use projections::{Session, shorten::one_line};
 
 use crate::{
     approvals::{PendingApprovals, QUESTION},
-    book::{SessionFindings, NewFinding},
+    book::{NewFinding, SessionFindings},
     circle::{self, LoopDetector},
     conflict,
     context::ContextUse,
@@ -20,7 +20,7 @@ use crate::{
     polling::{self, Polling},
     rules::DetectorLimits,
     step::PendingCalls,
-    stuck::{StuckDetector, PendingWork},
+    stuck::{PendingWork, StuckDetector},
     trouble::RequestErrors,
 };
 

@@ -183,31 +183,33 @@ fn try_build(
     let client = |ca: Option<&std::path::Path>| HttpClient::new(allow_hosts, ca, around).map_err(ChannelError::Other);
     match settings {
         #[cfg(feature = "desktop")]
-        ChannelSettings::Desktop { .. } => Ok(Box::new(desktop::Desktop::new(around))),
+        ChannelSettings::Desktop { .. } => Ok(Box::new(desktop::DesktopChannel::new(around))),
         #[cfg(not(feature = "desktop"))]
-        ChannelSettings::Desktop { .. } => Err(ChannelError::Other("this build has no desktop notifications".to_owned())),
+        ChannelSettings::Desktop { .. } => {
+            Err(ChannelError::Other("this build has no desktop notifications".to_owned()))
+        }
         ChannelSettings::Command { argv, timeout_ms, .. } => {
-            Ok(Box::new(command::Command::new(argv, Duration::from_millis(u64::from(*timeout_ms)), around)))
+            Ok(Box::new(command::CommandChannel::new(argv, Duration::from_millis(u64::from(*timeout_ms)), around)))
         }
         ChannelSettings::Terminal { style, .. } => match &around.terminals {
-            Some(sink) => Ok(Box::new(terminal::Terminal::new(*style, sink.clone()))),
+            Some(sink) => Ok(Box::new(terminal::TerminalChannel::new(*style, sink.clone()))),
             None => Err(ChannelError::Other("there are no terminals to write to".to_owned())),
         },
         #[cfg(feature = "http")]
-        ChannelSettings::Webhook { url, ca_file, .. } => {
-            Ok(Box::new(webhook::Webhook::new(url, &needed()?, client(ca_file.as_deref())?).map_err(ChannelError::Other)?))
-        }
+        ChannelSettings::Webhook { url, ca_file, .. } => Ok(Box::new(
+            webhook::WebhookChannel::new(url, &needed()?, client(ca_file.as_deref())?).map_err(ChannelError::Other)?,
+        )),
         #[cfg(feature = "http")]
         ChannelSettings::Ntfy { server, topic, ca_file, .. } => {
-            Ok(Box::new(ntfy::Ntfy::new(server, topic, secret()?, client(ca_file.as_deref())?)))
+            Ok(Box::new(ntfy::NtfyChannel::new(server, topic, secret()?, client(ca_file.as_deref())?)))
         }
         #[cfg(feature = "http")]
-        ChannelSettings::Slack { .. } => Ok(Box::new(chat::Chat::slack(needed()?, client(None)?))),
+        ChannelSettings::Slack { .. } => Ok(Box::new(chat::ChatChannel::slack(needed()?, client(None)?))),
         #[cfg(feature = "http")]
-        ChannelSettings::Discord { .. } => Ok(Box::new(chat::Chat::discord(needed()?, client(None)?))),
+        ChannelSettings::Discord { .. } => Ok(Box::new(chat::ChatChannel::discord(needed()?, client(None)?))),
         #[cfg(feature = "http")]
         ChannelSettings::Telegram { server, chat_id, .. } => {
-            Ok(Box::new(chat::Chat::telegram(server, chat_id, &needed()?, client(None)?)))
+            Ok(Box::new(chat::ChatChannel::telegram(server, chat_id, &needed()?, client(None)?)))
         }
         #[cfg(not(feature = "http"))]
         ChannelSettings::Webhook { .. }

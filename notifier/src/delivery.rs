@@ -20,8 +20,8 @@ use events::Timestamp;
 use serde::Serialize;
 
 use crate::{
-    ConfigError, OutgoingMessage, NotifySettings, ChannelContext,
-    channel::{self, RetryHint, Channel, Clock, Stopper},
+    ChannelContext, ConfigError, NotifySettings, OutgoingMessage,
+    channel::{self, Channel, Clock, RetryHint, Stopper},
 };
 
 /// Messages that wait for one channel.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
-use crate::{Delivery, LocalTime, Notice, Planner, Presence, NoticeOutcome};
+use crate::{Delivery, LocalTime, Notice, NoticeOutcome, Planner, Presence};
 
 /// How many inputs may wait; what feeds them waits beyond that.
 pub const INBOX_CAPACITY: usize = 1_024;
@@ -76,7 +76,7 @@ mod tests {
     use events::Timestamp;
 
     use super::*;
-    use crate::{NotifySettings, ChannelContext, plan::tests::notice};
+    use crate::{ChannelContext, NotifySettings, plan::tests::notice};
 
     /// Time passes by one second with each look at the clock.
     struct Clock(Cell<i64>);
@@ -97,9 +97,12 @@ mod tests {
         let hear = heard.clone();
         let around = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
         // There is no bus: the receipt says so.
-        let delivery =
-            Delivery::start(&NotifySettings::default(), around, Arc::new(move |receipt| hear.lock().unwrap().push(receipt)))
-                .unwrap();
+        let delivery = Delivery::start(
+            &NotifySettings::default(),
+            around,
+            Arc::new(move |receipt| hear.lock().unwrap().push(receipt)),
+        )
+        .unwrap();
         let (tell, inbox) = crossbeam_channel::bounded(INBOX_CAPACITY);
         tell.send(PlannerInput::Notice(Box::new(notice("a", "approval")))).unwrap();
         tell.send(PlannerInput::Notice(Box::new(notice("b", "approval")))).unwrap();

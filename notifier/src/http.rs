@@ -26,7 +26,7 @@ use ureq::{
 use url::Url;
 
 use crate::{
-    channel::{RetryHint, AttemptFailure, Stopper, ChannelContext},
+    channel::{AttemptFailure, ChannelContext, RetryHint, Stopper},
     config::AllowedHost,
 };
 
@@ -166,7 +166,9 @@ fn failure(error: &Error) -> AttemptFailure {
         Error::Tls(what) => AttemptFailure::never(format!("no trusted connection: {what}")),
         Error::HostNotFound => AttemptFailure::soon("its name has no address"),
         Error::ConnectionFailed => AttemptFailure::soon("no connection"),
-        Error::Protocol(_) | Error::LargeResponseHeader(..) => AttemptFailure::soon("its answer is not HTTP we understand"),
+        Error::Protocol(_) | Error::LargeResponseHeader(..) => {
+            AttemptFailure::soon("its answer is not HTTP we understand")
+        }
         // What else there is may repeat the address.
         _ => AttemptFailure::never("the request could not be made"),
     }

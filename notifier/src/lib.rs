@@ -28,10 +28,10 @@ pub mod plan;
 pub mod secret;
 pub mod text;
 
-pub use channel::{Clock, Env, SinkError, ChannelContext, TerminalSink};
+pub use channel::{ChannelContext, Clock, Env, SinkError, TerminalSink};
 pub use config::{ConfigError, Loudness, NotifySettings};
-pub use delivery::{ChannelCounts, Delivery, ReceiptSink, DeliveryOutcome, Receipt, StartError, DropReason, troubles};
-pub use drive::{INBOX_CAPACITY, PlannerInput, PlannerContext, drive};
+pub use delivery::{ChannelCounts, Delivery, DeliveryOutcome, DropReason, Receipt, ReceiptSink, StartError, troubles};
+pub use drive::{INBOX_CAPACITY, PlannerContext, PlannerInput, drive};
 pub use message::{MessageForm, OutgoingMessage};
 pub use notice::{LocalTime, Notice, Presence, Severity};
-pub use plan::{Planner, NoticeOutcome};
+pub use plan::{NoticeOutcome, Planner};

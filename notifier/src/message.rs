@@ -110,7 +110,9 @@ fn words(form: MessageForm, notices: &[Notice]) -> (String, String) {
         (MessageForm::Test, _) => {
             ("capture: test of notifications".to_owned(), "This channel works. Nothing needs you.".to_owned())
         }
-        (MessageForm::Repeat(_), [one]) => (text::cut(&format!("Still: {}", title(one)), text::TITLE_CHARS), one.body.clone()),
+        (MessageForm::Repeat(_), [one]) => {
+            (text::cut(&format!("Still: {}", title(one)), text::TITLE_CHARS), one.body.clone())
+        }
         (_, [one]) => (title(one), one.body.clone()),
         (MessageForm::Digest, all) => (format!("{} while it was quiet", counted(all)), list(all)),
         (MessageForm::Single | MessageForm::Group | MessageForm::Repeat(_), all) => (counted(all), list(all)),
@@ -166,7 +168,13 @@ mod tests {
 
     #[test]
     fn a_title_names_session_and_tool_and_a_list_is_bounded() {
-        let one = OutgoingMessage::new("d", MessageForm::Single, Loudness::Loud, vec![notice("a", "approval")], Timestamp::MIN);
+        let one = OutgoingMessage::new(
+            "d",
+            MessageForm::Single,
+            Loudness::Loud,
+            vec![notice("a", "approval")],
+            Timestamp::MIN,
+        );
         assert_eq!((one.title.as_str(), one.body.as_str()), ("api (shop): Bash asks for leave", "Bash: cargo test a"));
         let many: Vec<Notice> = (0..40).map(|n| notice(&n.to_string(), "approval")).collect();
         let group = OutgoingMessage::new("d", MessageForm::Group, Loudness::Loud, many, Timestamp::MIN);
@@ -181,7 +189,14 @@ mod tests {
     #[test]
     fn the_same_message_has_the_same_id_and_another_has_not() {
         let make = |channel: &str, cause: &str| {
-            OutgoingMessage::new(channel, MessageForm::Single, Loudness::Loud, vec![notice(cause, "approval")], Timestamp::MIN).id
+            OutgoingMessage::new(
+                channel,
+                MessageForm::Single,
+                Loudness::Loud,
+                vec![notice(cause, "approval")],
+                Timestamp::MIN,
+            )
+            .id
         };
         assert_eq!(make("d", "a"), make("d", "a"));
         assert_ne!(make("d", "a"), make("d", "b"));

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use events::Timestamp;
 
 use crate::{
-    MessageForm, Loudness, OutgoingMessage, LocalTime, Notice, Presence, NotifySettings, Severity,
+    LocalTime, Loudness, MessageForm, Notice, NotifySettings, OutgoingMessage, Presence, Severity,
     config::{ResolvedRule, WhilePresent, rule},
 };
 
@@ -27,7 +27,7 @@ mod memory;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use lane::{ChannelPlan, ReadyNotice, ChannelDecision};
+use lane::{ChannelDecision, ChannelPlan, ReadyNotice};
 use memory::RecentCauses;
 
 /// Causes that may wait to be told.

@@ -138,6 +138,9 @@ mod tests {
         assert_eq!(env.read(&|n| (n == "X").then(|| "v".into())).unwrap().expose(), "v");
         assert!(matches!(env.read(&|_| None), Err(SecretError::Unset(_))));
         assert!(matches!(env.read(&|_| Some("a\nb".into())), Err(SecretError::Bad { .. })));
-        assert!(matches!(SecretSource::File(dir.path().join("no")).read(&|_| None), Err(SecretError::Unreadable { .. })));
+        assert!(matches!(
+            SecretSource::File(dir.path().join("no")).read(&|_| None),
+            Err(SecretError::Unreadable { .. })
+        ));
     }
 }

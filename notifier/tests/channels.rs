@@ -19,7 +19,10 @@ use std::{
 
 use desktop::Desktop;
 use events::Timestamp;
-use notifier::{Delivery, MessageForm, Loudness, OutgoingMessage, Notice, DeliveryOutcome, Receipt, NotifySettings, Severity, ChannelContext};
+use notifier::{
+    ChannelContext, Delivery, DeliveryOutcome, Loudness, MessageForm, Notice, NotifySettings, OutgoingMessage, Receipt,
+    Severity,
+};
 use receiver::Receiver;
 
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -81,6 +81,7 @@ pub struct Session {
 
 /// What a session is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Status")]
 pub struct SessionStatus {
     /// The state.
     pub state: State,
@@ -164,6 +165,7 @@ pub struct TranscriptView {
 /// Whether capture sees all of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "Health")]
 pub enum SessionHealth {
     /// All is read.
     #[default]

@@ -20,8 +20,8 @@ use events::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Account, Approval, SessionHealth, OpenTurn, Session, SessionStatus, Summary, Turn, Usage,
-    status::{self, StatusInputs, StandingClaim, Process},
+    Account, Approval, OpenTurn, Session, SessionHealth, SessionStatus, Summary, Turn, Usage,
+    status::{self, Process, StandingClaim, StatusInputs},
     summary,
     talk::Conversation,
     title::TitleSource,
@@ -373,7 +373,13 @@ impl SessionState {
     }
 
     fn case(&self) -> StatusInputs<'_> {
-        StatusInputs { talk: &self.talk, talk_at: self.talk_at, held: &self.held, process: self.process, rules: self.rules }
+        StatusInputs {
+            talk: &self.talk,
+            talk_at: self.talk_at,
+            held: &self.held,
+            process: self.process,
+            rules: self.rules,
+        }
     }
 
     /// Whether anything told of the session yet; until then its state is unknown.

@@ -15,10 +15,10 @@ use crate::{
     session::{Evidence, SessionStatus},
     shorten::one_line,
     state::StatusRules,
-    talk::{Phase, Conversation, approval_reason},
+    talk::{Conversation, Phase, approval_reason},
 };
 
-pub use account::{Account, DecidingRule, ClaimStanding, WeighedClaim, account};
+pub use account::{Account, ClaimStanding, DecidingRule, WeighedClaim, account};
 
 /// A claim of one source that holds until it is replaced, withdrawn or runs out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,8 +179,9 @@ impl Candidate {
 }
 
 fn held_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Iterator<Item = Candidate> + 'a {
-    let holds =
-        move |h: &StandingClaim| h.valid_until.is_none_or(|until| now < until) && h.holds_from.is_none_or(|from| from <= now);
+    let holds = move |h: &StandingClaim| {
+        h.valid_until.is_none_or(|until| now < until) && h.holds_from.is_none_or(|from| from <= now)
+    };
     // Whoever looks on all the time would have seen by now what was only likely at first.
     let watched = case.held.iter().any(|h| {
         h.agent.is_none() && h.strength == Confidence::High && !is_momentary(h.source) && h.source != Source::Transcript
@@ -266,7 +267,8 @@ fn works_for_it(case: &StatusInputs<'_>, reason: Reason, now: Timestamp) -> Opti
 /// since: transcripts do not tell of failed attempts.
 fn is_retrying(case: &StatusInputs<'_>, now: Timestamp) -> bool {
     let (_, reason) = case.talk.verdict();
-    let holds = |h: &&StandingClaim| h.agent.is_none() && h.valid_until.is_none_or(|until| now < until) && h.at >= case.talk_at;
+    let holds =
+        |h: &&StandingClaim| h.agent.is_none() && h.valid_until.is_none_or(|until| now < until) && h.at >= case.talk_at;
     let retries = |h: &StandingClaim| h.state == State::Running && h.reason == Some(Reason::Retrying);
     reason == Some(Reason::Thinking) && case.held.iter().filter(holds).any(retries)
 }

@@ -355,7 +355,8 @@ fn named_apart(bytes: &[u8], at: usize, is_quoted: bool) -> Option<(usize, Value
     let word = word.map(|word| word.strip_suffix(b"=").unwrap_or(word))?;
     let mut at = until(bytes, at + word.len(), 8, |b| !matches!(b, b'"' | b'\'' | b'\\'));
     at = skip_blanks(bytes, at);
-    matches!(bytes.get(at), Some(b':' | b'=')).then_some((at + 1, if is_quoted { ValueForm::Bare } else { ValueForm::Plain }))
+    matches!(bytes.get(at), Some(b':' | b'='))
+        .then_some((at + 1, if is_quoted { ValueForm::Bare } else { ValueForm::Plain }))
 }
 
 /// Behind blanks, quotes and commas, and behind breaks of lines with what a diff or a listing puts there.

@@ -83,11 +83,17 @@ const COMMANDS: &[CommandFlags] = &[
     CommandFlags { name: b"nmcli", flags: &[(b"password", FlagForm::Next)] },
     CommandFlags { name: b"oathtool", flags: &[(b"-", FlagForm::Last)] },
     CommandFlags { name: b"sqlplus", flags: &[(b"", FlagForm::AfterSlash)] },
-    CommandFlags { name: b"gh", flags: &[(b"--body", FlagForm::Next), (b"-b", FlagForm::Next), (b"-b", FlagForm::Tight)] },
+    CommandFlags {
+        name: b"gh",
+        flags: &[(b"--body", FlagForm::Next), (b"-b", FlagForm::Next), (b"-b", FlagForm::Tight)],
+    },
     CommandFlags { name: b"aws", flags: &[(b"--value", FlagForm::Next), (b"--secret-string", FlagForm::Next)] },
     CommandFlags { name: b"htpasswd", flags: &[(b"-", FlagForm::Last)] },
     CommandFlags { name: b"net", flags: &[(b"/user:", FlagForm::Last)] },
-    CommandFlags { name: b"rabbitmqctl", flags: &[(b"add_user", FlagForm::Last), (b"change_password", FlagForm::Last)] },
+    CommandFlags {
+        name: b"rabbitmqctl",
+        flags: &[(b"add_user", FlagForm::Last), (b"change_password", FlagForm::Last)],
+    },
     CommandFlags { name: b"keytool", flags: &[(b"-storepass", FlagForm::Next), (b"-keypass", FlagForm::Next)] },
     CommandFlags { name: b"openssl", flags: &[(b"-k", FlagForm::Next), (b"pass:", FlagForm::Tight)] },
 ];

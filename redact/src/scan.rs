@@ -83,8 +83,11 @@ impl Scanner {
             Detector::Address => spans.extend(address::find(bytes, start)),
             Detector::Block | Detector::Body if start < seen.block => {}
             Detector::Block | Detector::Body => {
-                let found =
-                    if look == Detector::Block { block::find(bytes, start, end) } else { block::headless(bytes, start) };
+                let found = if look == Detector::Block {
+                    block::find(bytes, start, end)
+                } else {
+                    block::headless(bytes, start)
+                };
                 seen.block = found.as_ref().map_or(seen.block, |span| span.end);
                 spans.extend(found);
             }

@@ -200,7 +200,12 @@ fn fields(bytes: &[u8], from: usize, to: usize, sign: u8) -> Vec<TableField> {
             }
         };
         let is_tight = start == at && (close.is_some() || field_to == end || end >= to);
-        fields.push(TableField { from: field_from, to: field_to.max(field_from), is_quoted: close.is_some(), is_tight });
+        fields.push(TableField {
+            from: field_from,
+            to: field_to.max(field_from),
+            is_quoted: close.is_some(),
+            is_tight,
+        });
         if end >= to || fields.len() > MOST_COLUMNS {
             return fields;
         }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::{Redactor, RedactingStream};
+use crate::{RedactingStream, Redactor};
 
 fn redactor() -> Redactor {
     static ONE: std::sync::OnceLock<Redactor> = std::sync::OnceLock::new();

@@ -22,7 +22,7 @@ use agents::{Agent, Homes, agent::ALL};
 use daemon::ingest::{Gauges, Ingest, Input, Parts, Prepared, Processes};
 use events::{Event, Provider, RunId, State, Timestamp};
 use processes::{AgentProcess, Ended};
-use projections::{StatusRules, SessionState};
+use projections::{SessionState, StatusRules};
 use server::Board;
 use store::{Known, Reader, SessionFilter, Writer};
 use tailer::{

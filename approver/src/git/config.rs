@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{FileContent, Facts};
+use crate::{Facts, FileContent};
 
 /// Longer files are not read, bytes.
 const MAX: usize = 256 * 1024;

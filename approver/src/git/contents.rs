@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{index, revision};
 use crate::{
-    FileContent, Facts, GrepFilter, FileInspection, SearchReader, SearchScope,
+    Facts, FileContent, FileInspection, GrepFilter, SearchReader, SearchScope,
     names::{is_left_out_of_history, is_secret, left_out_of_history, may_hold_secret},
     paths::WorkingDir,
     tools::GitSubcommand,
@@ -105,8 +105,10 @@ pub(super) fn check(
             }
             let within = |path: &&PathBuf| bound.is_empty() || bound.iter().any(|bound| bound.reaches(path));
             let suspects = tracked.iter().filter(|path| may_hold_secret(path)).map(|path| place.workspace.join(path));
-            if let Some(secret) =
-                suspects.filter(|path| within(&path)).take(MAX_SUSPECTS).find(|path| facts.look(path) == FileInspection::Secret)
+            if let Some(secret) = suspects
+                .filter(|path| within(&path))
+                .take(MAX_SUSPECTS)
+                .find(|path| facts.look(path) == FileInspection::Secret)
             {
                 return Err(format!("`{}` holds what looks like a secret and is tracked.", secret.display()));
             }
@@ -161,7 +163,12 @@ impl PathBound {
 }
 
 /// The paths to which a command is bound. None: all of them.
-fn bound(asked: &GitSubcommand, operands: &Operands, place: &WorkingDir, facts: &dyn Facts) -> Result<Vec<PathBound>, String> {
+fn bound(
+    asked: &GitSubcommand,
+    operands: &Operands,
+    place: &WorkingDir,
+    facts: &dyn Facts,
+) -> Result<Vec<PathBound>, String> {
     let mut bound: Vec<PathBound> = operands.in_commits.iter().cloned().map(PathBound::Below).collect();
     for word in &operands.paths {
         let Some(star) = word.find('*') else {
@@ -186,8 +193,9 @@ fn bound(asked: &GitSubcommand, operands: &Operands, place: &WorkingDir, facts: 
 /// is known; sources are what is looked at so all day.
 fn plain(path: &Path, in_commits: &[PathBuf], place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     place.printable(path, facts)?;
-    let gone =
-        in_commits.iter().any(|named| named == path) && facts.look(path) == FileInspection::NoFile && !facts.is_directory(path);
+    let gone = in_commits.iter().any(|named| named == path)
+        && facts.look(path) == FileInspection::NoFile
+        && !facts.is_directory(path);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
     if gone && !SOURCES.contains(&ending.as_str()) {
         return Err(format!("`{}` is not there any more, so that nothing is known of what it held.", path.display()));
@@ -232,7 +240,9 @@ pub(super) fn reflog(name: &str, asked: &GitSubcommand, dir: &Path, facts: &dyn 
     let clean = match facts.read(&file, 1024 * 1024) {
         FileContent::Missing => facts.read(&dir.join("reftable"), 0) == FileContent::Missing,
         FileContent::Unreadable => false,
-        FileContent::Bytes(bytes) => !String::from_utf8_lossy(&bytes).contains("://") && facts.look(&file) == FileInspection::Plain,
+        FileContent::Bytes(bytes) => {
+            !String::from_utf8_lossy(&bytes).contains("://") && facts.look(&file) == FileInspection::Plain
+        }
     };
     if clean { Ok(()) } else { Err("The reflog may hold an address with a credential.".into()) }
 }

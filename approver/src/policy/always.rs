@@ -1,6 +1,6 @@
 //! "Always": the narrowest rule that would allow just this again.
 
-use crate::{RequestKind, PermissionRequest, shell};
+use crate::{PermissionRequest, RequestKind, shell};
 
 /// The TOML of the rules that would allow just this again, in this directory, of this agent. `None`
 /// when the request is not fully understood, when it is not known where it would happen, or it is of a kind that is no thing to be allowed for good.
@@ -71,7 +71,12 @@ fn files(request: &PermissionRequest) -> Option<String> {
         RequestKind::Read => "read",
         RequestKind::Edit => "edit",
         RequestKind::Write => "write",
-        RequestKind::Command | RequestKind::Mcp | RequestKind::Fetch | RequestKind::Plan | RequestKind::Question | RequestKind::Trust => return None,
+        RequestKind::Command
+        | RequestKind::Mcp
+        | RequestKind::Fetch
+        | RequestKind::Plan
+        | RequestKind::Question
+        | RequestKind::Trust => return None,
     };
     (!paths.is_empty()).then(|| format!("kind = \"{kind}\"\npaths = [{}]", paths.join(", ")))
 }

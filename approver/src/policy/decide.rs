@@ -4,12 +4,12 @@ use std::path::Path;
 
 use super::{
     ExplainedPart, Explanation, Policy, TriedRule,
-    rule::{RequestPart, PolicyRule},
+    rule::{PolicyRule, RequestPart},
 };
 use crate::{
-    Decision, Facts, RequestKind, PermissionRequest, Verdict,
+    Decision, Facts, PermissionRequest, RequestKind, Verdict,
     paths::WorkingDir,
-    shell::{self, CommandLine, SimpleCommand, Separator},
+    shell::{self, CommandLine, Separator, SimpleCommand},
     tools,
 };
 
@@ -71,7 +71,11 @@ fn wrapped(line: &CommandLine, place: &Result<WorkingDir, String>, facts: &dyn F
 }
 
 /// Where each command of a line runs. Only a `cd` that begins the line and must succeed is followed.
-fn places(line: &CommandLine, place: &Result<WorkingDir, String>, facts: &dyn Facts) -> Vec<Result<WorkingDir, String>> {
+fn places(
+    line: &CommandLine,
+    place: &Result<WorkingDir, String>,
+    facts: &dyn Facts,
+) -> Vec<Result<WorkingDir, String>> {
     let moves = |word: &str| matches!(word, "cd" | "pushd" | "popd" | "chdir");
     let changes = |command: &SimpleCommand| match command.texts().as_slice() {
         ["builtin" | "command", word, ..] | [word, ..] => moves(word),
@@ -111,7 +115,13 @@ impl PartVerdict {
     }
 }
 
-fn judge(policy: &Policy, request: &PermissionRequest, part: &RequestPart<'_>, facts: &dyn Facts, otherwise: &str) -> PartVerdict {
+fn judge(
+    policy: &Policy,
+    request: &PermissionRequest,
+    part: &RequestPart<'_>,
+    facts: &dyn Facts,
+    otherwise: &str,
+) -> PartVerdict {
     let mut tried = Vec::new();
     let stricter: Vec<&PolicyRule> =
         policy.repositories.iter().filter_map(|rules| first(rules, request, part, facts, &mut tried)).collect();

@@ -12,7 +12,7 @@ use toml::Spanned;
 
 use super::{
     Policy, Preset,
-    rule::{KnownSafe, CommandPattern, PolicyRule},
+    rule::{CommandPattern, KnownSafe, PolicyRule},
 };
 use crate::{RequestKind, Verdict};
 
@@ -151,7 +151,9 @@ fn compile(raw: RawRule, whose: PolicyOwner) -> Result<PolicyRule, String> {
         for kind in kinds.as_deref().unwrap_or_default() {
             let enough = match kind {
                 RequestKind::Command => raw.command.is_some() || raw.known.is_some(),
-                RequestKind::Read | RequestKind::Edit | RequestKind::Write => raw.paths.is_some() || raw.known.is_some(),
+                RequestKind::Read | RequestKind::Edit | RequestKind::Write => {
+                    raw.paths.is_some() || raw.known.is_some()
+                }
                 RequestKind::Fetch => raw.domain.is_some(),
                 RequestKind::Mcp => raw.tool.is_some(),
                 RequestKind::Plan | RequestKind::Question => true,

@@ -13,7 +13,7 @@ use globset::GlobMatcher;
 use serde::Deserialize;
 
 use crate::{
-    FileContent, Facts, GrepFilter, RequestKind, SearchReader, PermissionRequest, SearchScope, Verdict,
+    Facts, FileContent, GrepFilter, PermissionRequest, RequestKind, SearchReader, SearchScope, Verdict,
     names::{is_protected, is_secret},
     paths::WorkingDir,
     shell::SimpleCommand,
@@ -142,7 +142,12 @@ fn is_plain(word: &str) -> bool {
 
 impl PolicyRule {
     /// Whether it matches; why, or why not.
-    pub(super) fn matches(&self, request: &PermissionRequest, part: &RequestPart<'_>, facts: &dyn Facts) -> Result<String, String> {
+    pub(super) fn matches(
+        &self,
+        request: &PermissionRequest,
+        part: &RequestPart<'_>,
+        facts: &dyn Facts,
+    ) -> Result<String, String> {
         if self.agent.is_some_and(|agent| agent != request.agent) {
             return Err("It is for another agent.".into());
         }
@@ -167,7 +172,13 @@ impl PolicyRule {
 
     /// Whether it is for the directory in which this would happen: for a command that in which the line
     /// would really run it, behind a `cd` too. To deny or ask it is enough that it may be.
-    fn here(&self, cwd: &GlobMatcher, request: &PermissionRequest, part: &RequestPart<'_>, facts: &dyn Facts) -> Result<(), String> {
+    fn here(
+        &self,
+        cwd: &GlobMatcher,
+        request: &PermissionRequest,
+        part: &RequestPart<'_>,
+        facts: &dyn Facts,
+    ) -> Result<(), String> {
         let began = || [Some(request.cwd.clone()), facts.canonical(&request.cwd)].into_iter().flatten();
         let place = match part {
             RequestPart::Command { place, .. } | RequestPart::Other { place } => Some(*place),
@@ -184,7 +195,9 @@ impl PolicyRule {
                     cwd.is_match(dir) || place.bases.len() == 1 && began().any(|dir| cwd.is_match(dir))
                 }),
                 // Without a place nothing more is known than where it began.
-                Some(Err(_)) | None => !matches!(part, RequestPart::Command { .. }) && began().any(|dir| cwd.is_match(dir)),
+                Some(Err(_)) | None => {
+                    !matches!(part, RequestPart::Command { .. }) && began().any(|dir| cwd.is_match(dir))
+                }
             };
             return if real { Ok(()) } else { other() };
         }

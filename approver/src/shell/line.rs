@@ -2,7 +2,7 @@
 
 use brush_parser::{Parser, ParserOptions, ast};
 
-use super::{CommandLine, MAX_COMMANDS, SimpleCommand, Separator, ShellWord, raw, words::unquote};
+use super::{CommandLine, MAX_COMMANDS, Separator, ShellWord, SimpleCommand, raw, words::unquote};
 
 /// Understands a line; one `bash -c` around it is taken off.
 ///
@@ -75,7 +75,11 @@ fn join(commands: &mut [SimpleCommand], then: Separator) {
     }
 }
 
-fn pipeline(pipeline: &ast::Pipeline, options: &ParserOptions, commands: &mut Vec<SimpleCommand>) -> Result<(), String> {
+fn pipeline(
+    pipeline: &ast::Pipeline,
+    options: &ParserOptions,
+    commands: &mut Vec<SimpleCommand>,
+) -> Result<(), String> {
     if pipeline.bang {
         return Err("It has a `!`.".into());
     }

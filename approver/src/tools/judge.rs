@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use super::{ReadsBelow, Tool, git, grammar, scripts::ValueKind, search, tool};
 use crate::{
-    FileContent, Facts, SearchScope,
+    Facts, FileContent, SearchScope,
     paths::WorkingDir,
-    shell::{SimpleCommand, ShellWord},
+    shell::{ShellWord, SimpleCommand},
 };
 
 /// In directories with more names no pattern is expanded.
@@ -112,7 +112,8 @@ const MANAGERS: &[&str] = &[
 fn chosen(by: &[&str], name: &str, place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     for base in &place.bases {
         for dir in base.ancestors().take_while(|dir| dir.starts_with(&place.workspace)) {
-            if let Some(file) = by.iter().map(|file| dir.join(file)).find(|f| facts.read(f, 0) != FileContent::Missing) {
+            if let Some(file) = by.iter().map(|file| dir.join(file)).find(|f| facts.read(f, 0) != FileContent::Missing)
+            {
                 return Err(format!("`{}` may choose what `{name}` runs.", file.display()));
             }
         }
@@ -138,7 +139,12 @@ pub(crate) fn outside(name: &str, files: &[PathBuf], place: &WorkingDir) -> Resu
 ///
 /// # Errors
 /// A sentence that says why it is not known.
-pub(crate) fn judge_git(name: &str, words: &[ShellWord], place: &WorkingDir, facts: &dyn Facts) -> Result<GitSubcommand, String> {
+pub(crate) fn judge_git(
+    name: &str,
+    words: &[ShellWord],
+    place: &WorkingDir,
+    facts: &dyn Facts,
+) -> Result<GitSubcommand, String> {
     let Some(tool) = git(name) else { return Err(format!("`git {name}` is not known to read only.")) };
     let name = format!("git {name}");
     let mut reading = ArgumentReader { name: &name, place, facts, paths: Vec::new(), prints: false };
@@ -218,7 +224,8 @@ impl ArgumentReader<'_> {
             }
         }
         if let Some(grammar) = tool.grammar {
-            return grammar::judge(grammar, &words, &mut |path| self.read(path).map(|_| ())).map(|()| ParsedArguments::default());
+            return grammar::judge(grammar, &words, &mut |path| self.read(path).map(|_| ()))
+                .map(|()| ParsedArguments::default());
         }
         let parts = if tool.words {
             ParsedArguments { operands: words, ..ParsedArguments::default() }
@@ -371,7 +378,8 @@ impl ArgumentReader<'_> {
         }
         for dir in read {
             for cwd in &self.place.bases {
-                let search = SearchScope { dir: dir.clone(), cwd: cwd.clone(), reader: search::reader(self.name, parts) };
+                let search =
+                    SearchScope { dir: dir.clone(), cwd: cwd.clone(), reader: search::reader(self.name, parts) };
                 self.place.reaches_no_secret(&search, self.facts)?;
             }
         }

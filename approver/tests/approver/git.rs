@@ -5,7 +5,7 @@ use std::{
     process::Command,
 };
 
-use approver::{Policy, Preset, PermissionRequest, StubFacts, Verdict};
+use approver::{PermissionRequest, Policy, Preset, StubFacts, Verdict};
 
 use super::request;
 
@@ -417,7 +417,7 @@ fn the_safe_form_leaves_the_index_alone() {
     let root = dir.path().canonicalize().unwrap();
     // Only the time of the file changes, which git would like to note.
     let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
-    std::fs::PolicyFile::options().write(true).open(root.join("README.md")).unwrap().set_modified(old).unwrap();
+    std::fs::File::options().write(true).open(root.join("README.md")).unwrap().set_modified(old).unwrap();
     let before = std::fs::read(root.join(".git/index")).unwrap();
     for command in ["git diff", "git diff HEAD", "git status", "git diff -- README.md"] {
         let asked = PermissionRequest { cwd: root.clone(), workspace: root.clone(), ..request(command) };

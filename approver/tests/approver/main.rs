@@ -9,7 +9,7 @@ mod properties;
 
 use std::collections::BTreeMap;
 
-use approver::{RequestKind, PermissionRequest, Shell, StubFacts};
+use approver::{PermissionRequest, RequestKind, Shell, StubFacts};
 use events::Provider;
 
 pub(crate) const WORKSPACE: &str = "/home/dev/w";

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use approver::{Decision, Policy, Preset, PermissionRequest, Verdict, display, rule_for};
+use approver::{Decision, PermissionRequest, Policy, Preset, Verdict, display, rule_for};
 use proptest::prelude::*;
 
 use super::{

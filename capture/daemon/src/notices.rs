@@ -14,8 +14,8 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use events::{Finding, FindingState, Notification, RunId, SendOutcome, Severity, Timestamp};
 use jiff::tz::TimeZone;
 use notifier::{
-    Delivery, INBOX_CAPACITY, LocalTime, Notice, DeliveryOutcome, Planner, Presence, Receipt, NotifySettings, SinkError, ChannelContext,
-    TerminalSink, PlannerContext,
+    ChannelContext, Delivery, DeliveryOutcome, INBOX_CAPACITY, LocalTime, Notice, NotifySettings, Planner,
+    PlannerContext, Presence, Receipt, SinkError, TerminalSink,
 };
 use projections::Session;
 use server::Refusal;

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::Context;
 use events::Timestamp;
-use export::asciicast::{CastHeader, RecordError, Recorder, RecordSettings, CastVersion};
+use export::asciicast::{CastHeader, CastVersion, RecordError, RecordSettings, Recorder};
 use redacting::Redacting;
 use terminal::{
     host::{

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use approver::{Decision, RequestKind, Policy, Preset, PermissionRequest, Shell, Verdict};
+use approver::{Decision, PermissionRequest, Policy, Preset, RequestKind, Shell, Verdict};
 use events::Provider;
 use serde::Deserialize;
 

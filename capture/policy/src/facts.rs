@@ -8,7 +8,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use approver::{SecretsBelow, FileContent, FileEntry, Facts, FileInspection, SearchScope};
+use approver::{Facts, FileContent, FileEntry, FileInspection, SearchScope, SecretsBelow};
 use rustix::fs::OFlags;
 
 mod reach;

@@ -4,7 +4,7 @@ use std::{
     path::Path,
 };
 
-use approver::{SecretsBelow, FileContent, Facts, GrepFilter, SearchReader, SearchScope};
+use approver::{Facts, FileContent, GrepFilter, SearchReader, SearchScope, SecretsBelow};
 
 use super::*;
 

@@ -24,7 +24,7 @@ use events::{
 };
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
-use projections::{SessionHealth as SessionHealth, Session, SessionStatus, Summary, Usage};
+use projections::{Session, SessionHealth, SessionStatus, Summary, Usage};
 use serde_json::Value;
 use store::{SessionRow, Writer};
 use tempfile::TempDir;

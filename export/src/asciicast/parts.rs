@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{EventCode, CastEvent, CastHeader, ReadError, CastReader};
+use super::{CastEvent, CastHeader, CastReader, EventCode, ReadError};
 
 /// The file of a part: `name.cast`, `name.2.cast`, `name.3.cast`.
 #[must_use]

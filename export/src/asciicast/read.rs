@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{EventCode, CastEvent, CastHeader, CastVersion};
+use super::{CastEvent, CastHeader, CastVersion, EventCode};
 
 /// A line longer than this is an error: nobody records so much at once.
 const LINE_BYTES: u64 = 64 << 20;

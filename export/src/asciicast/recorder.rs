@@ -14,7 +14,7 @@ use std::{
 use events::Timestamp;
 use rustix::fs::{Mode, OFlags};
 
-use super::{EventCode, Encoder, CastEvent, CastHeader, RecordingPart, CastVersion, part_path, text::Utf8Decoder};
+use super::{CastEvent, CastHeader, CastVersion, Encoder, EventCode, RecordingPart, part_path, text::Utf8Decoder};
 
 /// What is written stays in memory for at most so long, and so much.
 const FLUSH_MS: i64 = 1000;

@@ -8,7 +8,7 @@ use std::{
 use events::Timestamp;
 use proptest::prelude::*;
 
-use super::{text::Text, *};
+use super::{text::Utf8Decoder, *};
 
 const START: i64 = 1_764_000_000_250;
 
@@ -90,8 +90,10 @@ fn a_recording_reads_like_the_manual() {
             ),
         ),
     ] {
-        let settings =
-            RecordSettings { path: dir.path().join(format!("{version:?}.cast")), ..settings(dir.path(), version, 1 << 20) };
+        let settings = RecordSettings {
+            path: dir.path().join(format!("{version:?}.cast")),
+            ..settings(dir.path(), version, 1 << 20)
+        };
         let path = settings.path.clone();
         let mut recorder = Recorder::create(settings, header(), at(0)).unwrap();
         recorder.output(at(10), b"\x1b[1mHi\r\n").unwrap();
@@ -162,7 +164,8 @@ fn a_bad_file_is_named_with_its_line() {
 
 #[test]
 fn half_a_line_at_the_end_is_left_out_and_told() {
-    let whole = written(CastVersion::V2, &header(), &[event(0, EventCode::Output, "a"), event(5, EventCode::Output, "bcd")]);
+    let whole =
+        written(CastVersion::V2, &header(), &[event(0, EventCode::Output, "a"), event(5, EventCode::Output, "bcd")]);
     for cut in 1..10 {
         let (_, events, told) = read(&whole[..whole.len() - 1 - cut]).unwrap();
         assert_eq!((output(&events).as_str(), told), ("a", true));
@@ -244,8 +247,11 @@ fn a_size_that_changed_between_parts_is_told() {
     fs::write(&first, part(1, 80, 0)).unwrap();
     fs::write(part_path(&first, 2), part(2, 90, 500)).unwrap();
     let (_, events) = joined(parts(&first).unwrap());
-    let expected =
-        [event(1000, EventCode::Output, "a"), event(500_000, EventCode::Resize, "90x24"), event(501_000, EventCode::Output, "a")];
+    let expected = [
+        event(1000, EventCode::Output, "a"),
+        event(500_000, EventCode::Resize, "90x24"),
+        event(501_000, EventCode::Output, "a"),
+    ];
     assert_eq!(events, expected);
     // Somebody else's file that only has such a name is not joined.
     fs::write(part_path(&first, 2), written(CastVersion::V2, &header(), &[event(1, EventCode::Output, "b")])).unwrap();
@@ -323,7 +329,8 @@ fn no_file_is_overwritten_nor_written_through_a_link() {
     std::os::unix::fs::symlink(dir.path().join("elsewhere"), &there).unwrap();
     Recorder::create(settings(dir.path(), CastVersion::V2, 1000), header(), at(0)).unwrap_err();
     assert!(!dir.path().join("elsewhere").exists());
-    let nowhere = RecordSettings { path: dir.path().join("no/run.cast"), ..settings(dir.path(), CastVersion::V2, 1000) };
+    let nowhere =
+        RecordSettings { path: dir.path().join("no/run.cast"), ..settings(dir.path(), CastVersion::V2, 1000) };
     assert!(Recorder::create(nowhere, header(), at(0)).unwrap_err().to_string().contains("no/run.cast"));
 }
 
@@ -361,7 +368,7 @@ proptest! {
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
         cuts.extend([0, bytes.len()]);
         cuts.sort_unstable();
-        let (mut text, mut got) = (Text::default(), String::new());
+        let (mut text, mut got) = (Utf8Decoder::default(), String::new());
         for cut in cuts.windows(2) {
             got.push_str(&text.take(&bytes[cut[0]..cut[1]]));
         }

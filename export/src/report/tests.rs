@@ -1,5 +1,5 @@
 use events::{AssistantMessage, Confidence, EventId, Origin, Provider, SessionId, Source, ToolCall, ToolResult};
-use projections::{StatusRules, SessionState};
+use projections::{SessionState, StatusRules};
 
 use super::*;
 

@@ -5,7 +5,7 @@ use events::{
     PromptOrigin, QuestionAnswered, QuestionAsked, Reason, SessionStarted, Severity, Signal, Source, StartKind, State,
     ToolKind, Topic, UsageReported,
 };
-use monitor::{Monitor, DetectorLimits};
+use monitor::{DetectorLimits, Monitor};
 
 use crate::{
     script::{End, Script, signal},
@@ -40,11 +40,11 @@ fn silence_in_an_open_turn_is_stuck_until_something_is_heard() {
     let mut s = at_work();
     s.say("let me see");
     check(&s, 599, &[]);
-    let stage = check(&s, 601, &[StuckDetector]);
-    assert!(stage.is_open(StuckDetector));
+    let stage = check(&s, 601, &[Stuck]);
+    assert!(stage.is_open(Stuck));
     s.wait(700);
     s.say("still here");
-    assert_eq!(resolution(&check(&s, 1, &[StuckDetector]), StuckDetector), "it goes on");
+    assert_eq!(resolution(&check(&s, 1, &[Stuck]), Stuck), "it goes on");
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_command_a_sub_agent_and_a_question_may_take_their_time_another_tool_half_an
     let mut s = at_work();
     s.call("mcp__x__y", ToolKind::Mcp, "x", "{}");
     check(&s, 1_700, &[]);
-    check(&s, 1_900, &[StuckDetector]);
+    check(&s, 1_900, &[Stuck]);
 }
 
 #[test]
@@ -83,10 +83,10 @@ fn attempts_without_end_are_stuck_and_a_few_are_nothing() {
         s.wait(5);
         s.retry(ErrorClass::Provider, "503", "overloaded");
     }
-    let stage = check(&s, 1, &[StuckDetector]);
-    assert!(stage.last(StuckDetector).unwrap().why.contains("8 attempts"), "{:?}", stage.last(StuckDetector));
+    let stage = check(&s, 1, &[Stuck]);
+    assert!(stage.last(Stuck).unwrap().why.contains("8 attempts"), "{:?}", stage.last(Stuck));
     s.say("there you are");
-    assert_eq!(resolution(&check(&s, 1, &[StuckDetector]), StuckDetector), "the model answered");
+    assert_eq!(resolution(&check(&s, 1, &[Stuck]), Stuck), "the model answered");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_screen_that_says_retrying_for_long_is_stuck() {
         s.put(Line::new(0, signal(retrying)).by(Source::Pty));
         s.wait(30);
     }
-    check(&s, 0, &[StuckDetector]);
+    check(&s, 0, &[Stuck]);
 }
 
 #[test]
@@ -482,7 +482,7 @@ fn a_restart_with_nothing_but_the_findings_goes_on_where_it_was() {
     let end = quiet.log.last().unwrap().observed_at;
     told.extend(monitor.look(state.view(), end.plus_ms(1_000)));
     assert!(told.is_empty(), "{told:?}");
-    assert_eq!(monitor.advance(end.plus_ms(700_000)).first().map(|f| f.kind), Some(StuckDetector));
+    assert_eq!(monitor.advance(end.plus_ms(700_000)).first().map(|f| f.kind), Some(Stuck));
 }
 
 #[test]

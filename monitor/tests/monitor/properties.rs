@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use events::{Event, Finding, Timestamp};
-use monitor::{Monitor, DetectorLimits};
+use monitor::{DetectorLimits, Monitor};
 use proptest::prelude::*;
 
 use crate::{healthy, livelocks, script::Script, stage::Stage};

@@ -7,7 +7,7 @@ use events::{
     Confidence, Event, Finding, FindingKind, FindingState, Identity, Kind, Origin, Payload, Provider, SessionId,
     Source, Timestamp,
 };
-use monitor::{Monitor, DetectorLimits};
+use monitor::{DetectorLimits, Monitor};
 use projections::{Conclusion, SessionState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};

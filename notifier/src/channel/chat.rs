@@ -4,7 +4,7 @@
 use events::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Channel, HttpClient, AttemptFailure, Stopper};
+use super::{AttemptFailure, Channel, HttpClient, Stopper};
 use crate::{Loudness, OutgoingMessage, secret::Secret, text};
 
 /// Characters of a text that Discord takes, with room for what is escaped.

@@ -17,7 +17,7 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open},
 };
 
-use super::{Channel, Env, AttemptFailure, ChannelContext, wire};
+use super::{AttemptFailure, Channel, ChannelContext, Env, wire};
 use crate::{OutgoingMessage, text};
 
 /// Bytes of what it writes to its standard error that are kept.
@@ -53,8 +53,9 @@ impl CommandChannel {
     }
 
     fn start(&self, message: &OutgoingMessage) -> Result<Child, AttemptFailure> {
-        let (program, arguments) = self.argv.split_first().ok_or_else(|| AttemptFailure::never("it names no program"))?;
-        let mut command = std::process::CommandChannel::new(program);
+        let (program, arguments) =
+            self.argv.split_first().ok_or_else(|| AttemptFailure::never("it names no program"))?;
+        let mut command = std::process::Command::new(program);
         command.args(arguments).env_clear().current_dir("/").process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         command.envs(PASSED_ON.iter().filter_map(|name| Some((*name, (self.env)(name)?))));
@@ -72,7 +73,9 @@ impl CommandChannel {
         ];
         // A session's id is not display text, so nobody looked for a NUL in it.
         command.envs(about.map(|(name, value)| (name, text::line(value, text::BODY_CHARS))));
-        command.spawn().map_err(|error| AttemptFailure::never(format!("cannot start {}: {error}", text::line(program, 200))))
+        command
+            .spawn()
+            .map_err(|error| AttemptFailure::never(format!("cannot start {}: {error}", text::line(program, 200))))
     }
 }
 
@@ -89,7 +92,10 @@ impl Channel for CommandChannel {
         let status = child.wait().map_err(AttemptFailure::never)?;
         let (ended, stderr) = ran.map_err(AttemptFailure::never)?;
         if !ended {
-            return Err(AttemptFailure::never(format!("it took longer than {} ms and was ended", self.timeout.as_millis())));
+            return Err(AttemptFailure::never(format!(
+                "it took longer than {} ms and was ended",
+                self.timeout.as_millis()
+            )));
         }
         if status.success() {
             return Ok(());
@@ -165,7 +171,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{MessageForm, Loudness, plan::tests::notice};
+    use crate::{Loudness, MessageForm, plan::tests::notice};
 
     fn run(script: &str, timeout_ms: u64) -> Result<(), String> {
         let around = ChannelContext::new(
@@ -173,7 +179,13 @@ mod tests {
             Arc::new(|| Timestamp::MIN),
         );
         let argv = ["/bin/sh", "-c", script].map(str::to_owned);
-        let message = OutgoingMessage::new("c", MessageForm::Single, Loudness::Loud, vec![notice("a", "approval")], Timestamp::MIN);
+        let message = OutgoingMessage::new(
+            "c",
+            MessageForm::Single,
+            Loudness::Loud,
+            vec![notice("a", "approval")],
+            Timestamp::MIN,
+        );
         let mut command = CommandChannel::new(&argv, Duration::from_millis(timeout_ms), &around);
         command.deliver(&message, Timestamp::MIN).map_err(|f| f.error)
     }

@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use events::Timestamp;
 use zbus::{Connection, Variant, connection::Builder};
 
-use super::{Channel, Env, AttemptFailure, ChannelContext};
+use super::{AttemptFailure, Channel, ChannelContext, Env};
 use crate::{Loudness, OutgoingMessage};
 
 const SERVICE: &str = "org.freedesktop.Notifications";

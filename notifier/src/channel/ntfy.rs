@@ -3,7 +3,7 @@
 use events::Timestamp;
 use serde::Serialize;
 
-use super::{Channel, HttpClient, AttemptFailure, Stopper};
+use super::{AttemptFailure, Channel, HttpClient, Stopper};
 use crate::{Loudness, OutgoingMessage, Severity, secret::Secret};
 
 /// Publishes each message to one topic.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use events::Timestamp;
 
-use super::{Channel, AttemptFailure, TerminalSink};
+use super::{AttemptFailure, Channel, TerminalSink};
 use crate::{Loudness, OutgoingMessage, config::TerminalStyle, text};
 
 /// Characters of what a terminal is told: more than that no notification shows.
@@ -112,7 +112,8 @@ mod tests {
         let mut one = notice("a", "approval");
         let mut deliver = |run: Option<&str>| {
             one.run = run.map(str::to_owned);
-            let message = OutgoingMessage::new("t", MessageForm::Single, Loudness::Loud, vec![one.clone()], Timestamp::MIN);
+            let message =
+                OutgoingMessage::new("t", MessageForm::Single, Loudness::Loud, vec![one.clone()], Timestamp::MIN);
             TerminalChannel::new(TerminalStyle::Bell, Arc::new(Sink::default()))
                 .deliver(&message, Timestamp::MIN)
                 .unwrap_err()

@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use events::Timestamp;
 use ring::hmac;
 
-use super::{Channel, HttpClient, AttemptFailure, Stopper, wire};
+use super::{AttemptFailure, Channel, HttpClient, Stopper, wire};
 use crate::{OutgoingMessage, secret::Secret};
 
 /// What a secret of this form begins with.

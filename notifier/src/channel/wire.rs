@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::{MessageForm, Loudness, OutgoingMessage, Notice};
+use crate::{Loudness, MessageForm, Notice, OutgoingMessage};
 
 /// The version of the form.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -77,7 +77,13 @@ mod tests {
 
     #[test]
     fn the_form_of_a_body() {
-        let message = OutgoingMessage::new("hook", MessageForm::Single, Loudness::Loud, vec![notice("a", "approval")], Timestamp::MIN);
+        let message = OutgoingMessage::new(
+            "hook",
+            MessageForm::Single,
+            Loudness::Loud,
+            vec![notice("a", "approval")],
+            Timestamp::MIN,
+        );
         let value: serde_json::Value = serde_json::from_slice(&json(&message)).unwrap();
         let expected = serde_json::json!({
             "schema_version": 1, "id": message.id, "type": "capture.notice", "form": "single",

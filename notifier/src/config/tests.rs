@@ -110,7 +110,11 @@ fn a_rule_of_the_user_goes_before_what_is_usual() {
     assert_eq!((usual.repeat_ms, usual.while_present), (None, WhilePresent::Wait));
     assert_eq!(rule::told(&[], &names, &notice("1", "idle")).loudness, Loudness::Off);
     assert_eq!(rule::told(&[], &names, &notice("1", "done")).while_present, WhilePresent::Drop);
-    let urgent = NotifyRule { severity: Some(crate::Severity::Urgent), channels: Some(vec!["b".into()]), ..NotifyRule::default() };
+    let urgent = NotifyRule {
+        severity: Some(crate::Severity::Urgent),
+        channels: Some(vec!["b".into()]),
+        ..NotifyRule::default()
+    };
     let quiet = NotifyRule { kind: Some("approval".into()), loudness: Some(Loudness::Quiet), ..NotifyRule::default() };
     let rules = [urgent, quiet];
     let mut one = notice("1", "approval");

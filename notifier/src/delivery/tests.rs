@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::{MessageForm, Loudness, channel::AttemptFailure, plan::tests::notice};
+use crate::{Loudness, MessageForm, channel::AttemptFailure, plan::tests::notice};
 
 /// Says what it is told to say, one answer an attempt, and notes what it was given.
 struct Scripted {
@@ -43,7 +43,13 @@ fn setup(answers: Vec<Result<(), AttemptFailure>>) -> Setup {
 }
 
 fn message(channel: &str, cause: &str) -> OutgoingMessage {
-    OutgoingMessage::new(channel, MessageForm::Single, Loudness::Normal, vec![notice(cause, "approval")], Timestamp::MIN)
+    OutgoingMessage::new(
+        channel,
+        MessageForm::Single,
+        Loudness::Normal,
+        vec![notice(cause, "approval")],
+        Timestamp::MIN,
+    )
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -50,7 +50,12 @@ pub(super) enum ChannelDecision {
 
 impl ChannelPlan {
     /// Decides for all that waits.
-    pub(super) fn words(&mut self, settings: &NotifySettings, mut waiting: Vec<ReadyNotice>, now: Timestamp) -> Vec<ChannelDecision> {
+    pub(super) fn words(
+        &mut self,
+        settings: &NotifySettings,
+        mut waiting: Vec<ReadyNotice>,
+        now: Timestamp,
+    ) -> Vec<ChannelDecision> {
         waiting.sort_by_key(|w| w.order);
         while self.sent.front().is_some_and(|at| now.since_ms(*at) >= MINUTE_MS) {
             self.sent.pop_front();
@@ -67,7 +72,13 @@ impl ChannelPlan {
         words
     }
 
-    fn fresh(&mut self, settings: &NotifySettings, fresh: Vec<ReadyNotice>, now: Timestamp, words: &mut Vec<ChannelDecision>) {
+    fn fresh(
+        &mut self,
+        settings: &NotifySettings,
+        fresh: Vec<ReadyNotice>,
+        now: Timestamp,
+        words: &mut Vec<ChannelDecision>,
+    ) {
         let count = fresh.len();
         let group_at = settings.group_at as usize;
         let window_ms = i64::from(settings.group_window_ms);
@@ -90,7 +101,13 @@ impl ChannelPlan {
     }
 
     /// Says it when the channel may be sent one more; else when it may.
-    fn say(&mut self, settings: &NotifySettings, form: MessageForm, causes: Vec<String>, now: Timestamp) -> ChannelDecision {
+    fn say(
+        &mut self,
+        settings: &NotifySettings,
+        form: MessageForm,
+        causes: Vec<String>,
+        now: Timestamp,
+    ) -> ChannelDecision {
         let most = settings.per_minute as usize;
         if self.sent.len() >= most
             && let Some(oldest) = self.sent.get(self.sent.len() - most)

@@ -6,7 +6,7 @@ use std::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::{ChannelSettings, Hours, Quiet, NotifyRule};
+use crate::config::{ChannelSettings, Hours, NotifyRule, Quiet};
 
 /// A notice of one session; its text follows from cause and kind.
 pub(crate) fn notice(cause: &str, kind: &str) -> Notice {
@@ -103,7 +103,10 @@ fn what_is_off_or_has_no_channel_is_not_taken() {
     assert_eq!(desk.take(0, "a", "idle"), NoticeOutcome::Off);
     let rules = vec![NotifyRule { channels: Some(vec![]), ..NotifyRule::default() }];
     assert_eq!(Desk::new(NotifySettings { rules, ..settings(&["d"]) }).take(0, "a", "approval"), NoticeOutcome::Off);
-    assert_eq!(Desk::new(NotifySettings { enabled: false, ..settings(&["d"]) }).take(0, "a", "approval"), NoticeOutcome::Off);
+    assert_eq!(
+        Desk::new(NotifySettings { enabled: false, ..settings(&["d"]) }).take(0, "a", "approval"),
+        NoticeOutcome::Off
+    );
 }
 
 #[test]

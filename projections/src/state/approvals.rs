@@ -280,8 +280,9 @@ impl SessionState {
         }
         let pending = || self.approvals.iter().filter(|a| a.is_pending()).map(|a| &a.id);
         self.unseen.retain(|id, _| pending().any(|p| p == id));
-        let over =
-            |h: &StandingClaim| h.source == Source::Runtime && h.key.as_ref().is_some_and(|key| !pending().any(|p| p == key));
+        let over = |h: &StandingClaim| {
+            h.source == Source::Runtime && h.key.as_ref().is_some_and(|key| !pending().any(|p| p == key))
+        };
         if self.held.iter().any(over) {
             self.held.retain(|h| !over(h));
         }
@@ -295,8 +296,9 @@ impl SessionState {
         if self.approvals.iter().any(|a| a.is_pending() && !a.is_only_seen()) {
             return;
         }
-        let counts =
-            |h: &&StandingClaim| h.state == State::WaitingApproval && h.agent.is_none() && h.holds_from.is_none_or(|t| t <= at);
+        let counts = |h: &&StandingClaim| {
+            h.state == State::WaitingApproval && h.agent.is_none() && h.holds_from.is_none_or(|t| t <= at)
+        };
         let claims = || self.held.iter().filter(counts);
         // The one that shows what it is about says more than one that knows of a dialog.
         let Some(claim) = claims().find(|h| h.dialog.is_some()).or_else(|| claims().next()) else { return };

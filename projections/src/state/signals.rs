@@ -5,7 +5,7 @@ use events::{Claim, Event, Reason, Signal, Source, State, Timestamp, TurnOutcome
 use super::{Conclusion, HELD_CLAIMS, SessionState};
 use crate::{
     shorten::one_line,
-    status::{StandingClaim, Process, is_momentary},
+    status::{Process, StandingClaim, is_momentary},
     talk::{OpenCall, Phase},
 };
 

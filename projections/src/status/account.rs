@@ -6,7 +6,7 @@ use events::{Confidence, EventId, Reason, Source, State, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Candidate, StatusInputs, StandingClaim, Process, Basis, held_candidates, weigh};
+use super::{Basis, Candidate, Process, StandingClaim, StatusInputs, held_candidates, weigh};
 
 /// What was weighed, and which rule decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +20,7 @@ pub struct Account {
 /// Which rule decided between the claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "Rule")]
 pub enum DecidingRule {
     /// The process is gone, and with it every claim.
     ProcessGone,
@@ -59,6 +60,7 @@ impl DecidingRule {
 
 /// One claim, as it was weighed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Weighed")]
 pub struct WeighedClaim {
     /// Who claims.
     pub source: Source,
@@ -87,6 +89,7 @@ pub struct WeighedClaim {
 /// What became of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "Standing")]
 pub enum ClaimStanding {
     /// It decides.
     Decides,

@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use crate::{
     Tree,
     compaction::{
-        self, SummaryAnswer, FileOperations, SYSTEM, SummaryError, SummaryRequest, SummaryText, as_text, details, flatten,
-        message_tokens,
+        self, FileOperations, SYSTEM, SummaryAnswer, SummaryError, SummaryRequest, SummaryText, as_text, details,
+        flatten, message_tokens,
     },
     context,
     entry::{Body, Entry, EntryKind, NewBranchSummary},

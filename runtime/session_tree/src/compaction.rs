@@ -14,7 +14,7 @@ mod tokens;
 
 use std::borrow::Cow;
 
-pub use assemble::{SummaryAnswer, Compacted, AnswerEnd, Summarizer, SummaryError, compact};
+pub use assemble::{AnswerEnd, Compacted, Summarizer, SummaryAnswer, SummaryError, compact};
 pub(crate) use assemble::{SummaryText, told};
 pub use files::FileOperations;
 pub(crate) use files::as_text;

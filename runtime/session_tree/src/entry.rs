@@ -218,7 +218,9 @@ impl Entry {
             EntryKind::BranchSummary => Body::BranchSummary(BranchSummary { fields }),
             EntryKind::Custom => Body::Custom(Custom { fields }),
             EntryKind::CustomMessage => Body::CustomMessage(CustomMessage { fields }),
-            EntryKind::Label => Body::Label(Label { target: EntryKey::of(fields.get("targetId")), text: label_of(fields) }),
+            EntryKind::Label => {
+                Body::Label(Label { target: EntryKey::of(fields.get("targetId")), text: label_of(fields) })
+            }
             EntryKind::SessionInfo => Body::SessionInfo(fields.text("name")),
             EntryKind::SessionInit => Body::SessionInit(fields),
             EntryKind::TtsrInjection => Body::TtsrInjection(fields),

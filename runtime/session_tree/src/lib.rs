@@ -28,7 +28,7 @@ pub mod time;
 pub mod tree;
 
 pub use context::Context;
-pub use document::{SessionDocument, SessionHeader, DocumentIssue, IssueReason, DocumentRefusal};
+pub use document::{DocumentIssue, DocumentRefusal, IssueReason, SessionDocument, SessionHeader};
 pub use entry::{Body, Entry, EntryKey, EntryKind, NewBranchSummary, NewCompaction, NewEntry};
 pub use json::{Json, Object};
 pub use session::{ForkedSession, Session, SessionError};

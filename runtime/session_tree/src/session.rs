@@ -21,7 +21,7 @@ pub use error::SessionError;
 
 use crate::{
     Stamp,
-    document::{SessionDocument, SessionHeader, DocumentIssue, DocumentRefusal},
+    document::{DocumentIssue, DocumentRefusal, SessionDocument, SessionHeader},
     entry::{Entry, EntryKind, NewBranchSummary, NewEntry},
     sessions,
     time::to_iso,

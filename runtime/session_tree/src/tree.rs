@@ -228,8 +228,10 @@ impl Tree {
                     let order = self.labels.get(&label.target).map_or(self.marked, |mark| mark.order);
                     let timestamp = entry.timestamp().map(str::to_owned);
                     let written_at = entry.fields().get("timestamp").cloned();
-                    self.labels
-                        .insert(label.target, EntryLabel { text, timestamp, label: label_text.clone(), written_at, order });
+                    self.labels.insert(
+                        label.target,
+                        EntryLabel { text, timestamp, label: label_text.clone(), written_at, order },
+                    );
                 }
             }
         }

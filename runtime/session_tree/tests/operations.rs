@@ -1,7 +1,7 @@
 //! Any sequence of operations, and the file says the same as the memory.
 
 use proptest::prelude::*;
-use session_tree::{Context, SessionDocument, Json, NewBranchSummary, NewEntry, Object, Session, Stamp, Tree};
+use session_tree::{Context, Json, NewBranchSummary, NewEntry, Object, Session, SessionDocument, Stamp, Tree};
 
 #[derive(Debug, Clone)]
 enum Step {

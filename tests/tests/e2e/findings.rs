@@ -9,7 +9,7 @@ use std::{
 };
 
 use events::{Event, Finding, FindingKind, Payload, Timestamp};
-use monitor::{Monitor, DetectorLimits};
+use monitor::{DetectorLimits, Monitor};
 use projections::SessionState;
 use tests::{
     recording::{fixtures, folder::Folder},
@@ -42,7 +42,13 @@ fn found(kept: &[Kept], until: Timestamp) -> Vec<Finding> {
         found.extend(monitor.take(event));
         let state = states.entry(event.session_id).or_insert_with(|| {
             let id = Some(event.provider_session_id.clone());
-            SessionState::new(event.session_id, event.provider, id, event.created_at, projections::StatusRules::default())
+            SessionState::new(
+                event.session_id,
+                event.provider,
+                id,
+                event.created_at,
+                projections::StatusRules::default(),
+            )
         });
         state.fold(event);
         if events.get(index + 1).is_none_or(|next| !next.derived) {

@@ -1,7 +1,7 @@
 //! The fold of the log is the live state: the same session, and the same derived events.
 
 use events::{Payload, Timestamp, TurnId};
-use projections::{StatusRules, SessionState};
+use projections::{SessionState, StatusRules};
 use tests::{
     recording::Recording,
     transcript::{answer, prompt, session, uuid},

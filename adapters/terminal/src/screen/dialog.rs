@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use events::{ChoiceAnswer, Choice, Dialog};
+use events::{Choice, ChoiceAnswer, Dialog};
 use regex::Regex;
 
 use super::{

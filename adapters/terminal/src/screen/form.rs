@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use events::{ChoiceAnswer, ApprovalKind, Confidence, Provider, Reason, State};
+use events::{ApprovalKind, ChoiceAnswer, Confidence, Provider, Reason, State};
 use regex::Regex;
 use semver::VersionReq;
 use serde::Deserialize;

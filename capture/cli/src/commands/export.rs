@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context as _;
 use atomic_file::Draft;
-use export::asciicast::{EventCode, Encoder, CastEvent, CastHeader, JoinedReader, CastVersion, parts};
+use export::asciicast::{CastEvent, CastHeader, CastVersion, Encoder, EventCode, JoinedReader, parts};
 
 use super::{Context, Failed};
 use crate::terminal::{self, safe, safe_json};

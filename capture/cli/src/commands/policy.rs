@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use approver::{Decision, Explanation, RequestKind, Policy, Preset, PermissionRequest, Shell, Verdict, display::show};
+use approver::{Decision, Explanation, PermissionRequest, Policy, Preset, RequestKind, Shell, Verdict, display::show};
 use events::Provider;
 use serde::{Deserialize, Serialize};
 

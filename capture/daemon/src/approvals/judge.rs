@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use approver::{RequestKind, PermissionRequest, Shell, Verdict, rule_for};
+use approver::{PermissionRequest, RequestKind, Shell, Verdict, rule_for};
 use events::{ApprovalKind, Source};
 use projections::{Approval, Session};
 use serde_json::{Map, Value};

@@ -6,7 +6,7 @@ use std::{
 };
 
 use events::{Cursor, Event, Provider, SessionId, Timestamp};
-use projections::{StatusRules, SessionState};
+use projections::{SessionState, StatusRules};
 use server::{Json, SessionEntry};
 use store::{CommitError, Known, ReadError, SessionRow, Writer};
 

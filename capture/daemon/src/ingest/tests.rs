@@ -15,7 +15,7 @@ use events::{
     Provider, Reason, Repeat, SessionId, SessionStarted, Signal, Source, StartKind, State, Stop, ToolCall, ToolKind,
     ToolResult, TurnOutcome, UsageReported, UserPrompt,
 };
-use projections::{StatusRules, Session, SessionState};
+use projections::{Session, SessionState, StatusRules};
 use tailer::collect::Batch;
 
 use super::*;

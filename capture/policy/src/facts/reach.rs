@@ -5,7 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use approver::{SecretsBelow, FileContent, Facts, GrepFilter, GitFile, FileInspection, SearchReader, RipgrepOptions, SearchScope, is_secret, may_hold_secret};
+use approver::{
+    Facts, FileContent, FileInspection, GitFile, GrepFilter, RipgrepOptions, SearchReader, SearchScope, SecretsBelow,
+    is_secret, may_hold_secret,
+};
 use ignore::{
     DirEntry, Walk, WalkBuilder,
     overrides::OverrideBuilder,

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     state::StatusRules,
     status::decide,
-    talk::{Phase, Conversation},
+    talk::{Conversation, Phase},
 };
 
 const NOW: Timestamp = Timestamp::from_millisecond(1_795_149_432_000);
@@ -40,8 +40,8 @@ fn told(talk: &Conversation, held: &[StandingClaim], process: Process) -> Accoun
     assert_eq!(account.claims[0].standing, ClaimStanding::Decides, "and it comes first");
     for claim in &account.claims {
         let agrees = matches!(claim.standing, ClaimStanding::Decides | ClaimStanding::Agrees);
-        let counts =
-            !matches!(claim.standing, ClaimStanding::NotYet | ClaimStanding::Over) && !matches!(process, Process::Gone { .. });
+        let counts = !matches!(claim.standing, ClaimStanding::NotYet | ClaimStanding::Over)
+            && !matches!(process, Process::Gone { .. });
         assert!(!counts || agrees == (claim.state == status.state), "{claim:?} in {status:?}");
     }
     account
@@ -70,7 +70,13 @@ fn every_rule_is_named() {
 
     let talk = Conversation::default();
     let long_ago = NOW.plus_ms(-StatusRules::default().idle_after_ms);
-    let case = StatusInputs { talk: &talk, talk_at: long_ago, held: &[], process: Process::Unseen, rules: StatusRules::default() };
+    let case = StatusInputs {
+        talk: &talk,
+        talk_at: long_ago,
+        held: &[],
+        process: Process::Unseen,
+        rules: StatusRules::default(),
+    };
     assert_eq!(super::account(&case, NOW).rule, DecidingRule::Silence);
     let (state, _) = talk.verdict();
     assert_eq!(rule_of(&[held(Hook, state, Low, 3)]), DecidingRule::Unanimous);
@@ -79,8 +85,10 @@ fn every_rule_is_named() {
 
 #[test]
 fn what_does_not_count_is_told_too() {
-    let later =
-        StandingClaim { holds_from: Some(NOW.plus_ms(500)), ..held(Source::Hook, State::WaitingApproval, Confidence::High, 0) };
+    let later = StandingClaim {
+        holds_from: Some(NOW.plus_ms(500)),
+        ..held(Source::Hook, State::WaitingApproval, Confidence::High, 0)
+    };
     let over = StandingClaim { valid_until: Some(NOW), ..held(Source::Telemetry, State::Running, Confidence::High, 9) };
     let account = told(&Conversation::default(), &[later, over], Process::Unseen);
     let standing: Vec<_> = account.claims.iter().map(|c| (c.source, c.standing)).collect();

@@ -14,7 +14,8 @@ pub trait Summarizer {
     type Error;
 
     /// Asks for one summary.
-    fn summarize(&mut self, request: SummaryRequest) -> impl Future<Output = Result<SummaryAnswer, Self::Error>> + Send;
+    fn summarize(&mut self, request: SummaryRequest)
+    -> impl Future<Output = Result<SummaryAnswer, Self::Error>> + Send;
 }
 
 /// A summarizer's answer.
@@ -114,7 +115,11 @@ impl CompactionPlan<'_> {
     ///
     /// # Errors
     /// One of them is missing, or is no whole summary.
-    pub fn assemble<E>(&self, history: Option<SummaryAnswer>, prefix: Option<SummaryAnswer>) -> Result<Compacted, SummaryError<E>> {
+    pub fn assemble<E>(
+        &self,
+        history: Option<SummaryAnswer>,
+        prefix: Option<SummaryAnswer>,
+    ) -> Result<Compacted, SummaryError<E>> {
         let history = history.map(told).transpose()?;
         let prefix = prefix.map(told).transpose()?;
         if history.is_some() == self.history.is_empty() || prefix.is_some() == self.turn_prefix.is_empty() {

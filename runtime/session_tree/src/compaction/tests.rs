@@ -7,7 +7,7 @@ use std::{
 use super::*;
 use crate::{
     SessionDocument, Tree,
-    branch_summary::{Focus, AbandonedBranch},
+    branch_summary::{AbandonedBranch, Focus},
 };
 
 /// Answers with the beginning of what it is asked, and counts.

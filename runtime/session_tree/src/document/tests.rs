@@ -16,7 +16,8 @@ fn reasons(document: &SessionDocument) -> Vec<(usize, IssueReason)> {
 
 #[test]
 fn what_is_no_session_is_refused() {
-    let check = |text: &str, refusal| assert_eq!(SessionDocument::read(text.as_bytes()).unwrap_err(), refusal, "{text}");
+    let check =
+        |text: &str, refusal| assert_eq!(SessionDocument::read(text.as_bytes()).unwrap_err(), refusal, "{text}");
     check("", DocumentRefusal::Empty);
     check("  \n\n", DocumentRefusal::Unreadable);
     check("nothing\n", DocumentRefusal::Unreadable);

@@ -44,7 +44,9 @@ pub(super) fn outline(tree: &Tree) -> Outline<'_> {
     for entry in tree.entries() {
         let Some(node) = index_of(tree, entry.key()) else { continue };
         match index_of(tree, entry.parent()) {
-            Some(parent) if entry.parent().finds() && entry.parent() != &EntryKey::Null && entry.parent() != entry.key() => {
+            Some(parent)
+                if entry.parent().finds() && entry.parent() != &EntryKey::Null && entry.parent() != entry.key() =>
+            {
                 children.entry(parent).or_default().push(node);
             }
             Some(_) | None => roots.push(node),

@@ -163,7 +163,8 @@ fn a_path_ends_where_it_would_go_round() {
             Object::new().with("type", "message").with("id", id).with("parentId", parent).with("message", message),
         )
     };
-    let tree = Tree::new(SessionHeader::new("/", None, stamp(0)), vec![entry("a", "c"), entry("b", "a"), entry("c", "b")]);
+    let tree =
+        Tree::new(SessionHeader::new("/", None, stamp(0)), vec![entry("a", "c"), entry("b", "a"), entry("c", "b")]);
     assert_eq!(texts(&tree), ["a", "b", "c"]);
     assert!(tree.outline().nodes.is_empty());
 }

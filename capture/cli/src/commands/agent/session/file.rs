@@ -2,7 +2,10 @@
 
 use std::{fs, io::ErrorKind, path::Path, str::FromStr};
 
-use session_tree::{SessionDocument, Entry, SessionHeader, DocumentIssue, EntryKey, DocumentRefusal, SessionError, Stamp, Tree, TreeError};
+use session_tree::{
+    DocumentIssue, DocumentRefusal, Entry, EntryKey, SessionDocument, SessionError, SessionHeader, Stamp, Tree,
+    TreeError,
+};
 
 use super::Failed;
 use crate::terminal::{self, safe};
