@@ -8,6 +8,7 @@
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 pub mod approval;
+pub mod conversation;
 pub mod failure;
 pub mod prompt;
 pub mod session;
@@ -15,7 +16,6 @@ pub mod shorten;
 pub mod state;
 pub mod status;
 pub mod summary;
-pub mod talk;
 pub mod title;
 pub mod turn;
 

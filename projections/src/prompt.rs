@@ -33,7 +33,7 @@ pub struct Prompt {
 impl Prompt {
     /// The event that tells how it stands; its text is the event's.
     #[must_use]
-    pub fn told(&self) -> QueuedPrompt {
+    pub fn to_event(&self) -> QueuedPrompt {
         QueuedPrompt { prompt_id: self.id.clone(), state: self.state, by: self.by, why: self.why.clone() }
     }
 

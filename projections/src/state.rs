@@ -4,9 +4,9 @@
 //! [`Conclusion`]s: what capture itself concludes (turns, status changes, exits) and writes into
 //! the log as derived events, which a later fold ignores because it concludes them again.
 
+mod apply;
 mod approvals;
 mod signals;
-mod take;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -21,9 +21,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Account, Approval, OpenTurn, Session, SessionHealth, SessionStatus, Summary, Turn, Usage,
+    conversation::Conversation,
     status::{self, Process, StandingClaim, StatusInputs},
     summary,
-    talk::Conversation,
     title::TitleSource,
 };
 
@@ -71,8 +71,8 @@ const PROMPT_CHARS: usize = 400;
 const TURN_TEXT_BYTES: usize = 2_000;
 /// So many finished turns are remembered with the session; all are in the store.
 const RECENT_TURNS: usize = 10;
-/// At most so many claims are held.
-const HELD_CLAIMS: usize = 32;
+/// Maximum number of standing claims in a session; the oldest gives way.
+const STANDING_CLAIMS: usize = 32;
 
 /// Something capture concluded, to be written as a derived event.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,9 +97,12 @@ pub struct SessionState {
     rules: StatusRules,
     /// The latest moment known to this session: event time, or the time of an advance.
     clock: Timestamp,
-    talk: Conversation,
-    talk_at: Timestamp,
-    held: Vec<StandingClaim>,
+    #[serde(rename = "talk")]
+    conversation: Conversation,
+    #[serde(rename = "talk_at")]
+    conversation_at: Timestamp,
+    #[serde(rename = "held")]
+    claims: Vec<StandingClaim>,
     process: Process,
     goodbye_at: Option<Timestamp>,
     ready_at: Option<Timestamp>,
@@ -176,9 +179,9 @@ impl SessionState {
             },
             rules,
             clock: Timestamp::MIN,
-            talk: Conversation::default(),
-            talk_at: at,
-            held: Vec::new(),
+            conversation: Conversation::default(),
+            conversation_at: at,
+            claims: Vec::new(),
             process: Process::Unseen,
             goodbye_at: None,
             ready_at: None,
@@ -217,13 +220,13 @@ impl SessionState {
     /// What the sub-agent with this provider id last claimed for this session.
     #[must_use]
     pub fn claim_of_agent(&self, agent: &str) -> Option<State> {
-        self.held.iter().find(|h| h.agent.as_deref() == Some(agent)).map(|h| h.state)
+        self.claims.iter().find(|h| h.agent.as_deref() == Some(agent)).map(|h| h.state)
     }
 
     /// Whether what this source said of the session still stands.
     #[must_use]
     pub fn is_claimed_by(&self, source: Source) -> bool {
-        self.held.iter().any(|h| h.source == source)
+        self.claims.iter().any(|h| h.source == source)
     }
 
     /// The turn that is open, as far as it went.
@@ -283,7 +286,7 @@ impl SessionState {
             self.session.started_at = at;
             self.session.last_event_at = at;
             self.session.status.since = at;
-            self.talk_at = at;
+            self.conversation_at = at;
             self.started = true;
         }
         let mut out = self.advance(at);
@@ -294,13 +297,13 @@ impl SessionState {
         }
         // History may be told after something newer (a claim of the registry): what happened then
         // keeps its time, though nothing is decided in the past.
-        let last = (self.talk_at, self.session.last_user_prompt_at, self.session.last_assistant_output_at);
-        let was_open = self.talk.is_open();
-        self.take(event, time_of(event), &mut out);
-        if was_open != self.talk.is_open() {
+        let last = (self.conversation_at, self.session.last_user_prompt_at, self.session.last_assistant_output_at);
+        let was_open = self.conversation.is_open();
+        self.apply(event, time_of(event), &mut out);
+        if was_open != self.conversation.is_open() {
             self.outdate(event.created_at.min(at));
         }
-        self.talk_at = self.talk_at.max(last.0);
+        self.conversation_at = self.conversation_at.max(last.0);
         self.session.last_user_prompt_at = self.session.last_user_prompt_at.max(last.1);
         self.session.last_assistant_output_at = self.session.last_assistant_output_at.max(last.2);
         self.settle(at, &mut out);
@@ -316,13 +319,13 @@ impl SessionState {
     pub fn advance(&mut self, now: Timestamp) -> Vec<Conclusion> {
         let mut out = Vec::new();
         // Each step ends at the moment something changes; the bound holds off a clock gone mad.
-        for _ in 0..2 * HELD_CLAIMS {
+        for _ in 0..2 * STANDING_CLAIMS {
             let Some(due) = self.next_deadline().filter(|due| *due <= now) else { break };
             let due = due.max(self.clock);
             self.clock = due;
             if self.goodbye_at.is_some_and(|at| at.plus_ms(self.rules.goodbye_grace_ms) <= due) {
                 self.goodbye_at = None;
-                self.held.retain(|h| h.source != Source::Registry);
+                self.claims.retain(|h| h.source != Source::Registry);
             }
             if self.ready_at.is_some_and(|at| at.plus_ms(self.rules.ready_grace_ms) <= due) {
                 self.ready_at = None;
@@ -334,7 +337,7 @@ impl SessionState {
                 self.end_turn(outcome, None, 0, false, due, &mut out);
                 self.outdate(due);
             }
-            self.held.retain(|h| h.valid_until.is_none_or(|until| until > due));
+            self.claims.retain(|h| h.valid_until.is_none_or(|until| until > due));
             self.settle(due, &mut out);
         }
         out
@@ -361,8 +364,8 @@ impl SessionState {
 
     /// The conversation began or ended something: what was said of the moment before is over.
     fn outdate(&mut self, by: Timestamp) {
-        let open = self.talk.is_open();
-        self.held.retain(|h| {
+        let open = self.conversation.is_open();
+        self.claims.retain(|h| {
             let contrary = match h.state {
                 State::Running | State::WaitingApproval => !open,
                 State::Waiting | State::Idle => open || h.reason == Some(Reason::Question),
@@ -374,9 +377,9 @@ impl SessionState {
 
     fn case(&self) -> StatusInputs<'_> {
         StatusInputs {
-            talk: &self.talk,
-            talk_at: self.talk_at,
-            held: &self.held,
+            conversation: &self.conversation,
+            conversation_at: self.conversation_at,
+            claims: &self.claims,
             process: self.process,
             rules: self.rules,
         }

@@ -12,10 +12,10 @@ use events::{Confidence, Dialog, EventId, Reason, Source, State, Timestamp, Tool
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    conversation::{Conversation, Phase, approval_reason},
     session::{Evidence, SessionStatus},
     shorten::one_line,
     state::StatusRules,
-    talk::{Conversation, Phase, approval_reason},
 };
 
 pub use account::{Account, ClaimStanding, DecidingRule, WeighedClaim, account};
@@ -84,11 +84,11 @@ pub enum Process {
 #[derive(Debug)]
 pub struct StatusInputs<'a> {
     /// The conversation.
-    pub talk: &'a Conversation,
+    pub conversation: &'a Conversation,
     /// When it last said something.
-    pub talk_at: Timestamp,
+    pub conversation_at: Timestamp,
     /// Other sources' claims.
-    pub held: &'a [StandingClaim],
+    pub claims: &'a [StandingClaim],
     /// The process.
     pub process: Process,
     /// Limits.
@@ -113,7 +113,7 @@ const fn rank(source: Source) -> u8 {
 /// Who speaks for a candidate; its words are made only when somebody wants to read them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Basis {
-    Held(usize),
+    Claim(usize),
     NoPrompt,
     OpenTurn,
     OpenQuestion,
@@ -142,7 +142,7 @@ struct Candidate {
     strength: Confidence,
     at: Timestamp,
     said_at: Timestamp,
-    voice: Basis,
+    basis: Basis,
 }
 
 impl Candidate {
@@ -155,15 +155,15 @@ impl Candidate {
     }
 
     fn words(&self, case: &StatusInputs<'_>) -> String {
-        let asker = || case.talk.likely_asker().map(|c| one_line(c.title.as_deref().unwrap_or(&c.name), 80));
-        let outcome = match &case.talk.phase {
+        let asker = || case.conversation.likely_asker().map(|c| one_line(c.title.as_deref().unwrap_or(&c.name), 80));
+        let outcome = match &case.conversation.phase {
             Phase::Ended { outcome, .. } => outcome.as_str(),
             Phase::Silent | Phase::Open { .. } => "over",
         };
-        match self.voice {
-            Basis::Held(index) => case.held.get(index).map(|h| h.words.clone()).unwrap_or_default(),
+        match self.basis {
+            Basis::Claim(index) => case.claims.get(index).map(|h| h.words.clone()).unwrap_or_default(),
             Basis::NoPrompt => "no prompt yet".into(),
-            Basis::OpenTurn => match (asker(), case.talk.calls.iter().any(|c| c.escalated)) {
+            Basis::OpenTurn => match (asker(), case.conversation.calls.iter().any(|c| c.escalated)) {
                 (Some(call), true) => {
                     format!("a call asked for more rights and has no result, so a dialog may be open: {call}")
                 }
@@ -178,25 +178,25 @@ impl Candidate {
     }
 }
 
-fn held_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Iterator<Item = Candidate> + 'a {
+fn claim_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Iterator<Item = Candidate> + 'a {
     let holds = move |h: &StandingClaim| {
         h.valid_until.is_none_or(|until| now < until) && h.holds_from.is_none_or(|from| from <= now)
     };
     // Whoever looks on all the time would have seen by now what was only likely at first.
-    let watched = case.held.iter().any(|h| {
+    let watched = case.claims.iter().any(|h| {
         h.agent.is_none() && h.strength == Confidence::High && !is_momentary(h.source) && h.source != Source::Transcript
     });
     let strength = move |h: &StandingClaim| {
         if watched && h.holds_from.is_some() { h.strength.min(Confidence::Medium) } else { h.strength }
     };
-    case.held.iter().enumerate().filter(move |(_, h)| holds(h)).map(move |(index, h)| Candidate {
+    case.claims.iter().enumerate().filter(move |(_, h)| holds(h)).map(move |(index, h)| Candidate {
         source: h.source,
         state: h.state,
         reason: h.reason,
         strength: strength(h),
         at: h.at,
         said_at: h.said_at.unwrap_or(h.at),
-        voice: Basis::Held(index),
+        basis: Basis::Claim(index),
     })
 }
 
@@ -204,42 +204,46 @@ fn held_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Itera
 struct Weighing {
     winner: Candidate,
     /// The conversation's own candidate.
-    talk: Candidate,
+    conversation: Candidate,
     /// Whether the winner is only the first to notice, and a closer source says otherwise.
     overtook: bool,
 }
 
 fn weigh(case: &StatusInputs<'_>, now: Timestamp) -> Weighing {
-    let others_speak = held_candidates(case, now).any(|c| c.state != State::Unknown);
-    let talk = conversation(case, others_speak, now);
-    let ranked = held_candidates(case, now).fold(talk, |best, c| if c.weight() >= best.weight() { c } else { best });
+    let others_speak = claim_candidates(case, now).any(|c| c.state != State::Unknown);
+    let own = conversation(case, others_speak, now);
+    let ranked = claim_candidates(case, now).fold(own, |best, c| if c.weight() >= best.weight() { c } else { best });
     // Sources notice a change one after another. The one that is first is believed for as long as
     // the closest may need to notice it too.
-    let first = held_candidates(case, now)
+    let first = claim_candidates(case, now)
         .filter(|c| c.strength == ranked.strength && c.said_at > ranked.said_at)
         .filter(|c| now.since_ms(c.at) < case.rules.confirm_ms && rank(c.source) >= rank(Source::Pty))
         .max_by_key(|c| c.said_at);
-    let first = first.filter(|_| ranked.voice != Basis::OpenQuestion);
-    Weighing { winner: first.unwrap_or(ranked), talk, overtook: first.is_some_and(|c| c.state != ranked.state) }
+    let first = first.filter(|_| ranked.basis != Basis::OpenQuestion);
+    Weighing {
+        winner: first.unwrap_or(ranked),
+        conversation: own,
+        overtook: first.is_some_and(|c| c.state != ranked.state),
+    }
 }
 
 fn why(case: &StatusInputs<'_>, winner: &Candidate, now: Timestamp) -> Option<Reason> {
     let state = winner.state;
     // A source that sees the agent and says what it does knows better.
-    let open = winner.reason.is_none() || !matches!(winner.voice, Basis::Held(_));
+    let open = winner.reason.is_none() || !matches!(winner.basis, Basis::Claim(_));
     if state == State::Running && open && is_retrying(case, now) {
         return Some(Reason::Retrying);
     }
-    let (talk_state, talk_reason) = case.talk.verdict();
+    let (own_state, own_reason) = case.conversation.verdict();
     if let Some(reason) = winner.reason {
-        let closer = talk_reason.filter(|told| talk_state == state && tells_more(*told, reason));
+        let closer = own_reason.filter(|told| own_state == state && tells_more(*told, reason));
         let works = || if state == State::Running { works_for_it(case, reason, now) } else { None };
         return closer.or_else(works).or(Some(reason));
     }
     Some(match state {
-        State::WaitingApproval => case.talk.likely_asker().map_or(Reason::Tool, |c| approval_reason(c.tool)),
-        State::Waiting => talk_reason.filter(|_| talk_state == State::Waiting).unwrap_or(Reason::TurnComplete),
-        State::Running => talk_reason.filter(|_| talk_state == State::Running).unwrap_or(Reason::Thinking),
+        State::WaitingApproval => case.conversation.likely_asker().map_or(Reason::Tool, |c| approval_reason(c.tool)),
+        State::Waiting => own_reason.filter(|_| own_state == State::Waiting).unwrap_or(Reason::TurnComplete),
+        State::Running => own_reason.filter(|_| own_state == State::Running).unwrap_or(Reason::Thinking),
         State::Idle => Reason::Quiet,
         State::Exited => Reason::Clean,
         State::Unknown => Reason::NoEvidence,
@@ -259,18 +263,19 @@ const fn tells_more(told: Reason, than: Reason) -> bool {
 fn works_for_it(case: &StatusInputs<'_>, reason: Reason, now: Timestamp) -> Option<Reason> {
     let holds = |h: &&StandingClaim| h.agent.is_some() && h.valid_until.is_none_or(|until| now < until);
     let at_work = |h: &StandingClaim| h.state == State::Running && h.reason == Some(Reason::Subagents);
-    let others = case.talk.calls.iter().any(|call| call.tool != ToolKind::Subagent);
-    (reason == Reason::Tool && !others && case.held.iter().filter(holds).any(at_work)).then_some(Reason::Subagents)
+    let others = case.conversation.calls.iter().any(|call| call.tool != ToolKind::Subagent);
+    (reason == Reason::Tool && !others && case.claims.iter().filter(holds).any(at_work)).then_some(Reason::Subagents)
 }
 
 /// Whether somebody knows that the model is being asked again, and the conversation has said nothing
 /// since: transcripts do not tell of failed attempts.
 fn is_retrying(case: &StatusInputs<'_>, now: Timestamp) -> bool {
-    let (_, reason) = case.talk.verdict();
-    let holds =
-        |h: &&StandingClaim| h.agent.is_none() && h.valid_until.is_none_or(|until| now < until) && h.at >= case.talk_at;
+    let (_, reason) = case.conversation.verdict();
+    let holds = |h: &&StandingClaim| {
+        h.agent.is_none() && h.valid_until.is_none_or(|until| now < until) && h.at >= case.conversation_at
+    };
     let retries = |h: &StandingClaim| h.state == State::Running && h.reason == Some(Reason::Retrying);
-    reason == Some(Reason::Thinking) && case.held.iter().filter(holds).any(retries)
+    reason == Some(Reason::Thinking) && case.claims.iter().filter(holds).any(retries)
 }
 
 /// How a process ended, as evidence says it.
@@ -304,8 +309,8 @@ pub fn decide(case: &StatusInputs<'_>, now: Timestamp) -> SessionStatus {
             disagreements: Vec::new(),
         };
     }
-    let Weighing { winner, talk, .. } = weigh(case, now);
-    let mut candidates: Vec<Candidate> = held_candidates(case, now).chain([talk]).collect();
+    let Weighing { winner, conversation, .. } = weigh(case, now);
+    let mut candidates: Vec<Candidate> = claim_candidates(case, now).chain([conversation]).collect();
     candidates.sort_by_key(|c| std::cmp::Reverse(c.weight()));
     let state = winner.state;
     let reason = why(case, &winner, now);
@@ -329,28 +334,28 @@ pub fn decide(case: &StatusInputs<'_>, now: Timestamp) -> SessionStatus {
 
 /// What the conversation and its silence say.
 fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> Candidate {
-    let (state, reason) = case.talk.verdict();
-    let silent_ms = now.since_ms(case.talk_at);
+    let (state, reason) = case.conversation.verdict();
+    let silent_ms = now.since_ms(case.conversation_at);
     let lost = !others_speak && !matches!(case.process, Process::Alive { .. }) && silent_ms >= case.rules.lost_after_ms;
     let idle = !others_speak && silent_ms >= case.rules.idle_after_ms;
-    let candidate = |state, reason, strength, voice| Candidate {
+    let candidate = |state, reason, strength, basis| Candidate {
         source: Source::Transcript,
         state,
         reason,
         strength,
-        at: case.talk_at,
-        said_at: case.talk_at,
-        voice,
+        at: case.conversation_at,
+        said_at: case.conversation_at,
+        basis,
     };
     let nobody_knows = || Candidate {
-        at: case.talk_at.plus_ms(case.rules.lost_after_ms),
+        at: case.conversation_at.plus_ms(case.rules.lost_after_ms),
         ..candidate(State::Unknown, Some(Reason::Lost), Confidence::Low, Basis::LostTurn)
     };
-    let rest = |voice| Candidate {
-        at: case.talk_at.plus_ms(case.rules.idle_after_ms),
-        ..candidate(State::Idle, Some(Reason::Quiet), Confidence::Medium, voice)
+    let rest = |basis| Candidate {
+        at: case.conversation_at.plus_ms(case.rules.idle_after_ms),
+        ..candidate(State::Idle, Some(Reason::Quiet), Confidence::Medium, basis)
     };
-    match &case.talk.phase {
+    match &case.conversation.phase {
         Phase::Silent if idle => rest(Basis::NoPrompt),
         Phase::Silent => candidate(state, reason, Confidence::Low, Basis::NoPrompt),
         Phase::Open { .. } if lost => nobody_knows(),
@@ -358,11 +363,12 @@ fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> 
             candidate(state, reason, Confidence::High, Basis::OpenQuestion)
         }
         Phase::Open { .. } => {
-            let strength = match (case.talk.calls.iter().any(|c| c.escalated), case.talk.calls.is_empty()) {
-                (true, _) => Confidence::Low,
-                (false, true) if silent_ms < case.rules.quiet_ms => Confidence::High,
-                (false, _) => Confidence::Medium,
-            };
+            let strength =
+                match (case.conversation.calls.iter().any(|c| c.escalated), case.conversation.calls.is_empty()) {
+                    (true, _) => Confidence::Low,
+                    (false, true) if silent_ms < case.rules.quiet_ms => Confidence::High,
+                    (false, _) => Confidence::Medium,
+                };
             candidate(state, reason, strength, Basis::OpenTurn)
         }
         Phase::Ended { pending_subagents, .. } if *pending_subagents > 0 => {
@@ -386,27 +392,27 @@ pub fn next_change(case: &StatusInputs<'_>, status: &SessionStatus, clock: Times
     if matches!(case.process, Process::Gone { .. }) {
         return None;
     }
-    let claims = case.held.iter().filter_map(|h| h.valid_until);
-    let begins = case.held.iter().filter_map(|h| h.holds_from).filter(|from| *from > clock);
-    let several = case.held.len() > 1;
-    let confirmed = case.held.iter().filter(|_| several).map(|h| h.at.plus_ms(case.rules.confirm_ms));
+    let claims = case.claims.iter().filter_map(|h| h.valid_until);
+    let begins = case.claims.iter().filter_map(|h| h.holds_from).filter(|from| *from > clock);
+    let several = case.claims.len() > 1;
+    let confirmed = case.claims.iter().filter(|_| several).map(|h| h.at.plus_ms(case.rules.confirm_ms));
     let confirmed = confirmed.filter(|at| *at > clock);
-    let others_speak = case.held.iter().any(|h| h.state != State::Unknown);
+    let others_speak = case.claims.iter().any(|h| h.state != State::Unknown);
     let alive = matches!(case.process, Process::Alive { .. });
-    let silence = match &case.talk.phase {
+    let silence = match &case.conversation.phase {
         _ if others_speak => None,
         Phase::Silent | Phase::Ended { pending_subagents: 0, .. } => {
-            Some(case.talk_at.plus_ms(case.rules.idle_after_ms))
+            Some(case.conversation_at.plus_ms(case.rules.idle_after_ms))
         }
         Phase::Open { .. } | Phase::Ended { .. } if alive => None,
-        Phase::Open { .. } | Phase::Ended { .. } => Some(case.talk_at.plus_ms(case.rules.lost_after_ms)),
+        Phase::Open { .. } | Phase::Ended { .. } => Some(case.conversation_at.plus_ms(case.rules.lost_after_ms)),
     };
     let decided = matches!(status.state, State::Idle | State::Unknown | State::Exited);
     let silence = silence.filter(|at| *at > clock || !decided);
     // A quiet turn is believed less, so that another's word of middling strength may win.
-    let doubt = match &case.talk.phase {
-        Phase::Open { .. } if case.talk.calls.is_empty() && !case.held.is_empty() => {
-            Some(case.talk_at.plus_ms(case.rules.quiet_ms))
+    let doubt = match &case.conversation.phase {
+        Phase::Open { .. } if case.conversation.calls.is_empty() && !case.claims.is_empty() => {
+            Some(case.conversation_at.plus_ms(case.rules.quiet_ms))
         }
         Phase::Silent | Phase::Open { .. } | Phase::Ended { .. } => None,
     };
@@ -415,21 +421,21 @@ pub fn next_change(case: &StatusInputs<'_>, status: &SessionStatus, clock: Times
 
 /// One line about what goes on.
 fn activity(case: &StatusInputs<'_>, state: State, reason: Option<Reason>) -> Option<String> {
-    let talk = case.talk;
+    let own = case.conversation;
     let asks = matches!(state, State::WaitingApproval)
         || matches!(reason, Some(Reason::Tool | Reason::Question | Reason::Subagents));
     if !asks {
         return None;
     }
     // What stands on the screen is what is asked; of several open calls the one meant is a guess.
-    let shown = case.held.iter().rev().filter(|h| h.state == state && state != State::Running);
+    let shown = case.claims.iter().rev().filter(|h| h.state == state && state != State::Running);
     if let Some(subject) = shown.filter_map(|h| h.subject.as_deref()).next() {
         return Some(one_line(subject, 120));
     }
     let call = if reason == Some(Reason::Question) {
-        talk.calls.iter().find(|c| c.tool == events::ToolKind::Question)
+        own.calls.iter().find(|c| c.tool == events::ToolKind::Question)
     } else {
-        talk.likely_asker()
+        own.likely_asker()
     }?;
     Some(one_line(call.title.as_deref().unwrap_or(&call.name), 120))
 }

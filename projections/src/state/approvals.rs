@@ -9,9 +9,9 @@ use events::{
 use super::{Conclusion, SessionState};
 use crate::{
     Approval,
+    conversation::{OpenCall, Phase},
     shorten::one_line,
     status::{StandingClaim, is_momentary},
-    talk::{OpenCall, Phase},
 };
 
 /// A request that nobody sees any more is closed after so long: between two dialogs there is none
@@ -30,14 +30,14 @@ const CLOSED: usize = 16;
 
 impl StandingClaim {
     /// Whether the claim says that somebody is asked something.
-    fn asks(&self) -> bool {
+    fn is_request(&self) -> bool {
         self.state == State::WaitingApproval || self.state == State::Waiting && self.reason == Some(Reason::Question)
     }
 }
 
 /// Whether the claim says that a hook waits for the decision on this approval.
-fn is_waited_for(held: &StandingClaim, approval: &str) -> bool {
-    held.source == Source::Runtime && held.key.as_deref() == Some(approval)
+fn is_waited_for(claim: &StandingClaim, approval: &str) -> bool {
+    claim.source == Source::Runtime && claim.key.as_deref() == Some(approval)
 }
 
 /// Whether the agent was told the decision by whoever it asked, and not at its dialog: who looks on may
@@ -60,8 +60,8 @@ impl Approval {
     }
 
     /// Whether the claim was made with this request.
-    fn is_claimed_by(&self, held: &StandingClaim) -> bool {
-        !self.is_only_seen() && held.source == self.source && held.key == self.key && held.asks()
+    fn is_claimed_by(&self, claim: &StandingClaim) -> bool {
+        !self.is_only_seen() && claim.source == self.source && claim.key == self.key && claim.is_request()
     }
 
     /// Whether this is the call it is about.
@@ -92,7 +92,7 @@ impl SessionState {
         self.approvals.iter().find(|a| a.id == id)
     }
 
-    pub(super) fn take_request(
+    pub(super) fn apply_request(
         &mut self,
         event: &Event,
         asked: &ApprovalRequested,
@@ -138,7 +138,7 @@ impl SessionState {
     }
 
     /// A decision, or the end of a request that was told.
-    pub(super) fn take_resolution(&mut self, resolved: &ApprovalResolved, at: Timestamp) {
+    pub(super) fn apply_resolution(&mut self, resolved: &ApprovalResolved, at: Timestamp) {
         let Some(approval) = self.approvals.iter_mut().find(|a| a.id == resolved.approval_id) else { return };
         if let Some(outcome) = resolved.outcome {
             approval.outcome = Some(outcome);
@@ -156,11 +156,11 @@ impl SessionState {
         }
         self.session.approval_wait_ms += approval.close(resolved, at);
         let approval = approval.clone();
-        self.held.retain(|h| !approval.is_claimed_by(h) && !is_waited_for(h, &approval.id));
+        self.claims.retain(|h| !approval.is_claimed_by(h) && !is_waited_for(h, &approval.id));
         // Who looks on still sees what was just answered, for a moment.
         if is_answered_unseen(approval.via) && !self.approvals.iter().any(Approval::is_pending) {
-            for held in self.held.iter_mut().filter(|h| h.state == State::WaitingApproval && h.agent.is_none()) {
-                held.holds_from = Some(at.plus_ms(AFTERGLOW_MS));
+            for claim in self.claims.iter_mut().filter(|h| h.state == State::WaitingApproval && h.agent.is_none()) {
+                claim.holds_from = Some(at.plus_ms(AFTERGLOW_MS));
             }
         }
     }
@@ -192,7 +192,7 @@ impl SessionState {
         (by, at): (Timestamp, Timestamp),
         out: &mut Vec<Conclusion>,
     ) {
-        let last = self.talk.calls.is_empty();
+        let last = self.conversation.calls.is_empty();
         let turn_id = self.turn.as_ref().map(|t| t.id);
         for approval in self.approvals.iter_mut().filter(|a| a.opened_at <= by) {
             let its_own = call.is_some_and(|c| approval.is_about(c));
@@ -240,14 +240,14 @@ impl SessionState {
             return;
         }
         let question = self.session.status.reason == Some(Reason::Question);
-        let over = self.is_gone() || !self.talk.is_open();
-        let denied = matches!(self.talk.phase, Phase::Ended { outcome: TurnOutcome::Denied, .. });
+        let over = self.is_gone() || !self.conversation.is_open();
+        let denied = matches!(self.conversation.phase, Phase::Ended { outcome: TurnOutcome::Denied, .. });
         let lost = self.session.status.state == State::Unknown;
         let turn_id = self.turn.as_ref().map(|t| t.id);
         for approval in self.approvals.iter_mut().filter(|a| a.is_pending()) {
             let seen = waits
                 || question && approval.kind == Some(ApprovalKind::Question)
-                || self.held.iter().any(|h| approval.is_claimed_by(h));
+                || self.claims.iter().any(|h| approval.is_claimed_by(h));
             if seen {
                 self.unseen.remove(&approval.id);
                 continue;
@@ -283,8 +283,8 @@ impl SessionState {
         let over = |h: &StandingClaim| {
             h.source == Source::Runtime && h.key.as_ref().is_some_and(|key| !pending().any(|p| p == key))
         };
-        if self.held.iter().any(over) {
-            self.held.retain(|h| !over(h));
+        if self.claims.iter().any(over) {
+            self.claims.retain(|h| !over(h));
         }
         if !pending().eq(&self.session.pending_approvals) {
             self.session.pending_approvals = pending().cloned().collect();
@@ -299,7 +299,7 @@ impl SessionState {
         let counts = |h: &&StandingClaim| {
             h.state == State::WaitingApproval && h.agent.is_none() && h.holds_from.is_none_or(|t| t <= at)
         };
-        let claims = || self.held.iter().filter(counts);
+        let claims = || self.claims.iter().filter(counts);
         // The one that shows what it is about says more than one that knows of a dialog.
         let Some(claim) = claims().find(|h| h.dialog.is_some()).or_else(|| claims().next()) else { return };
         let dialog = claim.dialog.clone();
@@ -345,12 +345,12 @@ impl SessionState {
         if self.approvals.iter().any(|a| a.id == event) {
             return;
         }
-        let asker = self.talk.likely_asker();
+        let asker = self.conversation.likely_asker();
         let about = dialog.as_ref().and_then(|d| d.about).or_else(|| kind_of(self.session.status.reason));
         let asked = ApprovalRequested {
             approval_id: event,
             about,
-            call_id: asker.filter(|_| self.talk.calls.len() == 1).map(|c| c.call_id.clone()),
+            call_id: asker.filter(|_| self.conversation.calls.len() == 1).map(|c| c.call_id.clone()),
             tool: asker.map(|c| c.name.clone()),
             cwd: self.session.cwd.clone(),
             dialog: Some(Box::new(Dialog {

@@ -6,7 +6,7 @@ use events::{Confidence, EventId, Reason, Source, State, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Basis, Candidate, Process, StandingClaim, StatusInputs, held_candidates, weigh};
+use super::{Basis, Candidate, Process, StandingClaim, StatusInputs, claim_candidates, weigh};
 
 /// What was weighed, and which rule decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -125,9 +125,9 @@ impl ClaimStanding {
 pub fn account(case: &StatusInputs<'_>, now: Timestamp) -> Account {
     let gone = matches!(case.process, Process::Gone { .. });
     let weighing = weigh(case, now);
-    let mut counted: Vec<Candidate> = held_candidates(case, now).chain([weighing.talk]).collect();
-    counted.sort_by_key(|c| std::cmp::Reverse((c.voice == weighing.winner.voice, c.weight())));
-    let mut claims: Vec<WeighedClaim> = Vec::with_capacity(case.held.len() + 2);
+    let mut counted: Vec<Candidate> = claim_candidates(case, now).chain([weighing.conversation]).collect();
+    counted.sort_by_key(|c| std::cmp::Reverse((c.basis == weighing.winner.basis, c.weight())));
+    let mut claims: Vec<WeighedClaim> = Vec::with_capacity(case.claims.len() + 2);
     if let Process::Gone { at, how } = case.process {
         claims.push(WeighedClaim {
             source: Source::Process,
@@ -146,33 +146,33 @@ pub fn account(case: &StatusInputs<'_>, now: Timestamp) -> Account {
     claims.extend(counted.iter().map(|c| {
         let standing = match c {
             _ if gone => ClaimStanding::Overruled,
-            c if c.voice == weighing.winner.voice => ClaimStanding::Decides,
+            c if c.basis == weighing.winner.basis => ClaimStanding::Decides,
             c if c.state == weighing.winner.state => ClaimStanding::Agrees,
             c if c.strength < weighing.winner.strength => ClaimStanding::Weaker,
             _ => ClaimStanding::Overruled,
         };
         weighed(case, c, standing)
     }));
-    claims.extend(case.held.iter().enumerate().filter_map(|(index, held)| {
-        let voice = Basis::Held(index);
-        let standing = if counted.iter().any(|c| c.voice == voice) {
+    claims.extend(case.claims.iter().enumerate().filter_map(|(index, claim)| {
+        let basis = Basis::Claim(index);
+        let standing = if counted.iter().any(|c| c.basis == basis) {
             return None;
-        } else if held.valid_until.is_some_and(|until| until <= now) {
+        } else if claim.valid_until.is_some_and(|until| until <= now) {
             ClaimStanding::Over
         } else {
             ClaimStanding::NotYet
         };
-        Some(of_held(held, held.strength, standing))
+        Some(from_standing_claim(claim, claim.strength, standing))
     }));
     let rule = if gone { DecidingRule::ProcessGone } else { rule(&weighing.winner, weighing.overtook, &counted) };
     Account { rule, claims }
 }
 
 fn rule(winner: &Candidate, overtook: bool, counted: &[Candidate]) -> DecidingRule {
-    let silence = match winner.voice {
+    let silence = match winner.basis {
         Basis::LostTurn | Basis::EndedLongAgo => true,
         Basis::NoPrompt => winner.state == State::Idle,
-        Basis::Held(_) | Basis::OpenTurn | Basis::OpenQuestion | Basis::Ended => false,
+        Basis::Claim(_) | Basis::OpenTurn | Basis::OpenQuestion | Basis::Ended => false,
     };
     let rivals = || counted.iter().filter(|c| c.state != winner.state);
     if silence {
@@ -193,10 +193,10 @@ fn rule(winner: &Candidate, overtook: bool, counted: &[Candidate]) -> DecidingRu
 }
 
 fn weighed(case: &StatusInputs<'_>, candidate: &Candidate, standing: ClaimStanding) -> WeighedClaim {
-    if let Basis::Held(index) = candidate.voice
-        && let Some(held) = case.held.get(index)
+    if let Basis::Claim(index) = candidate.basis
+        && let Some(claim) = case.claims.get(index)
     {
-        return of_held(held, candidate.strength, standing);
+        return from_standing_claim(claim, candidate.strength, standing);
     }
     WeighedClaim {
         source: candidate.source,
@@ -213,18 +213,18 @@ fn weighed(case: &StatusInputs<'_>, candidate: &Candidate, standing: ClaimStandi
     }
 }
 
-fn of_held(held: &StandingClaim, strength: Confidence, standing: ClaimStanding) -> WeighedClaim {
+fn from_standing_claim(claim: &StandingClaim, strength: Confidence, standing: ClaimStanding) -> WeighedClaim {
     WeighedClaim {
-        source: held.source,
-        agent: held.agent.clone(),
-        state: held.state,
-        reason: held.reason,
-        claim: held.words.clone(),
+        source: claim.source,
+        agent: claim.agent.clone(),
+        state: claim.state,
+        reason: claim.reason,
+        claim: claim.words.clone(),
         strength,
-        at: held.at,
-        from: held.holds_from,
-        until: held.valid_until,
-        event: Some(held.event),
+        at: claim.at,
+        from: claim.holds_from,
+        until: claim.valid_until,
+        event: Some(claim.event),
         standing,
     }
 }

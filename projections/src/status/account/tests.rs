@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
+    conversation::{Conversation, Phase},
     state::StatusRules,
     status::decide,
-    talk::{Conversation, Phase},
 };
 
 const NOW: Timestamp = Timestamp::from_millisecond(1_795_149_432_000);
@@ -31,8 +31,14 @@ fn held(source: Source, state: State, strength: Confidence, seconds_ago: i64) ->
     }
 }
 
-fn told(talk: &Conversation, held: &[StandingClaim], process: Process) -> Account {
-    let case = StatusInputs { talk, talk_at: NOW.plus_ms(-5000), held, process, rules: StatusRules::default() };
+fn told(conversation: &Conversation, held: &[StandingClaim], process: Process) -> Account {
+    let case = StatusInputs {
+        conversation,
+        conversation_at: NOW.plus_ms(-5000),
+        claims: held,
+        process,
+        rules: StatusRules::default(),
+    };
     let (account, status) = (account(&case, NOW), decide(&case, NOW));
     let deciding: Vec<_> = account.claims.iter().filter(|c| c.standing == ClaimStanding::Decides).collect();
     assert_eq!(deciding.len(), 1, "one claim decides: {account:#?}");
@@ -71,9 +77,9 @@ fn every_rule_is_named() {
     let talk = Conversation::default();
     let long_ago = NOW.plus_ms(-StatusRules::default().idle_after_ms);
     let case = StatusInputs {
-        talk: &talk,
-        talk_at: long_ago,
-        held: &[],
+        conversation: &talk,
+        conversation_at: long_ago,
+        claims: &[],
         process: Process::Unseen,
         rules: StatusRules::default(),
     };
