@@ -12,7 +12,7 @@ use events::{
 use projections::{Session, shorten::one_line};
 
 use crate::{
-    book::{NewFinding, SessionFindings},
+    findings::{NewFinding, SessionFindings},
     risk::{RiskRequest, risk},
     rules::DetectorLimits,
 };
@@ -124,7 +124,7 @@ impl PendingApprovals {
         resolved: &ApprovalResolved,
         at: Timestamp,
         rules: &DetectorLimits,
-        book: &mut SessionFindings,
+        findings: &mut SessionFindings,
     ) {
         let trusted = event.derived || event.source == Source::Runtime;
         if !trusted || resolved.outcome.is_some() && resolved.state.is_none() && resolved.allowed.is_none() {
@@ -143,24 +143,31 @@ impl PendingApprovals {
                 None => "it was closed",
             },
         };
-        self.close(&resolved.approval_id, how, at, rules, book);
+        self.close(&resolved.approval_id, how, at, rules, findings);
     }
 
-    fn close(&mut self, approval: &str, how: &str, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
+    fn close(
+        &mut self,
+        approval: &str,
+        how: &str,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        findings: &mut SessionFindings,
+    ) {
         self.over_at = Some(at);
         if let Some(pending) = self.pending.remove(approval)
             && pending.asks_a_question()
         {
-            book.resolve(QUESTION, at, how);
+            findings.resolve(QUESTION, at, how);
         }
-        book.resolve(&key(approval), at, how);
-        self.count(at, rules, book);
+        findings.resolve(&key(approval), at, how);
+        self.count(at, rules, findings);
     }
 
     /// The process is gone: nobody asks any more.
-    pub(crate) fn gone(&mut self, at: Timestamp, book: &mut SessionFindings) {
+    pub(crate) fn gone(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         self.pending.clear();
-        book.resolve_kinds(
+        findings.resolve_kinds(
             &[FindingKind::Approval, FindingKind::RiskyApproval, FindingKind::ApprovalBacklog, FindingKind::Question],
             at,
             "the session ended",
@@ -168,20 +175,20 @@ impl PendingApprovals {
     }
 
     /// Brings what is known in line with the reducer's word, after a restart above all.
-    pub(crate) fn look(
+    pub(crate) fn check(
         &mut self,
         session: &Session,
         at: Timestamp,
         rules: &DetectorLimits,
-        book: &mut SessionFindings,
+        findings: &mut SessionFindings,
     ) {
         let is_pending = |id: &str| session.pending_approvals.iter().any(|pending| pending == id);
-        let open = book.open().filter_map(|finding| finding.approval_id.clone());
+        let open = findings.open().filter_map(|finding| finding.approval_id.clone());
         let known = self.pending.iter().filter(|(_, p)| p.sequence <= session.last_sequence).map(|(id, _)| id.clone());
         let mut over: Vec<String> = open.filter(|id| !self.pending.contains_key(id)).chain(known).collect();
         over.retain(|id| !is_pending(id));
         for id in over {
-            self.close(&id, "it is not pending any more", at, rules, book);
+            self.close(&id, "it is not pending any more", at, rules, findings);
         }
         for id in &session.pending_approvals {
             if self.pending.len() < PENDING && !self.pending.contains_key(id) {
@@ -211,27 +218,27 @@ impl PendingApprovals {
         soon.chain(long).min()
     }
 
-    pub(crate) fn ring(&mut self, waits: bool, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
+    pub(crate) fn ring(&mut self, waits: bool, at: Timestamp, rules: &DetectorLimits, findings: &mut SessionFindings) {
         let after_ms = told_after_ms(waits, rules);
         for (id, pending) in &mut self.pending {
             if !pending.rung && pending.opened_at.plus_ms(after_ms) <= at {
                 pending.rung = true;
-                book.raise(raise_of(id, pending), at);
+                findings.raise(raise_of(id, pending), at);
             }
             if !pending.long && pending.opened_at.plus_ms(rules.backlog_ms) <= at {
                 pending.long = true;
             }
         }
-        self.count(at, rules, book);
+        self.count(at, rules, findings);
     }
 
     /// Whether too many wait, or one for too long.
-    fn count(&self, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
+    fn count(&self, at: Timestamp, rules: &DetectorLimits, findings: &mut SessionFindings) {
         let waiting = || self.pending.values().filter(|p| p.rung && !p.asks_a_question());
         let count = u32::try_from(waiting().count()).unwrap_or(u32::MAX);
         let longest = waiting().map(|p| at.since_ms(p.opened_at)).max().unwrap_or(0);
         if count < rules.backlog.max(2) && !waiting().any(|p| p.long) {
-            return book.resolve(BACKLOG, at, "fewer approvals wait");
+            return findings.resolve(BACKLOG, at, "fewer approvals wait");
         }
         let what = match count {
             1 => format!("an approval has waited for {}", lasted(longest)),
@@ -241,7 +248,7 @@ impl PendingApprovals {
         let first_at = waiting().map(|p| p.opened_at).min().unwrap_or(at);
         let evidence = waiting().filter_map(|p| p.event).collect();
         let raise = NewFinding::new(FindingKind::ApprovalBacklog, Severity::Warning, what, why, first_at);
-        book.raise(NewFinding { evidence, count, ..raise }, at);
+        findings.raise(NewFinding { evidence, count, ..raise }, at);
     }
 }
 

@@ -3,7 +3,7 @@
 use events::{Event, FindingKind, Severity, Timestamp, UsageReported};
 
 use crate::{
-    book::{NewFinding, SessionFindings},
+    findings::{NewFinding, SessionFindings},
     rules::DetectorLimits,
 };
 
@@ -43,13 +43,13 @@ impl ContextUse {
         }
     }
 
-    pub(crate) fn take(
+    pub(crate) fn apply(
         &mut self,
         event: &Event,
         usage: &UsageReported,
         at: Timestamp,
         rules: &DetectorLimits,
-        book: &mut SessionFindings,
+        findings: &mut SessionFindings,
     ) {
         // What a helper of another model used says nothing of this conversation.
         if event.agent_id.is_some() || usage.model.is_some() && self.model.is_some() && usage.model != self.model {
@@ -67,9 +67,9 @@ impl ContextUse {
             let what = format!("the context is {percent} % full");
             let why = format!("the last response used {used} of about {window} tokens");
             let raise = NewFinding::new(FindingKind::ContextFull, Severity::Warning, what, why, at);
-            book.raise(NewFinding { evidence: vec![event.id], ..raise }, at);
+            findings.raise(NewFinding { evidence: vec![event.id], ..raise }, at);
         } else if percent + 15 <= u64::from(rules.context_percent) {
-            book.resolve(KEY, at, "less of the context is used");
+            findings.resolve(KEY, at, "less of the context is used");
         }
     }
 
@@ -80,11 +80,11 @@ impl ContextUse {
         words: &str,
         at: Timestamp,
         rules: &DetectorLimits,
-        book: &mut SessionFindings,
+        findings: &mut SessionFindings,
     ) {
         let words = crate::text::head(words, 400).to_ascii_lowercase();
         if words.starts_with("context compacted") {
-            return self.compacted(at, book);
+            return self.compacted(at, findings);
         }
         let left =
             ["context left until auto-compact: ", "context left: ", "context remaining: "].iter().find_map(|sign| {
@@ -94,12 +94,12 @@ impl ContextUse {
         let low = left.is_some_and(|left| left <= 100_u32.saturating_sub(rules.context_percent))
             || words.contains("context low");
         if low {
-            self.full(event, "the agent says that its context is nearly full", at, book);
+            self.full(event, "the agent says that its context is nearly full", at, findings);
         }
     }
 
     /// A request was refused since it was too long.
-    pub(crate) fn full(&mut self, event: &Event, why: &str, at: Timestamp, book: &mut SessionFindings) {
+    pub(crate) fn full(&mut self, event: &Event, why: &str, at: Timestamp, findings: &mut SessionFindings) {
         let raise = NewFinding::new(
             FindingKind::ContextFull,
             Severity::Warning,
@@ -107,11 +107,11 @@ impl ContextUse {
             why.into(),
             at,
         );
-        book.raise(NewFinding { evidence: vec![event.id], ..raise }, at);
+        findings.raise(NewFinding { evidence: vec![event.id], ..raise }, at);
     }
 
-    pub(crate) fn compacted(&mut self, at: Timestamp, book: &mut SessionFindings) {
-        book.resolve(KEY, at, "the context was compacted");
+    pub(crate) fn compacted(&mut self, at: Timestamp, findings: &mut SessionFindings) {
+        findings.resolve(KEY, at, "the context was compacted");
     }
 }
 

@@ -7,8 +7,8 @@ use events::{EventId, FindingKind, Reason, Severity, State, Timestamp, ToolKind,
 use projections::{failure::runs_tests, shorten::one_line};
 
 use crate::{
-    book::{NewFinding, SessionFindings},
     conflict,
+    findings::{NewFinding, SessionFindings},
     rules::DetectorLimits,
     step::{PendingCall, ToolStep},
 };
@@ -50,25 +50,31 @@ impl EndingDetector {
         self.turn.get_or_insert(since);
     }
 
-    pub(crate) fn prompted(&mut self, text: Option<&str>, by_person: bool, at: Timestamp, book: &mut SessionFindings) {
+    pub(crate) fn prompted(
+        &mut self,
+        text: Option<&str>,
+        by_person: bool,
+        at: Timestamp,
+        findings: &mut SessionFindings,
+    ) {
         if by_person {
             self.prompt = text.map(|text| one_line(text, PROMPT));
             self.tests = None;
-            book.resolve_kinds(&[FindingKind::LongJob], at, "a new prompt was given");
+            findings.resolve_kinds(&[FindingKind::LongJob], at, "a new prompt was given");
         }
-        self.begins(at, book);
+        self.begins(at, findings);
     }
 
-    pub(crate) fn turn_started(&mut self, at: Timestamp, book: &mut SessionFindings) {
+    pub(crate) fn turn_started(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         self.turn = Some(at);
         self.steps = 0;
         self.cut_off = false;
-        self.begins(at, book);
+        self.begins(at, findings);
     }
 
-    fn begins(&mut self, at: Timestamp, book: &mut SessionFindings) {
+    fn begins(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         self.done = None;
-        book.resolve_kinds(&[FindingKind::Completion, FindingKind::Idle], at, "it is at work again");
+        findings.resolve_kinds(&[FindingKind::Completion, FindingKind::Idle], at, "it is at work again");
     }
 
     pub(crate) fn turn_completed(
@@ -76,13 +82,13 @@ impl EndingDetector {
         event: EventId,
         outcome: TurnOutcome,
         at: Timestamp,
-        book: &mut SessionFindings,
+        findings: &mut SessionFindings,
     ) {
         let started_at = self.turn.take().unwrap_or(at);
         self.cut_off = outcome == TurnOutcome::Exited;
         self.last = Some((started_at, at));
         self.done = (outcome == TurnOutcome::Completed).then_some(CompletedTurn { event, started_at, at });
-        book.resolve_kinds(&[FindingKind::LongJob], at, "the turn is over");
+        findings.resolve_kinds(&[FindingKind::LongJob], at, "the turn is over");
     }
 
     /// Whether the moment lies in the last turn, which is over.
@@ -91,10 +97,10 @@ impl EndingDetector {
     }
 
     /// The turn ended in an error, whatever was said of its end.
-    pub(crate) fn failed(&mut self, at: Timestamp, book: &mut SessionFindings) {
+    pub(crate) fn failed(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         self.done = None;
         self.completion_due = None;
-        book.resolve_kinds(&[FindingKind::Completion], at, "the turn ended in an error");
+        findings.resolve_kinds(&[FindingKind::Completion], at, "the turn ended in an error");
     }
 
     /// A call returned.
@@ -105,7 +111,7 @@ impl EndingDetector {
         took_ms: i64,
         at: Timestamp,
         rules: &DetectorLimits,
-        book: &mut SessionFindings,
+        findings: &mut SessionFindings,
     ) {
         self.steps = self.steps.saturating_add(1);
         if call.tool != ToolKind::Execute || step.refused {
@@ -126,16 +132,22 @@ impl EndingDetector {
         let why = format!("the command took {minutes} min, and {how}");
         let raise = NewFinding::new(FindingKind::LongJob, severity, what, why, at);
         let key = format!("long_job:{}", call.id);
-        book.raise(NewFinding { key, subject: Some(step.words()), evidence: vec![step.evidence()], ..raise }, at);
+        findings.raise(NewFinding { key, subject: Some(step.words()), evidence: vec![step.evidence()], ..raise }, at);
     }
 
     /// The status changed.
-    pub(crate) fn status(&mut self, state: State, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
+    pub(crate) fn status(
+        &mut self,
+        state: State,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        findings: &mut SessionFindings,
+    ) {
         if state == State::Idle {
             self.idle_due = Some(at.plus_ms(rules.idle_ms));
         } else {
             self.idle_due = None;
-            book.resolve_kinds(&[FindingKind::Idle], at, "it is not idle any more");
+            findings.resolve_kinds(&[FindingKind::Idle], at, "it is not idle any more");
         }
     }
 
@@ -163,19 +175,19 @@ impl EndingDetector {
         self.completion_due.into_iter().chain(self.idle_due).min()
     }
 
-    pub(crate) fn ring(&mut self, at: Timestamp, sub: bool, answered_at: Timestamp, book: &mut SessionFindings) {
+    pub(crate) fn ring(&mut self, at: Timestamp, sub: bool, answered_at: Timestamp, findings: &mut SessionFindings) {
         if self.completion_due.take_if(|due| *due <= at).is_some() {
-            self.complete(at, sub, answered_at, book);
+            self.complete(at, sub, answered_at, findings);
         }
         if self.idle_due.take_if(|due| *due <= at).is_some() && !sub {
             let why = "no turn is open, and nothing was heard since".to_owned();
             let raise = NewFinding::new(FindingKind::Idle, Severity::Info, "the session is idle".into(), why, at);
-            book.raise(raise, at);
+            findings.raise(raise, at);
         }
     }
 
     /// A turn in which the model said nothing came to no end worth telling.
-    fn complete(&mut self, at: Timestamp, sub: bool, answered_at: Timestamp, book: &mut SessionFindings) {
+    fn complete(&mut self, at: Timestamp, sub: bool, answered_at: Timestamp, findings: &mut SessionFindings) {
         let Some(done) = self.done.take().filter(|done| !sub && done.started_at <= answered_at) else { return };
         let seconds = done.at.since_ms(done.started_at) / 1_000;
         let what = match &self.prompt {
@@ -187,7 +199,7 @@ impl EndingDetector {
             Some((false, how)) => (Severity::Warning, format!("; its last tests failed (`{how}`)")),
             None => (Severity::Info, String::new()),
         };
-        let (severity, rest) = if book.is_open(conflict::KEY) {
+        let (severity, rest) = if findings.is_open(conflict::KEY) {
             (Severity::Warning, "a merge has conflicts")
         } else {
             (severity, "nothing is pending")
@@ -195,7 +207,7 @@ impl EndingDetector {
         let calls = if self.steps == 1 { "1 tool call".to_owned() } else { format!("{} tool calls", self.steps) };
         let why = format!("the turn ended after {seconds} s and {calls}, and {rest}{tests}");
         let raise = NewFinding::new(FindingKind::Completion, severity, what, why, done.at);
-        book.raise(NewFinding { evidence: vec![done.event], ..raise }, at);
+        findings.raise(NewFinding { evidence: vec![done.event], ..raise }, at);
     }
 
     /// The process is gone.
@@ -205,15 +217,15 @@ impl EndingDetector {
         reason: Option<Reason>,
         (sub, answered_at): (bool, Timestamp),
         at: Timestamp,
-        book: &mut SessionFindings,
+        findings: &mut SessionFindings,
     ) {
         if self.done.is_some() && self.completion_due.take().is_some() {
-            self.complete(at, sub, answered_at, book);
+            self.complete(at, sub, answered_at, findings);
         }
         let died = matches!(reason, Some(Reason::Killed | Reason::Failed));
         let in_turn = self.cut_off || self.turn.is_some();
         let tests = self.tests.as_ref().filter(|(passed, _)| !passed).map(|(_, how)| how.clone());
-        let conflict = book.is_open(conflict::KEY);
+        let conflict = findings.is_open(conflict::KEY);
         self.turn = None;
         self.idle_due = None;
         self.done = None;
@@ -226,7 +238,7 @@ impl EndingDetector {
             let how = if reason == Some(Reason::Failed) { "failed" } else { "was killed, or went without a goodbye" };
             let what = format!("the agent's process died{when}");
             let raise = NewFinding::new(FindingKind::Crash, severity, what, format!("its process {how}{when}"), at);
-            book.raise(NewFinding { evidence: vec![event], ..raise }, at);
+            findings.raise(NewFinding { evidence: vec![event], ..raise }, at);
             return;
         }
         let mut left = Vec::new();
@@ -246,7 +258,7 @@ impl EndingDetector {
                 why,
                 at,
             );
-            book.raise(NewFinding { evidence: vec![event], ..raise }, at);
+            findings.raise(NewFinding { evidence: vec![event], ..raise }, at);
         }
     }
 }

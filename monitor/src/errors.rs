@@ -9,7 +9,7 @@ use events::{ErrorClass, ErrorReported, Event, EventId, FindingKind, Reason, Sev
 use projections::shorten::one_line;
 
 use crate::{
-    book::{NewFinding, SessionFindings},
+    findings::{NewFinding, SessionFindings},
     rules::DetectorLimits,
     until::until,
 };
@@ -39,13 +39,13 @@ pub(crate) struct RequestErrors {
 }
 
 impl RequestErrors {
-    pub(crate) fn take(
+    pub(crate) fn apply(
         &mut self,
         event: &Event,
         error: &ErrorReported,
         at: Timestamp,
         rules: &DetectorLimits,
-        book: &mut SessionFindings,
+        findings: &mut SessionFindings,
     ) {
         let text = event.text.as_deref().unwrap_or_default();
         let Some((kind, severity)) = kind_of(error) else { return };
@@ -84,40 +84,47 @@ impl RequestErrors {
         if let Some(over) = over {
             self.until.insert(kind, over);
         }
-        book.raise(raise, at);
+        findings.raise(raise, at);
     }
 
     /// The session waits for this reason, whoever says so.
-    pub(crate) fn waits(&mut self, event: EventId, reason: Option<Reason>, at: Timestamp, book: &mut SessionFindings) {
+    pub(crate) fn waits(
+        &mut self,
+        event: EventId,
+        reason: Option<Reason>,
+        at: Timestamp,
+        findings: &mut SessionFindings,
+    ) {
         let kind = if reason == Some(Reason::Auth) { FindingKind::Auth } else { FindingKind::Quota };
-        let told = book.has(kind) || kind == FindingKind::Quota && book.has(FindingKind::RateLimit);
+        let told = findings.has(kind) || kind == FindingKind::Quota && findings.has(FindingKind::RateLimit);
         if told || !matches!(reason, Some(Reason::Auth | Reason::Quota)) {
             return;
         }
         let severity = Severity::Error;
         let why = "the session waits, and its agent says that this is why".to_owned();
         let raise = NewFinding::new(kind, severity, what(kind).to_owned(), why, at);
-        book.raise(NewFinding { evidence: vec![event], ..raise }, at);
+        findings.raise(NewFinding { evidence: vec![event], ..raise }, at);
     }
 
     /// The model answered.
-    pub(crate) fn answered(&mut self, at: Timestamp, book: &mut SessionFindings) {
-        if self.tallies.is_empty() && self.until.is_empty() && !KINDS.iter().any(|kind| book.is_open(kind.as_str())) {
+    pub(crate) fn answered(&mut self, at: Timestamp, findings: &mut SessionFindings) {
+        if self.tallies.is_empty() && self.until.is_empty() && !KINDS.iter().any(|kind| findings.is_open(kind.as_str()))
+        {
             return;
         }
         self.tallies.clear();
         self.unanswered = None;
         self.until.clear();
-        book.resolve_kinds(KINDS, at, "the model answered");
+        findings.resolve_kinds(KINDS, at, "the model answered");
     }
 
     /// A turn is over: an error nothing came after ended it. Whether there is one.
-    pub(crate) fn turn_ended(&mut self, at: Timestamp, book: &mut SessionFindings) -> bool {
+    pub(crate) fn turn_ended(&mut self, at: Timestamp, findings: &mut SessionFindings) -> bool {
         self.tallies.clear();
         let raise = self.unanswered.take();
         let failed = raise.is_some();
         if let Some(raise) = raise {
-            book.raise(raise, at);
+            findings.raise(raise, at);
         }
         failed
     }
@@ -131,12 +138,12 @@ impl RequestErrors {
         self.until.values().min().copied()
     }
 
-    pub(crate) fn ring(&mut self, at: Timestamp, book: &mut SessionFindings) {
+    pub(crate) fn ring(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         let over: Vec<FindingKind> =
             self.until.iter().filter(|(_, until)| **until <= at).map(|(kind, _)| *kind).collect();
         for kind in over {
             self.until.remove(&kind);
-            book.resolve(kind.as_str(), at, "the limit is over, as far as the agent said");
+            findings.resolve(kind.as_str(), at, "the limit is over, as far as the agent said");
         }
     }
 }

@@ -6,8 +6,8 @@ use events::{EventId, FindingKind, Severity, Timestamp, ToolKind};
 use projections::FailureKind;
 
 use crate::{
-    book::{NewFinding, SessionFindings},
-    circle,
+    findings::{NewFinding, SessionFindings},
+    loops,
     rules::DetectorLimits,
     step::ToolStep,
     text::hash_of,
@@ -51,7 +51,13 @@ impl FailureDetector {
         self.failing.clear();
     }
 
-    pub(crate) fn take(&mut self, step: &ToolStep, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
+    pub(crate) fn apply(
+        &mut self,
+        step: &ToolStep,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        findings: &mut SessionFindings,
+    ) {
         let command = match step.tool {
             ToolKind::Execute => step.command.unwrap_or(step.same),
             ToolKind::Mcp | ToolKind::Fetch => step.same,
@@ -71,7 +77,7 @@ impl FailureDetector {
         let before = known.and_then(|index| self.failing.remove(index));
         let Some(kind) = step.failed else {
             if before.is_some() {
-                book.resolve(&key(command), at, "it works now");
+                findings.resolve(&key(command), at, "it works now");
             }
             return;
         };
@@ -84,7 +90,7 @@ impl FailureDetector {
             }
             Some(_) | None => {
                 if before.is_some() {
-                    book.resolve(&key(command), at, "it fails in another way now");
+                    findings.resolve(&key(command), at, "it fails in another way now");
                 }
                 let (first_at, tests) = (step.began_at, step.tests);
                 RepeatedFailure { command, result, tests, count: 0, of_tests: 0, first_at, evidence: VecDeque::new() }
@@ -96,8 +102,8 @@ impl FailureDetector {
             failing.evidence.remove(EVIDENCE / 2);
         }
         failing.evidence.push_back(step.evidence());
-        if book.is_open(circle::KEY) {
-            book.resolve(&key(command), at, "it is part of a loop");
+        if findings.is_open(loops::KEY) {
+            findings.resolve(&key(command), at, "it is part of a loop");
         } else if failing.count >= rules.failures || failing.tests.is_some() && failing.of_tests > rules.failures {
             let count = failing.of_tests;
             let what = format!("{} failed {count} times", step.words());
@@ -106,12 +112,12 @@ impl FailureDetector {
             let raise = NewFinding::new(FindingKind::RepeatedFailure, Severity::Warning, what, why, failing.first_at);
             let evidence = failing.evidence.iter().copied().collect();
             let subject = Some(step.words());
-            book.raise(NewFinding { key: key(command), evidence, count, subject, ..raise }, at);
+            findings.raise(NewFinding { key: key(command), evidence, count, subject, ..raise }, at);
         }
         if self.failing.len() == COMMANDS
             && let Some(oldest) = self.failing.pop_front()
         {
-            book.resolve(&key(oldest.command), at, "it was not run any more");
+            findings.resolve(&key(oldest.command), at, "it was not run any more");
         }
         self.failing.push_back(failing);
     }

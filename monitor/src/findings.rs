@@ -88,7 +88,7 @@ impl SessionFindings {
             self.open.insert(finding.key.clone(), OpenFinding { finding, told });
         } else {
             let over = finding.resolved_at.unwrap_or(finding.last_at);
-            self.note_over(finding.key, over);
+            self.record_resolved(finding.key, over);
         }
     }
 
@@ -117,7 +117,7 @@ impl SessionFindings {
         self.over.iter().find(|(over, _)| over == key).map(|(_, at)| *at)
     }
 
-    fn note_over(&mut self, key: String, at: Timestamp) {
+    fn record_resolved(&mut self, key: String, at: Timestamp) {
         let before = self.over_at(&key);
         self.over.retain(|(over, _)| *over != key);
         if self.over.len() == OVER {
@@ -177,7 +177,7 @@ impl SessionFindings {
         finding.state = FindingState::Resolved;
         finding.resolved_at = Some(at);
         finding.resolution = Some(resolution.to_owned());
-        self.note_over(key.to_owned(), at);
+        self.record_resolved(key.to_owned(), at);
         self.changed.push(finding);
     }
 
@@ -257,55 +257,55 @@ mod tests {
         NewFinding { count, ..raise }
     }
 
-    fn book() -> SessionFindings {
+    fn findings() -> SessionFindings {
         SessionFindings { audible: true, ..SessionFindings::new(SessionId::from_bits(7), &[]) }
     }
 
     #[test]
     fn one_cause_has_one_finding_and_only_what_matters_is_told() {
-        let mut book = book();
-        book.raise(seen(5, 1), at(1));
-        book.raise(seen(6, 1), at(2));
-        assert_eq!(book.drain().len(), 1);
-        book.raise(seen(10, 1), at(3));
-        let told = book.drain();
+        let mut findings = findings();
+        findings.raise(seen(5, 1), at(1));
+        findings.raise(seen(6, 1), at(2));
+        assert_eq!(findings.drain().len(), 1);
+        findings.raise(seen(10, 1), at(3));
+        let told = findings.drain();
         assert_eq!((told.len(), told[0].count, told[0].first_at, told[0].last_at), (1, 10, at(1), at(3)));
-        book.raise(NewFinding { severity: Severity::Error, ..seen(11, 1) }, at(4));
-        assert_eq!(book.drain().len(), 1);
-        book.resolve("loop", at(5), "over");
-        assert_eq!(book.drain()[0].state, FindingState::Resolved);
-        book.resolve("loop", at(6), "over");
-        assert!(book.drain().is_empty());
+        findings.raise(NewFinding { severity: Severity::Error, ..seen(11, 1) }, at(4));
+        assert_eq!(findings.drain().len(), 1);
+        findings.resolve("loop", at(5), "over");
+        assert_eq!(findings.drain()[0].state, FindingState::Resolved);
+        findings.resolve("loop", at(6), "over");
+        assert!(findings.drain().is_empty());
     }
 
     #[test]
     fn what_was_over_is_not_raised_again_for_the_same_time() {
-        let mut book = book();
-        book.raise(seen(5, 1), at(3));
-        book.resolve("loop", at(5), "over");
-        let old = book.drain().remove(0);
-        book.raise(seen(5, 1), at(3));
-        book.raise(seen(5, 1), at(5));
-        assert!(book.drain().is_empty());
-        book.raise(seen(5, 1), at(9));
-        let new = book.drain().remove(0);
+        let mut findings = findings();
+        findings.raise(seen(5, 1), at(3));
+        findings.resolve("loop", at(5), "over");
+        let old = findings.drain().remove(0);
+        findings.raise(seen(5, 1), at(3));
+        findings.raise(seen(5, 1), at(5));
+        assert!(findings.drain().is_empty());
+        findings.raise(seen(5, 1), at(9));
+        let new = findings.drain().remove(0);
         assert_eq!(new.first_at, at(9), "it did not begin before the other ended");
         assert_ne!(new.id, old.id);
     }
 
     #[test]
     fn a_restart_raises_nothing_twice_and_ends_nothing_too_early() {
-        let mut before = book();
+        let mut before = findings();
         before.raise(seen(5, 1), at(3));
         let finding = before.drain().remove(0);
-        let mut after = book();
+        let mut after = findings();
         after.restore(finding);
         after.resolve("loop", at(2), "said before");
         after.raise(seen(5, 1), at(3));
         assert!(after.drain().is_empty());
         after.resolve("loop", at(4), "over");
         let over = after.drain().remove(0);
-        let mut again = book();
+        let mut again = findings();
         again.restore(over);
         again.raise(seen(5, 1), at(3));
         assert!(again.drain().is_empty());
@@ -313,13 +313,13 @@ mod tests {
 
     #[test]
     fn what_is_acknowledged_stays_so() {
-        let mut book = book();
-        book.raise(seen(5, 1), at(1));
-        let id = book.drain().remove(0).id;
-        assert!(!book.acknowledge("f0", at(2)));
-        assert!(book.acknowledge(&id, at(2)));
-        book.raise(seen(20, 1), at(3));
-        let told = book.drain();
+        let mut findings = findings();
+        findings.raise(seen(5, 1), at(1));
+        let id = findings.drain().remove(0).id;
+        assert!(!findings.acknowledge("f0", at(2)));
+        assert!(findings.acknowledge(&id, at(2)));
+        findings.raise(seen(20, 1), at(3));
+        let told = findings.drain();
         assert_eq!(told.len(), 2);
         assert!(told.iter().all(|f| f.state == FindingState::Acknowledged && f.acknowledged_at == Some(at(2))));
     }

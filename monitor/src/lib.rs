@@ -10,18 +10,19 @@
 //! and by whoever wrote to them: it can bring about a wrong finding at worst, and never ends one about an
 //! approval.
 //!
-//! Start at [`Monitor`]; `watch` is one session, `book` its findings, and each other module one sort of
+//! Start at [`Monitor`]; `watch` is one session, `findings` its findings, and each other module one sort of
 //! trouble.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 mod approvals;
-mod book;
-mod circle;
 mod conflict;
 mod context;
 mod ending;
+mod errors;
 mod failing;
+mod findings;
+mod loops;
 mod monitor;
 mod polling;
 mod risk;
@@ -29,7 +30,6 @@ mod rules;
 mod step;
 mod stuck;
 mod text;
-mod trouble;
 mod until;
 mod watch;
 

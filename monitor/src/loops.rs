@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 use events::{EventId, FindingKind, Severity, Timestamp};
 
 use crate::{
-    book::{NewFinding, SessionFindings},
+    findings::{NewFinding, SessionFindings},
     rules::DetectorLimits,
     step::{Edit, ToolStep},
 };
@@ -56,7 +56,13 @@ impl LoopDetector {
         *self = Self::default();
     }
 
-    pub(crate) fn take(&mut self, step: &ToolStep, at: Timestamp, rules: &DetectorLimits, book: &mut SessionFindings) {
+    pub(crate) fn apply(
+        &mut self,
+        step: &ToolStep,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        findings: &mut SessionFindings,
+    ) {
         if step.refused {
             return;
         }
@@ -74,11 +80,11 @@ impl LoopDetector {
         self.window.push_back(seen);
         let reverted = step.edit.is_some_and(|edit| self.edited(edit, seen, rules));
         if !self.found.is_empty() {
-            self.go_on(seen, reverted, step, at, book);
+            self.extend(seen, reverted, step, at, findings);
             return;
         }
         if reverted {
-            return self.raise_reverts(step, at, book);
+            return self.raise_reverts(step, at, findings);
         }
         if let Some(round) = self.same_again(seen, rules) {
             let what = format!("{} again and again with the same result", step.words());
@@ -89,7 +95,7 @@ impl LoopDetector {
                 round.different,
                 round.steps
             );
-            self.raise(round, what, why, step, at, book);
+            self.raise(round, what, why, step, at, findings);
         } else if let Some(round) = self.alike_again(seen, step.barren, rules) {
             let (what, why) = if self.is_one_call(seen, &round) {
                 (
@@ -105,7 +111,7 @@ impl LoopDetector {
                     ),
                 )
             };
-            self.raise(round, what, why, step, at, book);
+            self.raise(round, what, why, step, at, findings);
         }
     }
 
@@ -116,14 +122,15 @@ impl LoopDetector {
         why: String,
         step: &ToolStep,
         at: Timestamp,
-        book: &mut SessionFindings,
+        findings: &mut SessionFindings,
     ) {
         self.found = round.found;
         self.rounds = round.count;
         self.elsewhere = 0;
         let raise = NewFinding::new(FindingKind::Loop, Severity::Warning, what, why, round.first_at);
         let subject = Some(step.words());
-        book.raise(NewFinding { key: KEY.into(), evidence: round.evidence, count: round.count, subject, ..raise }, at);
+        findings
+            .raise(NewFinding { key: KEY.into(), evidence: round.evidence, count: round.count, subject, ..raise }, at);
     }
 
     /// The same step with the same result, and little else since it was made so often.
@@ -200,7 +207,7 @@ impl LoopDetector {
         back && backs.count() >= rules.loop_reverts.max(1) as usize
     }
 
-    fn raise_reverts(&mut self, step: &ToolStep, at: Timestamp, book: &mut SessionFindings) {
+    fn raise_reverts(&mut self, step: &ToolStep, at: Timestamp, findings: &mut SessionFindings) {
         let Some((last, ..)) = self.edits.back().copied() else { return };
         let of_it: Vec<_> =
             self.edits.iter().filter(|(other, ..)| other.file == last.file && is_same_place(other, &last)).collect();
@@ -215,11 +222,18 @@ impl LoopDetector {
         };
         let what = format!("{} changes a place back and forth", step.words());
         let why = format!("{count} of the last {} edits of it took back an earlier one", round.steps);
-        self.raise(round, what, why, step, at, book);
+        self.raise(round, what, why, step, at, findings);
     }
 
     /// A circle is known: does it go on?
-    fn go_on(&mut self, seen: WindowStep, reverted: bool, step: &ToolStep, at: Timestamp, book: &mut SessionFindings) {
+    fn extend(
+        &mut self,
+        seen: WindowStep,
+        reverted: bool,
+        step: &ToolStep,
+        at: Timestamp,
+        findings: &mut SessionFindings,
+    ) {
         let alike =
             seen.alike.is_some() && self.window.iter().rev().skip(1).take(8).any(|other| other.alike == seen.alike);
         if self.found.contains(&seen.same) || reverted || alike {
@@ -232,13 +246,13 @@ impl LoopDetector {
             let what = format!("{} again and again with the same result", step.words());
             let why = format!("it went on for {} more steps since it was found", self.rounds);
             let raise = NewFinding::new(FindingKind::Loop, Severity::Warning, what, why, seen.began_at);
-            book.raise(NewFinding { key: KEY.into(), evidence: vec![seen.event], count: self.rounds, ..raise }, at);
+            findings.raise(NewFinding { key: KEY.into(), evidence: vec![seen.event], count: self.rounds, ..raise }, at);
             return;
         }
         self.elsewhere += 1;
         if self.elsewhere >= ELSEWHERE {
             self.clear();
-            book.resolve(KEY, at, "the agent does something else");
+            findings.resolve(KEY, at, "the agent does something else");
         }
     }
 }

@@ -49,23 +49,23 @@ impl Monitor {
     }
 
     /// Takes a committed event; those of a session in their order. History informs and raises nothing.
-    pub fn take(&mut self, event: &Event) -> Vec<Finding> {
+    pub fn apply(&mut self, event: &Event) -> Vec<Finding> {
         let id = event.session_id;
         let mut changed = self.make_room(id);
         let again = event.position <= self.taken;
         let (watch, rules) = self.watched(id);
-        watch.take(event, again, rules);
+        watch.apply(event, again, rules);
         changed.extend(self.settle(id, event.observed_at));
         changed
     }
 
     /// Takes the reducer's word on a session, after its events. It adds what events of before a restart said,
     /// and ends what is over by the reducer's account; of a session nothing was heard of it raises nothing.
-    pub fn look(&mut self, session: &Session, now: Timestamp) -> Vec<Finding> {
+    pub fn check(&mut self, session: &Session, now: Timestamp) -> Vec<Finding> {
         let id = session.id;
         let mut changed = self.make_room(id);
         let (watch, rules) = self.watched(id);
-        watch.look(session, now, rules);
+        watch.check(session, now, rules);
         changed.extend(self.settle(id, now));
         changed
     }
@@ -93,15 +93,15 @@ impl Monitor {
     /// Notes that somebody knows of a finding; nothing when there is no open one with this id, or somebody did.
     pub fn acknowledge(&mut self, id: &str, now: Timestamp) -> Vec<Finding> {
         let found =
-            self.sessions.values_mut().find(|watched| watched.watch.book.open().any(|finding| finding.id == id));
+            self.sessions.values_mut().find(|watched| watched.watch.findings.open().any(|finding| finding.id == id));
         let Some(watched) = found else { return Vec::new() };
-        watched.watch.book.acknowledge(id, now);
-        watched.watch.book.drain()
+        watched.watch.findings.acknowledge(id, now);
+        watched.watch.findings.drain()
     }
 
     /// The findings that are open, of all sessions.
     pub fn open(&self) -> impl Iterator<Item = &Finding> {
-        self.sessions.values().flat_map(|watched| watched.watch.book.open())
+        self.sessions.values().flat_map(|watched| watched.watch.findings.open())
     }
 
     /// How many sessions are watched.
@@ -112,8 +112,8 @@ impl Monitor {
 
     /// How many things are remembered, of all sessions: steps, calls, findings.
     #[must_use]
-    pub fn held(&self) -> usize {
-        self.sessions.values().map(|watched| watched.watch.held()).sum()
+    pub fn memory_size(&self) -> usize {
+        self.sessions.values().map(|watched| watched.watch.memory_size()).sum()
     }
 
     fn watched(&mut self, id: SessionId) -> (&mut SessionWatch, &DetectorLimits) {
@@ -132,8 +132,8 @@ impl Monitor {
         }
         let oldest = self.sessions.iter().min_by_key(|(id, watched)| (watched.watch.clock(), **id)).map(|(id, _)| *id);
         let Some(mut oldest) = oldest.and_then(|oldest| self.forget(oldest)) else { return Vec::new() };
-        oldest.watch.give_up();
-        oldest.watch.book.drain()
+        oldest.watch.abandon();
+        oldest.watch.findings.drain()
     }
 
     fn forget(&mut self, id: SessionId) -> Option<WatchedSession> {
@@ -146,7 +146,7 @@ impl Monitor {
 
     fn settle(&mut self, id: SessionId, now: Timestamp) -> Vec<Finding> {
         let Some(watched) = self.sessions.get_mut(&id) else { return Vec::new() };
-        let changed = watched.watch.book.drain();
+        let changed = watched.watch.findings.drain();
         let now = now.max(watched.watch.clock());
         if watched.watch.is_over(now) {
             self.forget(id);

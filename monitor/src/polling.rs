@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use events::{EventId, FindingKind, Severity, Timestamp};
 
 use crate::{
-    book::{NewFinding, SessionFindings},
+    findings::{NewFinding, SessionFindings},
     rules::DetectorLimits,
     step::ToolStep,
 };
@@ -55,12 +55,12 @@ impl Polling {
     }
 
     /// Takes a step of one who waits; false when it is not one.
-    pub(crate) fn take(
+    pub(crate) fn apply(
         &mut self,
         step: &ToolStep,
         at: Timestamp,
         rules: &DetectorLimits,
-        book: &mut SessionFindings,
+        findings: &mut SessionFindings,
     ) -> bool {
         let known = self.watched.iter().position(|watched| watched.same == step.same);
         let waited = std::mem::replace(&mut self.waited, false);
@@ -70,7 +70,7 @@ impl Polling {
             // Who works meanwhile does not only wait.
             if (step.edit.is_some() || self.elsewhere >= ELSEWHERE) && !self.watched.is_empty() {
                 self.watched.clear();
-                book.resolve(KEY, at, "the agent does something else");
+                findings.resolve(KEY, at, "the agent does something else");
             }
             return false;
         }
@@ -81,7 +81,7 @@ impl Polling {
             // Only the waiting, without a look.
             Some(_) | None => {
                 if known.is_some() {
-                    book.resolve(KEY, at, "what is waited for changed");
+                    findings.resolve(KEY, at, "what is waited for changed");
                 }
                 PolledStep {
                     same: step.same,
@@ -110,7 +110,7 @@ impl Polling {
             let raise = NewFinding::new(FindingKind::Loop, Severity::Warning, what, why, watched.first_at);
             let evidence = watched.evidence.iter().copied().collect();
             let subject = Some(step.words());
-            book.raise(NewFinding { key: KEY.into(), evidence, count: watched.unchanged, subject, ..raise }, at);
+            findings.raise(NewFinding { key: KEY.into(), evidence, count: watched.unchanged, subject, ..raise }, at);
         }
         if self.watched.len() == WATCHED {
             self.watched.pop_front();

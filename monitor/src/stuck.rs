@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use events::{EventId, FindingKind, Severity, Timestamp};
 
 use crate::{
-    book::{NewFinding, SessionFindings},
+    findings::{NewFinding, SessionFindings},
     rules::DetectorLimits,
 };
 
@@ -53,29 +53,29 @@ impl StuckDetector {
     }
 
     /// Something was heard of the session's work.
-    pub(crate) fn heard(&mut self, event: EventId, at: Timestamp, book: &mut SessionFindings) {
+    pub(crate) fn progress(&mut self, event: EventId, at: Timestamp, findings: &mut SessionFindings) {
         self.progress_at = self.progress_at.max(at);
         self.last = Some(event);
-        book.resolve(SILENT, at, "it goes on");
+        findings.resolve(SILENT, at, "it goes on");
     }
 
     /// The model answered, or a tool did: whatever was tried again worked.
-    pub(crate) fn answered(&mut self, at: Timestamp, book: &mut SessionFindings) {
+    pub(crate) fn answered(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         if self.since.is_some() {
             self.retries = 0;
             self.since = None;
             self.attempts.clear();
-            book.resolve(RETRYING, at, "the model answered");
+            findings.resolve(RETRYING, at, "the model answered");
         }
     }
 
     /// The turn is over.
-    pub(crate) fn ended(&mut self, at: Timestamp, book: &mut SessionFindings) {
+    pub(crate) fn ended(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         self.retries = 0;
         self.since = None;
         self.attempts.clear();
-        book.resolve(SILENT, at, "the turn is over");
-        book.resolve(RETRYING, at, "the turn is over");
+        findings.resolve(SILENT, at, "the turn is over");
+        findings.resolve(RETRYING, at, "the turn is over");
     }
 
     /// An attempt failed (`counts`), or somebody sees that it is tried again.
@@ -86,7 +86,7 @@ impl StuckDetector {
         words: &str,
         at: Timestamp,
         rules: &DetectorLimits,
-        book: &mut SessionFindings,
+        findings: &mut SessionFindings,
     ) {
         let since = *self.since.get_or_insert(at);
         if counts {
@@ -108,21 +108,32 @@ impl StuckDetector {
         };
         let evidence = if self.attempts.is_empty() { vec![event] } else { self.attempts.iter().copied().collect() };
         let raise = NewFinding::new(FindingKind::Stuck, Severity::Error, what, why, since);
-        book.raise(NewFinding { key: RETRYING.into(), evidence, count: self.retries.max(1), ..raise }, at);
+        findings.raise(NewFinding { key: RETRYING.into(), evidence, count: self.retries.max(1), ..raise }, at);
     }
 
     /// When silence has lasted too long.
-    pub(crate) fn due(&self, work: PendingWork, rules: &DetectorLimits, book: &SessionFindings) -> Option<Timestamp> {
+    pub(crate) fn due(
+        &self,
+        work: PendingWork,
+        rules: &DetectorLimits,
+        findings: &SessionFindings,
+    ) -> Option<Timestamp> {
         let limit = match work {
             PendingWork::Model => rules.stuck_ms,
             PendingWork::Tool => rules.stuck_tool_ms,
             PendingWork::None | PendingWork::Patient => return None,
         };
-        (!book.is_open(SILENT)).then(|| self.progress_at.plus_ms(limit))
+        (!findings.is_open(SILENT)).then(|| self.progress_at.plus_ms(limit))
     }
 
     /// Silence has lasted too long.
-    pub(crate) fn ring(&mut self, work: PendingWork, what: Option<&str>, at: Timestamp, book: &mut SessionFindings) {
+    pub(crate) fn ring(
+        &mut self,
+        work: PendingWork,
+        what: Option<&str>,
+        at: Timestamp,
+        findings: &mut SessionFindings,
+    ) {
         let minutes = at.since_ms(self.progress_at) / 60_000;
         let (what, waits) = match (work, what) {
             (PendingWork::Tool, Some(tool)) => {
@@ -135,7 +146,7 @@ impl StuckDetector {
         let why = format!("the turn is open, {waits}, and nothing was heard of it for {minutes} min");
         let raise = NewFinding::new(FindingKind::Stuck, Severity::Warning, what, why, self.progress_at);
         let evidence = self.last.into_iter().collect();
-        book.raise(NewFinding { key: SILENT.into(), evidence, ..raise }, at);
+        findings.raise(NewFinding { key: SILENT.into(), evidence, ..raise }, at);
         // Without a finding (history, switched off) it must not ring again at once.
         self.progress_at = at;
     }

@@ -213,7 +213,7 @@ fn no_word_of_a_transcript_ends_an_approval() {
         event.sequence += 1;
         (event.derived, event.source, event.payload) = (false, Source::Transcript, payload);
         event.text = Some(texts[n % texts.len()].into());
-        stage.monitor.take(&event);
+        stage.monitor.apply(&event);
     }
     assert!(stage.monitor.open().any(|finding| finding.kind == RiskyApproval));
 }
@@ -463,10 +463,10 @@ fn a_restart_with_nothing_but_the_findings_goes_on_where_it_was() {
         state.fold(event);
     }
     let now = last.observed_at.plus_ms(30_000);
-    assert!(monitor.look(state.view(), now).is_empty(), "it still waits");
+    assert!(monitor.check(state.view(), now).is_empty(), "it still waits");
     assert!(monitor.advance(now.plus_ms(60_000)).is_empty());
     state.session.pending_approvals.clear();
-    let told = monitor.look(&state.session, now.plus_ms(61_000));
+    let told = monitor.check(&state.session, now.plus_ms(61_000));
     assert_eq!((told.len(), told[0].kind, told[0].state), (1, Approval, FindingState::Resolved));
     // An open turn of before the restart is as silent as it is.
     let mut quiet = at_work();
@@ -476,11 +476,11 @@ fn a_restart_with_nothing_but_the_findings_goes_on_where_it_was() {
     let mut monitor = Monitor::new(DetectorLimits::default());
     let mut told = Vec::new();
     for event in &quiet.log {
-        told.extend(monitor.take(event));
+        told.extend(monitor.apply(event));
         state.fold(event);
     }
     let end = quiet.log.last().unwrap().observed_at;
-    told.extend(monitor.look(state.view(), end.plus_ms(1_000)));
+    told.extend(monitor.check(state.view(), end.plus_ms(1_000)));
     assert!(told.is_empty(), "{told:?}");
     assert_eq!(monitor.advance(end.plus_ms(700_000)).first().map(|f| f.kind), Some(Stuck));
 }
@@ -499,7 +499,7 @@ fn what_is_told_again_of_a_session_that_died_does_not_bring_it_back() {
     after.restore(stage.monitor.open().cloned(), 0);
     for monitor in [&mut stage.monitor, &mut after] {
         for event in &log {
-            let told = monitor.take(&events::Event { history: true, ..event.clone() });
+            let told = monitor.apply(&events::Event { history: true, ..event.clone() });
             assert!(told.is_empty(), "{told:?}");
         }
         assert_eq!(monitor.open().map(|finding| finding.kind).collect::<Vec<_>>(), [Crash]);
@@ -509,7 +509,7 @@ fn what_is_told_again_of_a_session_that_died_does_not_bring_it_back() {
     let mut told = Vec::new();
     for history in [true, false] {
         for event in &log {
-            told.extend(early.take(&events::Event { history, ..event.clone() }));
+            told.extend(early.apply(&events::Event { history, ..event.clone() }));
         }
         assert_eq!(told.iter().any(|finding| finding.kind == Crash), !history);
     }
@@ -517,7 +517,7 @@ fn what_is_told_again_of_a_session_that_died_does_not_bring_it_back() {
     let last = log.iter().rfind(|event| matches!(event.payload, Payload::UserPrompt(_))).unwrap();
     let observed_at = end.plus_ms(60_000);
     let prompt = events::Event { position: stage.log.len() as u64 + 99, observed_at, ..last.clone() };
-    assert!(after.take(&prompt).iter().any(|f| f.kind == Crash && f.state == FindingState::Resolved));
+    assert!(after.apply(&prompt).iter().any(|f| f.kind == Crash && f.state == FindingState::Resolved));
 }
 
 #[test]

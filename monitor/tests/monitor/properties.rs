@@ -46,7 +46,7 @@ fn fed(monitor: &mut Monitor, log: &[Event], step: Option<i64>, end: Timestamp) 
                 told.extend(monitor.advance(now));
             }
         }
-        told.extend(monitor.take(event));
+        told.extend(monitor.apply(event));
         now = now.max(event.observed_at);
     }
     told.extend(monitor.advance(end));
@@ -143,7 +143,7 @@ fn memory_is_bounded() {
             s.call("Bash", events::ToolKind::Execute, &format!("echo {n}"), "{}");
         }
         stage.play(&s.lines);
-        worst = worst.max(stage.monitor.held());
+        worst = worst.max(stage.monitor.memory_size());
         assert!(stage.monitor.sessions() <= 8);
         monitor = stage.monitor;
     }

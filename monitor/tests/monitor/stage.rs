@@ -182,7 +182,7 @@ impl Stage {
         let observed_at = event.observed_at;
         self.give(event);
         self.conclude(conclusions, observed_at);
-        self.look();
+        self.check();
     }
 
     /// Lets time pass up to `at` (ms).
@@ -246,15 +246,15 @@ impl Stage {
 
     fn give(&mut self, event: Event) {
         let now = event.observed_at;
-        let changed = self.monitor.take(&event);
+        let changed = self.monitor.apply(&event);
         self.note(now, changed);
         self.log.push(event);
     }
 
-    pub(crate) fn look(&mut self) {
+    pub(crate) fn check(&mut self) {
         if self.looks {
             let now = self.now;
-            let changed = self.monitor.look(self.state.view(), now);
+            let changed = self.monitor.check(self.state.view(), now);
             self.note(now, changed);
         }
     }

@@ -39,7 +39,7 @@ fn found(kept: &[Kept], until: Timestamp) -> Vec<Finding> {
     let mut found = Vec::new();
     for (index, event) in events.iter().enumerate() {
         found.extend(monitor.advance(event.observed_at));
-        found.extend(monitor.take(event));
+        found.extend(monitor.apply(event));
         let state = states.entry(event.session_id).or_insert_with(|| {
             let id = Some(event.provider_session_id.clone());
             SessionState::new(
@@ -52,7 +52,7 @@ fn found(kept: &[Kept], until: Timestamp) -> Vec<Finding> {
         });
         state.fold(event);
         if events.get(index + 1).is_none_or(|next| !next.derived) {
-            found.extend(monitor.look(state.view(), event.observed_at));
+            found.extend(monitor.check(state.view(), event.observed_at));
         }
     }
     found.extend(monitor.advance(until));
