@@ -25,7 +25,7 @@ pub trait Facts {
     fn reached(&self, search: &SearchScope) -> SecretsBelow;
 
     /// What a look into a file that would be printed shows.
-    fn look(&self, path: &Path) -> FileInspection;
+    fn inspect(&self, path: &Path) -> FileInspection;
 
     /// What the file system says of a file that would be changed.
     fn entry(&self, path: &Path) -> FileEntry;
@@ -203,7 +203,7 @@ impl Facts for StubFacts {
         if found.is_empty() { SecretsBelow::Nothing } else { SecretsBelow::Secrets(found) }
     }
 
-    fn look(&self, path: &Path) -> FileInspection {
+    fn inspect(&self, path: &Path) -> FileInspection {
         match self.files.get(path) {
             None => FileInspection::NoFile,
             Some(bytes) if bytes.windows(9).any(|text| text == b"password=") => FileInspection::Secret,

@@ -103,7 +103,7 @@ impl WorkingDir {
     /// # Errors
     /// A sentence that says why not.
     pub(crate) fn printable(&self, path: &Path, facts: &dyn Facts) -> Result<(), String> {
-        match facts.look(path) {
+        match facts.inspect(path) {
             FileInspection::NoFile | FileInspection::Plain => Ok(()),
             FileInspection::Secret => Err(format!("`{}` holds what looks like a secret.", path.display())),
             FileInspection::Unknown => Err(format!("`{}` is too large to be searched for secrets.", path.display())),

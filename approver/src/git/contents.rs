@@ -36,15 +36,15 @@ impl Operands {
     ///
     /// # Errors
     /// A sentence that names what is not known to be one or the other.
-    pub(super) fn new(asked: &GitSubcommand, place: &WorkingDir, facts: &dyn Facts) -> Result<Self, String> {
+    pub(super) fn new(asked: &GitSubcommand, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Self, String> {
         let mut found = Self::default();
         let (free, behind) = asked.operands.split_at(asked.operands.len() - asked.behind);
         for word in free {
             let there = |base: &PathBuf| facts.read(&base.join(word), 0) != FileContent::Missing;
-            let here = place.bases.iter().filter(|base| there(base)).count();
+            let here = working_dir.bases.iter().filter(|base| there(base)).count();
             let is_path = !asked.dashes && (word.contains('*') || here > 0 || !found.paths.is_empty());
             if is_path {
-                if here > 0 && here < place.bases.len() {
+                if here > 0 && here < working_dir.bases.len() {
                     return Err(format!("It is not known whether `{word}` is a file where git would run."));
                 }
                 found.paths.push(word.clone());
@@ -52,8 +52,8 @@ impl Operands {
             }
             let revision = revision::parse(word).ok_or_else(|| format!("`{word}` is no plain name of a commit."))?;
             match revision.path {
-                Some(path) if path.starts_with("./") => found.in_commits.extend(place.readable(path, facts)?),
-                Some(path) => found.in_commits.push(place.workspace.join(path)),
+                Some(path) if path.starts_with("./") => found.in_commits.extend(working_dir.readable(path, facts)?),
+                Some(path) => found.in_commits.push(working_dir.workspace.join(path)),
                 None => {}
             }
             found.commits.push(revision.peeled);
@@ -73,13 +73,13 @@ pub(super) fn check(
     asked: &GitSubcommand,
     operands: &Operands,
     dir: &Path,
-    place: &WorkingDir,
+    working_dir: &WorkingDir,
     facts: &dyn Facts,
 ) -> Result<Vec<String>, String> {
-    let bound = bound(asked, operands, place, facts)?;
+    let bound = bound(asked, operands, working_dir, facts)?;
     for path in &bound {
         if let PathBound::Below(path) = path {
-            plain(path, &operands.in_commits, place, facts)?;
+            plain(path, &operands.in_commits, working_dir, facts)?;
         }
     }
     let tracked = match facts.read(&dir.join("index"), 64 * 1024 * 1024) {
@@ -89,26 +89,27 @@ pub(super) fn check(
     };
     let history = looks_into_commits(name, asked, operands);
     let search = SearchScope {
-        dir: place.workspace.clone(),
-        cwd: place.workspace.clone(),
+        dir: working_dir.workspace.clone(),
+        cwd: working_dir.workspace.clone(),
         reader: SearchReader::Everything(GrepFilter::default()),
     };
     match &tracked {
-        None => place.reaches_no_secret(&search, facts)?,
+        None => working_dir.reaches_no_secret(&search, facts)?,
         Some(tracked) => {
             let reached = |path: &&PathBuf| {
-                let whole = place.workspace.join(path);
+                let whole = working_dir.workspace.join(path);
                 is_secret(path) && (bound.is_empty() || bound.iter().any(|bound| bound.reaches(&whole)))
             };
             if let Some(secret) = tracked.iter().find(reached) {
                 return Err(format!("`{}` may hold secrets, is tracked and would be printed.", secret.display()));
             }
             let within = |path: &&PathBuf| bound.is_empty() || bound.iter().any(|bound| bound.reaches(path));
-            let suspects = tracked.iter().filter(|path| may_hold_secret(path)).map(|path| place.workspace.join(path));
+            let suspects =
+                tracked.iter().filter(|path| may_hold_secret(path)).map(|path| working_dir.workspace.join(path));
             if let Some(secret) = suspects
                 .filter(|path| within(&path))
                 .take(MAX_SUSPECTS)
-                .find(|path| facts.look(path) == FileInspection::Secret)
+                .find(|path| facts.inspect(path) == FileInspection::Secret)
             {
                 return Err(format!("`{}` holds what looks like a secret and is tracked.", secret.display()));
             }
@@ -120,7 +121,7 @@ pub(super) fn check(
     // What lies there and is not tracked may have been once.
     if let crate::SecretsBelow::Secrets(found) = facts.reached(&search) {
         let lies = |secret: &&PathBuf| {
-            let inside = secret.strip_prefix(&place.workspace).unwrap_or(secret);
+            let inside = secret.strip_prefix(&working_dir.workspace).unwrap_or(secret);
             let covered = is_left_out_of_history(inside) || inside.iter().any(|part| part == ".git");
             !covered && (bound.is_empty() || bound.iter().any(|bound| bound.reaches(secret)))
         };
@@ -166,13 +167,13 @@ impl PathBound {
 fn bound(
     asked: &GitSubcommand,
     operands: &Operands,
-    place: &WorkingDir,
+    working_dir: &WorkingDir,
     facts: &dyn Facts,
 ) -> Result<Vec<PathBound>, String> {
     let mut bound: Vec<PathBound> = operands.in_commits.iter().cloned().map(PathBound::Below).collect();
     for word in &operands.paths {
         let Some(star) = word.find('*') else {
-            bound.extend(place.readable(word, facts)?.into_iter().map(PathBound::Below));
+            bound.extend(working_dir.readable(word, facts)?.into_iter().map(PathBound::Below));
             continue;
         };
         let dir = word[..star].rsplit_once('/').map_or(".", |(dir, _)| dir);
@@ -181,7 +182,8 @@ fn bound(
         if !known {
             return Err(format!("`{word}` is a pattern, which may mean a secret."));
         }
-        bound.extend(place.readable(dir, facts)?.into_iter().map(|dir| PathBound::Ending(dir, ending.to_owned())));
+        bound
+            .extend(working_dir.readable(dir, facts)?.into_iter().map(|dir| PathBound::Ending(dir, ending.to_owned())));
     }
     // A commit by itself is not bound by the files that are named beside it.
     let whole = operands.paths.is_empty() && operands.commits.len() > operands.in_commits.len();
@@ -191,10 +193,10 @@ fn bound(
 
 /// Whether the files that are named hold nothing that looks like a secret now. Of one that is only in commits nothing
 /// is known; sources are what is looked at so all day.
-fn plain(path: &Path, in_commits: &[PathBuf], place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
-    place.printable(path, facts)?;
+fn plain(path: &Path, in_commits: &[PathBuf], working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
+    working_dir.printable(path, facts)?;
     let gone = in_commits.iter().any(|named| named == path)
-        && facts.look(path) == FileInspection::NoFile
+        && facts.inspect(path) == FileInspection::NoFile
         && !facts.is_directory(path);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
     if gone && !SOURCES.contains(&ending.as_str()) {
@@ -241,7 +243,7 @@ pub(super) fn reflog(name: &str, asked: &GitSubcommand, dir: &Path, facts: &dyn 
         FileContent::Missing => facts.read(&dir.join("reftable"), 0) == FileContent::Missing,
         FileContent::Unreadable => false,
         FileContent::Bytes(bytes) => {
-            !String::from_utf8_lossy(&bytes).contains("://") && facts.look(&file) == FileInspection::Plain
+            !String::from_utf8_lossy(&bytes).contains("://") && facts.inspect(&file) == FileInspection::Plain
         }
     };
     if clean { Ok(()) } else { Err("The reflog may hold an address with a credential.".into()) }

@@ -106,12 +106,12 @@ impl<'a> SafeCommand<'a> {
     }
 
     /// Takes the operands over as they were written.
-    pub(super) fn keep(&mut self, rest: &[ShellWord]) {
+    pub(super) fn add_words(&mut self, rest: &[ShellWord]) {
         self.words = rest.iter().map(|word| word.text.clone()).collect();
     }
 
     /// Takes over operands, so that none is taken for another: commits, then a `--`, then paths.
-    pub(super) fn take(&mut self, name: &str, operands: Operands) {
+    pub(super) fn add_operands(&mut self, name: &str, operands: Operands) {
         self.behind = operands.commits;
         // What is left out would leave commits out, too.
         if name == "log" && operands.paths.is_empty() && !operands.left_out.is_empty() {

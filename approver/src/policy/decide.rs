@@ -20,8 +20,8 @@ pub(super) fn explain(policy: &Policy, request: &PermissionRequest, facts: &dyn 
     if request.kind == RequestKind::Command {
         command(policy, request, facts)
     } else {
-        let place = WorkingDir::new(request, facts);
-        let part = RequestPart::Other { place: place.as_ref().map_err(String::as_str) };
+        let working_dir = WorkingDir::new(request, facts);
+        let part = RequestPart::Other { working_dir: working_dir.as_ref().map_err(String::as_str) };
         let judged = judge(policy, request, &part, facts, "No rule allows this.");
         conclude(vec![judged.explained(Vec::new())], None, Vec::new(), None)
     }
@@ -29,8 +29,8 @@ pub(super) fn explain(policy: &Policy, request: &PermissionRequest, facts: &dyn 
 
 fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> Explanation {
     let text = request.command.as_deref().unwrap_or_default();
-    let place = WorkingDir::new(request, facts);
-    let understood = shell::understand(text).and_then(|line| wrapped(&line, &place, facts).map(|()| line));
+    let working_dir = WorkingDir::new(request, facts);
+    let understood = shell::understand(text).and_then(|line| wrapped(&line, &working_dir, facts).map(|()| line));
     let line = match understood {
         Ok(line) => line,
         Err(why) => {
@@ -39,13 +39,13 @@ fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> E
         }
     };
     let wrapper: Vec<String> = line.wrapper.iter().flatten().map(|word| word.text.clone()).collect();
-    let places = places(&line, &place, facts);
+    let places = places(&line, &working_dir, facts);
     let (mut parts, mut rewrites) = (Vec::new(), Vec::new());
-    for (command, place) in line.commands.iter().zip(&places) {
-        let known = place.clone().and_then(|place| tools::judge(command, &place, facts));
+    for (command, working_dir) in line.commands.iter().zip(&places) {
+        let known = working_dir.clone().and_then(|working_dir| tools::judge(command, &working_dir, facts));
         let part = RequestPart::Command {
             command,
-            place: place.as_ref().map_err(String::as_str),
+            working_dir: working_dir.as_ref().map_err(String::as_str),
             known: known.as_ref().map_err(String::as_str),
             wrapper: &wrapper,
         };
@@ -61,19 +61,19 @@ fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> E
 }
 
 /// Whether the shell around a line is a program outside the workspace.
-fn wrapped(line: &CommandLine, place: &Result<WorkingDir, String>, facts: &dyn Facts) -> Result<(), String> {
+fn wrapped(line: &CommandLine, working_dir: &Result<WorkingDir, String>, facts: &dyn Facts) -> Result<(), String> {
     let Some(shell) = line.wrapper.iter().flatten().next() else { return Ok(()) };
-    let Ok(place) = place else { return Ok(()) };
+    let Ok(working_dir) = working_dir else { return Ok(()) };
     let name = shell.text.as_str();
     let files =
         if name.contains('/') { facts.canonical(Path::new(name)).into_iter().collect() } else { facts.program(name) };
-    tools::outside(name, &files, place)
+    tools::outside(name, &files, working_dir)
 }
 
 /// Where each command of a line runs. Only a `cd` that begins the line and must succeed is followed.
 fn places(
     line: &CommandLine,
-    place: &Result<WorkingDir, String>,
+    working_dir: &Result<WorkingDir, String>,
     facts: &dyn Facts,
 ) -> Vec<Result<WorkingDir, String>> {
     let moves = |word: &str| matches!(word, "cd" | "pushd" | "popd" | "chdir");
@@ -82,14 +82,14 @@ fn places(
         [] => false,
     };
     let Some((first, rest)) = line.commands.split_first() else { return Vec::new() };
-    let mut all = vec![place.clone()];
-    let mut behind = place.clone();
+    let mut all = vec![working_dir.clone()];
+    let mut behind = working_dir.clone();
     if changes(first) && !rest.is_empty() {
         behind = match (first.then, first.texts().as_slice()) {
-            (Separator::And, ["cd", dir]) => behind.and_then(|place| place.moved(dir, facts)),
+            (Separator::And, ["cd", dir]) => behind.and_then(|working_dir| working_dir.moved(dir, facts)),
             _ => Err("A `cd` is only followed at the beginning, with `&&` behind it.".into()),
         };
-        all = vec![behind.clone().and(place.clone())];
+        all = vec![behind.clone().and(working_dir.clone())];
     }
     if rest.iter().any(changes) {
         let lost = Err("A `cd` is only followed at the beginning, with `&&` behind it.".to_owned());

@@ -55,7 +55,7 @@ pub(super) enum RequestPart<'a> {
     Command {
         command: &'a SimpleCommand,
         /// Where it runs; or why that cannot be told, or why the line as a whole is not followed.
-        place: Result<&'a WorkingDir, &'a str>,
+        working_dir: Result<&'a WorkingDir, &'a str>,
         /// What the tables know of it.
         known: Result<&'a tools::ReadOnlyCommand, &'a str>,
         /// The shell around the line.
@@ -64,7 +64,7 @@ pub(super) enum RequestPart<'a> {
     /// A line that is not understood: its text, and why.
     Text { text: &'a str, why: &'a str },
     /// Something else than a command.
-    Other { place: Result<&'a WorkingDir, &'a str> },
+    Other { working_dir: Result<&'a WorkingDir, &'a str> },
 }
 
 /// The words of a command in a rule.
@@ -180,8 +180,8 @@ impl PolicyRule {
         facts: &dyn Facts,
     ) -> Result<(), String> {
         let began = || [Some(request.cwd.clone()), facts.canonical(&request.cwd)].into_iter().flatten();
-        let place = match part {
-            RequestPart::Command { place, .. } | RequestPart::Other { place } => Some(*place),
+        let working_dir = match part {
+            RequestPart::Command { working_dir, .. } | RequestPart::Other { working_dir } => Some(*working_dir),
             RequestPart::Text { .. } => None,
         };
         let other = || Err("It is for another directory.".to_owned());
@@ -189,10 +189,10 @@ impl PolicyRule {
             if !request.cwd_is_certain {
                 return Err("It is not known in which directory it would run.".into());
             }
-            let real = match place {
-                Some(Ok(place)) => place.runs_in().is_some_and(|dir| {
+            let real = match working_dir {
+                Some(Ok(working_dir)) => working_dir.runs_in().is_some_and(|dir| {
                     // As it is written it may be a link; behind a `cd` only the real one is known.
-                    cwd.is_match(dir) || place.bases.len() == 1 && began().any(|dir| cwd.is_match(dir))
+                    cwd.is_match(dir) || working_dir.bases.len() == 1 && began().any(|dir| cwd.is_match(dir))
                 }),
                 // Without a place nothing more is known than where it began.
                 Some(Err(_)) | None => {
@@ -201,7 +201,8 @@ impl PolicyRule {
             };
             return if real { Ok(()) } else { other() };
         }
-        let bases = place.and_then(Result::ok).into_iter().flat_map(|place| place.bases.iter().cloned());
+        let bases =
+            working_dir.and_then(Result::ok).into_iter().flat_map(|working_dir| working_dir.bases.iter().cloned());
         if !request.cwd_is_certain || began().chain(bases).any(|dir| cwd.is_match(dir)) {
             return Ok(());
         }
@@ -216,8 +217,8 @@ impl PolicyRule {
     fn allows(&self, request: &PermissionRequest, part: &RequestPart<'_>, facts: &dyn Facts) -> Result<(), String> {
         match part {
             RequestPart::Text { why, .. } => return Err((*why).to_owned()),
-            RequestPart::Command { command, place, known, .. } => {
-                let place = place.map_err(str::to_owned)?;
+            RequestPart::Command { command, working_dir, known, .. } => {
+                let working_dir = working_dir.map_err(str::to_owned)?;
                 if let Some(pattern) = &self.command {
                     if command.words.iter().any(|word| word.glob) {
                         return Err("It has a pattern of file names.".into());
@@ -228,7 +229,7 @@ impl PolicyRule {
                     if !pattern.allows(&command.texts()) {
                         return Err("Its words are others.".into());
                     }
-                    runs(command, place, facts)?;
+                    runs(command, working_dir, facts)?;
                 }
                 if self.known.is_some() {
                     let known = known.map_err(str::to_owned)?;
@@ -241,12 +242,12 @@ impl PolicyRule {
                     if known.paths.is_empty() {
                         return Err("It names no path.".into());
                     }
-                    every(globs, &known.paths, &place.workspace)?;
+                    every(globs, &known.paths, &working_dir.workspace)?;
                 }
             }
-            RequestPart::Other { place } => {
+            RequestPart::Other { working_dir } => {
                 if self.known.is_some() || self.paths.is_some() {
-                    self.files(request, place.map_err(str::to_owned)?, facts)?;
+                    self.files(request, working_dir.map_err(str::to_owned)?, facts)?;
                 }
                 if let Some(domain) = &self.domain {
                     let url = request.url.as_deref().ok_or("It names no address.")?;
@@ -259,28 +260,32 @@ impl PolicyRule {
         Ok(())
     }
 
-    fn files(&self, request: &PermissionRequest, place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
+    fn files(&self, request: &PermissionRequest, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
         if request.paths.is_empty() {
             return Err("It names no file.".into());
         }
         let edits = matches!(request.kind, RequestKind::Edit | RequestKind::Write);
         for path in &request.paths {
             let written = path.to_str().ok_or("The name of a file is no text.")?;
-            place.counts(written)?;
+            working_dir.counts(written)?;
             if self.known.is_some() {
-                if edits { place.editable(written, facts)? } else { place.readable(written, facts).map(|_| ())? }
+                if edits {
+                    working_dir.editable(written, facts)?
+                } else {
+                    working_dir.readable(written, facts).map(|_| ())?
+                }
             }
             if let Some(globs) = &self.paths {
-                let from = place.bases.first().ok_or("There is no directory.")?;
+                let from = working_dir.bases.first().ok_or("There is no directory.")?;
                 let real = facts.canonical(&from.join(path)).ok_or("It cannot be told what file it is.")?;
                 let kept = |path: &Path| if edits { is_protected(path) } else { is_secret(path) };
                 if kept(path) || kept(&real) || facts.is_private(&real) {
                     return Err(format!("No pattern allows `{written}`."));
                 }
-                every(globs, &[real], &place.workspace)?;
+                every(globs, &[real], &working_dir.workspace)?;
             }
             if !edits {
-                reads(written, place, facts)?;
+                reads(written, working_dir, facts)?;
             }
         }
         Ok(())
@@ -370,7 +375,7 @@ fn split(text: &str) -> Vec<String> {
 }
 
 /// Whether the program is a bare name of one outside the workspace, or the shell's own.
-fn runs(command: &SimpleCommand, place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
+fn runs(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     let Some(first) = command.words.first() else { return Err("It has no words.".into()) };
     if first.bare && tools::tool(&first.text).is_some_and(|tool| tool.builtin) {
         return Ok(());
@@ -378,18 +383,18 @@ fn runs(command: &SimpleCommand, place: &WorkingDir, facts: &dyn Facts) -> Resul
     if command.words.iter().any(|word| word.zsh) {
         return Err("zsh may take a word of it for a pattern.".into());
     }
-    tools::resolved(first, place, facts)
+    tools::resolved(first, working_dir, facts)
 }
 
 /// What a tool that reads a path may see of it: of a directory all that is below.
-fn reads(written: &str, place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
-    let from = place.bases.first().ok_or("There is no directory.")?;
+fn reads(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
+    let from = working_dir.bases.first().ok_or("There is no directory.")?;
     let real = facts.canonical(&from.join(written)).ok_or("It cannot be told what file it is.")?;
     if facts.is_directory(&real) {
         let reader = SearchReader::Everything(GrepFilter::default());
-        return place.reaches_no_secret(&SearchScope { dir: real.clone(), cwd: real, reader }, facts);
+        return working_dir.reaches_no_secret(&SearchScope { dir: real.clone(), cwd: real, reader }, facts);
     }
-    place.printable(&real, facts)?;
+    working_dir.printable(&real, facts)?;
     // A name with brackets may be just that.
     let pattern = written.contains(['*', '?', '[', '{']) && facts.read(&real, 0) == FileContent::Missing;
     if pattern { Err(format!("`{written}` is a pattern, which may mean a secret.")) } else { Ok(()) }

@@ -118,7 +118,9 @@ fn find(words: &[&str], read: &mut dyn FnMut(&str) -> Result<(), String>) -> Res
         let value = words.next().ok_or_else(|| format!("`{word}` of `find` is without its value."))?;
         if of(WITH_PATH) {
             read(value)?;
-        } else if of(WITH_WORD) && !ValueKind::Word.holds(value) || of(WITH_NUMBER) && !ValueKind::Number.holds(value) {
+        } else if of(WITH_WORD) && !ValueKind::Word.accepts(value)
+            || of(WITH_NUMBER) && !ValueKind::Number.accepts(value)
+        {
             return Err(format!("`{word} {value}` of `find` is not known to be safe."));
         }
     }

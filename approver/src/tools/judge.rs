@@ -25,27 +25,31 @@ pub(crate) struct ReadOnlyCommand {
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(crate) fn judge(command: &SimpleCommand, place: &WorkingDir, facts: &dyn Facts) -> Result<ReadOnlyCommand, String> {
+pub(crate) fn judge(
+    command: &SimpleCommand,
+    working_dir: &WorkingDir,
+    facts: &dyn Facts,
+) -> Result<ReadOnlyCommand, String> {
     let Some((first, words)) = command.words.split_first() else { return Err("It has no words.".into()) };
     let name = first.text.as_str();
     if name == "git" {
-        resolved(first, place, facts)?;
+        resolved(first, working_dir, facts)?;
         if command.input.is_some() || words.iter().any(|word| !word.is_exact()) {
             return Err("Git is only known without input, and with plain words.".into());
         }
-        return crate::git::judge(words, place, facts);
+        return crate::git::judge(words, working_dir, facts);
     }
     let Some(tool) = tool(name) else { return Err(format!("`{name}` is not known to read only.")) };
     if !first.bare {
         return Err(format!("`{name}` is not written plainly."));
     }
     if !tool.builtin {
-        resolved(first, place, facts)?;
+        resolved(first, working_dir, facts)?;
     }
     if let Some(word) = words.iter().find(|word| word.zsh) {
         return Err(format!("zsh may take `{}` for a pattern.", word.text));
     }
-    let mut reading = ArgumentReader { name, place, facts, paths: Vec::new(), prints: !tool.names_only };
+    let mut reading = ArgumentReader { name, working_dir, facts, paths: Vec::new(), prints: !tool.names_only };
     if let Some(word) = words.iter().find(|word| word.status.is_some() && !tool.words && name != "printf") {
         return Err(format!("What `{}` is to `{name}` is not known.", word.text));
     }
@@ -65,16 +69,16 @@ pub(crate) fn judge(command: &SimpleCommand, place: &WorkingDir, facts: &dyn Fac
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(crate) fn resolved(word: &ShellWord, place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
+pub(crate) fn resolved(word: &ShellWord, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     let name = word.text.as_str();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '+' | '-');
     if !word.bare || name.is_empty() || name.starts_with(['-', '.']) || !name.chars().all(plain) {
         return Err(format!("`{name}` is no plain name of a program."));
     }
     let files = facts.program(name);
-    outside(name, &files, place)?;
+    outside(name, &files, working_dir)?;
     // What stands there for all versions of a program looks into the workspace for the one to run.
-    if is_shim(&files) { chosen(MANAGERS, name, place, facts) } else { Ok(()) }
+    if is_shim(&files) { chosen(MANAGERS, name, working_dir, facts) } else { Ok(()) }
 }
 
 fn is_shim(files: &[PathBuf]) -> bool {
@@ -109,9 +113,9 @@ const MANAGERS: &[&str] = &[
 
 /// # Errors
 /// When one of these files is at or above where it runs.
-fn chosen(by: &[&str], name: &str, place: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
-    for base in &place.bases {
-        for dir in base.ancestors().take_while(|dir| dir.starts_with(&place.workspace)) {
+fn chosen(by: &[&str], name: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
+    for base in &working_dir.bases {
+        for dir in base.ancestors().take_while(|dir| dir.starts_with(&working_dir.workspace)) {
             if let Some(file) = by.iter().map(|file| dir.join(file)).find(|f| facts.read(f, 0) != FileContent::Missing)
             {
                 return Err(format!("`{}` may choose what `{name}` runs.", file.display()));
@@ -125,11 +129,11 @@ fn chosen(by: &[&str], name: &str, place: &WorkingDir, facts: &dyn Facts) -> Res
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(crate) fn outside(name: &str, files: &[PathBuf], place: &WorkingDir) -> Result<(), String> {
+pub(crate) fn outside(name: &str, files: &[PathBuf], working_dir: &WorkingDir) -> Result<(), String> {
     if files.is_empty() {
         return Err(format!("There is no program `{name}`."));
     }
-    if files.iter().any(|file| file.starts_with(&place.workspace)) {
+    if files.iter().any(|file| file.starts_with(&working_dir.workspace)) {
         return Err(format!("`{name}` is a file of the workspace."));
     }
     Ok(())
@@ -142,12 +146,12 @@ pub(crate) fn outside(name: &str, files: &[PathBuf], place: &WorkingDir) -> Resu
 pub(crate) fn judge_git(
     name: &str,
     words: &[ShellWord],
-    place: &WorkingDir,
+    working_dir: &WorkingDir,
     facts: &dyn Facts,
 ) -> Result<GitSubcommand, String> {
     let Some(tool) = git(name) else { return Err(format!("`git {name}` is not known to read only.")) };
     let name = format!("git {name}");
-    let mut reading = ArgumentReader { name: &name, place, facts, paths: Vec::new(), prints: false };
+    let mut reading = ArgumentReader { name: &name, working_dir, facts, paths: Vec::new(), prints: false };
     let parts = reading.judge(tool, words)?;
     let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let values = parts.values.iter().map(|(option, _)| *option);
@@ -181,7 +185,7 @@ pub(crate) struct GitSubcommand {
 
 struct ArgumentReader<'a> {
     name: &'a str,
-    place: &'a WorkingDir,
+    working_dir: &'a WorkingDir,
     facts: &'a dyn Facts,
     paths: Vec<PathBuf>,
     /// Whether it prints what the files it names hold, or tells something of it.
@@ -255,7 +259,7 @@ impl ArgumentReader<'_> {
             }
             let pattern = globset::GlobBuilder::new(pattern).case_insensitive(true).build().map_err(|_| odd())?;
             let pattern = pattern.compile_matcher();
-            for base in self.place.readable(dir, self.facts)? {
+            for base in self.working_dir.readable(dir, self.facts)? {
                 let names = self.facts.names(&base, MAX_NAMES).ok_or_else(odd)?;
                 let names = names.into_iter().filter(|name| pattern.is_match(std::path::Path::new(name)));
                 let names: Vec<_> =
@@ -279,16 +283,16 @@ impl ArgumentReader<'_> {
 
     /// Versions of tools are chosen by files of the workspace.
     fn runs_itself(&self, tool: &Tool) -> Result<(), String> {
-        let shim = !tool.builtin && !self.place.certain && is_shim(&self.facts.program(self.name));
-        if (shim || !tool.unless.is_empty()) && !self.place.certain {
+        let shim = !tool.builtin && !self.working_dir.certain && is_shim(&self.facts.program(self.name));
+        if (shim || !tool.unless.is_empty()) && !self.working_dir.certain {
             return Err(format!("It is not known in which directory `{}` would run.", self.name));
         }
         if tool.unless.is_empty() {
             return Ok(());
         }
         let own: Vec<&str> = tool.unless.iter().map(String::as_str).collect();
-        chosen(&own, self.name, self.place, self.facts)?;
-        chosen(MANAGERS, self.name, self.place, self.facts)
+        chosen(&own, self.name, self.working_dir, self.facts)?;
+        chosen(MANAGERS, self.name, self.working_dir, self.facts)
     }
 
     fn values(&mut self, tool: &Tool, parts: &ParsedArguments<'_>) -> Result<(), String> {
@@ -313,22 +317,22 @@ impl ArgumentReader<'_> {
             return self.read(value).map_err(Some);
         }
         if matches!(sort, ValueKind::Rev) {
-            return crate::git::revision(value, self.place, self.facts).map_err(Some);
+            return crate::git::revision(value, self.working_dir, self.facts).map_err(Some);
         }
         if matches!(sort, ValueKind::Lines) {
-            return crate::git::lines(value, self.place, self.facts).map_err(Some);
+            return crate::git::lines(value, self.working_dir, self.facts).map_err(Some);
         }
-        if sort.holds(value) { Ok(Vec::new()) } else { Err(None) }
+        if sort.accepts(value) { Ok(Vec::new()) } else { Err(None) }
     }
 
     fn read(&mut self, written: &str) -> Result<Vec<PathBuf>, String> {
         if !self.prints {
-            let paths = self.place.nameable(written, self.facts)?;
+            let paths = self.working_dir.nameable(written, self.facts)?;
             self.paths.extend(paths.iter().cloned());
             return Ok(paths);
         }
-        let paths = self.place.readable(written, self.facts)?;
-        paths.iter().try_for_each(|path| self.place.printable(path, self.facts))?;
+        let paths = self.working_dir.readable(written, self.facts)?;
+        paths.iter().try_for_each(|path| self.working_dir.printable(path, self.facts))?;
         self.paths.extend(paths.iter().cloned());
         Ok(paths)
     }
@@ -370,17 +374,17 @@ impl ArgumentReader<'_> {
             ReadsBelow::Asked => given(&tool.below_with),
         };
         if read.is_empty() && (tool.here || below) {
-            read = self.place.readable(".", self.facts)?;
+            read = self.working_dir.readable(".", self.facts)?;
             self.paths.extend(read.iter().cloned());
         }
         if !below {
             return Ok(());
         }
         for dir in read {
-            for cwd in &self.place.bases {
+            for cwd in &self.working_dir.bases {
                 let search =
                     SearchScope { dir: dir.clone(), cwd: cwd.clone(), reader: search::reader(self.name, parts) };
-                self.place.reaches_no_secret(&search, self.facts)?;
+                self.working_dir.reaches_no_secret(&search, self.facts)?;
             }
         }
         Ok(())

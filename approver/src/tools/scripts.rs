@@ -65,7 +65,7 @@ impl ValueKind {
     }
 
     /// Whether a value that is no path is of this sort.
-    pub(super) fn holds(&self, value: &str) -> bool {
+    pub(super) fn accepts(&self, value: &str) -> bool {
         match self {
             Self::Text => true,
             Self::Word => !value.is_empty() && value.chars().all(is_word),
@@ -450,10 +450,10 @@ mod tests {
     #[track_caller]
     fn check(sort: &ValueKind, good: &[&str], bad: &[&str]) {
         for script in good {
-            assert!(sort.holds(script), "{script:?} is a {sort:?}");
+            assert!(sort.accepts(script), "{script:?} is a {sort:?}");
         }
         for script in bad {
-            assert!(!sort.holds(script), "{script:?} is no {sort:?}");
+            assert!(!sort.accepts(script), "{script:?} is no {sort:?}");
         }
     }
 

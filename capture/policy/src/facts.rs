@@ -130,7 +130,7 @@ impl Facts for OnDisk {
         reach::reached(self, search)
     }
 
-    fn look(&self, path: &Path) -> FileInspection {
+    fn inspect(&self, path: &Path) -> FileInspection {
         match reach::in_git(self, path) {
             Some(true) => FileInspection::Secret,
             Some(false) | None => self.look_at(path, MAX_LOOK),
