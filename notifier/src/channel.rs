@@ -96,7 +96,7 @@ pub type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 /// Reads the clock.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// What the channels need to know of the world; the caller owns it.
+/// What the channels need to know of the context; the caller owns it.
 #[derive(Clone)]
 pub struct ChannelContext {
     /// Reads a variable of the environment.
@@ -157,41 +157,41 @@ pub(crate) enum ChannelError {
 }
 
 /// Builds a channel. One that cannot work tells so with each message.
-pub(crate) fn build(settings: &ChannelSettings, allow_hosts: &[String], around: &ChannelContext) -> Box<dyn Channel> {
-    try_build(settings, allow_hosts, around).unwrap_or_else(|trouble| Box::new(BrokenChannel(trouble.to_string())))
+pub(crate) fn build(settings: &ChannelSettings, allow_hosts: &[String], context: &ChannelContext) -> Box<dyn Channel> {
+    try_build(settings, allow_hosts, context).unwrap_or_else(|trouble| Box::new(BrokenChannel(trouble.to_string())))
 }
 
 /// Says why a channel cannot work, as far as that shows without sending anything.
-pub(crate) fn trouble(settings: &ChannelSettings, allow_hosts: &[String], around: &ChannelContext) -> Option<String> {
-    try_build(settings, allow_hosts, around).err().map(|trouble| trouble.to_string())
+pub(crate) fn trouble(settings: &ChannelSettings, allow_hosts: &[String], context: &ChannelContext) -> Option<String> {
+    try_build(settings, allow_hosts, context).err().map(|trouble| trouble.to_string())
 }
 
 #[cfg_attr(not(feature = "http"), expect(unused_variables, reason = "only what is sent by HTTP needs hosts"))]
 fn try_build(
     settings: &ChannelSettings,
     allow_hosts: &[String],
-    around: &ChannelContext,
+    context: &ChannelContext,
 ) -> Result<Box<dyn Channel>, ChannelError> {
     #[cfg(feature = "http")]
     let secret = || match settings.secret() {
-        Some(source) => Ok(Some(source.read(&*around.env)?)),
+        Some(source) => Ok(Some(source.read(&*context.env)?)),
         None => Ok::<_, ChannelError>(None),
     };
     #[cfg(feature = "http")]
     let needed = || secret()?.ok_or_else(|| ChannelError::Other("its secret is not set".to_owned()));
     #[cfg(feature = "http")]
-    let client = |ca: Option<&std::path::Path>| HttpClient::new(allow_hosts, ca, around).map_err(ChannelError::Other);
+    let client = |ca: Option<&std::path::Path>| HttpClient::new(allow_hosts, ca, context).map_err(ChannelError::Other);
     match settings {
         #[cfg(feature = "desktop")]
-        ChannelSettings::Desktop { .. } => Ok(Box::new(desktop::DesktopChannel::new(around))),
+        ChannelSettings::Desktop { .. } => Ok(Box::new(desktop::DesktopChannel::new(context))),
         #[cfg(not(feature = "desktop"))]
         ChannelSettings::Desktop { .. } => {
             Err(ChannelError::Other("this build has no desktop notifications".to_owned()))
         }
         ChannelSettings::Command { argv, timeout_ms, .. } => {
-            Ok(Box::new(command::CommandChannel::new(argv, Duration::from_millis(u64::from(*timeout_ms)), around)))
+            Ok(Box::new(command::CommandChannel::new(argv, Duration::from_millis(u64::from(*timeout_ms)), context)))
         }
-        ChannelSettings::Terminal { style, .. } => match &around.terminals {
+        ChannelSettings::Terminal { style, .. } => match &context.terminals {
             Some(sink) => Ok(Box::new(terminal::TerminalChannel::new(*style, sink.clone()))),
             None => Err(ChannelError::Other("there are no terminals to write to".to_owned())),
         },

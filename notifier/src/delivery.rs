@@ -131,8 +131,8 @@ pub type ReceiptSink = Arc<dyn Fn(Receipt) + Send + Sync>;
 /// Sends messages. The owner of all threads of the channels.
 pub struct Delivery {
     lanes: Vec<ChannelThread>,
-    around: ChannelContext,
-    hear: ReceiptSink,
+    context: ChannelContext,
+    on_receipt: ReceiptSink,
     /// Dropped to end all pauses.
     going_on: Sender<Infallible>,
     /// Nothing more is tried.
@@ -162,19 +162,23 @@ impl Delivery {
     ///
     /// # Errors
     /// When the settings cannot be used.
-    pub fn start(settings: &NotifySettings, around: ChannelContext, hear: ReceiptSink) -> Result<Self, StartError> {
+    pub fn start(
+        settings: &NotifySettings,
+        context: ChannelContext,
+        on_receipt: ReceiptSink,
+    ) -> Result<Self, StartError> {
         settings.check()?;
         let channels = settings.channels.iter().map(|channel| {
-            let built = channel::build(channel, &settings.allow_hosts, &around);
+            let built = channel::build(channel, &settings.allow_hosts, &context);
             (channel.name().to_owned(), channel.kind(), built)
         });
-        Self::begin(channels.collect(), around.clone(), hear)
+        Self::begin(channels.collect(), context.clone(), on_receipt)
     }
 
     fn begin(
         channels: Vec<(String, &'static str, Box<dyn Channel>)>,
-        around: ChannelContext,
-        hear: ReceiptSink,
+        context: ChannelContext,
+        on_receipt: ReceiptSink,
     ) -> Result<Self, StartError> {
         let (going_on, paused) = bounded(0);
         let (finished, done) = bounded(0);
@@ -187,8 +191,8 @@ impl Delivery {
             let worker = ChannelWorker {
                 name: name.clone(),
                 channel,
-                clock: around.clock.clone(),
-                hear: hear.clone(),
+                clock: context.clock.clone(),
+                on_receipt: on_receipt.clone(),
                 tally: tally.clone(),
                 paused: paused.clone(),
                 over: over.clone(),
@@ -203,7 +207,7 @@ impl Delivery {
                 .map_err(|error| StartError::Thread { channel: name.clone(), error })?;
             lanes.push(ChannelThread { name, kind, queue, tally, stopper, thread });
         }
-        Ok(Self { lanes, around, hear, going_on, over, done })
+        Ok(Self { lanes, context, on_receipt, going_on, over, done })
     }
 
     /// Hands a message to its channel and returns at once. What comes of it is heard.
@@ -226,14 +230,14 @@ impl Delivery {
         if let Some(lane) = lane {
             lane.tally.count(&outcome);
         }
-        tell(&self.hear, job, (self.around.clock)(), outcome);
+        tell(&self.on_receipt, job, (self.context.clock)(), outcome);
     }
 
     /// Sends a message that shows whether a channel works, and waits for what comes of it;
     /// `None` when that is not known in time.
     #[must_use]
     pub fn test(&self, channel: &str, within: Duration) -> Option<Receipt> {
-        let message = OutgoingMessage::test(channel, (self.around.clock)());
+        let message = OutgoingMessage::test(channel, (self.context.clock)());
         let (tell, told) = bounded(1);
         self.enqueue(message, Some(tell));
         told.recv_timeout(within).ok()
@@ -303,8 +307,8 @@ pub enum StartError {
 
 /// Says what keeps each channel from working, as far as that shows without sending anything.
 #[must_use]
-pub fn troubles(settings: &NotifySettings, around: &ChannelContext) -> Vec<(String, String)> {
-    let trouble = |channel| channel::trouble(channel, &settings.allow_hosts, around);
+pub fn troubles(settings: &NotifySettings, context: &ChannelContext) -> Vec<(String, String)> {
+    let trouble = |channel| channel::trouble(channel, &settings.allow_hosts, context);
     settings.channels.iter().filter_map(|c| Some((c.name().to_owned(), trouble(c)?))).collect()
 }
 
@@ -313,7 +317,7 @@ struct ChannelWorker {
     name: String,
     channel: Box<dyn Channel>,
     clock: Clock,
-    hear: ReceiptSink,
+    on_receipt: ReceiptSink,
     tally: Arc<ChannelTally>,
     /// Disconnected when the program ends.
     paused: Receiver<Infallible>,
@@ -329,7 +333,7 @@ impl ChannelWorker {
                 self.attempts(&job.message)
             };
             self.tally.count(&outcome);
-            tell(&self.hear, job, (self.clock)(), outcome);
+            tell(&self.on_receipt, job, (self.clock)(), outcome);
         }
     }
 
@@ -361,7 +365,7 @@ impl fmt::Debug for ChannelWorker {
     }
 }
 
-fn tell(hear: &ReceiptSink, job: DeliveryJob, at: Timestamp, outcome: DeliveryOutcome) {
+fn tell(on_receipt: &ReceiptSink, job: DeliveryJob, at: Timestamp, outcome: DeliveryOutcome) {
     let DeliveryJob { message, asker } = job;
     let causes = message.causes();
     let receipt = Receipt { message_id: message.id, causes, channel: message.channel, at, outcome };
@@ -369,7 +373,7 @@ fn tell(hear: &ReceiptSink, job: DeliveryJob, at: Timestamp, outcome: DeliveryOu
         // It may have gone away.
         let _ = asker.try_send(receipt.clone());
     }
-    hear(receipt);
+    on_receipt(receipt);
 }
 
 /// How long to pause after an attempt: between half of it and all of it, differently for each

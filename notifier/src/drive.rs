@@ -28,18 +28,18 @@ pub trait PlannerContext {
     /// Where the user is, as far as a notice is concerned.
     fn presence(&self, notice: &Notice) -> Presence;
     /// Hears what became of a notice that was handed in.
-    fn taken(&self, _cause: &str, _taken: NoticeOutcome) {}
+    fn notice_handled(&self, _cause: &str, _taken: NoticeOutcome) {}
 }
 
 /// Takes inputs, plans and sends, until all senders of the inbox are gone.
-pub fn drive(planner: &mut Planner, inbox: &Receiver<PlannerInput>, world: &dyn PlannerContext, delivery: &Delivery) {
+pub fn drive(planner: &mut Planner, inbox: &Receiver<PlannerInput>, context: &dyn PlannerContext, delivery: &Delivery) {
     loop {
-        let now = world.now();
-        for message in planner.due(now, &|notice| world.presence(notice)) {
+        let now = context.now();
+        for message in planner.due(now, &|notice| context.presence(notice)) {
             delivery.send(message);
         }
         let wait = planner.next_deadline().map_or(LONGEST_WAIT, |at| {
-            let left_ms = u64::try_from(at.since_ms(world.now().at)).unwrap_or(0);
+            let left_ms = u64::try_from(at.since_ms(context.now().at)).unwrap_or(0);
             Duration::from_millis(left_ms).min(LONGEST_WAIT)
         });
         let mut input = match inbox.recv_timeout(wait) {
@@ -53,8 +53,8 @@ pub fn drive(planner: &mut Planner, inbox: &Receiver<PlannerInput>, world: &dyn 
             match next {
                 PlannerInput::Notice(notice) => {
                     let cause = notice.cause.clone();
-                    let taken = planner.take(*notice, world.now());
-                    world.taken(&cause, taken);
+                    let taken = planner.submit(*notice, context.now());
+                    context.notice_handled(&cause, taken);
                 }
                 PlannerInput::Withdraw(cause) => planner.withdraw(&cause),
             }
@@ -94,13 +94,13 @@ mod tests {
     #[test]
     fn what_is_handed_in_is_sent_and_what_is_withdrawn_is_not() {
         let heard = Arc::new(Mutex::new(Vec::new()));
-        let hear = heard.clone();
-        let around = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+        let on_receipt = heard.clone();
+        let context = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
         // There is no bus: the receipt says so.
         let delivery = Delivery::start(
             &NotifySettings::default(),
-            around,
-            Arc::new(move |receipt| hear.lock().unwrap().push(receipt)),
+            context,
+            Arc::new(move |receipt| on_receipt.lock().unwrap().push(receipt)),
         )
         .unwrap();
         let (tell, inbox) = crossbeam_channel::bounded(INBOX_CAPACITY);

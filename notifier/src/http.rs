@@ -74,7 +74,11 @@ struct RefusedAddress(String);
 impl HttpClient {
     /// Prepares a client that reaches `allow_hosts` beside the public network, and trusts the
     /// certificates of the system and of `ca_file`.
-    pub(crate) fn new(allow_hosts: &[String], ca_file: Option<&Path>, around: &ChannelContext) -> Result<Self, String> {
+    pub(crate) fn new(
+        allow_hosts: &[String],
+        ca_file: Option<&Path>,
+        context: &ChannelContext,
+    ) -> Result<Self, String> {
         let allowed: Vec<AllowedHost> =
             allow_hosts.iter().map(|h| AllowedHost::parse(h)).collect::<Result<_, _>>().map_err(|e| e.to_string())?;
         let allowed: Arc<[AllowedHost]> = allowed.into();
@@ -91,9 +95,9 @@ impl HttpClient {
             .max_idle_connections(0)
             .max_response_header_size(ANSWER_HEAD_BYTES)
             .user_agent("capture-notifier")
-            .timeout_global(Some(around.attempt))
+            .timeout_global(Some(context.attempt))
             .build();
-        let resolver = CheckedResolver { lookup: around.lookup.clone(), allowed: allowed.clone() };
+        let resolver = CheckedResolver { lookup: context.lookup.clone(), allowed: allowed.clone() };
         // The connector of ureq without its proxies.
         let connector = ().chain(TcpConnector::default()).chain(RustlsConnector::default());
         Ok(Self { agent: Agent::with_parts(config, connector, resolver), allowed })

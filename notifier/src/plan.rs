@@ -91,19 +91,19 @@ impl Planner {
         let names: Vec<String> = settings.names().map(str::to_owned).collect();
         let lanes = names.iter().map(|_| ChannelPlan::default()).collect();
         let mut memory = RecentCauses::new(TOLD_CAPACITY);
-        told.into_iter().for_each(|cause| memory.keep(cause));
+        told.into_iter().for_each(|cause| memory.insert(cause));
         Self { settings, names, open: BTreeMap::new(), told: memory, lanes, taken: 0 }
     }
 
     /// Takes a notice. What is shown of it is made safe here.
-    pub fn take(&mut self, notice: Notice, now: LocalTime) -> NoticeOutcome {
+    pub fn submit(&mut self, notice: Notice, now: LocalTime) -> NoticeOutcome {
         if !self.settings.enabled {
             return NoticeOutcome::Off;
         }
         if self.told.has(&notice.cause) {
             return NoticeOutcome::Known;
         }
-        let told = rule::told(&self.settings.rules, &self.names, &notice);
+        let told = rule::resolve(&self.settings.rules, &self.names, &notice);
         let off = told.loudness == Loudness::Off || told.channels.is_empty();
         let notice = notice.shown();
         let ready_at = now.at.plus_ms(told.debounce_ms);
@@ -187,14 +187,14 @@ impl Planner {
         }
         for cause in seen_there {
             self.open.remove(&cause);
-            self.told.keep(cause);
+            self.told.insert(cause);
         }
         let mut messages = Vec::new();
         let mut later: BTreeMap<String, Timestamp> = BTreeMap::new();
         for (lane, waiting) in waiting.into_iter().enumerate().filter(|(_, waiting)| !waiting.is_empty()) {
             for word in self.lanes[lane].words(&self.settings, waiting, now.at) {
                 match word {
-                    ChannelDecision::Say { form, causes } => messages.push(self.say(lane, form, &causes, now.at)),
+                    ChannelDecision::Send { form, causes } => messages.push(self.compose(lane, form, &causes, now.at)),
                     ChannelDecision::Later { causes, at } => {
                         for cause in causes {
                             later.entry(cause).and_modify(|t| *t = (*t).min(at)).or_insert(at);
@@ -224,7 +224,7 @@ impl Planner {
     }
 
     /// Makes the message and notes that these causes were told on this channel.
-    fn say(&mut self, lane: usize, form: MessageForm, causes: &[String], now: Timestamp) -> OutgoingMessage {
+    fn compose(&mut self, lane: usize, form: MessageForm, causes: &[String], now: Timestamp) -> OutgoingMessage {
         let mut notices = Vec::with_capacity(causes.len());
         let mut loudness = Loudness::Quiet;
         let mut form = form;
@@ -250,7 +250,7 @@ impl Planner {
                 }
                 _ => {
                     self.open.remove(cause);
-                    self.told.keep(cause.clone());
+                    self.told.insert(cause.clone());
                 }
             }
         }

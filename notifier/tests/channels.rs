@@ -58,14 +58,14 @@ impl Setup {
     fn new(settings: &str, env: &[(&str, &str)]) -> Self {
         let settings: NotifySettings = toml::from_str(settings).unwrap();
         let env: HashMap<String, String> = env.iter().map(|(n, v)| ((*n).into(), (*v).into())).collect();
-        let mut around = ChannelContext::new(
+        let mut context = ChannelContext::new(
             Arc::new(move |name| env.get(name).cloned()),
             Arc::new(|| Timestamp::from_millisecond(1_700_000_000_500)),
         );
         // The machine may be busy, but one that hangs is waited for only so long.
-        around.attempt = Duration::from_secs(5);
+        context.attempt = Duration::from_secs(5);
         let (tell, heard) = crossbeam_channel::bounded(100);
-        let delivery = Delivery::start(&settings, around, Arc::new(move |receipt| drop(tell.send(receipt)))).unwrap();
+        let delivery = Delivery::start(&settings, context, Arc::new(move |receipt| drop(tell.send(receipt)))).unwrap();
         Self { delivery, heard }
     }
 

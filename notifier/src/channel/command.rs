@@ -48,8 +48,8 @@ pub(super) struct CommandChannel {
 }
 
 impl CommandChannel {
-    pub(super) fn new(argv: &[String], timeout: Duration, around: &ChannelContext) -> Self {
-        Self { argv: argv.to_vec(), timeout, env: around.env.clone() }
+    pub(super) fn new(argv: &[String], timeout: Duration, context: &ChannelContext) -> Self {
+        Self { argv: argv.to_vec(), timeout, env: context.env.clone() }
     }
 
     fn start(&self, message: &OutgoingMessage) -> Result<Child, AttemptFailure> {
@@ -174,7 +174,7 @@ mod tests {
     use crate::{Loudness, MessageForm, plan::tests::notice};
 
     fn run(script: &str, timeout_ms: u64) -> Result<(), String> {
-        let around = ChannelContext::new(
+        let context = ChannelContext::new(
             Arc::new(|name| (name == "PATH").then(|| "/usr/bin:/bin".to_owned())),
             Arc::new(|| Timestamp::MIN),
         );
@@ -186,7 +186,7 @@ mod tests {
             vec![notice("a", "approval")],
             Timestamp::MIN,
         );
-        let mut command = CommandChannel::new(&argv, Duration::from_millis(timeout_ms), &around);
+        let mut command = CommandChannel::new(&argv, Duration::from_millis(timeout_ms), &context);
         command.deliver(&message, Timestamp::MIN).map_err(|f| f.error)
     }
 
@@ -234,8 +234,8 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_a_failure() {
-        let around = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
-        let mut command = CommandChannel::new(&["/nonexistent/x".to_owned()], Duration::from_secs(1), &around);
+        let context = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+        let mut command = CommandChannel::new(&["/nonexistent/x".to_owned()], Duration::from_secs(1), &context);
         let error = command.deliver(&OutgoingMessage::test("c", Timestamp::MIN), Timestamp::MIN).unwrap_err().error;
         assert!(error.starts_with("cannot start /nonexistent/x"), "{error}");
     }

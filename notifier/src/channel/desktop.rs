@@ -21,7 +21,7 @@ const SERVERS_CHOICE: i32 = -1;
 pub(super) struct DesktopChannel {
     env: Env,
     attempt: Duration,
-    speaker: Option<BusThread>,
+    thread: Option<BusThread>,
 }
 
 /// The thread that speaks with the bus.
@@ -40,8 +40,8 @@ struct BusRequest {
 }
 
 impl DesktopChannel {
-    pub(super) fn new(around: &ChannelContext) -> Self {
-        Self { env: around.env.clone(), attempt: around.attempt, speaker: None }
+    pub(super) fn new(context: &ChannelContext) -> Self {
+        Self { env: context.env.clone(), attempt: context.attempt, thread: None }
     }
 
     /// The bus: the one the environment names, else the usual one of the user. Only one on this
@@ -67,13 +67,13 @@ impl Channel for DesktopChannel {
         };
         let order = BusRequest { address, title: message.title.clone(), body: message.body.clone(), urgency };
         let attempt = self.attempt;
-        let speaker = match &mut self.speaker {
-            Some(speaker) => speaker,
+        let thread = match &mut self.thread {
+            Some(thread) => thread,
             none => none.insert(BusThread::start(attempt).map_err(AttemptFailure::never)?),
         };
-        let told = speaker.tell(order, attempt);
+        let told = thread.request(order, attempt);
         if matches!(told, Err(BusFailure::Ended)) {
-            self.speaker = None;
+            self.thread = None;
         }
         match told {
             Ok(answer) => answer.map(drop).map_err(AttemptFailure::never),
@@ -107,7 +107,7 @@ impl BusThread {
         Ok(Self { orders, answers, owes: false })
     }
 
-    fn tell(&mut self, order: BusRequest, attempt: Duration) -> Result<Result<u32, String>, BusFailure> {
+    fn request(&mut self, order: BusRequest, attempt: Duration) -> Result<Result<u32, String>, BusFailure> {
         if self.owes {
             // As long as the last one hangs, the next would wait behind it.
             match self.answers.try_recv() {

@@ -100,7 +100,7 @@ fn usual(kind: &str) -> (Loudness, u32, WhilePresent) {
 }
 
 /// What the rules make of a notice.
-pub(crate) fn told(rules: &[NotifyRule], names: &[String], notice: &Notice) -> ResolvedRule {
+pub(crate) fn resolve(rules: &[NotifyRule], names: &[String], notice: &Notice) -> ResolvedRule {
     let none = NotifyRule::default();
     let rule = rules.iter().find(|rule| rule.matches(notice)).unwrap_or(&none);
     let (loudness, debounce_ms, while_present) = usual(&notice.kind);

@@ -105,11 +105,11 @@ fn what_cannot_be_used_is_named() {
 #[test]
 fn a_rule_of_the_user_goes_before_what_is_usual() {
     let names = ["a".to_owned(), "b".to_owned()];
-    let usual = rule::told(&[], &names, &notice("1", "approval"));
+    let usual = rule::resolve(&[], &names, &notice("1", "approval"));
     assert_eq!((usual.loudness, usual.debounce_ms, usual.channels.len()), (Loudness::Loud, 300, 2));
     assert_eq!((usual.repeat_ms, usual.while_present), (None, WhilePresent::Wait));
-    assert_eq!(rule::told(&[], &names, &notice("1", "idle")).loudness, Loudness::Off);
-    assert_eq!(rule::told(&[], &names, &notice("1", "done")).while_present, WhilePresent::Drop);
+    assert_eq!(rule::resolve(&[], &names, &notice("1", "idle")).loudness, Loudness::Off);
+    assert_eq!(rule::resolve(&[], &names, &notice("1", "done")).while_present, WhilePresent::Drop);
     let urgent = NotifyRule {
         severity: Some(crate::Severity::Urgent),
         channels: Some(vec!["b".into()]),
@@ -118,9 +118,9 @@ fn a_rule_of_the_user_goes_before_what_is_usual() {
     let quiet = NotifyRule { kind: Some("approval".into()), loudness: Some(Loudness::Quiet), ..NotifyRule::default() };
     let rules = [urgent, quiet];
     let mut one = notice("1", "approval");
-    assert_eq!(rule::told(&rules, &names, &one).loudness, Loudness::Quiet);
+    assert_eq!(rule::resolve(&rules, &names, &one).loudness, Loudness::Quiet);
     one.severity = crate::Severity::Urgent;
-    let told = rule::told(&rules, &names, &one);
+    let told = rule::resolve(&rules, &names, &one);
     assert_eq!((told.loudness, told.channels), (Loudness::Loud, vec![1]));
 }
 

@@ -34,11 +34,11 @@ fn setup(answers: Vec<Result<(), AttemptFailure>>) -> Setup {
     let (gate, opened) = bounded(0);
     let a = Scripted { answers, given: given.clone(), gate: None };
     let slow = Scripted { answers: vec![], given: Arc::default(), gate: Some(opened) };
-    let (hear, heard) = bounded(1_000);
-    let around = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+    let (on_receipt, heard) = bounded(1_000);
+    let context = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
     let channels: Vec<(String, &'static str, Box<dyn Channel>)> =
         vec![("a".into(), "test", Box::new(a)), ("slow".into(), "test", Box::new(slow))];
-    let delivery = Delivery::begin(channels, around, Arc::new(move |receipt| drop(hear.send(receipt)))).unwrap();
+    let delivery = Delivery::begin(channels, context, Arc::new(move |receipt| drop(on_receipt.send(receipt)))).unwrap();
     Setup { delivery, heard, given, gate }
 }
 

@@ -30,10 +30,10 @@ fn client(allow: &[&str], names: &[(&str, &[&[&str]])]) -> HttpClient {
         answers.iter().map(|list| list.iter().map(|a| a.parse().unwrap()).collect()).collect()
     };
     let names = names.iter().map(|(name, answers)| ((*name).to_owned(), parse(answers))).collect();
-    let mut around = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
-    around.lookup = Arc::new(Names(Mutex::new(names)));
+    let mut context = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+    context.lookup = Arc::new(Names(Mutex::new(names)));
     let allow: Vec<String> = allow.iter().map(|h| (*h).to_owned()).collect();
-    HttpClient::new(&allow, None, &around).unwrap()
+    HttpClient::new(&allow, None, &context).unwrap()
 }
 
 /// A server that answers every request so, and gives the heads of the requests.
@@ -189,9 +189,9 @@ fn who_does_not_answer_costs_an_attempt_and_no_more() {
     // It listens and never accepts; the kernel takes the connection.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
-    let mut around = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
-    around.attempt = Duration::from_millis(100);
-    let client = HttpClient::new(std::slice::from_ref(&host), None, &around).unwrap();
+    let mut context = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+    context.attempt = Duration::from_millis(100);
+    let client = HttpClient::new(std::slice::from_ref(&host), None, &context).unwrap();
     let failure = client.post(&format!("http://{host}/?token=hunter2"), &[], b"{}").unwrap_err();
     assert_eq!(failure.again, RetryHint::Soon);
     assert!(failure.error.contains("in time") && !failure.error.contains("hunter2"), "{}", failure.error);
@@ -270,15 +270,15 @@ fn https_wants_a_trusted_certificate_for_that_name() {
     let port = secure_server();
     let near = format!("127.0.0.1:{port}");
     let names = ["hooks", "other"].map(|name| (format!("{name}.test"), vec![vec![near.parse().unwrap()]]));
-    let mut around = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
-    around.lookup = Arc::new(Names(Mutex::new(names.into_iter().collect())));
+    let mut context = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+    context.lookup = Arc::new(Names(Mutex::new(names.into_iter().collect())));
     let allow = [format!("hooks.test:{port}"), format!("other.test:{port}")];
     let authority = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/notifier/authority.pem");
-    let trusting = HttpClient::new(&allow, Some(&authority), &around).unwrap();
+    let trusting = HttpClient::new(&allow, Some(&authority), &context).unwrap();
     trusting.post(&format!("https://{}/in", allow[0]), &[], b"{}").unwrap();
     refused(&trusting, &format!("https://{}/in", allow[1]), "no trusted connection");
-    let client = HttpClient::new(&allow, None, &around).unwrap();
+    let client = HttpClient::new(&allow, None, &context).unwrap();
     refused(&client, &format!("https://{}/in", allow[0]), "no trusted connection");
     let empty = tempfile::NamedTempFile::new().unwrap();
-    assert!(HttpClient::new(&allow, Some(empty.path()), &around).is_err());
+    assert!(HttpClient::new(&allow, Some(empty.path()), &context).is_err());
 }

@@ -33,7 +33,7 @@ pub(super) struct ReadyNotice {
 #[derive(Debug)]
 pub(super) enum ChannelDecision {
     /// They are told, now.
-    Say {
+    Send {
         /// Alone, in a list, or as what was held back.
         form: MessageForm,
         /// Oldest first.
@@ -64,7 +64,7 @@ impl ChannelPlan {
         let mut words = Vec::new();
         if !held.is_empty() {
             let form = if held.len() == 1 { MessageForm::Single } else { MessageForm::Digest };
-            words.push(self.say(settings, form, causes(held), now));
+            words.push(self.send(settings, form, causes(held), now));
         }
         if !fresh.is_empty() {
             self.fresh(settings, fresh, now, &mut words);
@@ -86,7 +86,7 @@ impl ChannelPlan {
         let room = (settings.per_minute as usize).saturating_sub(self.sent.len());
         if count < group_at && count <= room && recent + count < group_at {
             for one in fresh {
-                words.push(self.say(settings, MessageForm::Single, vec![one.cause], now));
+                words.push(self.send(settings, MessageForm::Single, vec![one.cause], now));
             }
             return;
         }
@@ -97,11 +97,11 @@ impl ChannelPlan {
             return;
         }
         let form = if count == 1 { MessageForm::Single } else { MessageForm::Group };
-        words.push(self.say(settings, form, causes(fresh), now));
+        words.push(self.send(settings, form, causes(fresh), now));
     }
 
     /// Says it when the channel may be sent one more; else when it may.
-    fn say(
+    fn send(
         &mut self,
         settings: &NotifySettings,
         form: MessageForm,
@@ -115,7 +115,7 @@ impl ChannelPlan {
             return ChannelDecision::Later { causes, at: oldest.plus_ms(MINUTE_MS) };
         }
         self.sent.push_back(now);
-        ChannelDecision::Say { form, causes }
+        ChannelDecision::Send { form, causes }
     }
 }
 

@@ -20,7 +20,7 @@ impl RecentCauses {
         self.places.contains_key(cause)
     }
 
-    pub(super) fn keep(&mut self, cause: String) {
+    pub(super) fn insert(&mut self, cause: String) {
         self.drop(&cause);
         self.count += 1;
         self.order.insert(self.count, cause.clone());
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn the_oldest_is_forgotten_first() {
         let mut memory = RecentCauses::new(2);
-        ["a", "b", "a", "c"].into_iter().for_each(|c| memory.keep(c.to_owned()));
+        ["a", "b", "a", "c"].into_iter().for_each(|c| memory.insert(c.to_owned()));
         assert_eq!((memory.has("a"), memory.has("b"), memory.has("c")), (true, false, true));
         memory.drop("a");
         assert!(!memory.has("a"));

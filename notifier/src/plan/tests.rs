@@ -48,8 +48,8 @@ impl Desk {
         Self { planner: Planner::new(settings, []), there: Cell::new(false) }
     }
 
-    fn take(&mut self, ms: i64, cause: &str, kind: &str) -> NoticeOutcome {
-        self.planner.take(notice(cause, kind), at(ms))
+    fn submit(&mut self, ms: i64, cause: &str, kind: &str) -> NoticeOutcome {
+        self.planner.submit(notice(cause, kind), at(ms))
     }
 
     /// What is sent at a time, as `form:cause,cause`.
@@ -70,22 +70,22 @@ const NOTHING: [&str; 0] = [];
 #[test]
 fn an_approval_is_told_once_after_its_debounce() {
     let mut desk = Desk::new(settings(&["d"]));
-    assert_eq!(desk.take(1000, "a", "approval"), NoticeOutcome::New);
-    assert_eq!(desk.take(1100, "a", "approval"), NoticeOutcome::Renewed);
+    assert_eq!(desk.submit(1000, "a", "approval"), NoticeOutcome::New);
+    assert_eq!(desk.submit(1100, "a", "approval"), NoticeOutcome::Renewed);
     assert_eq!(desk.deadline(), Some(1300));
     assert_eq!(desk.due(1299), NOTHING);
     assert_eq!(desk.due(1300), ["Single:a"]);
-    assert_eq!(desk.take(1400, "a", "approval"), NoticeOutcome::Known);
+    assert_eq!(desk.submit(1400, "a", "approval"), NoticeOutcome::Known);
     assert_eq!((desk.due(99_000), desk.deadline()), (vec![], None));
     desk.planner.withdraw("a");
-    assert_eq!(desk.take(100_000, "a", "approval"), NoticeOutcome::New);
+    assert_eq!(desk.submit(100_000, "a", "approval"), NoticeOutcome::New);
     assert_eq!(desk.due(100_300), ["Single:a"]);
 }
 
 #[test]
 fn what_is_answered_within_the_debounce_is_not_told() {
     let mut desk = Desk::new(settings(&["d"]));
-    desk.take(0, "a", "approval");
+    desk.submit(0, "a", "approval");
     desk.planner.withdraw("a");
     assert_eq!((desk.due(10_000), desk.deadline()), (vec![], None));
 }
@@ -93,18 +93,18 @@ fn what_is_answered_within_the_debounce_is_not_told() {
 #[test]
 fn nothing_is_told_twice_after_a_restart() {
     let mut planner = Planner::new(settings(&["d"]), ["a".to_owned()]);
-    assert_eq!(planner.take(notice("a", "approval"), at(0)), NoticeOutcome::Known);
-    assert_eq!(planner.take(notice("b", "approval"), at(0)), NoticeOutcome::New);
+    assert_eq!(planner.submit(notice("a", "approval"), at(0)), NoticeOutcome::Known);
+    assert_eq!(planner.submit(notice("b", "approval"), at(0)), NoticeOutcome::New);
 }
 
 #[test]
 fn what_is_off_or_has_no_channel_is_not_taken() {
     let mut desk = Desk::new(settings(&["d"]));
-    assert_eq!(desk.take(0, "a", "idle"), NoticeOutcome::Off);
+    assert_eq!(desk.submit(0, "a", "idle"), NoticeOutcome::Off);
     let rules = vec![NotifyRule { channels: Some(vec![]), ..NotifyRule::default() }];
-    assert_eq!(Desk::new(NotifySettings { rules, ..settings(&["d"]) }).take(0, "a", "approval"), NoticeOutcome::Off);
+    assert_eq!(Desk::new(NotifySettings { rules, ..settings(&["d"]) }).submit(0, "a", "approval"), NoticeOutcome::Off);
     assert_eq!(
-        Desk::new(NotifySettings { enabled: false, ..settings(&["d"]) }).take(0, "a", "approval"),
+        Desk::new(NotifySettings { enabled: false, ..settings(&["d"]) }).submit(0, "a", "approval"),
         NoticeOutcome::Off
     );
 }
@@ -113,25 +113,25 @@ fn what_is_off_or_has_no_channel_is_not_taken() {
 fn while_the_user_is_at_the_terminal_it_waits_or_is_dropped() {
     let mut desk = Desk::new(settings(&["d"]));
     desk.there.set(true);
-    desk.take(0, "a", "approval");
-    desk.take(0, "b", "done");
+    desk.submit(0, "a", "approval");
+    desk.submit(0, "b", "done");
     assert_eq!(desk.due(2_000), NOTHING);
     assert_eq!(desk.deadline(), Some(3_000));
     desk.there.set(false);
     assert_eq!(desk.due(3_000), ["Single:a"]);
-    assert_eq!(desk.take(4_000, "b", "done"), NoticeOutcome::Known);
+    assert_eq!(desk.submit(4_000, "b", "done"), NoticeOutcome::Known);
 }
 
 #[test]
 fn many_at_once_are_one_list_and_many_in_a_window_are_gathered() {
     let mut desk = Desk::new(settings(&["d"]));
     for cause in ["a", "b", "c", "d"] {
-        desk.take(0, cause, "approval");
+        desk.submit(0, cause, "approval");
     }
     assert_eq!(desk.due(300), ["Group:a,b,c,d"]);
     let mut desk = Desk::new(settings(&["d"]));
     for (ms, cause) in [(0, "a"), (100, "b"), (200, "c"), (350, "d"), (20_000, "e")] {
-        desk.take(ms, cause, "approval");
+        desk.submit(ms, cause, "approval");
     }
     assert_eq!(desk.due(300), ["Single:a"]);
     assert_eq!(desk.due(400), ["Single:b"]);
@@ -146,10 +146,10 @@ fn many_at_once_are_one_list_and_many_in_a_window_are_gathered() {
 #[test]
 fn what_a_channel_may_not_be_sent_now_is_one_list_later() {
     let mut desk = Desk::new(NotifySettings { per_minute: 1, group_at: 100, ..settings(&["d"]) });
-    desk.take(0, "a", "approval");
+    desk.submit(0, "a", "approval");
     assert_eq!(desk.due(300), ["Single:a"]);
-    desk.take(1_000, "b", "approval");
-    desk.take(30_000, "c", "approval");
+    desk.submit(1_000, "b", "approval");
+    desk.submit(30_000, "c", "approval");
     assert_eq!(desk.due(1_300), NOTHING);
     assert_eq!(desk.due(31_000), NOTHING);
     assert_eq!(desk.deadline(), Some(60_300));
@@ -165,12 +165,12 @@ fn at_night() -> NotifySettings {
 fn quiet_hours_hold_and_end_with_one_digest() {
     let hour = 3_600_000;
     let mut desk = Desk::new(at_night());
-    desk.take(23 * hour, "a", "approval");
-    desk.take(24 * hour, "b", "error");
-    desk.take(25 * hour, "c", "approval");
+    desk.submit(23 * hour, "a", "approval");
+    desk.submit(24 * hour, "b", "error");
+    desk.submit(25 * hour, "c", "approval");
     let mut urgent = notice("u", "approval");
     urgent.severity = Severity::Urgent;
-    desk.planner.take(urgent, at(25 * hour));
+    desk.planner.submit(urgent, at(25 * hour));
     assert_eq!(desk.due(26 * hour), ["Single:u"]);
     assert_eq!(desk.deadline(), Some(31 * hour));
     desk.planner.withdraw("b");
@@ -183,7 +183,7 @@ fn quiet_hours_hold_and_end_with_one_digest() {
 fn a_rule_may_tell_it_again_while_it_holds() {
     let rules = vec![NotifyRule { repeat_s: Some(60), repeats: Some(2), ..NotifyRule::default() }];
     let mut desk = Desk::new(NotifySettings { rules, ..settings(&["d"]) });
-    desk.take(0, "a", "approval");
+    desk.submit(0, "a", "approval");
     assert_eq!(desk.due(300), ["Single:a"]);
     assert_eq!(desk.due(60_299), NOTHING);
     assert_eq!(desk.due(60_300), ["Repeat(1):a"]);
@@ -198,7 +198,7 @@ fn what_is_told_is_safe_to_show() {
     bad.title = "\u{202e}x\ny".into();
     bad.body = "\u{1b}]52;c;\u{7}".into();
     bad.url = Some("javascript:x".into());
-    planner.take(bad, at(0));
+    planner.submit(bad, at(0));
     let message = &planner.due(at(300), &|_| Presence::Unknown)[0];
     assert_eq!(message.title, "api (shop): \\u{202e}x y");
     assert_eq!((message.body.as_str(), message.url()), ("\\u{1b}]52;c;\\u{7}", None));
@@ -247,7 +247,7 @@ proptest! {
             match step {
                 Step::Take(cause, kind) => {
                     let cause = cause.to_string();
-                    let taken = planner.take(notice(&cause, KINDS[kind]), at(now));
+                    let taken = planner.submit(notice(&cause, KINDS[kind]), at(now));
                     if taken == NoticeOutcome::New {
                         prop_assert!(raised.insert(cause, (now, BTreeSet::new())).is_none());
                     } else if taken == NoticeOutcome::Off {
