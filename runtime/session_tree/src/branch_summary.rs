@@ -133,7 +133,7 @@ impl BranchPlan<'_> {
     /// # Errors
     /// The answer is no whole summary.
     pub fn assemble<E>(&self, answer: SummaryAnswer) -> Result<NewBranchSummary, SummaryError<E>> {
-        let SummaryText { text, usage } = compaction::told(answer)?;
+        let SummaryText { text, usage } = compaction::summary_text(answer)?;
         let (read, modified) = self.files.lists();
         let summary = format!("{PREAMBLE}{text}{}", as_text(&read, &modified));
         Ok(NewBranchSummary { summary, details: Some(details(&read, &modified)), usage, from_hook: false })

@@ -15,7 +15,7 @@ mod tokens;
 use std::borrow::Cow;
 
 pub use assemble::{AnswerEnd, Compacted, Summarizer, SummaryAnswer, SummaryError, compact};
-pub(crate) use assemble::{SummaryText, told};
+pub(crate) use assemble::{SummaryText, summary_text};
 pub use files::FileOperations;
 pub(crate) use files::as_text;
 pub(crate) use prompt::SYSTEM;

@@ -105,7 +105,7 @@ pub struct SessionDocument {
     /// The entries in the order of the file.
     pub entries: Vec<Entry>,
     /// Where each entry stands.
-    pub places: Vec<FilePosition>,
+    pub entry_positions: Vec<FilePosition>,
     /// What is wrong with the file.
     pub issues: Vec<DocumentIssue>,
     /// Whether it was of an older version and is not any more what stands in the file.
@@ -148,14 +148,14 @@ impl SessionDocument {
         let mut reading = DocumentReader::default();
         let mut offset = 0;
         for (index, line) in bytes.split_inclusive(|b| *b == b'\n').enumerate() {
-            reading.take(line, FilePosition { line: index + 1, offset })?;
+            reading.read_line(line, FilePosition { line: index + 1, offset })?;
             offset += line.len() as u64;
         }
         let header = reading.header.ok_or(DocumentRefusal::Unreadable)?;
         let mut document = Self {
             header: SessionHeader { fields: header },
             entries: Vec::new(),
-            places: reading.places,
+            entry_positions: reading.entry_positions,
             issues: reading.issues,
             migrated: false,
             minted_ids: false,
@@ -170,7 +170,7 @@ impl SessionDocument {
         document.migrated = migrated.changed;
         document.minted_ids = migrated.minted_ids;
         document.entries = objects.into_iter().map(Entry::read).collect();
-        issues::of_entries(&document.entries, &document.places, &mut document.issues);
+        issues::of_entries(&document.entries, &document.entry_positions, &mut document.issues);
         Ok(document)
     }
 
@@ -179,7 +179,7 @@ impl SessionDocument {
     pub fn header_of(bytes: &[u8]) -> Option<SessionHeader> {
         let mut reading = DocumentReader::default();
         for line in bytes.split_inclusive(|b| *b == b'\n') {
-            reading.take(line, FilePosition { line: 0, offset: 0 }).ok()?;
+            reading.read_line(line, FilePosition { line: 0, offset: 0 }).ok()?;
             if let Some(fields) = reading.header {
                 return Some(SessionHeader { fields });
             }
@@ -221,14 +221,14 @@ struct DocumentReader {
     objects: Vec<Object>,
     /// Where each of the objects comes among all that pi would have taken, the header being 0.
     positions: Vec<usize>,
-    places: Vec<FilePosition>,
+    entry_positions: Vec<FilePosition>,
     issues: Vec<DocumentIssue>,
     asides: Vec<KeptLine>,
     taken: usize,
 }
 
 impl DocumentReader {
-    fn take(&mut self, line: &[u8], place: FilePosition) -> Result<(), DocumentRefusal> {
+    fn read_line(&mut self, line: &[u8], file_position: FilePosition) -> Result<(), DocumentRefusal> {
         let whole = line.last() == Some(&b'\n');
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let text = String::from_utf8_lossy(line);
@@ -239,13 +239,13 @@ impl DocumentReader {
             Ok(value) => value,
             Err(error) => {
                 let reason = if whole { IssueReason::Malformed(error.to_string()) } else { IssueReason::Torn };
-                self.put_aside(line, place, reason);
+                self.put_aside(line, file_position, reason);
                 return Ok(());
             }
         };
         // What JavaScript takes for false is skipped by pi too, also before the header.
         if !value.is_truthy() {
-            self.put_aside(line, place, IssueReason::NotAnObject);
+            self.put_aside(line, file_position, IssueReason::NotAnObject);
             return Ok(());
         }
         let position = self.taken;
@@ -256,29 +256,29 @@ impl DocumentReader {
                 if self.header.is_none() {
                     return Err(DocumentRefusal::NoHeader);
                 }
-                self.put_aside(line, place, IssueReason::NotAnObject);
+                self.put_aside(line, file_position, IssueReason::NotAnObject);
                 return Ok(());
             }
         };
         let is_header = object.text("type") == Some("session");
         if self.header.is_none() {
-            return self.take_first(object, is_header, line);
+            return self.read_header(object, is_header, line);
         }
         if is_header {
-            self.put_aside(line, place, IssueReason::SecondHeader);
+            self.put_aside(line, file_position, IssueReason::SecondHeader);
             return Ok(());
         }
         if matches!(text, std::borrow::Cow::Owned(_)) {
-            self.issues.push(DocumentIssue { place, reason: IssueReason::NotUtf8 });
+            self.issues.push(DocumentIssue { position: file_position, reason: IssueReason::NotUtf8 });
         }
         self.objects.push(object);
         self.positions.push(position);
-        self.places.push(place);
+        self.entry_positions.push(file_position);
         Ok(())
     }
 
     /// The first object: the header, or oh-my-pi's title before it.
-    fn take_first(&mut self, object: Object, is_header: bool, line: &[u8]) -> Result<(), DocumentRefusal> {
+    fn read_header(&mut self, object: Object, is_header: bool, line: &[u8]) -> Result<(), DocumentRefusal> {
         if !is_header {
             let is_slot = self.title.is_none() && object.text("type") == Some("title");
             self.title = Some(object.text("title").filter(|_| is_slot).ok_or(DocumentRefusal::NoHeader)?.to_owned());
@@ -293,8 +293,8 @@ impl DocumentReader {
         Ok(())
     }
 
-    fn put_aside(&mut self, line: &[u8], place: FilePosition, reason: IssueReason) {
-        self.issues.push(DocumentIssue { place, reason });
+    fn put_aside(&mut self, line: &[u8], file_position: FilePosition, reason: IssueReason) {
+        self.issues.push(DocumentIssue { position: file_position, reason });
         let after = self.header.is_some().then_some(self.objects.len());
         self.asides.push(KeptLine { after, text: line.to_vec() });
     }

@@ -149,7 +149,7 @@ impl Session {
     pub fn branch(&mut self, id: &str, stamp: Stamp) -> Result<(), SessionError> {
         let before = self.tree.leaf_index();
         self.tree.branch(id)?;
-        self.keep_leaf(before, stamp)
+        self.record_leaf(before, stamp)
     }
 
     /// Moves the leaf before all entries, and keeps that in the file.
@@ -159,7 +159,7 @@ impl Session {
     pub fn reset_leaf(&mut self, stamp: Stamp) -> Result<(), SessionError> {
         let before = self.tree.leaf_index();
         self.tree.reset_leaf();
-        self.keep_leaf(before, stamp)
+        self.record_leaf(before, stamp)
     }
 
     /// Moves the leaf and appends there a summary of the branch that was left.
@@ -245,13 +245,13 @@ impl Session {
     }
 
     /// Writes where the leaf is, unless the file says so already.
-    fn keep_leaf(&mut self, before: Option<usize>, stamp: Stamp) -> Result<(), SessionError> {
+    fn record_leaf(&mut self, before: Option<usize>, stamp: Stamp) -> Result<(), SessionError> {
         if !self.is_saved() || self.tree.is_leaf_kept() {
             return Ok(());
         }
         let len = self.tree.entries().len();
-        self.tree.keep_leaf(stamp);
-        self.write_last().inspect_err(|_| self.tree.take_back(len, before))
+        self.tree.record_leaf(stamp);
+        self.write_last().inspect_err(|_| self.tree.roll_back(len, before))
     }
 
     /// Changes the tree by one entry and writes it.
@@ -261,7 +261,7 @@ impl Session {
     ) -> Result<&Entry, SessionError> {
         let (len, leaf) = (self.tree.entries().len(), self.tree.leaf_index());
         let index = change(&mut self.tree)?;
-        self.write_last().inspect_err(|_| self.tree.take_back(len, leaf))?;
+        self.write_last().inspect_err(|_| self.tree.roll_back(len, leaf))?;
         Ok(&self.tree.entries()[index])
     }
 

@@ -86,12 +86,12 @@ pub async fn compact<S: Summarizer>(
     summarizer: &mut S,
 ) -> Result<Compacted, SummaryError<S::Error>> {
     let (history, prefix) = plan.requests(focus);
-    let history = ask(history, summarizer).await?;
-    let prefix = ask(prefix, summarizer).await?;
+    let history = request_summary(history, summarizer).await?;
+    let prefix = request_summary(prefix, summarizer).await?;
     plan.assemble(history, prefix)
 }
 
-async fn ask<S: Summarizer>(
+async fn request_summary<S: Summarizer>(
     request: Option<SummaryRequest>,
     summarizer: &mut S,
 ) -> Result<Option<SummaryAnswer>, SummaryError<S::Error>> {
@@ -100,7 +100,7 @@ async fn ask<S: Summarizer>(
 }
 
 /// The text of an answer that is whole.
-pub(crate) fn told<E>(answer: SummaryAnswer) -> Result<SummaryText, SummaryError<E>> {
+pub(crate) fn summary_text<E>(answer: SummaryAnswer) -> Result<SummaryText, SummaryError<E>> {
     match answer.stopped {
         AnswerEnd::Done => Ok(SummaryText { text: answer.text, usage: answer.usage }),
         AnswerEnd::Length => Err(SummaryError::Length),
@@ -120,8 +120,8 @@ impl CompactionPlan<'_> {
         history: Option<SummaryAnswer>,
         prefix: Option<SummaryAnswer>,
     ) -> Result<Compacted, SummaryError<E>> {
-        let history = history.map(told).transpose()?;
-        let prefix = prefix.map(told).transpose()?;
+        let history = history.map(summary_text).transpose()?;
+        let prefix = prefix.map(summary_text).transpose()?;
         if history.is_some() == self.history.is_empty() || prefix.is_some() == self.turn_prefix.is_empty() {
             return Err(SummaryError::Missing);
         }

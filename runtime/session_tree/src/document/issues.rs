@@ -9,7 +9,7 @@ use crate::entry::{Entry, EntryKey, EntryKind};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentIssue {
     /// The line it is about.
-    pub place: FilePosition,
+    pub position: FilePosition,
     /// What is wrong.
     pub reason: IssueReason,
 }
@@ -57,7 +57,7 @@ impl fmt::Display for IssueReason {
 }
 
 /// Adds what is wrong with the entries, and puts all issues in the order of the file.
-pub(super) fn of_entries(entries: &[Entry], places: &[FilePosition], issues: &mut Vec<DocumentIssue>) {
+pub(super) fn of_entries(entries: &[Entry], entry_positions: &[FilePosition], issues: &mut Vec<DocumentIssue>) {
     let mut by_id: HashMap<&EntryKey, usize> = HashMap::new();
     let mut found = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
@@ -79,8 +79,8 @@ pub(super) fn of_entries(entries: &[Entry], places: &[FilePosition], issues: &mu
         }
     }
     found.extend(cycles(&parents).into_iter().map(|index| (index, IssueReason::Cycle)));
-    issues.extend(found.into_iter().map(|(index, reason)| DocumentIssue { place: places[index], reason }));
-    issues.sort_by_key(|issue| issue.place.line);
+    issues.extend(found.into_iter().map(|(index, reason)| DocumentIssue { position: entry_positions[index], reason }));
+    issues.sort_by_key(|issue| issue.position.line);
 }
 
 /// The entries that lie on a cycle, each walk beginning where no other has been.

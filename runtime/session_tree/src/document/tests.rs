@@ -11,7 +11,7 @@ fn read(lines: &[&str]) -> SessionDocument {
 }
 
 fn reasons(document: &SessionDocument) -> Vec<(usize, IssueReason)> {
-    document.issues.iter().map(|issue| (issue.place.line, issue.reason.clone())).collect()
+    document.issues.iter().map(|issue| (issue.position.line, issue.reason.clone())).collect()
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn damage_is_told_with_its_place() {
             (10, IssueReason::Torn),
         ]
     );
-    let offset = document.issues[0].place.offset;
+    let offset = document.issues[0].position.offset;
     assert!(text[usize::try_from(offset).unwrap()..].starts_with("{\"type\":\n42"));
     assert!(document.open_end);
 }

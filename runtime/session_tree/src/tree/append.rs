@@ -82,7 +82,7 @@ impl Tree {
 
     /// Appends the entry that keeps where the leaf is, as the last line of the file: a `custom` entry after the leaf,
     /// which stays where it is. pi, for which the leaf is the last line, is then where we are.
-    pub fn keep_leaf(&mut self, stamp: Stamp) -> usize {
+    pub fn record_leaf(&mut self, stamp: Stamp) -> usize {
         let (leaf, key) = (self.leaf, self.leaf_key());
         let data = Object::new().with("leafId", json_of(&key));
         let own = Object::new().with("customType", LEAF_TYPE).with("data", data);
@@ -100,7 +100,7 @@ impl Tree {
 
     /// Takes the last entries back, so that the tree has `len`, and puts the leaf where it was: what could not
     /// be written has not happened.
-    pub(crate) fn take_back(&mut self, len: usize, leaf: Option<usize>) {
+    pub(crate) fn roll_back(&mut self, len: usize, leaf: Option<usize>) {
         let header = self.header.clone();
         let mut entries = std::mem::take(&mut self.entries);
         entries.truncate(len);

@@ -59,13 +59,13 @@ fn a_move_of_the_leaf_is_kept_and_seen_by_pi() {
     let ids = say(&mut tree, &["1", "2"]);
     tree.branch(&ids[0]).unwrap();
     assert!(!tree.is_leaf_kept());
-    let kept = tree.keep_leaf(stamp(9));
+    let kept = tree.record_leaf(stamp(9));
     assert_eq!(tree.leaf_id(), Some(ids[0].as_str()));
     assert_eq!(reopened(&tree).leaf_id(), Some(ids[0].as_str()));
     // For pi the last line is the leaf: its path is the same.
     assert_eq!(tree.entries()[kept].parent_id(), Some(ids[0].as_str()));
     tree.reset_leaf();
-    tree.keep_leaf(stamp(10));
+    tree.record_leaf(stamp(10));
     assert_eq!(reopened(&tree).leaf_id(), None);
     assert!(reopened(&tree).is_leaf_kept());
     // The next entry is no child of the mark.

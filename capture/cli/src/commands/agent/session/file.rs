@@ -162,8 +162,8 @@ impl Loaded {
 /// Says what is wrong with a file.
 fn complain(path: &Path, issues: &[DocumentIssue]) {
     for issue in issues.iter().take(ISSUES) {
-        let place = issue.place;
-        let text = format!("{}: line {}, byte {}: {}", path.display(), place.line, place.offset, issue.reason);
+        let position = issue.position;
+        let text = format!("{}: line {}, byte {}: {}", path.display(), position.line, position.offset, issue.reason);
         terminal::note(&format!("capture: {}", safe(&text)));
     }
     if let Some(more) = issues.len().checked_sub(ISSUES).filter(|more| *more > 0) {

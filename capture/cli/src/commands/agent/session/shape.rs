@@ -37,7 +37,7 @@ pub(super) fn load(loaded: &Loaded, with_issues: bool) -> Object {
         return object;
     }
     let issues = loaded.issues.iter().map(|issue| {
-        let object = Object::new().with("line", issue.place.line as u64).with("offset", issue.place.offset);
+        let object = Object::new().with("line", issue.position.line as u64).with("offset", issue.position.offset);
         object.with("reason", issue.reason.to_string()).into()
     });
     object.with("issues", Json::Array(issues.collect()))
