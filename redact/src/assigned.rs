@@ -63,7 +63,7 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, seen: &mut usize) -> 
         let meaning = meaning(&bytes[start..end])?;
         let before =
             before_name(bytes, start).filter(|(from, to)| is_secret(meaning, &bytes[*from..*to], ValueForm::Quoted));
-        return before.map(|(from, to)| span(from, to, meaning)).or_else(|| said(bytes, end, meaning));
+        return before.map(|(from, to)| span(from, to, meaning)).or_else(|| value_after(bytes, end, meaning));
     };
     let meaning = meaning(&bytes[start..end])?;
     let (from, to, form) = read(bytes, at, form)?;
@@ -95,7 +95,7 @@ fn meaning_of(bytes: &[u8], start: usize, name: &[u8]) -> Option<NameMeaning> {
 }
 
 /// A drawn value that a sentence says: `your API key is …`, `user token \`…\` expired`.
-fn said(bytes: &[u8], end: usize, meaning: NameMeaning) -> Option<Span> {
+fn value_after(bytes: &[u8], end: usize, meaning: NameMeaning) -> Option<Span> {
     if meaning.weight == NameWeight::Little {
         return None;
     }

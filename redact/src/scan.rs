@@ -43,12 +43,12 @@ impl Scanner {
     /// Taking one secret out may show another, since the mark ends words that were joined before. So what is left is
     /// looked at again, until there is nothing more.
     pub(crate) fn find(&self, bytes: &[u8]) -> Vec<FoundSecret> {
-        let mut found = self.look(bytes, 0);
+        let mut found = self.scan(bytes, 0);
         for _ in 0..MOST_ROUNDS {
             if found.is_empty() {
                 break;
             }
-            let more = self.look(&text::replaced(bytes, &found), 0);
+            let more = self.scan(&text::replaced(bytes, &found), 0);
             if more.is_empty() {
                 break;
             }
@@ -58,7 +58,7 @@ impl Scanner {
     }
 
     /// One look at the bytes. What lies in a mark of ours is not looked for.
-    fn look(&self, bytes: &[u8], depth: usize) -> Vec<FoundSecret> {
+    fn scan(&self, bytes: &[u8], depth: usize) -> Vec<FoundSecret> {
         let mut spans = Vec::new();
         let mut escapes = Vec::new();
         let mut calls: Vec<(usize, usize)> = Vec::new();
@@ -120,13 +120,13 @@ impl Scanner {
             self.rules[of_rule[0].0].find(bytes, &places, &mut spans);
         }
         if depth < DEEPEST {
-            encoded::find(bytes, |text| !self.look(text, depth + 1).is_empty(), &mut spans);
+            encoded::find(bytes, |text| !self.scan(text, depth + 1).is_empty(), &mut spans);
         }
         if depth == 0 && !escapes.is_empty() {
             // Words are told of in the order of their ends.
             escapes.sort_unstable();
             let unescaped = Unescaped::around(bytes, &escapes);
-            spans.extend(self.look(&unescaped.text, DEEPEST - 1).into_iter().map(|one| {
+            spans.extend(self.scan(&unescaped.text, DEEPEST - 1).into_iter().map(|one| {
                 let range = unescaped.in_text(&one.range);
                 Span { start: range.start, end: range.end, kind: one.kind }
             }));
