@@ -138,14 +138,14 @@ impl JoinedReader {
             let Some(next) = self.waiting.next() else {
                 return Ok(None);
             };
-            if let Some(resized) = self.go_on(next)? {
+            if let Some(resized) = self.open_next(next)? {
                 return Ok(Some(resized));
             }
         }
     }
 
     /// Opens the next part; a size that changed in between is an event.
-    fn go_on(&mut self, path: PathBuf) -> Result<Option<CastEvent>, ReadError> {
+    fn open_next(&mut self, path: PathBuf) -> Result<Option<CastEvent>, ReadError> {
         let next = CastReader::open(&path)?;
         let header = next.header();
         // A file that only has such a name is none of ours.

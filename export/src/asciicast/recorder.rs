@@ -128,7 +128,7 @@ impl Recorder {
         if self.open.is_none() {
             return Ok(());
         }
-        let text = self.text.take(bytes);
+        let text = self.text.decode(bytes);
         if text.is_empty() { self.advance(at) } else { self.event(at, EventCode::Output, text) }
     }
 

@@ -10,7 +10,7 @@ pub(super) struct Utf8Decoder {
 
 impl Utf8Decoder {
     /// Takes bytes in and gives the text that is certain.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> String {
+    pub(super) fn decode(&mut self, bytes: &[u8]) -> String {
         let joined;
         let mut rest = if self.held.is_empty() {
             bytes
