@@ -38,7 +38,7 @@ pub(crate) fn judge(
     facts: &dyn Facts,
 ) -> Result<ReadOnlyCommand, String> {
     let (before, words) = before(words);
-    let Some((subcommand, rest)) = words.split_first() else { return Err("`git` is without a subcommand.".into()) };
+    let Some((subcommand, rest)) = words.split_first() else { return Err("`git` has no subcommand.".into()) };
     let name = subcommand.text.as_str();
     if name.starts_with('-') {
         return match (name, rest, before) {
@@ -47,7 +47,7 @@ pub(crate) fn judge(
         };
     }
     if !working_dir.certain {
-        return Err("It is not known in which directory git would run.".into());
+        return Err("The directory git would run in is not known.".into());
     }
     let moved = before.map(|dir| working_dir.within(&dir.text, facts)).transpose()?;
     let working_dir = moved.as_ref().unwrap_or(working_dir);
@@ -171,7 +171,7 @@ pub(crate) fn lines(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) 
 /// # Errors
 /// A sentence that says why not.
 pub(crate) fn revision(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
-    let odd = || format!("`{written}` is no plain revision or path.");
+    let odd = || format!("`{written}` is not a plain revision or path.");
     let path = match revision::parse(written) {
         Some(revision) => revision.path.unwrap_or(written),
         // Otherwise it is a path, which may be one with a pattern.

@@ -76,7 +76,11 @@ impl std::str::FromStr for Preset {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.iter().copied().find(|preset| preset.as_str() == text).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|preset| preset.as_str()).collect();
-            format!("`{}` is no preset (one of {})", text.chars().take(64).collect::<String>(), names.join(", "))
+            format!(
+                "expected a preset (one of {}), got `{}`",
+                names.join(", "),
+                text.chars().take(64).collect::<String>()
+            )
         })
     }
 }

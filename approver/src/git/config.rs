@@ -149,7 +149,7 @@ const HARMLESS: &[&str] = &[
 pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts) -> Result<PathBuf, String> {
     let Some(top) = cwd.ancestors().find(|dir| facts.read(&dir.join(".git"), MAX) != FileContent::Missing) else {
         // `diff` and `grep` would look at files outside of one, and read through links.
-        return Err("There is no repository here, so git may look at anything.".into());
+        return Err("Not inside a git repository: git could read any path.".into());
     };
     if cwd.components().any(|part| part.as_os_str() == ".git") {
         return Err("It would run inside the directory of git.".into());
@@ -172,7 +172,7 @@ pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts
         }
         FileContent::Bytes(bytes) => {
             let own = pointed(&bytes, "gitdir: ", top).and_then(|path| facts.canonical(&path));
-            let own = own.ok_or("It cannot be told where the repository is.")?;
+            let own = own.ok_or("Cannot tell where the repository is.")?;
             files.push(own.join("config.worktree"));
             no_links(&own, facts)?;
             let common = worktree(&own, &dot_git, facts)?;

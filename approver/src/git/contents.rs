@@ -50,7 +50,7 @@ impl Operands {
                 found.paths.push(word.clone());
                 continue;
             }
-            let revision = revision::parse(word).ok_or_else(|| format!("`{word}` is no plain name of a commit."))?;
+            let revision = revision::parse(word).ok_or_else(|| format!("`{word}` is not a plain commit name."))?;
             match revision.path {
                 Some(path) if path.starts_with("./") => found.in_commits.extend(working_dir.readable(path, facts)?),
                 Some(path) => found.in_commits.push(working_dir.workspace.join(path)),
@@ -111,7 +111,7 @@ pub(super) fn check(
                 .take(MAX_SUSPECTS)
                 .find(|path| facts.inspect(path) == FileInspection::Secret)
             {
-                return Err(format!("`{}` holds what looks like a secret and is tracked.", secret.display()));
+                return Err(format!("`{}` contains what looks like a secret and is tracked.", secret.display()));
             }
         }
     }
@@ -180,7 +180,7 @@ fn bound(
         let ending = word.rsplit('*').next().unwrap_or_default();
         let known = ending.strip_prefix('.').is_some_and(|ending| SOURCES.contains(&ending) || TEXTS.contains(&ending));
         if !known {
-            return Err(format!("`{word}` is a pattern, which may mean a secret."));
+            return Err(format!("The pattern `{word}` may match a secret."));
         }
         bound
             .extend(working_dir.readable(dir, facts)?.into_iter().map(|dir| PathBound::Ending(dir, ending.to_owned())));
@@ -200,7 +200,7 @@ fn plain(path: &Path, in_commits: &[PathBuf], working_dir: &WorkingDir, facts: &
         && !facts.is_directory(path);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
     if gone && !SOURCES.contains(&ending.as_str()) {
-        return Err(format!("`{}` is not there any more, so that nothing is known of what it held.", path.display()));
+        return Err(format!("`{}` no longer exists, so its content cannot be checked.", path.display()));
     }
     Ok(())
 }
@@ -236,7 +236,7 @@ pub(super) fn reflog(name: &str, asked: &GitSubcommand, dir: &Path, facts: &dyn 
     }
     let all = |given: &String| matches!(given.as_str(), "--all" | "--branches" | "--tags" | "--remotes");
     if !asked.operands.is_empty() || asked.options.iter().any(all) {
-        return Err("Of a reflog other than that of `HEAD` it is not known what stands in it.".into());
+        return Err("Only the reflog of `HEAD` can be checked for credentials.".into());
     }
     let file = dir.join("logs/HEAD");
     let clean = match facts.read(&file, 1024 * 1024) {

@@ -95,21 +95,21 @@ fn rules(text: &str, path: &Path, whose: PolicyOwner) -> Result<Vec<PolicyRule>,
     let file: PolicyFile = toml::from_str(text)
         .map_err(|error| fail(error.span().map_or(0, |span| span.start), error.message().replace('\n', " ")))?;
     if *file.version.get_ref() != 1 {
-        return Err(fail(file.version.span().start, "only version 1 is known".into()));
+        return Err(fail(file.version.span().start, "unsupported version: expected 1".into()));
     }
     let mut all = Vec::<PolicyRule>::new();
     for raw in file.rule {
         let at = raw.span().start;
         let rule = compile(raw.into_inner(), whose).map_err(|message| fail(at, message))?;
         if all.iter().any(|other| other.name == rule.name) {
-            return Err(fail(at, format!("there is another rule `{}`", rule.name)));
+            return Err(fail(at, format!("two rules are named `{}`", rule.name)));
         }
         all.push(rule);
     }
     if let Some(name) = file.preset {
         let at = name.span().start;
         if matches!(whose, PolicyOwner::Repository) {
-            return Err(fail(at, "a repository chooses no preset".into()));
+            return Err(fail(at, "a repository's policy cannot choose a preset".into()));
         }
         let below: Preset = name.get_ref().parse().map_err(|error| fail(at, error))?;
         all.extend(preset(below)?.own);
@@ -167,7 +167,7 @@ fn compile(raw: RawRule, whose: PolicyOwner) -> Result<PolicyRule, String> {
             return Err(format!("rule `{}` would allow too much: it needs a `kind`", raw.name));
         }
     } else if raw.known.is_some() {
-        return Err(format!("rule `{}`: `known` is only for rules that allow", raw.name));
+        return Err(format!("rule `{}`: `known` is only allowed in rules that allow", raw.name));
     }
     let name = match whose {
         PolicyOwner::Preset(preset) => format!("{preset}/{}", raw.name),
@@ -198,7 +198,7 @@ fn compile(raw: RawRule, whose: PolicyOwner) -> Result<PolicyRule, String> {
 /// A glob; what denies or asks is matched without regard to case.
 fn glob(text: &str, exact: bool) -> Result<GlobMatcher, String> {
     let glob: Result<Glob, _> = GlobBuilder::new(text).literal_separator(true).case_insensitive(!exact).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| format!("`{text}` is no glob: {error}"))
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| format!("`{text}` is not a glob: {error}"))
 }
 
 fn domain(text: String) -> Result<String, String> {
@@ -209,6 +209,6 @@ fn domain(text: String) -> Result<String, String> {
     if is && !number {
         Ok(text)
     } else {
-        Err(format!("`{text}` is no host such as `docs.rs` or `*.docs.rs`, in small letters"))
+        Err(format!("expected a lower-case host such as `docs.rs` or `*.docs.rs`, got `{text}`"))
     }
 }

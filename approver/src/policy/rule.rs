@@ -91,11 +91,11 @@ impl CommandPattern {
             Some(_) | None => (false, words),
         };
         match words.first().map(String::as_str) {
-            None | Some("*" | "...") => return Err("`command` begins with the name of a program".into()),
+            None | Some("*" | "...") => return Err("`command` must begin with the name of a program".into()),
             Some(_) => {}
         }
         if words.iter().any(|word| word == "...") {
-            return Err("`...` is the last word of `command`".into());
+            return Err("`...` is only allowed as the last word of `command`".into());
         }
         let word = |word: &String| if word == "*" { PatternWord::Any } else { PatternWord::Exactly(word.clone()) };
         Ok(Self { words: words.iter().map(word).collect(), open })
@@ -149,16 +149,16 @@ impl PolicyRule {
         facts: &dyn Facts,
     ) -> Result<String, String> {
         if self.agent.is_some_and(|agent| agent != request.agent) {
-            return Err("It is for another agent.".into());
+            return Err("The rule is for another agent.".into());
         }
         if self.kinds.as_ref().is_some_and(|kinds| !kinds.contains(&request.kind)) {
-            return Err("It is for another kind of request.".into());
+            return Err("The rule is for another kind of request.".into());
         }
         if let Some((key, _)) = self.labels.iter().find(|(key, value)| request.labels.get(*key) != Some(value)) {
-            return Err(format!("The label `{key}` is another."));
+            return Err(format!("Label `{key}` has a different value."));
         }
         if self.tool.as_ref().is_some_and(|tool| !request.tool.as_ref().is_some_and(|name| tool.is_match(name))) {
-            return Err("It is for another tool.".into());
+            return Err("The rule is for another tool.".into());
         }
         if let Some(cwd) = &self.cwd {
             self.here(cwd, request, part, facts)?;
@@ -167,7 +167,7 @@ impl PolicyRule {
             Verdict::Allow => self.allows(request, part, facts)?,
             Verdict::Ask | Verdict::Deny => self.shows(request, part, facts)?,
         }
-        Ok("All its conditions hold.".into())
+        Ok("All conditions of the rule hold.".into())
     }
 
     /// Whether it is for the directory in which this would happen: for a command that in which the line
@@ -184,10 +184,10 @@ impl PolicyRule {
             RequestPart::Command { working_dir, .. } | RequestPart::Other { working_dir } => Some(*working_dir),
             RequestPart::Text { .. } => None,
         };
-        let other = || Err("It is for another directory.".to_owned());
+        let other = || Err("The rule is for another directory.".to_owned());
         if self.decision == Verdict::Allow {
             if !request.cwd_is_certain {
-                return Err("It is not known in which directory it would run.".into());
+                return Err("The working directory is not known for certain.".into());
             }
             let real = match working_dir {
                 Some(Ok(working_dir)) => working_dir.runs_in().is_some_and(|dir| {
@@ -227,20 +227,20 @@ impl PolicyRule {
                         return Err("It has input from a file, or the status of another command.".into());
                     }
                     if !pattern.allows(&command.texts()) {
-                        return Err("Its words are others.".into());
+                        return Err("The command does not match this rule.".into());
                     }
                     runs(command, working_dir, facts)?;
                 }
                 if self.known.is_some() {
                     let known = known.map_err(str::to_owned)?;
                     if known.rewrite.is_some() && !request.takes_rewrite {
-                        return Err("It is only safe rewritten, and this agent does not take that.".into());
+                        return Err("The command is safe only when rewritten, and this agent does not accept a rewritten command.".into());
                     }
                 }
                 if let Some(globs) = &self.paths {
                     let known = known.map_err(str::to_owned)?;
                     if known.paths.is_empty() {
-                        return Err("It names no path.".into());
+                        return Err("The command names no path.".into());
                     }
                     every(globs, &known.paths, &working_dir.workspace)?;
                 }
@@ -250,9 +250,9 @@ impl PolicyRule {
                     self.files(request, working_dir.map_err(str::to_owned)?, facts)?;
                 }
                 if let Some(domain) = &self.domain {
-                    let url = request.url.as_deref().ok_or("It names no address.")?;
+                    let url = request.url.as_deref().ok_or("The request names no URL.")?;
                     if !is_at(url, domain) {
-                        return Err("Its address is another, or no plain https.".into());
+                        return Err("The URL is for another host, or not plain https.".into());
                     }
                 }
             }
@@ -262,11 +262,11 @@ impl PolicyRule {
 
     fn files(&self, request: &PermissionRequest, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
         if request.paths.is_empty() {
-            return Err("It names no file.".into());
+            return Err("The request names no file.".into());
         }
         let edits = matches!(request.kind, RequestKind::Edit | RequestKind::Write);
         for path in &request.paths {
-            let written = path.to_str().ok_or("The name of a file is no text.")?;
+            let written = path.to_str().ok_or("A file name is not valid UTF-8.")?;
             working_dir.counts(written)?;
             if self.known.is_some() {
                 if edits {
@@ -276,11 +276,11 @@ impl PolicyRule {
                 }
             }
             if let Some(globs) = &self.paths {
-                let from = working_dir.bases.first().ok_or("There is no directory.")?;
-                let real = facts.canonical(&from.join(path)).ok_or("It cannot be told what file it is.")?;
+                let from = working_dir.bases.first().ok_or("The working directory is unknown.")?;
+                let real = facts.canonical(&from.join(path)).ok_or("Cannot resolve the path of a file.")?;
                 let kept = |path: &Path| if edits { is_protected(path) } else { is_secret(path) };
                 if kept(path) || kept(&real) || facts.is_private(&real) {
-                    return Err(format!("No pattern allows `{written}`."));
+                    return Err(format!("`{written}` is protected: no path pattern can allow it."));
                 }
                 every(globs, &[real], &working_dir.workspace)?;
             }
@@ -299,19 +299,19 @@ impl PolicyRule {
                 pattern.shows(&words.iter().map(String::as_str).collect::<Vec<_>>(), *anchored)
             })
         }) {
-            return Err("Its words are others.".into());
+            return Err("The command does not match this rule.".into());
         }
         if let Some(globs) = &self.paths {
             let hit = |path: &PathBuf| globs.iter().any(|glob| glob.is_match(path));
             if !seen.paths.iter().any(hit) {
-                return Err("It names none of these paths.".into());
+                return Err("The request names none of the rule's paths.".into());
             }
         }
         if let Some(domain) = &self.domain {
             let host = domain.strip_prefix("*.").unwrap_or(domain);
             let named = |text: &String| text.to_ascii_lowercase().contains(host);
             if !request.url.iter().chain(seen.commands.iter().flat_map(|(words, _)| words)).any(named) {
-                return Err("It names another address.".into());
+                return Err("The request names no URL of this domain.".into());
             }
         }
         Ok(())
@@ -376,20 +376,20 @@ fn split(text: &str) -> Vec<String> {
 
 /// Whether the program is a bare name of one outside the workspace, or the shell's own.
 fn runs(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
-    let Some(first) = command.words.first() else { return Err("It has no words.".into()) };
+    let Some(first) = command.words.first() else { return Err("The command is empty.".into()) };
     if first.bare && tools::tool(&first.text).is_some_and(|tool| tool.builtin) {
         return Ok(());
     }
     if command.words.iter().any(|word| word.zsh) {
-        return Err("zsh may take a word of it for a pattern.".into());
+        return Err("zsh may read one of its words as a pattern.".into());
     }
     tools::resolved(first, working_dir, facts)
 }
 
 /// What a tool that reads a path may see of it: of a directory all that is below.
 fn reads(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
-    let from = working_dir.bases.first().ok_or("There is no directory.")?;
-    let real = facts.canonical(&from.join(written)).ok_or("It cannot be told what file it is.")?;
+    let from = working_dir.bases.first().ok_or("The working directory is unknown.")?;
+    let real = facts.canonical(&from.join(written)).ok_or("Cannot resolve the path of a file.")?;
     if facts.is_directory(&real) {
         let reader = SearchReader::Everything(GrepFilter::default());
         return working_dir.reaches_no_secret(&SearchScope { dir: real.clone(), cwd: real, reader }, facts);
@@ -397,14 +397,14 @@ fn reads(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(
     working_dir.printable(&real, facts)?;
     // A name with brackets may be just that.
     let pattern = written.contains(['*', '?', '[', '{']) && facts.read(&real, 0) == FileContent::Missing;
-    if pattern { Err(format!("`{written}` is a pattern, which may mean a secret.")) } else { Ok(()) }
+    if pattern { Err(format!("The pattern `{written}` may match a secret.")) } else { Ok(()) }
 }
 
 fn every(globs: &[GlobMatcher], paths: &[PathBuf], workspace: &Path) -> Result<(), String> {
     for path in paths {
         let inside = path.strip_prefix(workspace).unwrap_or(path);
         if !globs.iter().any(|glob| glob.is_match(inside) || glob.is_match(path)) {
-            return Err(format!("`{}` is none of its paths.", path.display()));
+            return Err(format!("`{}` matches none of the rule's paths.", path.display()));
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ pub(crate) fn understand(text: &str) -> Result<CommandLine, String> {
     let Some((wrapper, inner)) = unwrap(&line) else { return Ok(line) };
     let inner = parse(&inner)?;
     if unwrap(&inner).is_some() {
-        return Err("It is a shell within a shell.".into());
+        return Err("The command line runs a shell within a shell.".into());
     }
     Ok(CommandLine { wrapper: Some(wrapper), ..inner })
 }
@@ -35,7 +35,7 @@ fn parse(text: &str) -> Result<CommandLine, String> {
     raw::check(text)?;
     let options = ParserOptions::default();
     let mut parser = Parser::new(std::io::Cursor::new(text), &options);
-    let program = parser.parse_program().map_err(|_| "It is no command line that can be parsed.".to_owned())?;
+    let program = parser.parse_program().map_err(|_| "The command line cannot be parsed.".to_owned())?;
     let [list] = program.complete_commands.as_slice() else {
         return Err(match program.complete_commands.len() {
             0 => "It is empty.",
@@ -48,7 +48,7 @@ fn parse(text: &str) -> Result<CommandLine, String> {
     for (index, ast::CompoundListItem(and_or, separator)) in list.0.iter().enumerate() {
         match separator {
             ast::SeparatorOperator::Sequence => {}
-            ast::SeparatorOperator::Async => return Err("It has a command in the background.".into()),
+            ast::SeparatorOperator::Async => return Err("The command line runs a command in the background.".into()),
         }
         pipeline(&and_or.first, &options, &mut commands)?;
         for more in &and_or.additional {
@@ -91,7 +91,7 @@ fn pipeline(
             join(commands, Separator::Pipe);
         }
         if commands.len() == MAX_COMMANDS {
-            return Err(format!("It has more than {MAX_COMMANDS} commands."));
+            return Err(format!("The command line has more than {MAX_COMMANDS} commands."));
         }
         commands.push(simple(command, options)?);
     }
@@ -101,8 +101,8 @@ fn pipeline(
 fn simple(command: &ast::Command, options: &ParserOptions) -> Result<SimpleCommand, String> {
     let command = match command {
         ast::Command::Simple(command) => command,
-        ast::Command::Compound(..) => return Err("It has control flow, a group or a subshell.".into()),
-        ast::Command::Function(_) => return Err("It defines a function.".into()),
+        ast::Command::Compound(..) => return Err("The command line has control flow, a group or a subshell.".into()),
+        ast::Command::Function(_) => return Err("The command line defines a function.".into()),
         ast::Command::ExtendedTest(..) => return Err("It has `[[`.".into()),
     };
     let mut simple = SimpleCommand { words: Vec::new(), redirects: Vec::new(), input: None, then: Separator::End };

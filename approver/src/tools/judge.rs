@@ -30,7 +30,7 @@ pub(crate) fn judge(
     working_dir: &WorkingDir,
     facts: &dyn Facts,
 ) -> Result<ReadOnlyCommand, String> {
-    let Some((first, words)) = command.words.split_first() else { return Err("It has no words.".into()) };
+    let Some((first, words)) = command.words.split_first() else { return Err("The command is empty.".into()) };
     let name = first.text.as_str();
     if name == "git" {
         resolved(first, working_dir, facts)?;
@@ -47,11 +47,11 @@ pub(crate) fn judge(
         resolved(first, working_dir, facts)?;
     }
     if let Some(word) = words.iter().find(|word| word.zsh) {
-        return Err(format!("zsh may take `{}` for a pattern.", word.text));
+        return Err(format!("zsh may read `{}` as a pattern.", word.text));
     }
     let mut reading = ArgumentReader { name, working_dir, facts, paths: Vec::new(), prints: !tool.names_only };
     if let Some(word) = words.iter().find(|word| word.status.is_some() && !tool.words && name != "printf") {
-        return Err(format!("What `{}` is to `{name}` is not known.", word.text));
+        return Err(format!("The meaning of `{}` for `{name}` is not known.", word.text));
     }
     let words = reading.expanded(tool, words)?;
     if let Some(input) = &command.input {
@@ -73,7 +73,7 @@ pub(crate) fn resolved(word: &ShellWord, working_dir: &WorkingDir, facts: &dyn F
     let name = word.text.as_str();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '+' | '-');
     if !word.bare || name.is_empty() || name.starts_with(['-', '.']) || !name.chars().all(plain) {
-        return Err(format!("`{name}` is no plain name of a program."));
+        return Err(format!("`{name}` is not a bare command name."));
     }
     let files = facts.program(name);
     outside(name, &files, working_dir)?;
@@ -265,7 +265,7 @@ impl ArgumentReader<'_> {
                 let names: Vec<_> =
                     names.map(|name| name.into_string().map_err(|_| odd())).collect::<Result<_, _>>()?;
                 if names.is_empty() {
-                    return Err(format!("Nothing is called `{}`.", word.text));
+                    return Err(format!("The pattern `{}` matches no file.", word.text));
                 }
                 for name in names {
                     let text = if dir == "." { name } else { format!("{dir}/{name}") };
@@ -285,7 +285,7 @@ impl ArgumentReader<'_> {
     fn runs_itself(&self, tool: &Tool) -> Result<(), String> {
         let shim = !tool.builtin && !self.working_dir.certain && is_shim(&self.facts.program(self.name));
         if (shim || !tool.unless.is_empty()) && !self.working_dir.certain {
-            return Err(format!("It is not known in which directory `{}` would run.", self.name));
+            return Err(format!("The directory `{}` would run in is not known.", self.name));
         }
         if tool.unless.is_empty() {
             return Ok(());
@@ -298,7 +298,9 @@ impl ArgumentReader<'_> {
     fn values(&mut self, tool: &Tool, parts: &ParsedArguments<'_>) -> Result<(), String> {
         for (option, value) in &parts.values {
             let sort = tool.values.get(*option).or_else(|| tool.optional.get(*option));
-            let sort = sort.and_then(|sort| ValueKind::parse(sort)).ok_or("The tables are wrong.")?;
+            let sort = sort
+                .and_then(|sort| ValueKind::parse(sort))
+                .ok_or("Internal error: unknown value type in the table of tools.")?;
             self.value(&sort, value).map_err(|why| {
                 why.unwrap_or_else(|| {
                     format!("The value `{value}` of `{option}` of `{}` is not known to be safe.", self.name)
@@ -355,7 +357,7 @@ impl ArgumentReader<'_> {
                 Some(sort) => sort,
                 None => sorts.next().unwrap_or(sort),
             };
-            let sort = ValueKind::parse(sort).ok_or("The tables are wrong.")?;
+            let sort = ValueKind::parse(sort).ok_or("Internal error: unknown value type in the table of tools.")?;
             read.extend(self.value(&sort, operand).map_err(|why| {
                 why.unwrap_or_else(|| format!("The operand `{operand}` of `{}` is not known to be safe.", self.name))
             })?);
