@@ -134,9 +134,9 @@ impl PendingApprovals {
             Some(ApprovalState::Pending) => return,
             Some(ApprovalState::Allowed) => "it was allowed",
             Some(ApprovalState::Denied) => "it was denied",
-            Some(ApprovalState::AnsweredElsewhere) => "it was answered where it was asked",
-            Some(ApprovalState::Expired) => "nobody knows whether the agent still asks",
-            Some(ApprovalState::Withdrawn) => "the agent does not ask any more",
+            Some(ApprovalState::AnsweredElsewhere) => "it was answered in the agent's own dialog",
+            Some(ApprovalState::Expired) => "it is unknown whether the agent still waits",
+            Some(ApprovalState::Withdrawn) => "the agent withdrew the request",
             None => match resolved.allowed {
                 Some(true) => "it was allowed",
                 Some(false) => "it was denied",
@@ -188,7 +188,7 @@ impl PendingApprovals {
         let mut over: Vec<String> = open.filter(|id| !self.pending.contains_key(id)).chain(known).collect();
         over.retain(|id| !is_pending(id));
         for id in over {
-            self.close(&id, "it is not pending any more", at, rules, findings);
+            self.close(&id, "it is no longer pending", at, rules, findings);
         }
         for id in &session.pending_approvals {
             if self.pending.len() < PENDING && !self.pending.contains_key(id) {
@@ -282,7 +282,7 @@ fn raise_of(id: &str, pending: &PendingApproval) -> NewFinding {
         let raise = NewFinding::new(
             FindingKind::RiskyApproval,
             Severity::Error,
-            format!("asks leave for {subject}"),
+            format!("asks permission for {subject}"),
             why,
             first_at,
         );
@@ -292,7 +292,7 @@ fn raise_of(id: &str, pending: &PendingApproval) -> NewFinding {
         let raise = NewFinding::new(
             FindingKind::Approval,
             Severity::Warning,
-            format!("asks leave for {subject}"),
+            format!("asks permission for {subject}"),
             why,
             first_at,
         );

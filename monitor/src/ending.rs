@@ -60,7 +60,7 @@ impl EndingDetector {
         if by_person {
             self.prompt = text.map(|text| one_line(text, PROMPT));
             self.tests = None;
-            findings.resolve_kinds(&[FindingKind::LongJob], at, "a new prompt was given");
+            findings.resolve_kinds(&[FindingKind::LongJob], at, "a new prompt came in");
         }
         self.begins(at, findings);
     }
@@ -147,7 +147,7 @@ impl EndingDetector {
             self.idle_due = Some(at.plus_ms(rules.idle_ms));
         } else {
             self.idle_due = None;
-            findings.resolve_kinds(&[FindingKind::Idle], at, "it is not idle any more");
+            findings.resolve_kinds(&[FindingKind::Idle], at, "it is no longer idle");
         }
     }
 
@@ -180,7 +180,7 @@ impl EndingDetector {
             self.complete(at, sub, answered_at, findings);
         }
         if self.idle_due.take_if(|due| *due <= at).is_some() && !sub {
-            let why = "no turn is open, and nothing was heard since".to_owned();
+            let why = "no turn is open, and there was no activity since".to_owned();
             let raise = NewFinding::new(FindingKind::Idle, Severity::Info, "the session is idle".into(), why, at);
             findings.raise(raise, at);
         }
@@ -235,7 +235,7 @@ impl EndingDetector {
         if died {
             let (severity, when) =
                 if in_turn { (Severity::Error, " in the middle of a turn") } else { (Severity::Warning, "") };
-            let how = if reason == Some(Reason::Failed) { "failed" } else { "was killed, or went without a goodbye" };
+            let how = if reason == Some(Reason::Failed) { "failed" } else { "was killed, or exited without saying so" };
             let what = format!("the agent's process died{when}");
             let raise = NewFinding::new(FindingKind::Crash, severity, what, format!("its process {how}{when}"), at);
             findings.raise(NewFinding { evidence: vec![event], ..raise }, at);

@@ -65,9 +65,9 @@ impl RequestErrors {
         let why = if error.ends_turn {
             format!("an error ended the turn: {words}")
         } else if error.retrying || often {
-            format!("{} attempts in a row failed so: {words}", tally.count)
+            format!("{} attempts in a row failed: {words}", tally.count)
         } else {
-            format!("an error was the last that was heard of the turn: {words}")
+            format!("the last event of the turn was an error: {words}")
         };
         let raise = NewFinding {
             evidence: tally.evidence.clone(),
@@ -101,7 +101,7 @@ impl RequestErrors {
             return;
         }
         let severity = Severity::Error;
-        let why = "the session waits, and its agent says that this is why".to_owned();
+        let why = "the session waits, and the agent gives this as the reason".to_owned();
         let raise = NewFinding::new(kind, severity, what(kind).to_owned(), why, at);
         findings.raise(NewFinding { evidence: vec![event], ..raise }, at);
     }

@@ -100,9 +100,9 @@ impl Polling {
         let long = at.since_ms(watched.first_at) >= rules.poll_ms;
         let fails = step.failed.is_some();
         if watched.unchanged >= rules.poll_repeats && (fails || long) && !is_only_waiting(step) {
-            let what = format!("{} looks again and again, and nothing changes", step.words());
+            let what = format!("{} polls again and again without any change", step.words());
             let why = format!(
-                "the last {} looks {} with the same output, for {} min",
+                "the last {} polls {} with the same output, for {} min",
                 watched.unchanged,
                 if fails { "failed" } else { "came back" },
                 at.since_ms(watched.first_at) / 60_000

@@ -34,14 +34,14 @@ fn of_command(command: &str) -> Option<&'static str> {
     let lower = command.to_ascii_lowercase();
     let squeezed: String = lower.split_whitespace().collect::<Vec<_>>().join(" ");
     if squeezed.replace(' ', "").contains(":(){:|:&};:") {
-        return Some("it starts processes without end");
+        return Some("it starts processes endlessly");
     }
     if let Some(why) = of_pipes(&squeezed) {
         return Some(why);
     }
     for sign in ["drop table", "drop database", "drop schema", "truncate table", "delete from "] {
         if squeezed.contains(sign) && !(sign == "delete from " && squeezed.contains(" where ")) {
-            return Some("it deletes data of a database");
+            return Some("it deletes data from a database");
         }
     }
     let why = squeezed.split([';', '&', '|', '\n', '(', ')', '`', '{', '}']).find_map(|part| {
@@ -78,7 +78,7 @@ fn of_pipes(command: &str) -> Option<&'static str> {
             return Some("it runs what it fetches from the network");
         }
         if interpreter && decoded {
-            return Some("it runs what nobody can read");
+            return Some("it runs code that is encoded");
         }
         let says = |word: &str| part.split_whitespace().any(|other| base(other) == word);
         fetched |= says("curl") || says("wget") || says("fetch") || says("iwr");
@@ -116,17 +116,17 @@ fn of_words(words: &[&str], depth: u8) -> Option<&'static str> {
         return of_words(&inner, depth + 1);
     }
     match program {
-        "sudo" | "doas" | "su" | "pkexec" | "runas" => Some("it asks for the rights of the administrator"),
-        "rm" if short('r') || has("--recursive") => Some("it deletes whole directories for good"),
+        "sudo" | "doas" | "su" | "pkexec" | "runas" => Some("it runs with administrator rights"),
+        "rm" if short('r') || has("--recursive") => Some("it deletes whole directories permanently"),
         "rm" if rest.iter().any(|word| matches!(*word, "/" | "~" | "*" | "." | "$home")) => {
-            Some("it deletes much for good")
+            Some("it deletes many files permanently")
         }
-        "rmdir" if has("/s") => Some("it deletes whole directories for good"),
-        "find" if has("-delete") || has("-exec") && has("rm") => Some("it deletes whatever it finds"),
+        "rmdir" if has("/s") => Some("it deletes whole directories permanently"),
+        "find" if has("-delete") || has("-exec") && has("rm") => Some("it deletes every file it finds"),
         "shred" | "wipefs" | "mkfs" | "fdisk" | "parted" | "sgdisk" | "diskutil" => {
-            Some("it overwrites files or disks for good")
+            Some("it overwrites files or disks permanently")
         }
-        _ if program.starts_with("mkfs.") => Some("it overwrites files or disks for good"),
+        _ if program.starts_with("mkfs.") => Some("it overwrites files or disks permanently"),
         "dd" if rest.iter().any(|word| word.starts_with("of=/dev/")) => Some("it overwrites a disk"),
         "chmod" if has("777") || has("-r") || has("a+rwx") || rest.iter().any(|word| word.contains("+s")) => {
             Some("it opens files to everybody, or changes the rights of many")
@@ -201,8 +201,8 @@ fn of_words(words: &[&str], depth: u8) -> Option<&'static str> {
         "security" if verb.starts_with("find-") || verb == "dump-keychain" => Some("it touches credentials"),
         "pass" | "op" | "vault" | "secret-tool" | "gpg" if verb != "--version" => Some("it touches credentials"),
         "ssh-keygen" | "ssh-add" | "ssh-copy-id" => Some("it touches credentials"),
-        "dropdb" | "mysqladmin" => Some("it deletes data of a database"),
-        "redis-cli" if has("flushall") || has("flushdb") => Some("it deletes data of a database"),
+        "dropdb" | "mysqladmin" => Some("it deletes data from a database"),
+        "redis-cli" if has("flushall") || has("flushdb") => Some("it deletes data from a database"),
         _ => None,
     }
 }

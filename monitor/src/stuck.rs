@@ -101,7 +101,7 @@ impl StuckDetector {
             return;
         }
         let seconds = at.since_ms(since) / 1_000;
-        let what = "the request to the model is tried again and again".to_owned();
+        let what = "requests to the model keep failing and are retried".to_owned();
         let why = match self.retries {
             0 => format!("the agent has been trying again for {seconds} s, and there was no answer"),
             n => format!("{n} attempts failed within {seconds} s, and there was no answer: {words}"),
@@ -140,10 +140,10 @@ impl StuckDetector {
                 (format!("{tool} has been at work for {minutes} min"), "a tool is at work")
             }
             (PendingWork::Tool | PendingWork::Model | PendingWork::None | PendingWork::Patient, _) => {
-                (format!("nothing was heard for {minutes} min in an open turn"), "no command runs")
+                (format!("no activity for {minutes} min in an open turn"), "no command runs")
             }
         };
-        let why = format!("the turn is open, {waits}, and nothing was heard of it for {minutes} min");
+        let why = format!("the turn is open, {waits}, and there was no activity for {minutes} min");
         let raise = NewFinding::new(FindingKind::Stuck, Severity::Warning, what, why, self.progress_at);
         let evidence = self.last.into_iter().collect();
         findings.raise(NewFinding { key: SILENT.into(), evidence, ..raise }, at);

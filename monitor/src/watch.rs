@@ -354,7 +354,7 @@ impl SessionWatch {
             PromptOrigin::Wakeup | PromptOrigin::Command => false,
         };
         if by_person {
-            self.begin_anew(at, "a new prompt was given");
+            self.begin_anew(at, "a new prompt came in");
         } else {
             // Who is woken to do the same as the last time supervises.
             self.loops.clear();

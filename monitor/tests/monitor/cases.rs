@@ -159,7 +159,7 @@ fn an_approval_is_told_once_it_waits_and_is_over_when_it_is_decided() {
     check(&s, 0, &[]);
     let stage = check(&s, 2, &[Approval]);
     let finding = stage.last(Approval).unwrap();
-    assert_eq!(finding.what, "asks leave for Bash: npm test");
+    assert_eq!(finding.what, "asks permission for Bash: npm test");
     assert_eq!((finding.key.as_str(), finding.approval_id.as_deref()), ("approval:a1", Some("a1")));
     s.wait(5);
     let decided = ApprovalResolved {
@@ -381,7 +381,7 @@ fn a_loop_is_over_when_something_else_is_done_or_asked() {
     }
     assert_eq!(resolution(&check(&s, 1, &[Loop]), Loop), "the agent does something else");
     looping.asks(PromptOrigin::Steering, "stop that");
-    assert_eq!(resolution(&check(&looping, 1, &[Loop]), Loop), "a new prompt was given");
+    assert_eq!(resolution(&check(&looping, 1, &[Loop]), Loop), "a new prompt came in");
 }
 
 #[test]
