@@ -78,7 +78,7 @@ pub enum SinkError {
     #[error("the run has no terminal now")]
     NoTerminal,
     /// Its terminal takes nothing.
-    #[error("the terminal of the run takes nothing: {0}")]
+    #[error("the run's terminal accepts no output: {0}")]
     Busy(String),
 }
 
@@ -178,7 +178,7 @@ fn try_build(
         None => Ok::<_, ChannelError>(None),
     };
     #[cfg(feature = "http")]
-    let needed = || secret()?.ok_or_else(|| ChannelError::Other("its secret is not set".to_owned()));
+    let needed = || secret()?.ok_or_else(|| ChannelError::Other("the channel's secret is not set".to_owned()));
     #[cfg(feature = "http")]
     let client = |ca: Option<&std::path::Path>| HttpClient::new(allow_hosts, ca, context).map_err(ChannelError::Other);
     match settings {
@@ -193,7 +193,7 @@ fn try_build(
         }
         ChannelSettings::Terminal { style, .. } => match &context.terminals {
             Some(sink) => Ok(Box::new(terminal::TerminalChannel::new(*style, sink.clone()))),
-            None => Err(ChannelError::Other("there are no terminals to write to".to_owned())),
+            None => Err(ChannelError::Other("terminals are not available here".to_owned())),
         },
         #[cfg(feature = "http")]
         ChannelSettings::Webhook { url, ca_file, .. } => Ok(Box::new(
@@ -216,6 +216,6 @@ fn try_build(
         | ChannelSettings::Ntfy { .. }
         | ChannelSettings::Slack { .. }
         | ChannelSettings::Discord { .. }
-        | ChannelSettings::Telegram { .. } => Err(ChannelError::Other("this build sends nothing by HTTP".to_owned())),
+        | ChannelSettings::Telegram { .. } => Err(ChannelError::Other("this build has no HTTP channels".to_owned())),
     }
 }

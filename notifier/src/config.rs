@@ -159,11 +159,11 @@ impl AllowedHost {
     /// Reads `host`, `host:port`, `[::1]:port`.
     pub(crate) fn parse(text: &str) -> Result<Self, ConfigError> {
         let bad = |why: &str| ConfigError::bad("allow_hosts", text, why);
-        let url = url::Url::parse(&format!("http://{text}/")).map_err(|_| bad("is no `host` or `host:port`"))?;
+        let url = url::Url::parse(&format!("http://{text}/")).map_err(|_| bad("is not `host` or `host:port`"))?;
         let plain = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
         let (Some(host), true, true) = (url.host_str(), plain, url.username().is_empty() && url.password().is_none())
         else {
-            return Err(bad("is no `host` or `host:port`"));
+            return Err(bad("is not `host` or `host:port`"));
         };
         // The parser takes `:80` for nothing, as it is the usual one.
         let port = url.port().or_else(|| text.ends_with(":80").then_some(80));

@@ -296,7 +296,7 @@ pub enum StartError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// There is no thread for a channel.
-    #[error("no thread for channel `{channel}`: {error}")]
+    #[error("cannot start the thread of channel `{channel}`: {error}")]
     Thread {
         /// The channel.
         channel: String,

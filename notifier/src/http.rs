@@ -106,7 +106,7 @@ impl HttpClient {
     /// Sends a body of JSON. An answer of 200 to 299 is good, of the rest some are worth another attempt.
     pub(crate) fn post(&self, url: &str, headers: &[(&str, String)], body: &[u8]) -> Result<(), AttemptFailure> {
         if body.len() > REQUEST_BYTES {
-            return Err(AttemptFailure::never(format!("{} bytes are too much for a request", body.len())));
+            return Err(AttemptFailure::never(format!("the request body is too large ({} bytes)", body.len())));
         }
         let url = self.admit(url).map_err(AttemptFailure::never)?;
         let mut request = self.agent.post(url.as_str()).header("content-type", "application/json");
@@ -126,15 +126,15 @@ impl HttpClient {
 
     fn admit(&self, text: &str) -> Result<Url, &'static str> {
         // The address is not repeated in what is said: it may hold a token.
-        let url = Url::parse(text).map_err(|_| "its address is no address")?;
+        let url = Url::parse(text).map_err(|_| "invalid URL")?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("its address holds a user or a password");
+            return Err("the URL contains a user name or a password");
         }
         match url.scheme() {
             "https" => Ok(url),
             "http" if self.allowed.iter().any(|host| host.covers(&url)) => Ok(url),
-            "http" => Err("its address is not https, and its host is not in notify.allow_hosts"),
-            _ => Err("its address is not https"),
+            "http" => Err("the URL is not https, and its host is not in notify.allow_hosts"),
+            _ => Err("the URL is not https"),
         }
     }
 }
@@ -163,18 +163,16 @@ fn failure(error: &Error) -> AttemptFailure {
         Error::Other(other) if other.is::<RefusedAddress>() => AttemptFailure::never(other),
         Error::Timeout(what) => AttemptFailure::soon(format!("no answer in time ({what})")),
         Error::Io(error) => match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-            Some(tls) => AttemptFailure::never(format!("no trusted connection: {tls}")),
-            None => AttemptFailure::soon(format!("no connection: {error}")),
+            Some(tls) => AttemptFailure::never(format!("TLS failed: {tls}")),
+            None => AttemptFailure::soon(format!("cannot connect: {error}")),
         },
-        Error::Rustls(error) => AttemptFailure::never(format!("no trusted connection: {error}")),
-        Error::Tls(what) => AttemptFailure::never(format!("no trusted connection: {what}")),
-        Error::HostNotFound => AttemptFailure::soon("its name has no address"),
+        Error::Rustls(error) => AttemptFailure::never(format!("TLS failed: {error}")),
+        Error::Tls(what) => AttemptFailure::never(format!("TLS failed: {what}")),
+        Error::HostNotFound => AttemptFailure::soon("the host name does not resolve"),
         Error::ConnectionFailed => AttemptFailure::soon("no connection"),
-        Error::Protocol(_) | Error::LargeResponseHeader(..) => {
-            AttemptFailure::soon("its answer is not HTTP we understand")
-        }
+        Error::Protocol(_) | Error::LargeResponseHeader(..) => AttemptFailure::soon("the answer is not valid HTTP"),
         // What else there is may repeat the address.
-        _ => AttemptFailure::never("the request could not be made"),
+        _ => AttemptFailure::never("the request failed"),
     }
 }
 
@@ -193,9 +191,9 @@ impl Resolver for CheckedResolver {
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, Error> {
         let refused = |text: String| Error::Other(Box::new(RefusedAddress(text)));
-        let url = Url::parse(&uri.to_string()).map_err(|_| refused("its address is no address".to_owned()))?;
+        let url = Url::parse(&uri.to_string()).map_err(|_| refused("invalid URL".to_owned()))?;
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
-            return Err(refused("its address has no host".to_owned()));
+            return Err(refused("the URL has no host".to_owned()));
         };
         let near = self.allowed.iter().any(|allowed| allowed.covers(&url));
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
@@ -205,7 +203,10 @@ impl Resolver for CheckedResolver {
         // One that may not be reached spoils the rest: which of them is taken is not ours to say.
         for address in &addresses {
             if let Some(why) = guard::refusal(address.ip(), near) {
-                return Err(refused(format!("{host} is at {}, which is {why}; nothing is sent there", address.ip())));
+                return Err(refused(format!(
+                    "{host} resolves to {}, which is {why}; refusing to send there",
+                    address.ip()
+                )));
             }
         }
         let mut resolved = self.empty();

@@ -119,7 +119,7 @@ fn words(form: MessageForm, notices: &[Notice]) -> (String, String) {
     }
 }
 
-/// `api (shop): Bash asks for leave`.
+/// `api (shop): Bash asks for permission`.
 fn title(notice: &Notice) -> String {
     let Notice { session_label, project, title, .. } = notice;
     let whose = match (session_label.as_str(), project.as_str()) {
@@ -175,13 +175,17 @@ mod tests {
             vec![notice("a", "approval")],
             Timestamp::MIN,
         );
-        assert_eq!((one.title.as_str(), one.body.as_str()), ("api (shop): Bash asks for leave", "Bash: cargo test a"));
+        assert_eq!(
+            (one.title.as_str(), one.body.as_str()),
+            ("api (shop): Bash asks for permission", "Bash: cargo test a")
+        );
         let many: Vec<Notice> = (0..40).map(|n| notice(&n.to_string(), "approval")).collect();
         let group = OutgoingMessage::new("d", MessageForm::Group, Loudness::Loud, many, Timestamp::MIN);
         assert_eq!(group.title, "40 notices of 1 session: api");
         assert_eq!(group.body.lines().count(), 16);
         assert!(
-            group.body.ends_with("and 25 more") && group.body.starts_with("• api (shop): Bash asks for leave — Bash: ")
+            group.body.ends_with("and 25 more")
+                && group.body.starts_with("• api (shop): Bash asks for permission — Bash: ")
         );
         assert_eq!(group.causes().len(), 40);
     }

@@ -33,7 +33,7 @@ pub struct Notice {
     pub session_label: String,
     /// What people call the project; may be empty.
     pub project: String,
-    /// One line, which names the tool: `Bash asks for leave`.
+    /// One line, which names the tool: `Bash asks for permission`.
     pub title: String,
     /// What it is about: the tool and the command.
     pub body: String,

@@ -65,7 +65,7 @@ pub enum SecretError {
         mode: u32,
     },
     /// There is nothing, too much or no text in it.
-    #[error("{place} holds no secret: it is {what}")]
+    #[error("no usable secret in {place}: it is {what}")]
     Bad {
         /// The file or variable.
         place: String,

@@ -36,7 +36,7 @@ fn notice(body: &str) -> Notice {
         session: "s1".into(),
         session_label: "api".into(),
         project: "shop".into(),
-        title: "Bash asks for leave".into(),
+        title: "Bash asks for permission".into(),
         body: body.into(),
         url: None,
         run: None,
@@ -187,7 +187,7 @@ fn the_desktop_shows_it_and_mark_up_is_escaped() {
     assert_eq!(setup.outcome(message("d", "<a href='x'>y</a> & \u{202e}")), DeliveryOutcome::Sent);
     assert_eq!(setup.outcome(message("d", "second")), DeliveryOutcome::Sent);
     let shown = desktop.wait(2, PATIENCE);
-    assert_eq!(shown[0].summary, "api (shop): Bash asks for leave");
+    assert_eq!(shown[0].summary, "api (shop): Bash asks for permission");
     assert_eq!(shown[0].body, "&lt;a href='x'&gt;y&lt;/a&gt; &amp; \\u{202e}");
     assert_eq!((shown[0].program.as_str(), shown[0].urgency, shown[1].body.as_str()), ("capture", Some(2), "second"));
     assert!(setup.delivery.stop(PATIENCE));

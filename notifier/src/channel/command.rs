@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(body["notices"][0]["cause"], "a");
         let env = std::fs::read_to_string(dir.path().join("env")).unwrap();
         assert!(env.contains("CAPTURE_NOTICE_KIND=approval\n"), "{env}");
-        assert!(env.contains("CAPTURE_NOTICE_TITLE=api (shop): Bash asks for leave\n"), "{env}");
+        assert!(env.contains("CAPTURE_NOTICE_TITLE=api (shop): Bash asks for permission\n"), "{env}");
         assert!(!env.contains("CARGO"), "{env}");
     }
 

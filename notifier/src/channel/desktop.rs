@@ -78,7 +78,7 @@ impl Channel for DesktopChannel {
         match told {
             Ok(answer) => answer.map(drop).map_err(AttemptFailure::never),
             Err(BusFailure::Silent) => Err(AttemptFailure::never("the session bus does not answer")),
-            Err(BusFailure::Ended) => Err(AttemptFailure::soon("what speaks with the session bus ended")),
+            Err(BusFailure::Ended) => Err(AttemptFailure::soon("the session bus thread ended")),
         }
     }
 }
@@ -143,8 +143,11 @@ async fn show(bus: &mut Option<Bus>, order: &BusRequest, attempt: Duration) -> R
         *bus = Some(open);
         return Ok(id);
     }
-    let open = connect(&order.address, attempt).await.map_err(|error| format!("no session bus: {error}"))?;
-    let id = notify(&open, order).await.map_err(|error| format!("the desktop shows no notifications: {error}"))?;
+    let open = connect(&order.address, attempt)
+        .await
+        .map_err(|error| format!("cannot connect to the session bus: {error}"))?;
+    let id =
+        notify(&open, order).await.map_err(|error| format!("the desktop did not show the notification: {error}"))?;
     *bus = Some(open);
     Ok(id)
 }

@@ -74,7 +74,7 @@ mod tests {
         let message = OutgoingMessage::new("n", MessageForm::Single, Loudness::Loud, vec![one], Timestamp::MIN);
         let value = serde_json::to_value(publish("t", &message)).unwrap();
         let expected = serde_json::json!({
-            "topic": "t", "title": "api (shop): Bash asks for leave", "message": "Bash: cargo test a",
+            "topic": "t", "title": "api (shop): Bash asks for permission", "message": "Bash: cargo test a",
             "priority": 4, "tags": ["warning", "capture"], "click": "http://127.0.0.1:1/",
         });
         assert_eq!(value, expected);

@@ -29,7 +29,7 @@ impl Channel for TerminalChannel {
         runs.sort_unstable();
         runs.dedup();
         if runs.is_empty() {
-            return Err(AttemptFailure::never("what it is about has no run, so there is no terminal"));
+            return Err(AttemptFailure::never("the session has no `capture run` terminal"));
         }
         let bytes = sequence(self.style, message);
         // Every run is told, whichever fails.

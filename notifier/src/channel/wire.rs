@@ -88,10 +88,10 @@ mod tests {
         let expected = serde_json::json!({
             "schema_version": 1, "id": message.id, "type": "capture.notice", "form": "single",
             "at": "1970-01-01T00:00:00.000Z", "loudness": "loud",
-            "title": "api (shop): Bash asks for leave", "text": "Bash: cargo test a", "url": null,
+            "title": "api (shop): Bash asks for permission", "text": "Bash: cargo test a", "url": null,
             "notices": [{
                 "cause": "a", "kind": "approval", "severity": "warning", "session": "s1",
-                "session_label": "api", "project": "shop", "title": "Bash asks for leave",
+                "session_label": "api", "project": "shop", "title": "Bash asks for permission",
                 "body": "Bash: cargo test a", "url": null, "run": null, "at": "1970-01-01T00:00:00.000Z",
             }],
             "notices_left_out": 0,

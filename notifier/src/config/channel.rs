@@ -203,7 +203,7 @@ impl ChannelSettings {
             None => Err(ConfigError::bad(
                 format!("channels.{what}_file"),
                 name,
-                format!("needs it, or {what}_env: a channel's secrets are not kept here"),
+                format!("is required, unless {what}_env is set; secrets cannot be written in the configuration"),
             )),
         };
         match self {
@@ -217,7 +217,7 @@ impl ChannelSettings {
                     && topic.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
                 if !good {
                     // Who knows a topic can read it, so it is not repeated.
-                    return Err(ConfigError::bad(key("topic"), "…", "is no topic"));
+                    return Err(ConfigError::bad(key("topic"), "…", "is not a topic"));
                 }
                 address(&key("server"), server, allow_hosts)
             }
@@ -247,7 +247,7 @@ impl ChannelSettings {
 fn address(key: &str, text: &str, allow_hosts: &[String]) -> Result<(), ConfigError> {
     // The address itself is not repeated: it may hold a token.
     let bad = |why: &str| Err(ConfigError::bad(key, "…", why));
-    let Ok(url) = url::Url::parse(text) else { return bad("is no address") };
+    let Ok(url) = url::Url::parse(text) else { return bad("is not a URL") };
     if !url.username().is_empty() || url.password().is_some() {
         return bad("must not hold a user or a password");
     }

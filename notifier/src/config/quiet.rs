@@ -78,8 +78,9 @@ impl fmt::Debug for Hours {
 impl<'de> Deserialize<'de> for Hours {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let text = String::deserialize(d)?;
-        Self::parse(&text)
-            .ok_or_else(|| serde::de::Error::custom(format!("`{text}` is no range of the day, such as `22:00-07:00`")))
+        Self::parse(&text).ok_or_else(|| {
+            serde::de::Error::custom(format!("expected a range of the day such as `22:00-07:00`, got `{text}`"))
+        })
     }
 }
 

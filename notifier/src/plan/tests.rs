@@ -17,7 +17,7 @@ pub(crate) fn notice(cause: &str, kind: &str) -> Notice {
         session: "s1".to_owned(),
         session_label: "api".to_owned(),
         project: "shop".to_owned(),
-        title: "Bash asks for leave".to_owned(),
+        title: "Bash asks for permission".to_owned(),
         body: format!("Bash: cargo test {cause}"),
         url: None,
         run: None,
