@@ -129,9 +129,9 @@ impl<R: BufRead> CastReader<R> {
             return Ok(None);
         }
         let (seconds, code, data): (f64, String, String) =
-            serde_json::from_str(line).map_err(|error| format!("this is no event `[time, code, data]`: {error}"))?;
+            serde_json::from_str(line).map_err(|error| format!("expected an event `[time, code, data]`: {error}"))?;
         if !(0.0..MOST_SECONDS).contains(&seconds) {
-            return Err(format!("{seconds} is no time"));
+            return Err(format!("{seconds} is not a valid time"));
         }
         let code = EventCode::from(code.as_str());
         // Within 0 and 1e15: exact.

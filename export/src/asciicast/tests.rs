@@ -141,17 +141,17 @@ fn a_bad_file_is_named_with_its_line() {
     let fine = "{\"version\":2,\"width\":80,\"height\":24}\n";
     for (text, expected) in [
         (String::new(), "a.cast:1: the file is empty"),
-        ("hello\n".into(), "a.cast:1: this is no header of an asciicast"),
+        ("hello\n".into(), "a.cast:1: expected an asciicast header"),
         (
             "{\"version\":1,\"width\":80,\"height\":24,\"stdout\":[]}\n".into(),
             "a.cast:1: asciicast version 1 is not known",
         ),
         ("{\"version\":2,\"width\":80}\n".into(), "a.cast:1: the header has no `width` and `height`"),
         ("{\"version\":3,\"width\":80,\"height\":24}\n".into(), "a.cast:1: the header has no `term`"),
-        (format!("{fine}[1.0, \"o\", \"a\"]\n[1.0, \"o\"]\n"), "a.cast:3: this is no event"),
-        (format!("{fine}[-1, \"o\", \"a\"]\n"), "a.cast:2: -1 is no time"),
+        (format!("{fine}[1.0, \"o\", \"a\"]\n[1.0, \"o\"]\n"), "a.cast:3: expected an event"),
+        (format!("{fine}[-1, \"o\", \"a\"]\n"), "a.cast:2: -1 is not a valid time"),
         (format!("{fine}[1e300, \"o\", \"a\"]\n"), "a.cast:2: 1000000"),
-        (format!("{fine}[\"1\", \"o\", \"a\"]\n"), "a.cast:2: this is no event"),
+        (format!("{fine}[\"1\", \"o\", \"a\"]\n"), "a.cast:2: expected an event"),
     ] {
         let error = read(&text).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
