@@ -46,7 +46,7 @@ impl fmt::Display for IssueReason {
             Self::Torn => f.write_str("the line ends in its middle"),
             Self::NotAnObject => f.write_str("no object"),
             Self::SecondHeader => f.write_str("another header"),
-            Self::NotUtf8 => f.write_str("bytes that are no UTF-8"),
+            Self::NotUtf8 => f.write_str("invalid UTF-8"),
             Self::NoId => f.write_str("an entry without an id"),
             Self::RepeatedId => f.write_str("an id that an earlier entry has"),
             Self::UnknownParent => f.write_str("a parent that is not there"),

@@ -28,7 +28,7 @@ pub enum TreeError {
     #[error("a content is a string or an array of blocks")]
     NoContent,
     /// The entry is none at which one goes on with another text.
-    #[error("Entry {0} is no message of the user")]
+    #[error("Entry {0} is not a user message")]
     NotAUserMessage(String),
 }
 
