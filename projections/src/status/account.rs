@@ -47,7 +47,7 @@ impl DecidingRule {
     pub const fn words(self) -> &'static str {
         match self {
             Self::ProcessGone => "the process is gone, which ends every claim",
-            Self::Silence => "nothing was said for so long that the silence itself tells",
+            Self::Silence => "there was no activity for so long that silence decides",
             Self::Alone => "it is the only claim",
             Self::Unanimous => "all that counts says the same",
             Self::Strongest => "the strongest claim wins",
