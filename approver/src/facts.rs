@@ -1,4 +1,4 @@
-//! What has to be looked up in the world. `capture` looks on the disk, tests state what is so.
+//! What a decision must know about the disk. `capture` looks it up; tests use [`StubFacts`].
 
 use crate::{SearchReader, SearchScope};
 use std::{
@@ -7,7 +7,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// What has to be looked up in the world to decide.
+/// Everything about the outside world that a decision depends on.
 pub trait Facts {
     /// The file a bare command word means on the PATH recorded at start: where it was found, and with
     /// links resolved. Nothing when there is none.
@@ -24,10 +24,10 @@ pub trait Facts {
     /// not followed. What is below a directory of git counts when it holds a credential ([`crate::GitFile`]).
     fn reached(&self, search: &SearchScope) -> SecretsBelow;
 
-    /// What a look into a file that would be printed shows.
+    /// Reports whether a file that would be printed looks like a secret.
     fn inspect(&self, path: &Path) -> FileInspection;
 
-    /// What the file system says of a file that would be changed.
+    /// Metadata of a file that would be changed.
     fn entry(&self, path: &Path) -> FileEntry;
 
     /// Whether the path is a directory.
@@ -42,35 +42,35 @@ pub trait Facts {
     /// Whether the path is private to `capture`: its data, its configuration.
     fn is_private(&self, path: &Path) -> bool;
 
-    /// The user's home, which is no workspace.
+    /// The user's home, which never counts as a workspace.
     fn home(&self) -> Option<PathBuf>;
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileContent {
     /// There is no such file.
     Missing,
-    /// It is there and cannot be read: a directory, too long, not ours to read.
+    /// The file exists but cannot be read: a directory, longer than the limit, or without permission.
     Unreadable,
     /// Its bytes.
     Bytes(Vec<u8>),
 }
 
-/// What a look into a file shows.
+/// Whether the content of a file looks like a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileInspection {
     /// There is no file.
     NoFile,
-    /// Nothing that looks like a secret.
+    /// Its content does not look like a secret.
     Plain,
-    /// Something that looks like a secret.
+    /// Its content looks like a secret.
     Secret,
-    /// It is too large, or cannot be read.
+    /// The file is too large or cannot be read.
     Unknown,
 }
 
-/// What the file system says of a file.
+/// Metadata of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileEntry {
     /// There is nothing.
@@ -82,22 +82,22 @@ pub enum FileEntry {
         /// Whether anybody may execute it.
         executable: bool,
     },
-    /// A directory, a device, or something that cannot be told.
+    /// A directory, a device, or unknown.
     Other,
 }
 
-/// What was found below a directory.
+/// The secret files below a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretsBelow {
     /// Nothing secret.
     Nothing,
     /// These.
     Secrets(Vec<PathBuf>),
-    /// There is more than was looked at.
+    /// Not known: there are more files than the limit.
     TooMuch,
 }
 
-/// Facts that are stated instead of looked up: for tests.
+/// Facts from memory instead of the disk, for tests.
 #[derive(Debug, Clone, Default)]
 pub struct StubFacts {
     /// Command words and the files they mean.

@@ -1,4 +1,4 @@
-//! git: allowed only for what reads, and only as a command written anew.
+//! Judges git: only read-only subcommands are allowed, and only as a rewritten command.
 //!
 //! A repository decides a good deal of what git runs: filters, drivers, hooks, pagers, programs that
 //! verify signatures. What the command line can switch off, the rewritten command does

@@ -1,4 +1,4 @@
-//! Decides whether what an agent wants to do is allowed, denied, or a person is asked.
+//! Decides whether a permission request of an agent is allowed, denied or left to a person.
 //!
 //! A [`PermissionRequest`] goes in, a [`Decision`] comes out. [`Policy`] holds the rules: a preset, what the
 //! user wrote, and what a repository adds, which can only be stricter. A command line is understood

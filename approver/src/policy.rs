@@ -1,4 +1,4 @@
-//! The rules in force, and what they say of a request.
+//! The policy in force, and its decisions on requests.
 //!
 //! [`file`] reads them, [`rule`] holds one against a request, [`decide`] puts together what they
 //! say of every command of a line. The strictest word counts.
@@ -85,15 +85,15 @@ impl std::str::FromStr for Preset {
     }
 }
 
-/// How a request was judged.
+/// A decision on a request, with its explanation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// What is decided.
+    /// The decision on a request.
     pub decision: Decision,
-    /// Why the command line is not understood, when it is not.
+    /// Why the command line could not be analysed, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_understood: Option<String>,
-    /// The shell around the line, which was taken off.
+    /// The shell invocation (`bash -c`) that was removed from around the line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wrapper: Vec<String>,
     /// Each command of the line; for another request, that as a whole.
@@ -105,7 +105,7 @@ pub struct Explanation {
 pub struct ExplainedPart {
     /// The words of the command, as the program gets them.
     pub words: Vec<String>,
-    /// What is decided of it.
+    /// The decision on it.
     pub verdict: Verdict,
     /// The rule that decided.
     pub rule: String,
@@ -115,7 +115,7 @@ pub struct ExplainedPart {
     pub tried: Vec<TriedRule>,
 }
 
-/// A rule that was tried.
+/// A rule that was compared with a part of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TriedRule {
     /// Its name.

@@ -1,16 +1,16 @@
-//! What is asked, and what is answered.
+//! Permission requests and the decisions on them.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
 use events::Provider;
 use serde::{Deserialize, Serialize};
 
-/// What an agent asks to do.
+/// A request of an agent for permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionRequest {
-    /// The agent that asks.
+    /// The agent that makes the request.
     pub agent: Provider,
-    /// What sort of thing it asks for.
+    /// The kind of action requested.
     pub kind: RequestKind,
     /// The agent's own name of the tool.
     pub tool: Option<String>,
@@ -18,7 +18,7 @@ pub struct PermissionRequest {
     pub command: Option<String>,
     /// The directory in which it would happen. Absolute.
     pub cwd: PathBuf,
-    /// Whether the agent told the directory. Otherwise `cwd` is only where its session began, and what
+    /// Whether the agent reported the directory. Otherwise `cwd` is only where its session began, and what
     /// counts from it is not known.
     pub cwd_is_certain: bool,
     /// What the session works on: the top of its repository. Absolute.
@@ -35,7 +35,7 @@ pub struct PermissionRequest {
     pub shell: Shell,
 }
 
-/// What sort of thing is asked for.
+/// The kind of action a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestKind {
@@ -73,7 +73,7 @@ pub enum Shell {
     Unknown,
 }
 
-/// What is decided.
+/// The decision on a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// Allow, deny or ask.

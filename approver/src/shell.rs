@@ -1,4 +1,4 @@
-//! What a command line says, or why that is not understood.
+//! Parses a command line, or says why it cannot be analysed.
 //!
 //! The text must pass [`raw`], a white list of characters outside quotes; then it is parsed as bash
 //! would ([`line`]), and every word is unquoted ([`words`]). What is left is the part of the
@@ -13,12 +13,12 @@ use serde::Serialize;
 
 pub(crate) use line::understand;
 
-/// Longer command lines are not looked at, bytes.
+/// Longest command line that is analysed, bytes.
 pub(crate) const MAX_BYTES: usize = 4096;
-/// Lines of more commands are not looked at.
+/// Maximum number of commands in a line that is analysed.
 pub(crate) const MAX_COMMANDS: usize = 10;
 
-/// A command line that is understood.
+/// A command line that was parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandLine {
     /// Its simple commands, in order.

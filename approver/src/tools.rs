@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 pub(crate) use judge::{GitSubcommand, ReadOnlyCommand, judge, judge_git, outside, resolved};
 
-/// What is known of one program, or of one subcommand of git.
+/// What the tables say about one program, or one subcommand of git.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Tool {

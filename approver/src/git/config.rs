@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Facts, FileContent};
 
-/// Longer files are not read, bytes.
+/// Longest configuration file that is read, bytes.
 const MAX: usize = 256 * 1024;
 
 /// Keys that are harmless, or outweighed by what the safe form sets. Of a key with a name in its

@@ -10,7 +10,7 @@ use crate::{
     tools::GitSubcommand,
 };
 
-/// Of the tracked files whose names only make one look, at most so many are looked into.
+/// Maximum number of tracked files with suspicious names whose content is examined.
 const MAX_SUSPECTS: usize = 400;
 
 /// The operands of a command, each known to be one or the other.

@@ -1,4 +1,4 @@
-//! "Always": the narrowest rule that would allow just this again.
+//! Suggests a rule for "always allow": the narrowest that would allow the same request again.
 
 use crate::{PermissionRequest, RequestKind, shell};
 

@@ -1,4 +1,4 @@
-//! What all rules say of all parts of a request: the strictest counts.
+//! Combines the rules' decisions on all parts of a request: the strictest counts.
 
 use std::path::Path;
 
@@ -99,13 +99,13 @@ fn places(
     all
 }
 
-/// What the rules say of one part.
+/// The decision of the rules on one part.
 struct PartVerdict {
     verdict: Verdict,
     rule: String,
     reason: String,
     tried: Vec<TriedRule>,
-    /// Allowed since the tables know it.
+    /// Whether the tables of tools, and not a spelled-out rule, allowed it.
     by_tables: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The file of a policy: TOML, strictly read.
+//! Reads a policy file: TOML; unknown keys are errors.
 
 use std::{
     collections::BTreeMap,
@@ -64,7 +64,7 @@ enum KindList {
     Many(Vec<RequestKind>),
 }
 
-/// Whose file it is.
+/// Who wrote a policy.
 #[derive(Clone, Copy)]
 enum PolicyOwner {
     Preset(Preset),

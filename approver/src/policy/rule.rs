@@ -1,4 +1,4 @@
-//! One rule against one thing that is asked for.
+//! Matches one policy rule against one part of a request.
 //!
 //! A rule that allows matches only what is fully understood; one that denies or asks matches
 //! wherever there is a sign of what it names.
@@ -20,7 +20,7 @@ use crate::{
     tools,
 };
 
-/// A rule, ready to be held against requests.
+/// A policy rule, ready to be matched against requests.
 #[derive(Debug, Clone)]
 pub(super) struct PolicyRule {
     pub(super) name: String,
@@ -37,7 +37,7 @@ pub(super) struct PolicyRule {
     pub(super) known: Option<KnownSafe>,
 }
 
-/// What is known without being spelled out in a rule.
+/// Groups of safe actions a rule can allow by name (`known = …`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum KnownSafe {
@@ -49,7 +49,7 @@ pub(super) enum KnownSafe {
     Edit,
 }
 
-/// What is judged at once.
+/// A part of a request that is judged on its own.
 pub(super) enum RequestPart<'a> {
     /// One command of a line that is understood.
     Command {
@@ -318,7 +318,7 @@ impl PolicyRule {
     }
 }
 
-/// What a rule that denies or asks looks at.
+/// Everything a request mentions that a deny or ask rule can match.
 struct MentionedItems {
     /// Words, and whether the first is surely the program.
     commands: Vec<(Vec<String>, bool)>,

@@ -1,4 +1,4 @@
-//! The syntax tree of a line, held against the few forms that are understood.
+//! Reduces the syntax tree of a line to the few forms that are supported.
 
 use brush_parser::{Parser, ParserOptions, ast};
 

@@ -1,4 +1,4 @@
-//! The first look at a command line: its characters, before anything is parsed.
+//! Checks the characters of a command line before it is parsed.
 //!
 //! Outside quotes only those are let through that no shell gives a meaning of its own, besides the
 //! few operators that are understood. Each refusal names what it saw.

@@ -1,4 +1,4 @@
-//! Words without their quotes, by the parser's own account of their pieces.
+//! Removes the quotes of words, by the pieces the parser reports.
 
 use brush_parser::{
     ParserOptions,

@@ -1,4 +1,4 @@
-//! One simple command against the tables.
+//! Judges one simple command by the tables of tools.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use crate::{
     shell::{ShellWord, SimpleCommand},
 };
 
-/// In directories with more names no pattern is expanded.
+/// Maximum number of names in a directory in which a pattern is expanded.
 const MAX_NAMES: usize = 2000;
 
-/// A command that is known to read only.
+/// A command the tables know to be read-only.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ReadOnlyCommand {
     /// The paths it reads, links resolved.
@@ -166,7 +166,7 @@ pub(crate) fn judge_git(
     Ok(GitSubcommand { tool, paths: reading.paths, options, operands, behind, dashes: parts.before.is_some(), kept })
 }
 
-/// What was made of a subcommand of git.
+/// A parsed subcommand of git.
 pub(crate) struct GitSubcommand {
     pub(crate) tool: &'static Tool,
     /// The paths it names, links resolved.
@@ -192,7 +192,7 @@ struct ArgumentReader<'a> {
     prints: bool,
 }
 
-/// What the words of a command are.
+/// The arguments of a command, parsed by its table.
 #[derive(Default)]
 pub(super) struct ParsedArguments<'a> {
     pub(super) options: Vec<&'a str>,

@@ -1,6 +1,6 @@
 //! The sorts of values and operands, and the small languages among them (sed, awk, jq, formats).
 
-/// What a value or an operand must be.
+/// The syntax a value or an operand must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ValueKind {
     /// Anything.
