@@ -1,4 +1,4 @@
-//! Approvals that wait, and questions.
+//! Raises findings for pending approvals and questions.
 //!
 //! An approval is opened by its request. It is over when the reducer or capture itself says so, or when the
 //! session is known to be gone: nothing that stands in a transcript ends it.
@@ -17,9 +17,9 @@ use crate::{
     rules::DetectorLimits,
 };
 
-/// At most so many approvals of a session are watched.
+/// Maximum number of pending approvals watched in a session.
 const PENDING: usize = 64;
-/// A subject is cut to so many characters.
+/// Length of a finding's subject, characters.
 const SUBJECT: usize = 160;
 
 /// The key of the finding about several.
@@ -55,7 +55,7 @@ pub(crate) struct PendingApprovals {
     over_at: Option<Timestamp>,
 }
 
-/// So long a request may be with a hook before it is told whatever the status says, ms.
+/// How long a hook may hold a request before it is raised regardless of the status, ms.
 const WITH_A_HOOK_MS: i64 = 10_000;
 
 fn key(approval: &str) -> String {

@@ -1,4 +1,4 @@
-//! What came to an end: a turn, a command that took long, a session; and silence after that.
+//! Raises findings at the end of a turn, a long command or a session, and on idleness after it.
 //!
 //! A session without its own process (a sub-agent) ends with its parent's, and its turn is its parent's
 //! business: nothing of this is said of it.
@@ -13,7 +13,7 @@ use crate::{
     step::{PendingCall, ToolStep},
 };
 
-/// A prompt is named by so many characters.
+/// Length of a prompt in a finding, characters.
 const PROMPT: usize = 100;
 
 /// What the agent was busy with, and how it ended.

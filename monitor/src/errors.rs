@@ -14,7 +14,7 @@ use crate::{
     until::until,
 };
 
-/// Of an error so much is shown, characters.
+/// Length of an error text in a finding, characters.
 const WORDS: usize = 160;
 
 /// What the detector may raise.

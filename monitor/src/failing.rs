@@ -13,9 +13,9 @@ use crate::{
     text::hash_of,
 };
 
-/// So many commands that fail are remembered.
+/// Number of failing commands remembered in a session.
 const COMMANDS: usize = 16;
-/// So many events are named.
+/// Maximum number of events a finding names.
 const EVIDENCE: usize = 8;
 
 #[derive(Debug)]

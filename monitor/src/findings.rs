@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, VecDeque};
 
 use events::{EventId, Finding, FindingKind, FindingState, SessionId, Severity, Timestamp};
 
-/// At most so many findings of a session are open; a further one waits until there is room.
+/// Maximum number of open findings in a session; further ones wait for room.
 const OPEN: usize = 64;
-/// Of so many causes it is remembered when they were over.
+/// Number of resolved causes whose end is remembered.
 const OVER: usize = 128;
-/// A finding names at most so many events: the first half of the oldest, the rest of the newest.
+/// Maximum number of events a finding names: half of them the oldest, half the newest.
 const EVIDENCE: usize = 16;
 
-/// What is to be raised.
+/// A finding to be raised.
 #[derive(Debug, Clone)]
 pub(crate) struct NewFinding {
     pub(crate) kind: FindingKind,
@@ -53,7 +53,7 @@ impl NewFinding {
 #[derive(Debug)]
 struct OpenFinding {
     finding: Finding,
-    /// The count that was told last.
+    /// The count when the finding was last reported.
     told: u32,
 }
 
@@ -61,7 +61,7 @@ struct OpenFinding {
 #[derive(Debug)]
 pub(crate) struct SessionFindings {
     session: SessionId,
-    /// Whether anything is raised now: not while history is told.
+    /// Whether findings may be raised now; false while history is replayed.
     pub(crate) audible: bool,
     open: BTreeMap<String, OpenFinding>,
     over: VecDeque<(String, Timestamp)>,

@@ -1,4 +1,4 @@
-//! Finds what a person should know of the sessions of coding agents: one that goes round in a circle or
+//! Finds what a person should know of the sessions of coding agents: one that loops or
 //! hangs, an approval that waits, a key that was refused, work that is done.
 //!
 //! [`Monitor`] takes the committed events of all sessions, in order, and the time; out come

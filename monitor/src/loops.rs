@@ -1,4 +1,4 @@
-//! Going round in a circle: the same steps with the same results, attempts of one kind that all fail alike,
+//! Detects loops: the same steps with the same results, attempts of one kind that all fail alike,
 //! edits that take each other back.
 //!
 //! Looks at a window of the last steps. What a person asks anew begins anew. Waiting for something is
@@ -14,13 +14,13 @@ use crate::{
     step::{Edit, ToolStep},
 };
 
-/// So many steps are looked at.
+/// Number of last steps in which loops are searched.
 const WINDOW: usize = 40;
-/// So many edits are looked at.
+/// Number of last edits in which reverts are searched.
 const EDITS: usize = 24;
-/// Rounds of so many steps together are a wide circle.
+/// Number of steps from which a loop's round counts as wide.
 const WIDE: usize = 10;
-/// A circle that is left for so many new steps is over.
+/// Number of new steps after which a loop is over.
 const ELSEWHERE: u32 = 3;
 
 /// The key of these findings.

@@ -1,4 +1,4 @@
-//! All sessions: who is watched, and who is due next.
+//! The monitor of all sessions: which are watched, and which is due next.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -110,7 +110,7 @@ impl Monitor {
         self.sessions.len()
     }
 
-    /// How many things are remembered, of all sessions: steps, calls, findings.
+    /// Number of steps, calls and findings remembered for all sessions.
     #[must_use]
     pub fn memory_size(&self) -> usize {
         self.sessions.values().map(|watched| watched.watch.memory_size()).sum()

@@ -1,4 +1,4 @@
-//! Waiting for something and looking again. That is no circle while what is looked at changes, nor for some
+//! Recognises polling. It is not a loop while the polled output changes, nor for some
 //! time when it does not.
 
 use std::collections::VecDeque;
@@ -11,10 +11,10 @@ use crate::{
     step::ToolStep,
 };
 
-/// So many things that are waited for are remembered.
+/// Maximum number of polled things remembered in a session.
 const WATCHED: usize = 8;
 
-/// So many other steps in between, and the waiting begins anew.
+/// Number of unrelated steps after which polling counts from the start.
 const ELSEWHERE: u32 = 3;
 
 /// The key of these findings.

@@ -1,14 +1,14 @@
-//! What could be wrong with allowing something: a heuristic over the words of a request.
+//! Names the risk of a permission request, by a heuristic over its words.
 //!
 //! It says what a person should look at, and decides nothing: what it does not know is not harmless.
 
-/// At most so much of a command is looked at, bytes.
+/// Bytes of a command that are examined.
 const LOOKED_AT: usize = 16 << 10;
 
-/// What an agent asks leave for.
+/// What an agent requests permission for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RiskRequest<'a> {
-    /// The command.
+    /// The command line.
     pub command: Option<&'a str>,
     /// The files it wants to change, or to read.
     pub paths: &'a [String],

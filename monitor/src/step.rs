@@ -15,11 +15,11 @@ use serde::Deserialize;
 
 use crate::text::{hash_of, head, output, settled, shape};
 
-/// At most so many calls are open; the oldest leave.
+/// Maximum number of open calls; the oldest is dropped for a new one.
 const OPEN: usize = 64;
-/// A call is named by so many characters.
+/// Length of a call's title in a finding, characters.
 const TITLE_CHARS: usize = 120;
-/// Of a call's input so much is remembered while it is open, to find its words in the result, bytes.
+/// Bytes of an open call's input that are kept, to recognise its words in the result.
 const INPUT_BYTES: usize = 1 << 10;
 
 /// A call without a result.

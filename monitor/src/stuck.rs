@@ -1,4 +1,4 @@
-//! A turn in which nothing goes on, and requests to the model that are tried again without end.
+//! Detects turns without progress, and requests to the model that are retried without success.
 //!
 //! Silence counts only while a turn is open, the session is said to run, and nothing is at work that may take
 //! its time: a command, a sub-agent, a question.
@@ -45,14 +45,14 @@ impl StuckDetector {
         Self { progress_at: at, last: None, retries: 0, since: None, attempts: VecDeque::new() }
     }
 
-    /// Silence is counted from here at the earliest, when nothing was heard yet.
+    /// Sets the earliest time from which silence is counted, before the first progress.
     pub(crate) fn begin(&mut self, at: Timestamp) {
         if self.progress_at == Timestamp::MIN {
             self.progress_at = at;
         }
     }
 
-    /// Something was heard of the session's work.
+    /// Records progress: silence counts from here.
     pub(crate) fn progress(&mut self, event: EventId, at: Timestamp, findings: &mut SessionFindings) {
         self.progress_at = self.progress_at.max(at);
         self.last = Some(event);

@@ -1,4 +1,4 @@
-//! One session: its events in, in order, and the time.
+//! The monitor of one session: applies its events in order, and the time.
 //!
 //! Owns what all detectors share: the clock of the session, its state, the calls that are open, and whether it
 //! is heard live. History informs and raises nothing.
@@ -24,9 +24,9 @@ use crate::{
     stuck::{PendingWork, StuckDetector},
 };
 
-/// What was concluded so long after it happened was concluded of the past, ms.
+/// Age from which a derived event counts as one about the past, ms.
 const PAST_MS: i64 = 60_000;
-/// So long after its end a session may still be told of, ms.
+/// How long after its end a session is still watched, ms.
 const LAST_WORDS_MS: i64 = 60_000;
 
 /// A session that is watched.
@@ -36,7 +36,7 @@ pub(crate) struct SessionWatch {
     clock: Timestamp,
     /// The position of the last event that was taken as it happened.
     position: u64,
-    /// Something of it was heard as it happened.
+    /// Some event of it arrived live, not as history.
     live: bool,
     /// Another session's helper.
     sub: bool,
@@ -48,7 +48,7 @@ pub(crate) struct SessionWatch {
     /// Its screen is read.
     seen: bool,
     state: Option<(State, Option<Reason>)>,
-    /// What it waits to be told, by its status, and was not raised yet.
+    /// A question that the status shows and that was not raised yet.
     unasked: Option<(EventId, String)>,
     answered_at: Timestamp,
     calls: PendingCalls,
@@ -129,7 +129,7 @@ impl SessionWatch {
         self.over_at.is_some_and(long_ago) && self.findings.open().next().is_none()
     }
 
-    /// How many things are remembered.
+    /// Number of steps, calls and findings remembered.
     pub(crate) fn memory_size(&self) -> usize {
         self.findings.len()
             + self.calls.len()
@@ -139,7 +139,7 @@ impl SessionWatch {
             + self.approvals.len()
     }
 
-    /// Takes an event; one that was taken before a restart (`again`) informs only.
+    /// Applies an event; one that was applied before a restart (`again`) raises nothing.
     pub(crate) fn apply(&mut self, event: &Event, again: bool, rules: &DetectorLimits) {
         // One that is given again, since its session was over and something came late, says nothing new.
         if self.merged || event.position <= self.position {
@@ -491,7 +491,7 @@ impl SessionWatch {
         }
     }
 
-    /// Takes the reducer's word for what events did not say, or said too long ago.
+    /// Checks the reduced session for what its events did not show, or showed too long ago.
     pub(crate) fn check(&mut self, session: &Session, now: Timestamp, rules: &DetectorLimits) {
         if self.merged {
             return;
@@ -517,7 +517,7 @@ impl SessionWatch {
         }
     }
 
-    /// It is watched no more.
+    /// Resolves all findings because the session is dropped for a newer one.
     pub(crate) fn abandon(&mut self) {
         self.findings.resolve_kinds(FindingKind::ALL, self.clock, "too many sessions are watched");
     }
