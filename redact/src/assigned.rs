@@ -21,10 +21,10 @@ pub(crate) use weigh::is_secret;
 
 const LONGEST_NAME: usize = 80;
 const LONGEST_VALUE: usize = 8192;
-/// How much at the end of a long bare value is looked at for names all the same.
+/// Bytes at the end of a long bare value that are still searched for names.
 const NEAR_END: usize = 512;
 
-/// How a value stands there.
+/// How a value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueForm {
     /// Between quotes.

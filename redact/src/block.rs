@@ -3,7 +3,7 @@
 
 use crate::{SecretKind, scan::Span, text::until};
 
-/// No private key is longer.
+/// Longest private key block, bytes.
 const LONGEST: usize = 64 * 1024;
 
 fn span(start: usize, end: usize) -> Span {

@@ -8,14 +8,14 @@ use crate::{
     value,
 };
 
-/// How far the arguments of a call are read.
+/// Longest argument list of a call that is read, bytes.
 const LONGEST: usize = 480;
-/// How deep calls may be nested in the arguments.
+/// Maximum nesting of calls within the arguments.
 const DEEPEST: usize = 4;
-/// How far before a call what it is called on is looked at.
+/// Bytes before a call that are searched for what it is called on.
 const BEFORE: usize = 160;
 
-/// Which literal of a call is a credential.
+/// The literal of a call that is a credential.
 #[derive(Clone, Copy)]
 enum CallArgument {
     /// The first that looks drawn at random.

@@ -9,7 +9,7 @@ use crate::{
 
 const LONGEST: usize = 2048;
 
-/// A flag and how the value stands behind it.
+/// How a command's flag and its secret are written.
 #[derive(Clone, Copy)]
 enum FlagForm {
     /// `-u user:SECRET`

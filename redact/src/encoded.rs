@@ -17,13 +17,13 @@ use crate::{
     value,
 };
 
-/// A run of this length may hold a name and a value.
+/// Shortest base64 run that can hold a name and a value, bytes.
 const LEAST: usize = 31;
-/// So many bytes are looked at in one step. One such block at least lies in a run wholly.
+/// Step in which a text is searched for base64 runs, bytes; a run contains at least one whole block.
 const BLOCK: usize = 16;
-/// No run is decoded beyond this.
+/// Longest base64 run that is decoded, bytes.
 const MOST: usize = 1 << 20;
-/// How much of a run is decoded to tell whether it is text.
+/// Bytes of a run that are decoded to decide whether it is text.
 const PROBE: usize = 16;
 /// Lines of a run that was wrapped are at least this long, but the last.
 const LINE: usize = 48;

@@ -1,4 +1,4 @@
-//! Secrets out of text, before it is shown, summarised, sent or written anywhere but the store.
+//! Redacts secrets from text before it is shown, summarised, sent or written anywhere but the store.
 //!
 //! [`Redactor`] finds secrets and puts `[redacted:KIND]` in their places. Two sources know what a secret looks like:
 //! `rules` are Betterleaks' (data, `rules/PROVENANCE.md`), for keys that a vendor gave a form of their own; the
@@ -43,12 +43,12 @@ pub use stream::RedactingStream;
 /// What a secret is: `github-pat`, `password`, `private-key`.
 pub type SecretKind = Arc<str>;
 
-/// A secret that was found: what it is and where it was, in bytes of the text that was handed in.
+/// A secret that was found: its kind and its byte range in the original text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSecret {
-    /// What it is.
+    /// Its kind.
     pub kind: SecretKind,
-    /// Where it was.
+    /// Its byte range.
     pub range: Range<usize>,
 }
 

@@ -1,17 +1,17 @@
 //! What the name of a setting says of its value: `DB_PASSWORD`, `apiKey`, `token_type`, `max_tokens`.
 
-/// How much a name says.
+/// How strongly a name suggests a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NameWeight {
     /// The value is a secret when it looks drawn at random: `auth`, `signature`, a bare `key`.
     Little,
-    /// The value is a secret when it is no word and no number: `token`, `api_key`, `client_secret`.
+    /// The value is a secret unless it is a word or a number: `token`, `api_key`, `client_secret`.
     Much,
-    /// The value is a secret unless it is plainly none: `password`.
+    /// The value is a secret unless it is plainly a placeholder: `password`.
     All,
 }
 
-/// What a name says: how much, and of which kind its secret is.
+/// What a name suggests: how strongly, and which kind of secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NameMeaning {
     pub(crate) weight: NameWeight,

@@ -33,7 +33,7 @@ const ANY_END: &str = r"(?:[^\w-]|$)";
 /// The built-in rules cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
-    /// The file of the rules is no TOML of the expected form.
+    /// The rules file is not TOML of the expected form.
     #[error("the built-in rules cannot be read: {0}")]
     Form(#[from] toml::de::Error),
     /// The keywords do not fit into one automaton.

@@ -1,4 +1,4 @@
-//! The one pass over a text: words that begin a look, the looks, and what they found as ranges that do not overlap.
+//! Scans a text in one pass: trigger words, the detectors they start, and the secrets found as disjoint ranges.
 
 use std::ops::Range;
 
@@ -144,7 +144,7 @@ impl Scanner {
     }
 }
 
-/// How far a text was read by the looks that read on.
+/// For each detector that reads ahead, the offset it has read up to.
 #[derive(Default)]
 struct ScanProgress {
     value: usize,

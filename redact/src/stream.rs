@@ -5,9 +5,9 @@
 
 use crate::{FoundSecret, Redactor, text};
 
-/// How much before and behind a place is known when it is decided on.
+/// Context before and after a position when it is redacted, bytes.
 const CONTEXT: usize = 96 * 1024;
-/// How much is read before the next part is let out.
+/// Bytes read before the next redacted part is returned.
 const PART: usize = 1024 * 1024;
 
 /// A text that is being redacted as it comes.

@@ -9,15 +9,15 @@ use crate::{
     text::{is_escaped_break, until},
 };
 
-/// How long a line of a table may be.
+/// Longest line of a table, bytes.
 const LONGEST: usize = 4096;
-/// How many rows are read.
+/// Maximum number of rows read from a table.
 const MOST_ROWS: usize = 4096;
-/// How long the line of names may be.
+/// Longest header line of a table, bytes.
 const LONGEST_HEAD: usize = 1024;
-/// No table has more columns.
+/// Maximum number of columns of a table.
 const MOST_COLUMNS: usize = 256;
-/// The name of a column is no longer.
+/// Longest name of a column, bytes.
 const LONGEST_NAME: usize = 48;
 
 /// What the rows hold below the line in which the name from `start` to `end` is one of several. The answer is how far was

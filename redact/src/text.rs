@@ -1,4 +1,4 @@
-//! Small readings of bytes, and how the mark of a secret is written. Knows no kind of secret.
+//! Byte-level helpers, and the form of the redaction mark. Knows no kind of secret.
 
 use std::ops::Range;
 

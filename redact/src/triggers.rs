@@ -1,4 +1,4 @@
-//! Words in a text that begin a closer look, and which look it is. One pass finds them all.
+//! Trigger words, and the detector each one starts. One pass finds them all.
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
@@ -8,7 +8,7 @@ use crate::{
     unescaped,
 };
 
-/// Which closer look a word begins.
+/// The detector that a trigger word starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detector {
     /// Of the rules that have the word as a keyword: a range of `Triggers::rules`.

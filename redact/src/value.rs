@@ -23,7 +23,7 @@ pub(crate) fn entropy(value: &[u8]) -> f32 {
         .sum()
 }
 
-/// Which kinds of characters a value has.
+/// Number of characters of each class in a value.
 #[derive(Debug, Default, Clone, Copy)]
 struct CharCounts {
     lower: usize,
