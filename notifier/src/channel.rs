@@ -30,11 +30,11 @@ use crate::http::{HttpClient, Lookup};
 pub(crate) struct AttemptFailure {
     /// For people and logs; holds no secret and no address with one.
     pub(crate) error: String,
-    /// Whether another attempt may help.
+    /// Whether, and when, another attempt may succeed.
     pub(crate) again: RetryHint,
 }
 
-/// Whether another attempt may help.
+/// Whether, and when, another attempt may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "without HTTP little is worth another attempt"))]
 pub(crate) enum RetryHint {
@@ -71,23 +71,23 @@ pub(crate) trait Channel: Send {
     }
 }
 
-/// Why a terminal was not told.
+/// Why nothing could be written to a terminal.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub enum SinkError {
-    /// There is no such run, or nobody is at its terminal.
+    /// The run does not exist, or has no terminal attached.
     #[error("the run has no terminal now")]
     NoTerminal,
-    /// Its terminal takes nothing.
+    /// The terminal does not accept output.
     #[error("the run's terminal accepts no output: {0}")]
     Busy(String),
 }
 
 /// The terminals of runs. What is written is text without controls inside a sequence of ours.
 pub trait TerminalSink: Send + Sync {
-    /// Hands bytes to the terminal of a run, between what its program writes. Must not block.
+    /// Writes bytes to the terminal of a run, between the output of its program. Must not block.
     ///
     /// # Errors
-    /// When there is no such terminal, or it takes nothing.
+    /// When the run has no terminal, or the terminal does not accept output.
     fn write(&self, run: &str, bytes: &[u8]) -> Result<(), SinkError>;
 }
 
@@ -136,7 +136,7 @@ impl fmt::Debug for ChannelContext {
     }
 }
 
-/// What keeps a channel from working at all; each of its messages fails with that.
+/// A channel that cannot work; every message fails with this error.
 struct BrokenChannel(String);
 
 impl Channel for BrokenChannel {
@@ -148,10 +148,10 @@ impl Channel for BrokenChannel {
 /// Why a channel cannot work.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChannelError {
-    /// Its secret cannot be had.
+    /// Its secret cannot be read.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// Something else is not as it must be.
+    /// Any other reason.
     #[error("{0}")]
     Other(String),
 }

@@ -20,28 +20,28 @@ const CHANNELS: usize = 32;
 /// Rules there may be.
 const RULES: usize = 256;
 
-/// All settings of notifications.
+/// Settings of notifications.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NotifySettings {
-    /// Whether anything is told at all.
+    /// Whether notifications are sent at all.
     pub enabled: bool,
     /// Where to. Without an entry: the desktop.
     pub channels: Vec<ChannelSettings>,
-    /// What is told how. The first that matches counts; what it does not say is as usual for the kind.
+    /// How notices are sent. The first matching rule counts; what it leaves out has the default of the kind.
     pub rules: Vec<NotifyRule>,
     /// When to be quiet.
     pub quiet: Quiet,
     /// `host` or `host:port` that may be reached by plain `http`, and at addresses of this machine
     /// or a private network. Without a port: the usual one of the scheme.
     pub allow_hosts: Vec<String>,
-    /// So many notices within the window become one message that lists them.
+    /// Number of notices within the window from which they are sent as one list.
     pub group_at: u32,
     /// The window, milliseconds.
     pub group_window_ms: u32,
-    /// How long notices are gathered while there are that many, milliseconds.
+    /// How long notices are gathered into a list, milliseconds.
     pub gather_ms: u32,
-    /// Messages a channel is given in a minute; what is beyond becomes one list.
+    /// Maximum number of messages per minute and channel; the rest is sent as one list.
     pub per_minute: u32,
 }
 
@@ -61,7 +61,7 @@ impl Default for NotifySettings {
     }
 }
 
-/// What is wrong with the settings.
+/// Why the settings are invalid.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ConfigError {
     /// A number is out of range.

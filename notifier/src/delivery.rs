@@ -39,7 +39,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 pub struct Receipt {
     /// The message.
     pub message_id: String,
-    /// What it told of.
+    /// The causes it was about.
     pub causes: Vec<String>,
     /// The channel.
     pub channel: String,
@@ -74,9 +74,9 @@ pub enum DeliveryOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DropReason {
-    /// Too many wait for the channel.
+    /// The channel's queue is full.
     QueueFull,
-    /// The program ends.
+    /// The program is shutting down.
     Stopping,
     /// There is no such channel.
     NoChannel,
@@ -92,18 +92,18 @@ impl fmt::Display for DropReason {
     }
 }
 
-/// How many messages of a channel ended how.
+/// Outcome counters of a channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChannelCounts {
     /// The channel.
     pub channel: String,
     /// Its type.
     pub kind: &'static str,
-    /// Taken by the other side.
+    /// Number of messages that were accepted.
     pub sent: u64,
-    /// Tried in vain.
+    /// Number of messages that failed.
     pub failed: u64,
-    /// Not tried.
+    /// Number of messages that were dropped.
     pub dropped: u64,
 }
 
@@ -125,7 +125,7 @@ impl ChannelTally {
     }
 }
 
-/// Hears what came of each message. It is called on the threads of the channels, and must not block.
+/// Receives the receipt of each message. Called on the threads of the channels; must not block.
 pub type ReceiptSink = Arc<dyn Fn(Receipt) + Send + Sync>;
 
 /// Sends messages. The owner of all threads of the channels.
@@ -210,7 +210,7 @@ impl Delivery {
         Ok(Self { lanes, context, on_receipt, going_on, over, done })
     }
 
-    /// Hands a message to its channel and returns at once. What comes of it is heard.
+    /// Queues a message for its channel and returns at once; its receipt follows.
     pub fn send(&self, message: OutgoingMessage) {
         self.enqueue(message, None);
     }
@@ -295,12 +295,12 @@ pub enum StartError {
     /// The settings cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// There is no thread for a channel.
+    /// The thread of a channel could not be started.
     #[error("cannot start the thread of channel `{channel}`: {error}")]
     Thread {
         /// The channel.
         channel: String,
-        /// What the system said.
+        /// The error of the operating system.
         error: std::io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! The loop between the planner and delivery: for a thread of the caller.
+//! Runs the planner and hands its messages to delivery, on a thread of the caller.
 
 use std::time::Duration;
 
@@ -12,22 +12,22 @@ pub const INBOX_CAPACITY: usize = 1_024;
 /// makes a deadline come early.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// What the loop is told.
+/// Inputs of the planner's loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlannerInput {
-    /// Something may have to be told.
+    /// A new notice.
     Notice(Box<Notice>),
-    /// A cause is no more.
+    /// A cause that no longer holds.
     Withdraw(String),
 }
 
-/// What the loop asks the caller.
+/// What the planner's loop needs from its caller.
 pub trait PlannerContext {
     /// The time, and what the clock on the wall shows.
     fn now(&self) -> LocalTime;
     /// Where the user is, as far as a notice is concerned.
     fn presence(&self, notice: &Notice) -> Presence;
-    /// Hears what became of a notice that was handed in.
+    /// Called with the outcome of each submitted notice.
     fn notice_handled(&self, _cause: &str, _taken: NoticeOutcome) {}
 }
 

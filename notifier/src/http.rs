@@ -1,4 +1,4 @@
-//! The one way out by HTTP: a POST to an address that was checked.
+//! Sends HTTP POST requests, only to addresses that were checked.
 //!
 //! A name is resolved once for each request, every address it has is held against the list of what
 //! may not be reached ([`guard`]), and the connection is made to the addresses that were checked:
@@ -36,7 +36,7 @@ pub mod guard;
 const REQUEST_BYTES: usize = 256 * 1024;
 /// Bytes of the head of an answer; its body is not read.
 const ANSWER_HEAD_BYTES: usize = 16 * 1024;
-/// Addresses a name may have; all are checked, and the connector takes so many.
+/// Maximum number of addresses of a name; all are checked.
 const ADDRESSES: usize = 16;
 /// Bytes of a file of certificates.
 const CA_BYTES: u64 = 1024 * 1024;
@@ -46,7 +46,7 @@ pub trait Lookup: fmt::Debug + Send + Sync {
     /// The addresses of a name (or of a number in any spelling) at a port.
     ///
     /// # Errors
-    /// When there are none, or nobody answers.
+    /// When the name has no address, or the resolver does not answer.
     fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
 }
 

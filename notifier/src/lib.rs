@@ -1,4 +1,4 @@
-//! Tells a person what needs them, once, and nothing else.
+//! Notifies a person about what needs them, once, and about nothing else.
 //!
 //! A [`Notice`] is one cause: an approval that waits, a session that is stuck, a turn that ended.
 //! The [`Planner`] decides which notices become a [`OutgoingMessage`], when and for which channel; it is

@@ -20,7 +20,7 @@ pub enum MessageForm {
     Group,
     /// What quiet hours held back.
     Digest,
-    /// A notice nobody acted on, told again for the how-manyth time.
+    /// A repeated notice, with the number of the repeat.
     Repeat(u32),
     /// Asked for, to see whether the channel works.
     Test,

@@ -1,4 +1,4 @@
-//! Decides what is told, when and to whom. Pure: the moment and where the user is are arguments.
+//! Decides what is sent, when and on which channel. Pure: the time and the user's presence are arguments.
 //!
 //! The way of a notice:
 //!
@@ -30,29 +30,29 @@ pub(crate) mod tests;
 use lane::{ChannelDecision, ChannelPlan, ReadyNotice};
 use memory::RecentCauses;
 
-/// Causes that may wait to be told.
+/// Maximum number of causes waiting to be sent.
 pub const OPEN_CAPACITY: usize = 10_000;
-/// Causes that were told and are remembered; beyond that the oldest are forgotten.
+/// Number of sent causes remembered; beyond it the oldest are forgotten.
 pub const TOLD_CAPACITY: usize = 65_536;
-/// How often it is looked whether the user is still at the terminal, milliseconds.
+/// Interval at which the user's presence at the terminal is checked, milliseconds.
 pub const LOOK_MS: i64 = 1_000;
 
-/// What became of a notice that was taken.
+/// The outcome of submitting a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeOutcome {
-    /// It waits to be told.
+    /// It is queued.
     New,
-    /// Its cause waits already, and says this now.
+    /// Its cause was queued already and is updated.
     Renewed,
-    /// Its cause was told.
+    /// Its cause was sent before.
     Known,
-    /// The rules tell nobody.
+    /// The rules send it to no channel.
     Off,
-    /// Too much waits; it was not taken, and may be taken later.
+    /// The queue is full; submit it again later.
     Full,
 }
 
-/// Decides what is told, when and to whom.
+/// Decides what is sent, when and on which channel.
 #[derive(Debug)]
 pub struct Planner {
     settings: NotifySettings,
@@ -63,14 +63,14 @@ pub struct Planner {
     taken: u64,
 }
 
-/// A cause that is still to be told, on some channel or once more.
+/// A cause that is still to be sent or repeated on some channel.
 #[derive(Debug)]
 struct OpenNotice {
     /// The how-manyth that was taken: what is listed is listed in that order.
     order: u64,
     notice: Notice,
     told: ResolvedRule,
-    /// When it may be told first.
+    /// The earliest time it may be sent.
     ready_at: Timestamp,
     /// When it is to be looked at next.
     wake_at: Timestamp,
@@ -78,14 +78,14 @@ struct OpenNotice {
     free_at: Option<Timestamp>,
     /// Quiet hours held it back.
     held: bool,
-    /// The channels it was not told on in this round.
+    /// The channels it was not yet sent on in this round.
     left: Vec<usize>,
-    /// How often it was told on all of them.
+    /// Number of completed rounds.
     round: u32,
 }
 
 impl Planner {
-    /// Begins with the causes that were told before a restart.
+    /// Starts with the causes that were sent before a restart.
     #[must_use]
     pub fn new(settings: NotifySettings, told: impl IntoIterator<Item = String>) -> Self {
         let names: Vec<String> = settings.names().map(str::to_owned).collect();
@@ -223,7 +223,7 @@ impl Planner {
         self.open.len()
     }
 
-    /// Makes the message and notes that these causes were told on this channel.
+    /// Composes the message and records that these causes were sent on this channel.
     fn compose(&mut self, lane: usize, form: MessageForm, causes: &[String], now: Timestamp) -> OutgoingMessage {
         let mut notices = Vec::with_capacity(causes.len());
         let mut loudness = Loudness::Quiet;

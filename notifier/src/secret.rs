@@ -45,7 +45,7 @@ pub enum SecretSource {
     Env(String),
 }
 
-/// Why a secret could not be had.
+/// Why a secret could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The file cannot be read.
@@ -53,7 +53,7 @@ pub enum SecretError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         error: std::io::Error,
     },
     /// Others can read the file too.
@@ -64,7 +64,7 @@ pub enum SecretError {
         /// Its permissions.
         mode: u32,
     },
-    /// There is nothing, too much or no text in it.
+    /// The file or variable is empty, too long, or not text.
     #[error("no usable secret in {place}: it is {what}")]
     Bad {
         /// The file or variable.

@@ -8,7 +8,7 @@ use events::Timestamp;
 use super::{AttemptFailure, Channel, TerminalSink};
 use crate::{Loudness, OutgoingMessage, config::TerminalStyle, text};
 
-/// Characters of what a terminal is told: more than that no notification shows.
+/// Longest text of a terminal notification, characters.
 const TERMINAL_CHARS: usize = 200;
 
 /// Tells the terminal of the run a notice is about.

@@ -19,7 +19,7 @@ const fn command_timeout_ms() -> u32 {
     10_000
 }
 
-/// How a terminal is told.
+/// The escape sequence that shows a notification in a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TerminalStyle {

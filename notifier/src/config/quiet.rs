@@ -7,13 +7,13 @@ use serde::{Deserialize, Deserializer};
 
 use crate::notice::{DAY_MS, LocalTime};
 
-/// When to be quiet. What is held back is told as one digest afterwards.
+/// Quiet hours. What they hold back is sent as one digest afterwards.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Quiet {
     /// Ranges of the local day, `22:00-07:00`. One that ends before it begins goes over midnight.
     pub hours: Vec<Hours>,
-    /// What is urgent is told all the same.
+    /// Whether urgent notices are sent during quiet hours.
     pub urgent_breaks_through: bool,
 }
 

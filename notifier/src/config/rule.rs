@@ -1,15 +1,15 @@
-//! Rules: what is told how. A rule of the user goes before what is usual for the kind.
+//! Rules: how notices are sent. A rule of the user overrides the defaults of the kind.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, range};
 use crate::{Notice, Severity};
 
-/// How loud a message is.
+/// How prominently a message is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Loudness {
-    /// Not told.
+    /// Not sent.
     Off,
     /// Shown, without sound where the channel knows that.
     Quiet,
@@ -23,11 +23,11 @@ pub enum Loudness {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhilePresent {
-    /// It waits, and is told when the user goes away while it still holds.
+    /// Wait; send it if the cause still holds when the user leaves the terminal.
     Wait,
-    /// It is not told: they saw it.
+    /// Drop it: the user saw it.
     Drop,
-    /// It is told all the same.
+    /// Send it anyway.
     Tell,
 }
 
@@ -41,30 +41,30 @@ pub struct NotifyRule {
     pub severity: Option<Severity>,
     /// To which channels; without it, to all.
     pub channels: Option<Vec<String>>,
-    /// How long it must hold before it is told, milliseconds.
+    /// How long the cause must hold before it is sent, milliseconds.
     pub debounce_ms: Option<u32>,
     /// How loud.
     pub loudness: Option<Loudness>,
-    /// Tell it again after so long while it still holds, seconds; 0 means once.
+    /// Interval at which it is sent again while the cause holds, seconds; 0 means once.
     pub repeat_s: Option<u32>,
-    /// How often it is told again at most.
+    /// Maximum number of repeats.
     pub repeats: Option<u32>,
     /// What becomes of it while the user is at that terminal.
     pub while_present: Option<WhilePresent>,
 }
 
-/// How a notice is told: what the rules make of it.
+/// How a notice is sent, after all rules are resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedRule {
     /// How loud.
     pub loudness: Loudness,
     /// To which channels, by their places in the settings.
     pub channels: Vec<usize>,
-    /// How long it must hold before, milliseconds.
+    /// How long the cause must hold before it is sent, milliseconds.
     pub debounce_ms: i64,
-    /// After how long it is told again, milliseconds.
+    /// Interval at which it is sent again, milliseconds.
     pub repeat_ms: Option<i64>,
-    /// How often it is told again at most.
+    /// Maximum number of repeats.
     pub repeats: u32,
     /// What becomes of it while the user is at that terminal.
     pub while_present: WhilePresent,

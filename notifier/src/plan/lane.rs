@@ -1,4 +1,4 @@
-//! One channel's share of the plan: what goes alone, what goes in a list, what waits.
+//! The plan of one channel: which notices are sent alone, which in a list, which wait.
 //!
 //! Notices go alone as long as they are few. When with those of the last window there are as many
 //! as `group_at`, they are gathered for `gather_ms` and go in one list. As many as that at once, or
@@ -12,7 +12,7 @@ use crate::{MessageForm, NotifySettings};
 
 const MINUTE_MS: i64 = 60_000;
 
-/// What one channel was sent lately.
+/// What was recently sent on one channel.
 #[derive(Debug, Default)]
 pub(super) struct ChannelPlan {
     sent: VecDeque<Timestamp>,
@@ -29,17 +29,17 @@ pub(super) struct ReadyNotice {
     pub(super) held: bool,
 }
 
-/// What becomes of some causes.
+/// The decision of a channel on some causes.
 #[derive(Debug)]
 pub(super) enum ChannelDecision {
-    /// They are told, now.
+    /// Send them now.
     Send {
         /// Alone, in a list, or as what was held back.
         form: MessageForm,
         /// Oldest first.
         causes: Vec<String>,
     },
-    /// They are looked at again.
+    /// Consider them again later.
     Later {
         /// Which.
         causes: Vec<String>,

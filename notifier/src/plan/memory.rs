@@ -1,4 +1,4 @@
-//! The causes that were told, of which the oldest are forgotten.
+//! The causes that were sent; the oldest are forgotten.
 
 use std::collections::{BTreeMap, HashMap};
 
