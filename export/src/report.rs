@@ -1,4 +1,4 @@
-//! Reports for people, as Markdown: what all sessions did since a time, and a note to go on from.
+//! Markdown reports: what all sessions did since a time (standup), and a handoff note.
 //!
 //! Nothing is asked of a model: what stands there was said or done. The texts are an agent's; the
 //! caller redacts the whole report before anybody gets it.
@@ -38,11 +38,11 @@ impl SessionWork {
     }
 }
 
-/// So many prompts of a session stand in a standup,
+/// Maximum number of prompts per session in a standup report.
 const PROMPTS: usize = 6;
-/// and each has at most so many characters.
+/// Longest prompt in a standup report, characters.
 const PROMPT_CHARS: usize = 110;
-/// The last answer of a session in a standup, characters.
+/// Longest last answer in a standup report, characters.
 const ANSWER_CHARS: usize = 240;
 
 /// What every session did since a time, grouped by project: those that need somebody first.
@@ -150,13 +150,13 @@ pub struct CommandRun {
     pub exit_code: Option<i32>,
 }
 
-/// So many turns stand in a note,
+/// Maximum number of turns in a handoff note.
 const TURNS: usize = 12;
-/// so many files,
+/// Maximum number of files in a handoff note.
 const FILES: usize = 40;
-/// and so many commands.
+/// Maximum number of commands in a handoff note.
 const COMMANDS: usize = 12;
-/// The last answer in a note, characters.
+/// Longest last answer in a handoff note, characters.
 const LAST_TEXT_CHARS: usize = 4_000;
 
 impl Handoff {

@@ -15,7 +15,7 @@ pub struct CastHeader {
     pub rows: u16,
     /// When the recording started, in seconds since 1970.
     pub timestamp: Option<u64>,
-    /// Players shorten pauses to so many seconds.
+    /// Longest pause in playback, seconds.
     pub idle_time_limit: Option<f64>,
     /// What was recorded.
     pub command: Option<String>,

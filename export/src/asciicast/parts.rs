@@ -78,7 +78,7 @@ impl JoinedReader {
     /// Opens the first of these files.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read or is no asciicast.
+    /// When there is none, or it cannot be read or is not an asciicast.
     pub fn open(paths: Vec<PathBuf>) -> Result<Self, ReadError> {
         let mut waiting = paths.into_iter();
         let Some(first) = waiting.next() else {
@@ -115,7 +115,7 @@ impl JoinedReader {
     /// The next event; `None` at the end of the last part.
     ///
     /// # Errors
-    /// When a part cannot be read, or a line is no event.
+    /// When a part cannot be read, or a line is not an event.
     pub fn next_event(&mut self) -> Result<Option<CastEvent>, ReadError> {
         loop {
             while let Some(mut event) = self.open.next_event()? {

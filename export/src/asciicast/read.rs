@@ -8,9 +8,9 @@ use std::{
 
 use super::{CastEvent, CastHeader, CastVersion, EventCode};
 
-/// A line longer than this is an error: nobody records so much at once.
+/// Longest line of a recording, bytes; a longer one is an error.
 const LINE_BYTES: u64 = 64 << 20;
-/// More seconds than any recording has; a number beyond is a damaged line.
+/// Largest valid time of an event, seconds; a larger one is a damaged line.
 const MOST_SECONDS: f64 = 1e9;
 
 /// Why a recording cannot be read.
@@ -56,7 +56,7 @@ impl CastReader {
     /// Opens a file and reads its header.
     ///
     /// # Errors
-    /// When it cannot be read, or is no asciicast of version 2 or 3.
+    /// When it cannot be read, or is not an asciicast of version 2 or 3.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let file = File::open(path).map_err(|source| ReadError::Io { path: path.to_path_buf(), source })?;
         Self::new(BufReader::new(file), path)
@@ -105,7 +105,7 @@ impl<R: BufRead> CastReader<R> {
     /// The next event; `None` at the end.
     ///
     /// # Errors
-    /// When the file cannot be read, or a line is no event; the error names the line.
+    /// When the file cannot be read, or a line is not an event; the error names the line.
     pub fn next_event(&mut self) -> Result<Option<CastEvent>, ReadError> {
         while self.next_line()? {
             let whole = self.buffer.last() == Some(&b'\n');

@@ -16,11 +16,11 @@ use rustix::fs::{Mode, OFlags};
 
 use super::{CastEvent, CastHeader, CastVersion, Encoder, EventCode, RecordingPart, part_path, text::Utf8Decoder};
 
-/// What is written stays in memory for at most so long, and so much.
+/// Longest time written events stay in memory before they are flushed, ms.
 const FLUSH_MS: i64 = 1000;
 const FLUSH_BYTES: usize = 64 << 10;
 
-/// Of the environment nothing but this is recorded.
+/// The only environment variables that are recorded.
 const ENV: [&str; 2] = ["TERM", "SHELL"];
 
 /// How a recording is written.
@@ -30,10 +30,10 @@ pub struct RecordSettings {
     pub path: PathBuf,
     /// The form.
     pub version: CastVersion,
-    /// A file ends before it would have more bytes than this, and the next part begins. One event
-    /// that is larger has a file of its own.
+    /// Maximum size of a part, bytes; the next part begins before it is exceeded. One event
+    /// that is larger gets a file of its own.
     pub max_bytes: u64,
-    /// So many parts are kept, at least one; the oldest is removed.
+    /// Number of parts that are kept, at least one; the oldest is removed.
     pub keep: u32,
 }
 
