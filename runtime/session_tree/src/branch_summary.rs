@@ -1,4 +1,4 @@
-//! What becomes of a branch that is left: a summary of it, put where the conversation goes on.
+//! Summarizes a branch that the conversation leaves; the summary is put where it continues.
 //!
 //! Follows `collectEntriesForBranchSummary` and `prepareBranchEntries` of pi 0.87.1: everything from the old leaf back
 //! to the deepest entry that both paths share, summaries inside among it, results of tools left out; the newest
@@ -17,7 +17,7 @@ use crate::{
     json::Object,
 };
 
-/// How long a summary of a branch may be.
+/// Maximum length of a branch summary, tokens.
 const MAX_TOKENS: u64 = 4096;
 
 /// What a summary of a branch begins with.
@@ -34,7 +34,7 @@ for when the conversation goes on elsewhere. Use exactly this form:\n\n\
 ## Next Steps\n1. [What would be done next]\n\n\
 Keep each section short. Keep file paths, names of functions and error messages exactly as they are.";
 
-/// A branch that is left.
+/// A branch that the conversation leaves.
 #[derive(Debug, Clone)]
 pub struct AbandonedBranch<'a> {
     /// Its entries, oldest first.
@@ -88,7 +88,7 @@ impl<'a> AbandonedBranch<'a> {
     }
 }
 
-/// What of a branch is summed up.
+/// The part of a branch that is summarized.
 #[derive(Debug, Clone)]
 pub struct BranchPlan<'a> {
     /// The messages, oldest first.
@@ -99,7 +99,7 @@ pub struct BranchPlan<'a> {
     pub tokens: u64,
 }
 
-/// What a person wants of a summary.
+/// What a person wants a summary to focus on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Focus<'a> {
     /// Nothing in particular.

@@ -1,4 +1,4 @@
-//! Compaction: what of a context is summed up, and what of it is kept.
+//! Compaction: which part of a context is summarized and which is kept.
 //!
 //! [`CompactionPlan::of`] chooses the cut, [`CompactionPlan::requests`] makes what a summarizer is asked, [`CompactionPlan::assemble`] makes the entry
 //! of its answers. The summarizer itself is [`Summarizer`]; [`compact`] asks it one after the other.
@@ -47,7 +47,7 @@ impl Default for CompactionSettings {
 }
 
 impl CompactionSettings {
-    /// Whether a context of so many tokens is to be compacted.
+    /// Whether a context of `tokens` tokens is to be compacted.
     #[must_use]
     pub fn is_due(&self, context_tokens: u64, context_window: u64) -> bool {
         // Compared as a sum, so that a reserve larger than the window is no overflow.

@@ -1,4 +1,4 @@
-//! What a model is to know at a point of the tree.
+//! Builds the context of a model at a point of the tree.
 //!
 //! The path from there to the root; of what stands before its last compaction only the summary and what that
 //! one keeps. Each entry gives no message, one or two. Settings are those of the whole path.

@@ -80,7 +80,7 @@ impl SessionHeader {
     }
 }
 
-/// Where a line stands.
+/// The position of a line in a session file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FilePosition {
     /// The line, from 1.
@@ -89,7 +89,7 @@ pub struct FilePosition {
     pub offset: u64,
 }
 
-/// A line that is no entry and is kept all the same.
+/// A line that is not an entry; it is kept when the file is rewritten.
 #[derive(Debug, Clone, PartialEq)]
 struct KeptLine {
     /// How many entries stand before it; nothing for a line before the header.
@@ -119,16 +119,16 @@ pub struct SessionDocument {
     asides: Vec<KeptLine>,
 }
 
-/// Why a file is no session.
+/// Why a file is not a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentRefusal {
-    /// There is not a byte in it.
+    /// The file is empty.
     #[error("the file is empty")]
     Empty,
-    /// There is nothing in it that can be read.
+    /// The file contains nothing readable.
     #[error("no line of it can be read")]
     Unreadable,
-    /// The first thing that can be read is no header.
+    /// The first readable object is not a header.
     #[error("it does not begin with the header of a session")]
     NoHeader,
     /// The header has no id.
@@ -140,7 +140,7 @@ impl SessionDocument {
     /// Reads the bytes of a file.
     ///
     /// # Errors
-    /// The file is no session.
+    /// The file is not a session.
     pub fn read(bytes: &[u8]) -> Result<Self, DocumentRefusal> {
         if bytes.is_empty() {
             return Err(DocumentRefusal::Empty);

@@ -1,4 +1,4 @@
-//! Sessions of an agent as append-only trees on the disk.
+//! Stores the sessions of an agent as append-only trees on disk.
 //!
 //! The format is pi's, version 3: a header line, then a line for each entry, each with the id of the entry it
 //! follows. Where the conversation is, its *leaf*, is an entry; what the model gets is the path from there

@@ -1,4 +1,4 @@
-//! A session that is written: a [`Tree`] and its file.
+//! A session open for writing: a [`Tree`] and its file.
 //!
 //! The file appears with the first message of the user, whole or not at all. After that every entry is one write
 //! of one line, at the end: a program that is killed in the middle of it leaves a line that is cut, which is skipped
@@ -37,14 +37,14 @@ pub struct Session {
     disk: FileState,
 }
 
-/// How the file stands.
+/// The state of the file on disk.
 #[derive(Debug)]
 enum FileState {
-    /// There is none yet.
+    /// The file does not exist yet.
     Absent,
     /// It holds what we know, up to `len`.
     Held { file: File, len: u64, open_end: bool },
-    /// It holds an older form of what we know, of this length, and is to be written anew first.
+    /// The file has an older format, of this length, and must be rewritten before it is appended to.
     Old { file: File, len: u64, document: Box<SessionDocument> },
 }
 

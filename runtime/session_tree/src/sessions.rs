@@ -20,7 +20,7 @@ use crate::{
     tree::Tree,
 };
 
-/// How much of a file is looked at for its header.
+/// Bytes of a file that are searched for its header.
 const HEADER_BYTES: u64 = 1024 * 1024;
 
 /// A session, as a list shows it.

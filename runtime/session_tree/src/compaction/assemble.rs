@@ -1,4 +1,4 @@
-//! What becomes of a summarizer's answers.
+//! Turns a summarizer's answers into a compaction entry.
 
 use std::future::Future;
 
@@ -8,7 +8,7 @@ use crate::{
     json::{Json, Object},
 };
 
-/// Who writes summaries: a model, or a double of it.
+/// Writes summaries: a model, or a test double.
 pub trait Summarizer {
     /// What goes wrong before there is an answer.
     type Error;
@@ -34,11 +34,11 @@ pub struct SummaryAnswer {
 pub enum AnswerEnd {
     /// It is whole.
     Done,
-    /// It reached its longest.
+    /// It reached the maximum length.
     Length,
     /// It wanted to call a tool.
     ToolCall,
-    /// It was given up, for instance by a person.
+    /// It was cancelled, for instance by a person.
     Aborted,
     /// The provider failed.
     Failed(String),
@@ -53,21 +53,21 @@ pub enum SummaryError<E> {
     /// The provider failed.
     #[error("the summary failed: {0}")]
     Failed(String),
-    /// Half a summary is none.
+    /// The summary was cut off.
     #[error("the summary is longer than it may be, and incomplete")]
     Length,
     /// It called a tool.
     #[error("the summarizer wanted to call a tool")]
     ToolCall,
-    /// It was given up.
+    /// It was cancelled.
     #[error("the summary was given up")]
     Aborted,
-    /// A summary that the plan asked for was not handed in.
+    /// A summary that the plan requires is missing.
     #[error("a summary is missing")]
     Missing,
 }
 
-/// A summary that is there, and what it cost.
+/// A finished summary and its usage.
 pub(crate) struct SummaryText {
     pub(crate) text: String,
     pub(crate) usage: Option<Json>,

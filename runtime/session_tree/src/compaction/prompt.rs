@@ -10,7 +10,7 @@ use crate::{
     llm::to_model,
 };
 
-/// How much of a tool's result a summarizer sees, in UTF-16 units.
+/// Longest tool result shown to a summarizer, UTF-16 units.
 const RESULT_CHARS: usize = 2000;
 
 /// The system prompt of every summary.

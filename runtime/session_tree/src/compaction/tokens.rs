@@ -14,7 +14,7 @@ const IMAGE_CHARS: usize = 4800;
 pub struct TokenEstimate {
     /// All.
     pub tokens: u64,
-    /// Of them those the provider told with its last answer.
+    /// Tokens reported by the provider with its last answer.
     pub told: u64,
 }
 
@@ -37,7 +37,7 @@ pub fn message_tokens(message: &Object) -> u64 {
     chars.div_ceil(4) as u64
 }
 
-/// What a provider told of an answer: the tokens of the whole context. Nothing when the answer failed or tells nothing.
+/// Tokens of the whole context as reported with an answer. `None` when the answer failed or has no usage.
 #[must_use]
 pub fn usage_tokens(message: &Object) -> Option<u64> {
     if message.text("role") != Some("assistant") || matches!(message.text("stopReason"), Some("aborted" | "error")) {

@@ -1,4 +1,4 @@
-//! What is wrong with a file that was taken all the same.
+//! Problems of a session file that could still be read.
 
 use std::{collections::HashMap, fmt};
 
@@ -17,23 +17,23 @@ pub struct DocumentIssue {
 /// What is wrong with a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IssueReason {
-    /// It is no JSON; what the parser said.
+    /// The line is not JSON; the error of the parser.
     Malformed(String),
     /// The last line ends in its middle.
     Torn,
-    /// It is JSON and no object.
+    /// The line is JSON but not an object.
     NotAnObject,
     /// Another header; the first counts.
     SecondHeader,
-    /// Bytes that are no UTF-8 were replaced.
+    /// Invalid UTF-8 was replaced.
     NotUtf8,
     /// The entry has no id.
     NoId,
     /// An earlier entry has the same id; the later one is found by it.
     RepeatedId,
-    /// No entry has the id of its parent; a context that comes by begins here.
+    /// No entry has the id of its parent; a context on this path begins here.
     UnknownParent,
-    /// It is among its own ancestors; a context that comes by ends here.
+    /// The entry is its own ancestor; a context on this path ends here.
     Cycle,
     /// A message entry without a message.
     NoMessage,

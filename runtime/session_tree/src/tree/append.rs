@@ -24,10 +24,10 @@ pub enum TreeError {
     /// The entry shows the model nothing that could be replaced.
     #[error("Entry {0} does not contribute editable model content")]
     NotEditable(String),
-    /// What should stand for a content is none.
+    /// The replacement is not valid content.
     #[error("a content is a string or an array of blocks")]
     NoContent,
-    /// The entry is none at which one goes on with another text.
+    /// The entry is not a message of the user, so it cannot be edited.
     #[error("Entry {0} is not a user message")]
     NotAUserMessage(String),
 }
