@@ -4,7 +4,7 @@
 use events::{ErrorClass, Reason, State, Timestamp, ToolKind, TurnOutcome};
 use serde::{Deserialize, Serialize};
 
-/// At most so many open calls are remembered; the oldest leave.
+/// Maximum number of open calls remembered; the oldest is dropped for a new one.
 const OPEN_CALLS: usize = 64;
 
 /// Where the conversation stands.
@@ -58,7 +58,7 @@ pub struct OpenCall {
 }
 
 impl Conversation {
-    /// Notes a call.
+    /// Records a call.
     pub fn called(&mut self, call: OpenCall) {
         self.calls.retain(|c| c.call_id != call.call_id);
         if self.calls.len() == OPEN_CALLS {
@@ -67,7 +67,7 @@ impl Conversation {
         self.calls.push(call);
     }
 
-    /// Notes a result; gives the call it answers.
+    /// Removes and returns the call that a result answers.
     pub fn returned(&mut self, call_id: &str) -> Option<OpenCall> {
         let at = self.calls.iter().position(|c| c.call_id == call_id)?;
         Some(self.calls.remove(at))

@@ -1,4 +1,4 @@
-//! What sort of failure a tool result or an error is, from what it says.
+//! Classifies failures of tools and errors by their text.
 //!
 //! Owns the kinds and the words they are known by. A table of words is tried in a fixed order, the
 //! surest first; of a long text only the head and the tail are looked at. Guesses nothing: what no
@@ -15,9 +15,9 @@ use self::words::{
 
 mod words;
 
-/// Of a text longer than both, so much of the head is looked at, bytes.
+/// Bytes examined at the head of a long text.
 const HEAD_BYTES: usize = 4 << 10;
-/// And so much of the tail, where most tools say what came of it, bytes.
+/// Bytes examined at the tail of a long text, where most tools report the outcome.
 const TAIL_BYTES: usize = 12 << 10;
 
 /// The sort of a failure.
@@ -83,7 +83,7 @@ impl FailureKind {
     }
 }
 
-/// What is known of a call that returned.
+/// What is known about a finished tool call.
 #[derive(Debug, Clone, Copy)]
 pub struct CallResult<'a> {
     /// What the tool does.
@@ -234,7 +234,7 @@ pub fn builds(command: &str) -> bool {
     })
 }
 
-/// So much of a command line is looked at, words.
+/// Number of words of a command line that are examined.
 const COMMAND_WORDS: usize = 40;
 
 fn words(command: &str) -> impl Iterator<Item = &str> {
@@ -258,7 +258,7 @@ fn asks_by_exit_code(command: &str) -> bool {
     }
 }
 
-/// Both ends of a text, in small letters.
+/// Head and tail of a text, in lower case.
 struct HeadAndTail(String);
 
 impl HeadAndTail {

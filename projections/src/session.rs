@@ -1,4 +1,4 @@
-//! Everything that can be asked about one session, as it stands after an event.
+//! The view of one session after an event.
 
 use events::{Confidence, Provider, Reason, SessionId, Source, State, Timestamp, TurnId};
 use schemars::JsonSchema;

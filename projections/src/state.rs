@@ -1,4 +1,4 @@
-//! The reducer of one session: events in, the session as it stands and what follows out.
+//! The reducer of one session: applies events, and returns the conclusions drawn from them.
 //!
 //! [`SessionState::fold`] takes a committed event, [`SessionState::advance`] the time. Both give
 //! [`Conclusion`]s: what capture itself concludes (turns, status changes, exits) and writes into
@@ -65,13 +65,13 @@ impl Default for StatusRules {
 /// What a process wrote last may be read this long after its end was noticed, ms.
 const LAST_WORDS_MS: i64 = 1_500;
 
-/// At most so much of a prompt or a title is kept, characters.
+/// Longest prompt or title kept with a session, characters.
 const PROMPT_CHARS: usize = 400;
-/// At most so much of a turn's text is kept, bytes.
+/// Longest text kept with a turn, bytes.
 const TURN_TEXT_BYTES: usize = 2_000;
-/// So many finished turns are remembered with the session; all are in the store.
+/// Number of finished turns kept with a session; the store has all of them.
 const RECENT_TURNS: usize = 10;
-/// Maximum number of standing claims in a session; the oldest gives way.
+/// Maximum number of standing claims in a session; the oldest is dropped for a new one.
 const STANDING_CLAIMS: usize = 32;
 
 /// Something capture concluded, to be written as a derived event.
@@ -120,13 +120,13 @@ pub struct SessionState {
     /// Requests for permission: the pending ones, and the last that were closed.
     #[serde(default)]
     approvals: Vec<Approval>,
-    /// Since when nobody sees the request of a pending approval any more.
+    /// Since when the request of a pending approval is no longer visible anywhere.
     #[serde(default)]
     unseen: BTreeMap<String, Timestamp>,
 }
 
 impl SessionState {
-    /// A session nobody has told anything about yet.
+    /// Creates a session without any event.
     #[must_use]
     pub fn new(
         id: SessionId,
@@ -385,12 +385,12 @@ impl SessionState {
         }
     }
 
-    /// Whether anything told of the session yet; until then its state is unknown.
+    /// Whether any evidence about the session exists; until then its state is unknown.
     fn is_decided(&self) -> bool {
         !self.session.status.evidence.is_empty()
     }
 
-    /// Decides anew and notes what changed. Cheap while nothing does.
+    /// Decides the status again and records a change. Cheap while nothing changes.
     fn settle(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
         let (state, reason) = status::verdict(&self.case(), at);
         let first = !self.is_decided();

@@ -64,7 +64,7 @@ pub enum Process {
     /// Never seen.
     #[default]
     Unseen,
-    /// Alive when last heard of.
+    /// Alive when last checked.
     Alive {
         /// Process id.
         pid: u32,
@@ -80,12 +80,12 @@ pub enum Process {
     },
 }
 
-/// All that is weighed.
+/// All inputs of the status decision.
 #[derive(Debug)]
 pub struct StatusInputs<'a> {
     /// The conversation.
     pub conversation: &'a Conversation,
-    /// When it last said something.
+    /// When its last event happened.
     pub conversation_at: Timestamp,
     /// Other sources' claims.
     pub claims: &'a [StandingClaim],
@@ -200,7 +200,7 @@ fn claim_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Iter
     })
 }
 
-/// What the weighing gives.
+/// The result of weighing all claims.
 struct Weighing {
     winner: Candidate,
     /// The conversation's own candidate.

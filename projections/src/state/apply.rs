@@ -1,4 +1,4 @@
-//! What each kind of event does to a session.
+//! Applies each kind of event to a session.
 
 use events::{
     AssistantMessage, Block, ErrorClass, Event, EventId, Payload, PromptOrigin, Reason, SessionExited, SessionStarted,
@@ -15,7 +15,7 @@ use crate::{
     title::{self, TitleSource},
 };
 
-/// A session has at most so many labels.
+/// Maximum number of labels of a session.
 const LABELS: usize = 32;
 
 impl SessionState {

@@ -17,25 +17,25 @@ use crate::{
 /// A request that nobody sees any more is closed after so long: between two dialogs there is none
 /// for a moment, ms.
 const GONE_MS: i64 = 1_000;
-/// A dialog that a hook's answer closed may be seen so long after, ms.
+/// How long a dialog may stay visible after a hook's answer closed it, ms.
 const AFTERGLOW_MS: i64 = 800;
-/// What belongs to a request is told within so long after it, ms.
+/// Time after a request within which its other signals arrive, ms.
 const FIRST_MS: i64 = 250;
-/// A dialog that was answered may be seen so long after, ms.
+/// How long an answered dialog may stay visible, ms.
 const STILL_MS: i64 = 3_000;
-/// At most so many approvals are remembered with the session, the closed ones included.
+/// Maximum number of approvals kept with a session, closed ones included.
 const APPROVALS: usize = 48;
-/// So many closed ones of them, to learn what the agent did next.
+/// Maximum number of closed approvals kept with a session, to learn the outcome of their calls.
 const CLOSED: usize = 16;
 
 impl StandingClaim {
-    /// Whether the claim says that somebody is asked something.
+    /// Whether the claim says that the agent waits for an answer.
     fn is_request(&self) -> bool {
         self.state == State::WaitingApproval || self.state == State::Waiting && self.reason == Some(Reason::Question)
     }
 }
 
-/// Whether the claim says that a hook waits for the decision on this approval.
+/// Whether the claim says that a hook waits for a decision on this approval.
 fn is_waited_for(claim: &StandingClaim, approval: &str) -> bool {
     claim.source == Source::Runtime && claim.key.as_deref() == Some(approval)
 }
@@ -137,7 +137,7 @@ impl SessionState {
         }
     }
 
-    /// A decision, or the end of a request that was told.
+    /// Applies a decision, or the end of a reported request.
     pub(super) fn apply_resolution(&mut self, resolved: &ApprovalResolved, at: Timestamp) {
         let Some(approval) = self.approvals.iter_mut().find(|a| a.id == resolved.approval_id) else { return };
         if let Some(outcome) = resolved.outcome {
@@ -225,7 +225,7 @@ impl SessionState {
         }
     }
 
-    /// When a request that nobody sees any more is closed.
+    /// When requests that are no longer visible are closed.
     pub(super) fn approvals_due(&self) -> Option<Timestamp> {
         self.unseen.values().filter(|at| **at > Timestamp::MIN).map(|at| at.plus_ms(GONE_MS)).min()
     }
@@ -291,7 +291,7 @@ impl SessionState {
         }
     }
 
-    /// Somebody sees a dialog: there is an approval, also when no hook told of it.
+    /// Opens an approval for a dialog on a screen, even if no hook reported it.
     fn see_dialog(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
         if self.approvals.iter().any(|a| a.is_pending() && !a.is_only_seen()) {
             return;

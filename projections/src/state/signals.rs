@@ -1,4 +1,4 @@
-//! What a claim does to a session: it moves the conversation, or is held until it is replaced or withdrawn.
+//! Applies claims: one moves the conversation, or stands until it is replaced or withdrawn.
 
 use events::{Claim, Event, Reason, Signal, Source, State, Timestamp, TurnOutcome};
 
@@ -9,7 +9,7 @@ use crate::{
     status::{Process, StandingClaim, is_momentary},
 };
 
-/// A hook of a call may be told so long before the message that makes the call, ms.
+/// How long before a message the hook of one of its calls may arrive, ms.
 const BEFORE_MESSAGE_MS: i64 = 1_000;
 
 impl SessionState {

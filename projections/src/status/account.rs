@@ -1,4 +1,4 @@
-//! Accounting for a decision: every claim there is, how it stands, and the rule that decided.
+//! Explains a status decision: every claim, how it was weighed, and the rule that decided.
 //!
 //! It only tells of what [`decide`](super::decide) does and decides nothing itself.
 
