@@ -1,4 +1,4 @@
-//! Where the reading of a file stands. Written in the same transaction as the events it covers.
+//! How far a file was read. Written in the same transaction as the events it covers.
 
 use serde::{Deserialize, Serialize};
 
