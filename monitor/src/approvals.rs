@@ -28,7 +28,7 @@ const BACKLOG: &str = "approval_backlog";
 pub(crate) const QUESTION: &str = "question";
 
 #[derive(Debug)]
-struct PendingApproval {
+struct WatchedApproval {
     kind: Option<ApprovalKind>,
     tool: Option<String>,
     subject: Option<String>,
@@ -41,7 +41,7 @@ struct PendingApproval {
     long: bool,
 }
 
-impl PendingApproval {
+impl WatchedApproval {
     fn asks_a_question(&self) -> bool {
         self.kind == Some(ApprovalKind::Question)
     }
@@ -49,8 +49,8 @@ impl PendingApproval {
 
 /// The approvals of a session that wait.
 #[derive(Debug, Default)]
-pub(crate) struct PendingApprovals {
-    pending: BTreeMap<String, PendingApproval>,
+pub(crate) struct ApprovalWatch {
+    pending: BTreeMap<String, WatchedApproval>,
     /// When the last one was over.
     over_at: Option<Timestamp>,
 }
@@ -62,7 +62,7 @@ fn key(approval: &str) -> String {
     format!("approval:{approval}")
 }
 
-impl PendingApprovals {
+impl ApprovalWatch {
     pub(crate) fn len(&self) -> usize {
         self.pending.len()
     }
@@ -103,7 +103,7 @@ impl PendingApprovals {
         if self.pending.len() == PENDING {
             return;
         }
-        let pending = PendingApproval {
+        let pending = WatchedApproval {
             kind: asked.about,
             tool,
             subject,
@@ -194,7 +194,7 @@ impl PendingApprovals {
             if self.pending.len() < PENDING && !self.pending.contains_key(id) {
                 let subject = session.status.activity.as_deref().map(|activity| one_line(activity, SUBJECT));
                 let risk = risk(&RiskRequest { command: subject.as_deref(), ..RiskRequest::default() });
-                let pending = PendingApproval {
+                let pending = WatchedApproval {
                     kind: None,
                     tool: None,
                     subject,
@@ -257,7 +257,7 @@ fn told_after_ms(waits: bool, rules: &DetectorLimits) -> i64 {
     if waits { rules.approval_ms } else { rules.approval_ms.max(WITH_A_HOOK_MS) }
 }
 
-fn raise_of(id: &str, pending: &PendingApproval) -> NewFinding {
+fn raise_of(id: &str, pending: &WatchedApproval) -> NewFinding {
     let tool = pending.tool.as_deref().unwrap_or(match pending.kind {
         Some(ApprovalKind::Command) => "a command",
         Some(ApprovalKind::Edit | ApprovalKind::Write) => "an edit",

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use events::{Event, EventId, Timestamp, ToolCall, ToolKind, ToolOutcome, ToolResult};
 use projections::{
     FailureKind,
-    failure::{CallResult, classify},
+    failure::{FinishedCall, classify},
     shorten::one_line,
 };
 use serde::Deserialize;
@@ -172,7 +172,7 @@ impl ToolStep {
         // What is around the output is in the hash of the whole, too, and is new each time.
         let whole = event.text_ref.as_ref().filter(|_| text == told.trim()).map(|text| &*text.hash);
         let outcome = (result.outcome.code(), result.exit_code);
-        let failed = classify(&CallResult {
+        let failed = classify(&FinishedCall {
             tool: call.tool,
             title: call.title.as_deref(),
             exit_code: result.exit_code,

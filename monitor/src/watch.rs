@@ -10,7 +10,7 @@ use events::{
 use projections::{Session, shorten::one_line};
 
 use crate::{
-    approvals::{PendingApprovals, QUESTION},
+    approvals::{ApprovalWatch, QUESTION},
     conflict,
     context::ContextUse,
     ending::EndingDetector,
@@ -57,7 +57,7 @@ pub(crate) struct SessionWatch {
     failures: FailureDetector,
     stuck: StuckDetector,
     errors: RequestErrors,
-    approvals: PendingApprovals,
+    approvals: ApprovalWatch,
     context: ContextUse,
     ending: EndingDetector,
 }
@@ -99,7 +99,7 @@ impl SessionWatch {
             failures: FailureDetector::default(),
             stuck: StuckDetector::new(Timestamp::MIN),
             errors: RequestErrors::default(),
-            approvals: PendingApprovals::default(),
+            approvals: ApprovalWatch::default(),
             context: ContextUse::default(),
             ending: EndingDetector::default(),
         }

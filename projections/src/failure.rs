@@ -85,7 +85,7 @@ impl FailureKind {
 
 /// What is known about a finished tool call.
 #[derive(Debug, Clone, Copy)]
-pub struct CallResult<'a> {
+pub struct FinishedCall<'a> {
     /// What the tool does.
     pub tool: ToolKind,
     /// One line about the call: the command.
@@ -102,7 +102,7 @@ pub struct CallResult<'a> {
 /// call are none. A command that ended well may have failed all the same, behind a pipe: that is
 /// believed of a test, a build or a merge which says so itself.
 #[must_use]
-pub fn classify(returned: &CallResult<'_>) -> Option<FailureKind> {
+pub fn classify(returned: &FinishedCall<'_>) -> Option<FailureKind> {
     let failed = match returned.outcome {
         ToolOutcome::Denied | ToolOutcome::Cancelled => return None,
         ToolOutcome::Blocked => return Some(FailureKind::Permission),

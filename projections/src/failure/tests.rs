@@ -6,7 +6,7 @@ use super::*;
 type StatusInputs = (&'static str, Option<i32>, &'static str, Option<FailureKind>);
 
 fn run((command, exit_code, text, _): &StatusInputs, outcome: ToolOutcome) -> Option<FailureKind> {
-    classify(&CallResult {
+    classify(&FinishedCall {
         tool: ToolKind::Execute,
         title: Some(command),
         exit_code: *exit_code,
@@ -489,7 +489,7 @@ fn an_exit_code_that_only_the_text_says() {
 fn of_a_long_text_both_ends_are_looked_at() {
     let noise = "lorem ipsum\n".repeat(100_000);
     for text in [format!("error: No space left on device\n{noise}"), format!("{noise}No space left on device\n")] {
-        let returned = CallResult {
+        let returned = FinishedCall {
             tool: ToolKind::Execute,
             title: Some("make"),
             exit_code: Some(2),

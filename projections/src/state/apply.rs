@@ -9,7 +9,7 @@ use super::{Conclusion, PROMPT_CHARS, RECENT_TURNS, SessionState, TURN_TEXT_BYTE
 use crate::{
     FailureKind, Turn, Usage,
     conversation::{OpenCall, Phase},
-    failure::{self, CallResult},
+    failure::{self, FinishedCall},
     shorten::{ending, one_line},
     status::Process,
     title::{self, TitleSource},
@@ -67,7 +67,7 @@ impl SessionState {
                 self.conversation_at = at;
                 if !result.detail {
                     let call = self.conversation.returned(&result.call_id);
-                    self.count_failure(failure::classify(&CallResult {
+                    self.count_failure(failure::classify(&FinishedCall {
                         tool: call.as_ref().map_or(ToolKind::Other, |call| call.tool),
                         title: call.as_ref().and_then(|call| call.title.as_deref()),
                         exit_code: result.exit_code,
