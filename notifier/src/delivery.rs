@@ -130,11 +130,11 @@ pub type ReceiptSink = Arc<dyn Fn(Receipt) + Send + Sync>;
 
 /// Sends messages. The owner of all threads of the channels.
 pub struct Delivery {
-    lanes: Vec<ChannelThread>,
+    threads: Vec<ChannelThread>,
     context: ChannelContext,
     on_receipt: ReceiptSink,
     /// Dropped to end all pauses.
-    going_on: Sender<Infallible>,
+    running: Sender<Infallible>,
     /// Nothing more is tried.
     over: Arc<AtomicBool>,
     /// Disconnected when all threads are done.
@@ -180,10 +180,10 @@ impl Delivery {
         context: ChannelContext,
         on_receipt: ReceiptSink,
     ) -> Result<Self, StartError> {
-        let (going_on, paused) = bounded(0);
+        let (running, paused) = bounded(0);
         let (finished, done) = bounded(0);
         let over = Arc::new(AtomicBool::new(false));
-        let mut lanes = Vec::new();
+        let mut threads = Vec::new();
         for (name, kind, channel) in channels {
             let (queue, jobs) = bounded(QUEUE_CAPACITY);
             let tally = Arc::new(ChannelTally::default());
@@ -205,9 +205,9 @@ impl Delivery {
                     drop(finished);
                 })
                 .map_err(|error| StartError::Thread { channel: name.clone(), error })?;
-            lanes.push(ChannelThread { name, kind, queue, tally, stopper, thread });
+            threads.push(ChannelThread { name, kind, queue, tally, stopper, thread });
         }
-        Ok(Self { lanes, context, on_receipt, going_on, over, done })
+        Ok(Self { threads, context, on_receipt, running, over, done })
     }
 
     /// Queues a message for its channel and returns at once; its receipt follows.
@@ -217,9 +217,9 @@ impl Delivery {
 
     fn enqueue(&self, message: OutgoingMessage, asker: Option<Sender<Receipt>>) {
         let job = DeliveryJob { message, asker };
-        let lane = self.lanes.iter().find(|lane| lane.name == job.message.channel);
-        let (why, job) = match lane {
-            Some(lane) => match lane.queue.try_send(job) {
+        let thread = self.threads.iter().find(|thread| thread.name == job.message.channel);
+        let (why, job) = match thread {
+            Some(thread) => match thread.queue.try_send(job) {
                 Ok(()) => return,
                 Err(TrySendError::Full(job)) => (DropReason::QueueFull, job),
                 Err(TrySendError::Disconnected(job)) => (DropReason::Stopping, job),
@@ -227,10 +227,10 @@ impl Delivery {
             None => (DropReason::NoChannel, job),
         };
         let outcome = DeliveryOutcome::Dropped { why };
-        if let Some(lane) = lane {
-            lane.tally.count(&outcome);
+        if let Some(thread) = thread {
+            thread.tally.count(&outcome);
         }
-        tell(&self.on_receipt, job, (self.context.clock)(), outcome);
+        send_receipt(&self.on_receipt, job, (self.context.clock)(), outcome);
     }
 
     /// Sends a message that shows whether a channel works, and waits for what comes of it;
@@ -247,7 +247,7 @@ impl Delivery {
     #[must_use]
     pub fn counts(&self) -> Vec<ChannelCounts> {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        self.lanes
+        self.threads
             .iter()
             .map(|ChannelThread { name, kind, tally, .. }| ChannelCounts {
                 channel: name.clone(),
@@ -263,10 +263,10 @@ impl Delivery {
     /// under way is broken off. Says whether all threads ended.
     pub fn stop(self, deadline: Duration) -> bool {
         const AFTER: Duration = Duration::from_millis(500);
-        let Self { lanes, going_on, over, done, .. } = self;
-        drop(going_on);
+        let Self { threads, running, over, done, .. } = self;
+        drop(running);
         let mut rest = Vec::new();
-        for ChannelThread { queue, stopper, thread, .. } in lanes {
+        for ChannelThread { queue, stopper, thread, .. } in threads {
             drop(queue);
             rest.push((stopper, thread));
         }
@@ -333,7 +333,7 @@ impl ChannelWorker {
                 self.attempts(&job.message)
             };
             self.tally.count(&outcome);
-            tell(&self.on_receipt, job, (self.clock)(), outcome);
+            send_receipt(&self.on_receipt, job, (self.clock)(), outcome);
         }
     }
 
@@ -361,11 +361,11 @@ impl ChannelWorker {
 
 impl fmt::Debug for ChannelWorker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("ChannelWorker").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-fn tell(on_receipt: &ReceiptSink, job: DeliveryJob, at: Timestamp, outcome: DeliveryOutcome) {
+fn send_receipt(on_receipt: &ReceiptSink, job: DeliveryJob, at: Timestamp, outcome: DeliveryOutcome) {
     let DeliveryJob { message, asker } = job;
     let causes = message.causes();
     let receipt = Receipt { message_id: message.id, causes, channel: message.channel, at, outcome };
