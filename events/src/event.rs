@@ -92,7 +92,7 @@ pub struct NewEvent {
     pub agent_id: Option<Arc<str>>,
     /// How sure the source is.
     pub confidence: Confidence,
-    /// How bad it is.
+    /// How severe it is.
     pub severity: Option<Severity>,
     /// The text a person would read.
     pub text: Option<String>,
@@ -142,7 +142,7 @@ pub struct Event {
     pub agent_id: Option<Arc<str>>,
     /// How sure the source is.
     pub confidence: Confidence,
-    /// How bad it is.
+    /// How severe it is.
     pub severity: Option<Severity>,
     /// The text, cut to what an event carries.
     pub text: Option<String>,
