@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 /// A permission request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Approval {
-    /// Names it.
+    /// Its id.
     pub id: String,
     /// The session it belongs to.
     pub session_id: SessionId,
     /// The agent.
     pub provider: Provider,
-    /// The agent's helper that asks, when it is not the agent itself.
+    /// The sub-agent that made the request, if it was not the main agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// What it is about; absent when nobody said.
+    /// What it is about; absent when not known.
     pub kind: Option<ApprovalKind>,
     /// Its state.
     pub state: ApprovalState,
@@ -28,14 +28,14 @@ pub struct Approval {
     /// The call it is about, by the agent's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
-    /// The command, every byte of it; absent when it is known from a screen only.
+    /// The whole command; absent when it is only known from a screen.
     pub command: Option<String>,
     /// The files it is for.
     pub paths: Vec<String>,
-    /// What is to be fetched.
+    /// The URL to be fetched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// What it is about in the words of whoever told, which may be cut.
+    /// What it is about, in the words of the source; may be cut.
     pub subject: Option<String>,
     /// The question shown to the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,15 +46,15 @@ pub struct Approval {
     /// The tool's input, JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    /// Whether all of it is known, to the byte; no rule decides on less.
+    /// Whether every byte of the request is known; rules decide only then.
     pub exact: bool,
-    /// Where it would happen.
+    /// The directory it would happen in.
     pub cwd: Option<String>,
     /// The source that reported it.
     pub source: Source,
     /// How certain it is that the agent waits for a decision.
     pub confidence: Confidence,
-    /// The delivery of the hook that asks.
+    /// The delivery of the hook that made the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<String>,
     /// The BLAKE3 hash of what the hook was called with.
@@ -63,7 +63,7 @@ pub struct Approval {
     /// The PATH of the agent, on which it finds its programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search_path: Option<String>,
-    /// The key of the claim that stands beside it.
+    /// The key of the claim made with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// When it was requested.
@@ -92,7 +92,7 @@ pub struct Approval {
     /// The command that ran instead of the requested one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewrite: Option<String>,
-    /// What the agent did next: how the call ended.
+    /// How the requested call ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<ToolOutcome>,
 }
@@ -101,7 +101,7 @@ pub struct Approval {
 const SUBJECT_CHARS: usize = 200;
 
 impl Approval {
-    /// As it was asked for.
+    /// As it was requested.
     #[must_use]
     pub fn of(
         asked: &ApprovalRequested,

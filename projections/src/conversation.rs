@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Maximum number of open calls remembered; the oldest is dropped for a new one.
 const OPEN_CALLS: usize = 64;
 
-/// Where the conversation stands.
+/// The state of the conversation itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Conversation {
     /// The phase.
@@ -19,7 +19,7 @@ pub struct Conversation {
 /// The phase of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Phase {
-    /// Nothing was asked yet.
+    /// There was no prompt yet.
     #[default]
     Silent,
     /// A turn is open.

@@ -20,7 +20,7 @@ const HEAD_BYTES: usize = 4 << 10;
 /// Bytes examined at the tail of a long text, where most tools report the outcome.
 const TAIL_BYTES: usize = 12 << 10;
 
-/// The sort of a failure.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
@@ -40,7 +40,7 @@ pub enum FailureKind {
     Network,
     /// The model's provider failed.
     ProviderCrash,
-    /// The system, a sandbox or a rule does not allow it.
+    /// The system, a sandbox or a rule denied it.
     Permission,
     /// No space, or a disk that fails.
     Disk,

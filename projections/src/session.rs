@@ -79,7 +79,7 @@ pub struct Session {
     pub last_sequence: u64,
 }
 
-/// What a session is doing.
+/// The status of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Status")]
 pub struct SessionStatus {

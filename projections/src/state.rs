@@ -35,11 +35,11 @@ pub struct StatusRules {
     pub quiet_ms: i64,
     /// Silence without an open turn after which a session is idle, ms.
     pub idle_after_ms: i64,
-    /// Silence in an open turn, with no process known, after which nobody knows any more, ms.
+    /// Silence in an open turn without a known process after which the state is unknown, ms.
     pub lost_after_ms: i64,
-    /// How long a ready prompt may stand against an open turn before the turn is given up, ms.
+    /// How long the agent's prompt may be ready in an open turn before the turn counts as ended, ms.
     pub ready_grace_ms: i64,
-    /// How long it must stay silent after a likely end of a turn until it counts, ms.
+    /// Silence after a likely end of a turn until the turn counts as ended, ms.
     pub likely_end_ms: i64,
     /// How long after its goodbye a process may live on before its session is asked again, ms.
     pub goodbye_grace_ms: i64,
@@ -74,7 +74,7 @@ const RECENT_TURNS: usize = 10;
 /// Maximum number of standing claims in a session; the oldest is dropped for a new one.
 const STANDING_CLAIMS: usize = 32;
 
-/// Something capture concluded, to be written as a derived event.
+/// A conclusion of capture, to be stored as a derived event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conclusion {
     /// When it became so.
@@ -89,13 +89,13 @@ pub struct Conclusion {
     pub approval: Option<Box<Approval>>,
 }
 
-/// One session as its events leave it.
+/// The reduced state of one session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionState {
-    /// What can be asked.
+    /// The view of the session.
     pub session: Session,
     rules: StatusRules,
-    /// The latest moment known to this session: event time, or the time of an advance.
+    /// The latest time seen: of an event or of `advance`.
     clock: Timestamp,
     #[serde(rename = "talk")]
     conversation: Conversation,
@@ -106,7 +106,7 @@ pub struct SessionState {
     process: Process,
     goodbye_at: Option<Timestamp>,
     ready_at: Option<Timestamp>,
-    /// A likely end of the turn, taken back by whatever goes on.
+    /// A likely end of the turn; dropped at the next activity.
     likely_end: Option<(Timestamp, TurnOutcome)>,
     turn: Option<Turn>,
     turn_message: Option<String>,

@@ -23,7 +23,7 @@ pub use account::{Account, ClaimStanding, DecidingRule, WeighedClaim, account};
 /// A claim of one source that holds until it is replaced, withdrawn or runs out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StandingClaim {
-    /// Who claims.
+    /// The source of the claim.
     pub source: Source,
     /// For which sub-agent, when not for the main conversation.
     pub agent: Option<String>,
@@ -35,18 +35,18 @@ pub struct StandingClaim {
     pub strength: Confidence,
     /// Since when.
     pub at: Timestamp,
-    /// Until when, if it runs out.
+    /// When it expires, if it does.
     pub valid_until: Option<Timestamp>,
-    /// From when it counts, if not at once.
+    /// When it begins to count, if not at once.
     #[serde(default)]
     pub holds_from: Option<Timestamp>,
     /// When its source made it, by the source's own clock.
     #[serde(default)]
     pub said_at: Option<Timestamp>,
-    /// Tells it from others of the same source that stand beside it.
+    /// Distinguishes it from other claims of the same source at the same time.
     #[serde(default)]
     pub key: Option<String>,
-    /// In the source's words.
+    /// The source's own words.
     pub words: String,
     /// What the dialog is about, when the claim was read from one.
     #[serde(default)]
@@ -110,7 +110,7 @@ const fn rank(source: Source) -> u8 {
     }
 }
 
-/// Who speaks for a candidate; its words are made only when somebody wants to read them.
+/// What a candidate is based on; its text is made only when it is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Basis {
     Claim(usize),

@@ -24,7 +24,7 @@ pub struct Account {
 pub enum DecidingRule {
     /// The process is gone, and with it every claim.
     ProcessGone,
-    /// Nothing was said for so long that silence itself tells.
+    /// There was no activity for so long that silence decides.
     Silence,
     /// There is only one claim.
     Alone,
@@ -62,7 +62,7 @@ impl DecidingRule {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Weighed")]
 pub struct WeighedClaim {
-    /// Who claims.
+    /// The source of the claim.
     pub source: Source,
     /// For which sub-agent, when not for the main conversation.
     pub agent: Option<String>,
@@ -70,19 +70,19 @@ pub struct WeighedClaim {
     pub state: State,
     /// Why.
     pub reason: Option<Reason>,
-    /// In the source's words.
+    /// The source's own words.
     pub claim: String,
     /// How strong it counts.
     pub strength: Confidence,
     /// Since when it is held.
     pub at: Timestamp,
-    /// From when it counts, if not at once.
+    /// When it begins to count, if not at once.
     pub from: Option<Timestamp>,
     /// Until when it is held, if it runs out; otherwise until it is replaced or withdrawn.
     pub until: Option<Timestamp>,
     /// The event that made it; absent for what the conversation as a whole says.
     pub event: Option<EventId>,
-    /// What became of it.
+    /// Its outcome.
     pub standing: ClaimStanding,
 }
 
