@@ -205,7 +205,7 @@ fn a_repository_can_only_be_stricter() {
 fn errors_name_the_place() {
     for (text, line, column, says) in [
         ("version = 1\nwhatever = 2\n", 2, 1, "whatever"),
-        ("version = 2\n", 1, 11, "version 1"),
+        ("version = 2\n", 1, 11, "expected 1"),
         ("version = 1\n[[rule]]\nname = \"a\"\ndecision = \"maybe\"\n", 4, 12, "maybe"),
         ("version = 1\n\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\n", 3, 1, "too much"),
         ("version = 1\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\ncommand = [\"*\"]\n", 2, 1, "program"),
@@ -219,10 +219,10 @@ fn errors_name_the_place() {
             "version = 1\n[[rule]]\nname = \"a\"\ndecision = \"deny\"\nknown = \"read\"\n",
             2,
             1,
-            "only for rules that allow",
+            "only allowed in rules that allow",
         ),
         ("version = 1\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\ndomain = \"https://x.y\"\n", 2, 1, "host"),
-        ("version = 1\npreset = \"no\"\n", 2, 10, "no preset"),
+        ("version = 1\npreset = \"no\"\n", 2, 10, "expected a preset"),
     ] {
         let error = Policy::parse(text, Path::new("p.toml")).expect_err(text);
         assert!(error.message.contains(says), "{error}");
