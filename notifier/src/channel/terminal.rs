@@ -119,7 +119,7 @@ mod tests {
                 .unwrap_err()
                 .error
         };
-        assert!(deliver(None).contains("no run"));
+        assert!(deliver(None).contains("no `capture run` terminal"));
         assert_eq!(deliver(Some("gone")), "the run has no terminal now");
     }
 }

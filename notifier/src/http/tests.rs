@@ -91,7 +91,7 @@ fn numbers_in_any_spelling_are_checked() {
         "192.168.0.1",
         "①②⑦.0.0.1",
     ] {
-        refused(&client, &format!("https://{host}:{port}/"), "nothing is sent there");
+        refused(&client, &format!("https://{host}:{port}/"), "refusing to send there");
     }
     assert!(requests.try_recv().is_err());
 }
@@ -108,7 +108,7 @@ fn a_name_is_refused_when_one_of_its_addresses_is() {
         ],
     );
     for host in ["inside.test", "both.test", "mapped.test", "meta.test"] {
-        refused(&client, &format!("https://{host}/hook"), "nothing is sent there");
+        refused(&client, &format!("https://{host}/hook"), "refusing to send there");
     }
 }
 
@@ -121,7 +121,7 @@ fn other_schemes_plain_http_and_passwords_are_refused() {
     refused(&client, "file:///etc/passwd", "not https");
     refused(&client, "http://user:hunter2@127.0.0.1:1/", "password");
     refused(&client, "https://127.0.0.1:1@evil.test/", "password");
-    refused(&client, "nonsense", "no address");
+    refused(&client, "nonsense", "invalid URL");
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn what_the_user_allows_is_reached_there_and_nowhere_else() {
     let head = requests.recv().unwrap();
     assert!(head.starts_with("POST /in HTTP/1.1\r\n") && head.contains("x-a: b\r\n"), "{head}");
     assert!(head.contains("content-type: application/json\r\n"), "{head}");
-    refused(&client, &format!("https://127.0.0.1:{other}/"), "nothing is sent there");
+    refused(&client, &format!("https://127.0.0.1:{other}/"), "refusing to send there");
     assert!(others.try_recv().is_err());
 }
 
@@ -226,7 +226,7 @@ fn a_request_under_way_can_be_broken_off() {
 fn a_request_is_bounded() {
     let client = client(&[], &[]);
     let failure = client.post("https://example.test/", &[], &vec![b' '; REQUEST_BYTES + 1]).unwrap_err();
-    assert!(failure.error.contains("too much"), "{}", failure.error);
+    assert!(failure.error.contains("too large"), "{}", failure.error);
 }
 
 /// A server of https that answers every request with 204, under the certificate of the fixtures.
@@ -276,9 +276,9 @@ fn https_wants_a_trusted_certificate_for_that_name() {
     let authority = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/notifier/authority.pem");
     let trusting = HttpClient::new(&allow, Some(&authority), &context).unwrap();
     trusting.post(&format!("https://{}/in", allow[0]), &[], b"{}").unwrap();
-    refused(&trusting, &format!("https://{}/in", allow[1]), "no trusted connection");
+    refused(&trusting, &format!("https://{}/in", allow[1]), "TLS failed");
     let client = HttpClient::new(&allow, None, &context).unwrap();
-    refused(&client, &format!("https://{}/in", allow[0]), "no trusted connection");
+    refused(&client, &format!("https://{}/in", allow[0]), "TLS failed");
     let empty = tempfile::NamedTempFile::new().unwrap();
     assert!(HttpClient::new(&allow, Some(empty.path()), &context).is_err());
 }
